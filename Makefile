@@ -1,0 +1,52 @@
+# Each target does all the set-up it needs, on a machine that has Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test verify lint types layers format bench clean help
+
+help:  ## what there is to make
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
+	@$(BIN)/tacit demo
+
+test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes
+	$(BIN)/pytest -n 2
+
+verify: $(VENV)/.dev  ## the same tests at full counts
+	TACIT_FULL=1 $(BIN)/pytest -n 2
+
+lint: $(VENV)/.dev  ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev  ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev  ## rooms import lower layers only
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## put the style right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed  ## speed, as ratios in one run
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tacit needs Python 3.11 or newer; try make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	@echo "Setting up Tacit in $(VENV) (once, about a minute)..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	@echo "Setting up the tests in $(VENV) (once, about a minute)..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.installed

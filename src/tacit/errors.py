@@ -1,0 +1,153 @@
+"""Every error Tacit raises on purpose: a code, what is wrong, where, and how to fix it.
+
+>>> print(Refused(Code.UNBOUNDED, "SUM(cost * age) has no bound", fix="clamp it: SUM(LEAST(cost * age, 5000))"))
+refused [unbounded]: SUM(cost * age) has no bound
+  fix: clamp it: SUM(LEAST(cost * age, 5000))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Code(StrEnum):
+    """The stable names of all that can go wrong. `docs/reference/errors.md` explains each one."""
+
+    # The text of a question.
+    SYNTAX = "syntax"
+    TOO_LARGE = "too-large"
+    STATEMENT = "statement"
+    UNSUPPORTED = "unsupported"
+    UNKNOWN_TABLE = "unknown-table"
+    UNKNOWN_COLUMN = "unknown-column"
+    UNKNOWN_FUNCTION = "unknown-function"
+    AMBIGUOUS = "ambiguous"
+    # Its meaning.
+    RAW_COLUMN = "raw-column"
+    AGGREGATE = "aggregate"
+    TYPE = "type"
+    UNBOUNDED = "unbounded"
+    OVERFLOW = "overflow"
+    PRIVATE_KEY = "private-key"
+    TOO_MANY_GROUPS = "too-many-groups"
+    # Who asks, and for how much.
+    UNKNOWN_ANALYST = "unknown-analyst"
+    PARAMETER = "parameter"
+    BUDGET = "budget"
+    # What the owner wrote and pointed at.
+    POLICY = "policy"
+    DATA = "data"
+    # What is kept.
+    LEDGER = "ledger"
+    LEDGER_TAMPERED = "ledger-tampered"
+    LEDGER_BUSY = "ledger-busy"
+    # After the data was touched.
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of one line of a text: a question, or a policy file."""
+
+    line: int
+    column: int
+    excerpt: str
+    length: int = 1
+    source: str = ""
+
+    def __str__(self) -> str:
+        """The place in words, and the line with the stretch underlined."""
+        name = f"{self.source}, " if self.source else ""
+        marks = " " * (self.column - 1) + "^" * max(1, self.length)
+        return f"{name}line {self.line}, column {self.column}\n    {self.excerpt}\n    {marks}"
+
+
+class TacitError(Exception):
+    """The root of the tree. Catch this to catch all of it."""
+
+    verb: ClassVar[str] = "error"
+
+    def __init__(self, code: Code, what: str, *, at: Place | None = None, fix: str = "") -> None:
+        super().__init__(what)
+        self.code = code
+        self.what = what
+        self.at = at
+        self.fix = fix
+
+    def __str__(self) -> str:
+        lines = [f"{self.verb} [{self.code}]: {self.what}"]
+        if self.at is not None:
+            lines.append(f"  {self.at}")
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.code, self.what, self.at, self.fix)
+
+
+def _rebuild(kind: type[TacitError], code: Code, what: str, at: Place | None, fix: str) -> TacitError:
+    """Unpickle an error, whose fields are keywords."""
+    return kind(code, what, at=at, fix=fix)
+
+
+class Refused(TacitError):
+    """The question is not answered. No data was touched and nothing was charged."""
+
+    verb = "refused"
+
+
+class ParameterError(TacitError, ValueError):
+    """A value handed to a function is not one it can use. Nothing was done."""
+
+    def __init__(self, name: str, what: str, *, fix: str = "") -> None:
+        super().__init__(Code.PARAMETER, f"{name}: {what}", fix=fix)
+        self.name = name
+        self._reason = what
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_parameter, (self.name, self._reason, self.fix)
+
+
+def _rebuild_parameter(name: str, what: str, fix: str) -> ParameterError:
+    """Unpickle a parameter error."""
+    return ParameterError(name, what, fix=fix)
+
+
+class PolicyError(TacitError):
+    """The policy does not say what it must; `at` is its line."""
+
+    verb = "policy"
+
+
+class DataError(TacitError):
+    """The data is not what the policy declares. Said at open, to the owner."""
+
+    verb = "data"
+
+
+class LedgerError(TacitError):
+    """The ledger cannot be trusted or reached, so nothing is answered."""
+
+    verb = "ledger"
+
+
+class Failed(TacitError):
+    """The data was touched and no answer came of it. The charge stays; the text is always the same.
+
+    A text that depended on the rows would be an unprotected output.
+    """
+
+    verb = "failed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            Code.FAILED,
+            "the question was admitted and charged, but the engine did not finish",
+            fix="tell the data owner, who can see the cause",
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Failed, ()

@@ -1,0 +1,101 @@
+"""Exact numbers: rationals from what people type, and certified roundings of what is not rational.
+
+>>> rational("epsilon", 0.1)
+Fraction(1, 10)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_locks: dict[int, Any] = {}
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Interval arithmetic with this many bits. One thread at a time: flint's precision is the process's own."""
+    from flint import ctx
+
+    with _lock(), ctx.workprec(bits):
+        yield
+
+
+def _lock() -> Any:
+    """This process's lock: in a forked child the parent's may be held by a thread that is gone."""
+    return _locks.setdefault(os.getpid(), threading.RLock())
+
+
+def rational(name: str, value: Any) -> Fraction:
+    """The number a person meant: 0.1 is one tenth, not the nearest binary fraction.
+
+    Text, booleans, NaN and infinities are errors that name the parameter.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise ParameterError(name, f"needs a number, got {type(value).__name__} {value!r:.60}", fix=f"{name}=0.5, say")
+    if not math.isfinite(value):
+        raise ParameterError(name, f"needs a finite number, got {value}", fix=f"{name}=0.5, say")
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(value)
+    return Fraction(str(value) if isinstance(value, Decimal) else repr(float(value)))
+
+
+def within(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
+    """A rational in [lower, upper], or an error that names the parameter and the range."""
+    number = rational(name, value)
+    if not lower <= number <= upper:
+        bounds = f"{float(lower):g} and {float(upper):g}"
+        raise ParameterError(name, f"must be between {bounds}, got {value}", fix=f"choose {name} between {bounds}")
+    return number
+
+
+def certified_floor(enclose: Callable[[], arb], bits: int = 96) -> int:
+    """The floor of the real number that `enclose` computes, which must not be an integer.
+
+    `enclose` returns an interval (a ball of flint's) that contains the number, narrower as the working precision
+    grows. The precision is doubled until the whole interval has one floor.
+    """
+    while True:
+        with precision(bits):
+            floor = enclose().floor().unique_fmpz()
+        if floor is not None:
+            return int(floor)
+        bits *= 2
+
+
+def ball(number: Fraction) -> arb:
+    """A rational as an interval at the working precision."""
+    from flint import arb, fmpq
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def largest_power_of_ten(number: Fraction) -> Fraction:
+    """The largest power of ten that is at most `number`, which is positive."""
+    exponent = math.floor(math.log10(number.numerator) - math.log10(number.denominator))
+    power = Fraction(10) ** exponent
+    while power > number:
+        power /= 10
+    while power * 10 <= number:
+        power *= 10
+    return power
+
+
+def common_step(one: Fraction, other: Fraction) -> Fraction:
+    """The largest rational that divides both: the grid on which sums of the two lie."""
+    denominator = math.lcm(one.denominator, other.denominator)
+    return Fraction(math.gcd(int(one * denominator), int(other * denominator)), denominator)

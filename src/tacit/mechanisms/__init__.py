@@ -1,0 +1,1 @@
+"""One file a mechanism: its law, its loss, its release, its error."""

@@ -1,0 +1,235 @@
+"""The rules for names, numbers and keys; advice about a valid policy; what it promises. Nothing here looks at data."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from tacit.policy.locate import dotted, quoted
+from tacit.policy.model import ROW, Column, Key, Policy, Table, Type
+from tacit.privacy.unit import Neighbors
+
+MAX_NAME = 128
+MAX_DIGITS = 1000
+INT64 = range(-(2**63), 2**63)
+LARGE = 5
+MEANINGLESS = 10
+LARGE_DELTA = Fraction(1, 100_000)
+LARGE_CONTRIBUTION = 100
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Advice about what stands at `path`. The policy is valid without heeding it."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}"
+
+
+def remarks(policy: Policy) -> tuple[Remark, ...]:
+    """Advice about a valid policy, in the order of its sections."""
+    tables = (remark for table in policy.tables for remark in _about_table(table))
+    return (*_about_privacy(policy), *tables, *_about_analysts(policy))
+
+
+def promise(policy: Policy) -> str:
+    """What the policy promises to each unit, in plain sentences."""
+    units = "; ".join(_unit(table) for table in policy.tables)
+    delta = f", plus {decimal_text(policy.budget.delta)}" if policy.budget.delta else ""
+    return (
+        f"Protected is each unit: {units}. "
+        f"{_change(policy.neighbors)} changes the probability of any outcome, over the answers to all analysts "
+        f"together, by a factor of at most exp({decimal_text(policy.budget.epsilon)}){delta}. "
+        f"The caps of single analysts ({_caps(policy)}) hold for what each of them is told alone: "
+        "analysts who pool their answers are bound by the overall cap only."
+    )
+
+
+def _unit(table: Table) -> str:
+    if table.unit == ROW:
+        return f"in {quoted(table.name)} each row on its own, even where one person has several"
+    return f"in {quoted(table.name)} all rows with the same {quoted(table.unit)}"
+
+
+def _change(neighbors: Neighbors) -> str:
+    if neighbors is Neighbors.REPLACE:
+        return "Replacing all rows of one unit by rows of another"
+    return "Adding or removing all rows of one unit"
+
+
+def _caps(policy: Policy) -> str:
+    shown = [f"{a.name} {decimal_text(a.budget.epsilon)}" for a in policy.analysts[:5]]
+    more = len(policy.analysts) - len(shown)
+    return "epsilon: " + ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _about_privacy(policy: Policy) -> Iterator[Remark]:
+    epsilon, delta = policy.budget.epsilon, policy.budget.delta
+    scale = "below 0.1 is high privacy, 0.1 to 1 is good"
+    if epsilon > MEANINGLESS:
+        yield Remark("privacy.epsilon", f"{decimal_text(epsilon)} is close to meaningless as a promise; {scale}")
+    elif epsilon > LARGE:
+        yield Remark("privacy.epsilon", f"{decimal_text(epsilon)} is large; {scale}")
+    if delta > LARGE_DELTA:
+        text = "is the chance that the promise fails altogether; keep it far below one over the number of units"
+        yield Remark("privacy.delta", f"{decimal_text(delta)} {text}")
+
+
+def _about_analysts(policy: Policy) -> Iterator[Remark]:
+    overall = policy.budget
+    for analyst in policy.analysts:
+        for name in ("epsilon", "delta"):
+            own, cap = getattr(analyst.budget, name), getattr(overall, name)
+            if own > cap:
+                text = f"{decimal_text(own)} is more than the overall {decimal_text(cap)}, which binds"
+                yield Remark(dotted(("analysts", analyst.name, name)), text)
+    total = sum((a.budget.epsilon for a in policy.analysts), Fraction(0))
+    if len(policy.analysts) > 1 and total > overall.epsilon:
+        text = f"their epsilons add up to {decimal_text(total)}, more than the overall {decimal_text(overall.epsilon)}"
+        yield Remark("analysts", f"{text}: who asks first may leave less than their own cap to the others")
+
+
+def _about_table(table: Table) -> Iterator[Remark]:
+    path = ("tables", table.name)
+    rows = table.max_groups * table.max_rows_per_group
+    if rows > LARGE_CONTRIBUTION:
+        text = f"max_groups times max_rows_per_group is {rows}, and the noise of every count grows with it"
+        yield Remark(dotted(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply")
+    if table.unit == ROW and table.column(ROW) is not None:
+        yield Remark(dotted((*path, "unit")), f'"{ROW}" means each row, and not the column of that name')
+    for column in table.columns:
+        text = _about_column(column)
+        if text:
+            yield Remark(dotted((*path, "columns", column.name)), text)
+
+
+def _about_column(column: Column) -> str:
+    if column.type in (Type.INT, Type.FLOAT) and column.lower is None and column.values is None:
+        return "a number without lower and upper can only be compared and counted, not summed or averaged"
+    if column.type is Type.FLOAT and column.step is None:
+        return "a float without step is rounded to a default grid over its bounds; give step to choose the grid"
+    if column.type in (Type.TEXT, Type.DATE) and column.values is None:
+        return f"a {column.type} column without values cannot be a GROUP BY key in this version"
+    return ""
+
+
+def decimal_text(number: Fraction) -> str:
+    """The number as a person would write it: as a decimal wherever it has one, and exact unless absurdly long.
+
+    >>> decimal_text(Fraction(1, 10)), decimal_text(Fraction(-5, 4)), decimal_text(Fraction(1, 3))
+    ('0.1', '-1.25', '1/3')
+    >>> decimal_text(Fraction(1, 10**9)), decimal_text(Fraction(10**15))
+    ('1e-9', '1000000000000000')
+    """
+    places = _places(number.denominator)
+    if places is None:
+        return str(number) if number.denominator < 10**20 else f"about {float(number):g}"
+    digits = str(abs(number.numerator) * 10**places // number.denominator)
+    sign = "-" if number < 0 else ""
+    if places == 0:
+        return sign + digits
+    if places - len(digits) >= 4:
+        return f"{sign}{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e-{places - len(digits) + 1}"
+    digits = digits.zfill(places + 1)
+    return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def _places(denominator: int) -> int | None:
+    """How many decimals a fraction in lowest terms with this denominator has; None if they do not end."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 else None
+
+
+KEYS = {
+    Type.TEXT: "text",
+    Type.INT: "a whole number that fits 64 bits",
+    Type.DATE: "a date such as 2024-12-31",
+}
+
+
+def key_of(value: object, kind: Type) -> Key | None:
+    """The value as a key of the type, or None if it is not one."""
+    if kind is Type.INT and isinstance(value, int) and not isinstance(value, bool) and value in INT64:
+        return int(value)
+    if kind is Type.TEXT and isinstance(value, str) and "\0" not in value and is_unicode(value):
+        return str.__str__(value)
+    if kind is Type.DATE and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.date(value.year, value.month, value.day)
+    if kind is Type.DATE and isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        try:
+            return datetime.date.fromisoformat(value)
+        except ValueError:
+            return None
+    return None
+
+
+def name_flaw(name: str) -> str:
+    """What is wrong with a name, or nothing."""
+    if not name:
+        return "a name cannot be empty"
+    if len(name) > MAX_NAME:
+        return f"a name has at most {MAX_NAME} characters"
+    return "" if is_clean(name) else "a name has no control characters"
+
+
+def is_clean(text: str) -> bool:
+    """Whether the text has no control characters, no line breaks and no halves of characters."""
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text has no halves of characters, which no file or database could hold."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def exact(value: object) -> Fraction | None:
+    """The number that the decimal text says; None for what is not a number, not finite or absurdly long."""
+    if isinstance(value, float):
+        value = Decimal(float.__repr__(value))
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        if not isinstance(exponent, int) or abs(exponent) + len(value.as_tuple().digits) > MAX_DIGITS:
+            return None
+        return Fraction(value)
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        return None
+    number = Fraction(value)
+    return number if max(abs(number.numerator), number.denominator) < 10**MAX_DIGITS else None
+
+
+def shown(value: object) -> str:
+    """The value as its owner would know it again, briefly."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | Decimal | Fraction):
+        return _shown_number(value)
+    if isinstance(value, str):
+        return quoted(value if len(value) <= 40 else value[:37] + "...")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "a table"
+    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+
+
+def _shown_number(value: float | Decimal | Fraction) -> str:
+    number = exact(value)
+    if number is None:
+        finite = isinstance(value, int | Fraction) or Decimal(value).is_finite()
+        return "a number of too many digits" if finite else str(value).lower()[:3]
+    point = ".0" if isinstance(value, float | Decimal) and number.denominator == 1 else ""
+    text = decimal_text(number) + point
+    return text if len(text) <= 40 else text[:37] + "..."

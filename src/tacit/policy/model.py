@@ -1,0 +1,109 @@
+"""The policy as frozen values. Everything in it is public: plans, prices and refusals follow from it alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from tacit.privacy.unit import Neighbors
+from tacit.query.types import Key as Key
+from tacit.query.types import Type as Type
+
+ROW = "row"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that analysts may name.
+
+    `lower` and `upper` bound a number: a value outside is read as the nearest bound. `step` is the grid of a float.
+    `values` are the public keys of GROUP BY: every one appears in an answer, and a value outside belongs to no group.
+    """
+
+    name: str
+    type: Type
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    step: Fraction | None = None
+    values: tuple[Key, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A private table. `unit` is `row`, or the column that says whose row it is."""
+
+    name: str
+    unit: str
+    columns: tuple[Column, ...]
+    max_groups: int = 1
+    max_rows_per_group: int = 1
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name in any case, or None."""
+        return next((c for c in self.columns if c.name.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A cap on what may be spent."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class Analyst:
+    """Someone who may ask, up to a cap of their own."""
+
+    name: str
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The whole of it. `source` and `store` are None where data frames or a ledger are handed over at open."""
+
+    source: Path | None
+    epoch: int
+    store: Path | None
+    neighbors: Neighbors
+    budget: Budget
+    delta_per_question: Fraction
+    tables: tuple[Table, ...]
+    analysts: tuple[Analyst, ...]
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name in any case, or None."""
+        return next((t for t in self.tables if t.name.lower() == name.lower()), None)
+
+    def analyst(self, name: str) -> Analyst | None:
+        """The analyst of exactly that name, or None."""
+        return next((a for a in self.analysts if a.name == name), None)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that a question's meaning depends on: the relation, the epoch and the tables.
+
+        Where the data and the ledger lie, and who may ask for how much, do not change what an answer means.
+        """
+        meaning = [str(self.neighbors), self.epoch, [_meaning(t) for t in self.tables]]
+        text = json.dumps(meaning, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _meaning(table: Table) -> list[object]:
+    columns = [[c.name, c.type, _text(c.lower), _text(c.upper), _text(c.step), _keys(c.values)] for c in table.columns]
+    return [table.name, table.unit, table.max_groups, table.max_rows_per_group, columns]
+
+
+def _text(number: Fraction | None) -> str | None:
+    return None if number is None else str(number)
+
+
+def _keys(values: tuple[Key, ...] | None) -> list[list[str]] | None:
+    """The keys, each with its type, so that 1, true and '1' stay apart."""
+    return None if values is None else [[type(value).__name__, str(value)] for value in values]

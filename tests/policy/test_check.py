@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.policy.check import Remark, decimal_text, promise, remarks
+from tacit.policy.load import load
+
+CLINIC = Path(__file__).parent / "clinic.toml"
+QUIET: dict[str, Any] = {
+    "privacy": {"epsilon": 1, "delta": 1e-6},
+    "tables": {
+        "visits": {
+            "unit": "patient_id",
+            "max_groups": 4,
+            "max_rows_per_group": 3,
+            "columns": {
+                "age": {"type": "int", "lower": 0, "upper": 110},
+                "cost": {"type": "float", "lower": 0, "upper": 5000, "step": 0.01},
+                "ward": {"type": "text", "values": ["A", "B"]},
+                "smoker": {"type": "bool"},
+            },
+        }
+    },
+    "analysts": {"ada": {"epsilon": 0.5}, "bo": {"epsilon": 0.5}},
+}
+
+
+def about(section: str, **changes: Any) -> list[tuple[str, str]]:
+    entries = QUIET | {section: QUIET[section] | changes}
+    return [(r.path, r.text) for r in remarks(load(entries))]
+
+
+def about_table(**changes: Any) -> list[tuple[str, str]]:
+    return about("tables", visits=QUIET["tables"]["visits"] | changes)
+
+
+def test_nothing_to_say():
+    assert remarks(load(QUIET)) == ()
+
+
+@pytest.mark.parametrize(("epsilon", "word"), [(5.1, "is large"), (10, "is large"), (10.5, "close to meaningless")])
+def test_epsilon(epsilon: float, word: str):
+    [(path, text)] = about("privacy", epsilon=epsilon)
+    assert path == "privacy.epsilon"
+    assert word in text
+    assert about("privacy", epsilon=5) == []
+
+
+def test_delta():
+    [(path, text)] = about("privacy", delta=1e-4)
+    assert (path, text[:6]) == ("privacy.delta", "0.0001")
+    assert about("privacy", delta=1e-5) == []
+
+
+def test_analysts_beyond_the_overall_cap():
+    [(path, text)] = about("analysts", bo={"epsilon": 0.6})
+    assert path == "analysts"
+    assert "add up to 1.1, more than the overall 1:" in text
+    own, total = about("analysts", bo={"epsilon": 2})
+    assert own == ("analysts.bo.epsilon", "2 is more than the overall 1, which binds")
+    assert "2.5" in total[1]
+    assert about("analysts", bo={"epsilon": 0.5, "delta": 1e-3})[0][0] == "analysts.bo.delta"
+
+
+def test_contribution():
+    # 10 * 10 = 100 is still fine, 11 * 10 = 110 is not
+    assert about_table(max_groups=10, max_rows_per_group=10) == []
+    [(path, text)] = about_table(max_groups=11, max_rows_per_group=10)
+    assert path == "tables.visits"
+    assert "is 110" in text
+
+
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [
+        ({"type": "int"}, "compared and counted"),
+        ({"type": "float"}, "compared and counted"),
+        ({"type": "float", "lower": 0, "upper": 1}, "default grid"),
+        ({"type": "text"}, "GROUP BY"),
+        ({"type": "date"}, "GROUP BY"),
+    ],
+)
+def test_columns(column: dict[str, Any], word: str):
+    [(path, text)] = about_table(columns={"x y": column})
+    assert path == 'tables.visits.columns."x y"'
+    assert word in text
+
+
+def test_a_column_named_row():
+    table = {"unit": "row", "columns": {"Row": {"type": "bool"}}}
+    assert about("tables", visits=table)[0][0] == "tables.visits.unit"
+
+
+def test_a_remark_in_words():
+    assert str(Remark("privacy.delta", "is large")) == "privacy.delta: is large"
+
+
+def test_the_promise_of_the_clinic():
+    assert promise(load(CLINIC)) == (
+        'Protected is each unit: in "visits" all rows with the same "patient_id"; '
+        'in "staff on call" each row on its own, even where one person has several. '
+        "Adding or removing all rows of one unit changes the probability of any outcome, over the answers to all "
+        "analysts together, by a factor of at most exp(10), plus 1e-6. "
+        "The caps of single analysts (epsilon: ada 3, bo 0.1) hold for what each of them is told alone: "
+        "analysts who pool their answers are bound by the overall cap only."
+    )
+
+
+def test_the_promise_of_replacement():
+    policy = load(QUIET | {"privacy": {"epsilon": 0.25, "neighbors": "replace"}})
+    assert "Replacing all rows of one unit by rows of another changes" in promise(policy)
+    assert "exp(0.25)." in promise(policy)
+
+
+def test_many_analysts_are_not_all_named():
+    policy = load(QUIET | {"analysts": {f"a{i}": {"epsilon": 1} for i in range(9)}})
+    assert "a4 1 and 4 more" in promise(policy)
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20))
+def test_decimal_text_is_exact(number: Any):
+    assert Fraction(decimal_text(Fraction(number))) == Fraction(number)
+
+
+def test_decimal_text_of_a_very_long_fraction():
+    assert decimal_text(Fraction(10**5000, 3 * 10**5000 + 1)) == "about 0.333333"

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import PolicyError
+from tacit.policy.load import load
+from tacit.policy.model import Type
+from tacit.policy.template import template
+
+TABLES = {
+    "visits": [("patient_id", Type.INT), ("age", Type.INT), ("cost", Type.FLOAT), ("ward", Type.TEXT)],
+    "staff on call": [("day", Type.DATE), ('is "late"', Type.BOOL)],
+}
+
+
+def refusal(file: Path, text: str) -> PolicyError:
+    file.write_text(text)
+    with pytest.raises(PolicyError) as caught:
+        load(file)
+    return caught.value
+
+
+def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
+    file = tmp_path / "clinic.toml"
+    text = template("data/clinic.duckdb", TABLES)
+    asked = []
+    for answer in ["row", *["0"] * 6, "row"]:
+        error = refusal(file, text)
+        assert error.at is not None
+        lines = text.split("\n")
+        line = lines[error.at.line - 1]
+        assert line[error.at.column - 1 :].startswith('"?"')
+        lines[error.at.line - 1] = line.replace('"?"', f'"{answer}"' if answer == "row" else answer, 1)
+        text = "\n".join(lines)
+        asked.append(error.what.split(":")[0])
+    assert asked == [
+        "tables.visits.unit",
+        "tables.visits.columns.patient_id.lower",
+        "tables.visits.columns.patient_id.upper",
+        "tables.visits.columns.age.lower",
+        "tables.visits.columns.age.upper",
+        "tables.visits.columns.cost.lower",
+        "tables.visits.columns.cost.upper",
+        'tables."staff on call".unit',
+    ]
+    file.write_text(text)
+    policy = load(file)
+    assert policy.source == tmp_path / "data" / "clinic.duckdb"
+    assert policy.store == tmp_path / "clinic.ledger"
+    assert {t.name: [(c.name, c.type) for c in t.columns] for t in policy.tables} == TABLES
+
+
+def test_a_column_as_unit_asks_for_its_caps_next(tmp_path: Path):
+    text = template(None, TABLES).replace('unit = "?"', 'unit = "patient_id"', 1)
+    error = refusal(tmp_path / "clinic.toml", text)
+    assert error.what == "tables.visits.max_groups: is missing"
+    assert error.at is not None
+    assert error.at.excerpt == "[tables.visits]"
+    text = text.replace("# max_groups", "max_groups").replace("# max_rows", "max_rows")
+    assert "bounds are never read from the data" in refusal(tmp_path / "clinic.toml", text).what
+
+
+def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
+    file = tmp_path / "clinic.toml"
+    file.write_text(template(None, {}))
+    policy = load(file)
+    assert policy.source is None
+    assert [t.name for t in policy.tables] == ["visits"]
+    assert [a.name for a in policy.analysts] == ["ada"]
+
+
+def test_every_section_is_explained():
+    for text in (template("x.duckdb", TABLES), template(None, {})):
+        lines = text.split("\n")
+        for before, line in pairwise(lines):
+            if line.startswith("["):
+                assert before.startswith("# ")
+        assert all(len(line) <= 120 for line in lines)
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+@given(NAMES, st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.sampled_from(Type)), unique_by=lambda c: c[0])))
+def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type]]]):
+    entries = tomllib.loads(template(source, tables))
+    assert entries["data"]["source"] == source
+    for name, columns in tables.items():
+        declared = entries["tables"][name]["columns"]
+        assert [(column, declared[column]["type"]) for column in declared] == columns

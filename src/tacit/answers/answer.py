@@ -1,0 +1,183 @@
+"""An answer: estimates, their error bars, what they cost, and every form a person or a program reads them in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting.receipt import Receipt
+from tacit.errors import ParameterError
+from tacit.query.types import Type
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Bars(StrEnum):
+    """Where an interval comes from."""
+
+    EXACT = "exact"  # from the law of the noise
+    APPROXIMATE = "approximate"  # by drawing the noise again
+    NONE = "none"  # a key, or a condition
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column of an answer."""
+
+    name: str
+    type: Type
+    bars: Bars
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An estimate and its interval; both ends are None where there is none."""
+
+    value: Any
+    low: Any = None
+    high: Any = None
+
+
+class Answer:
+    """The released table. `str`, notebooks and `to_...` show it; iterating gives rows as dictionaries of values."""
+
+    def __init__(
+        self,
+        table: pyarrow.Table,
+        headings: tuple[Heading, ...],
+        confidence: Fraction,
+        notes: tuple[str, ...],
+        receipt: Receipt,
+    ) -> None:
+        self._table = table
+        self.headings = headings
+        self.confidence = float(confidence)
+        self.notes = notes
+        self.receipt = receipt
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns asked for."""
+        return tuple(heading.name for heading in self.headings)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for row in self.cells():
+            yield {heading.name: cell.value for heading, cell in zip(self.headings, row, strict=True)}
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """The values of a column."""
+        return [row[self._position(column)].value for row in self.cells()]
+
+    def interval(self, column: str) -> list[tuple[Any, Any]]:
+        """The low and high end of a column's estimates."""
+        return [(row[self._position(column)].low, row[self._position(column)].high) for row in self.cells()]
+
+    @property
+    def value(self) -> Any:
+        """The one value of an answer of one row and one column."""
+        if len(self) != 1 or len(self.headings) != 1:
+            shape = f"{len(self)} rows and {len(self.headings)} columns"
+            raise ParameterError("answer", f"has {shape}, not one value", fix='take a column: answer["n"]')
+        return self[self.headings[0].name][0]
+
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """The rows as cells with their intervals."""
+        columns = []
+        for index, heading in enumerate(self.headings):
+            names = [f"c{index}"] + ([] if heading.bars is Bars.NONE else [f"c{index}_low", f"c{index}_high"])
+            parts = [self._table.column(name).to_pylist() for name in names]
+            columns.append([Cell(*values) for values in zip(*parts, strict=True)])
+        return list(zip(*columns, strict=True))
+
+    def to_arrow(self, intervals: bool = True) -> pyarrow.Table:
+        """An Arrow table; with `intervals`, each estimate x is followed by x_low and x_high."""
+        import pyarrow
+
+        arrays: dict[str, Any] = {}
+        taken = {heading.name for heading in self.headings}
+        for index, heading in enumerate(self.headings):
+            arrays[heading.name] = self._table.column(f"c{index}")
+            if intervals and heading.bars is not Bars.NONE:
+                for end in ("low", "high"):
+                    name = _free(f"{heading.name}_{end}", taken)
+                    taken.add(name)
+                    arrays[name] = self._table.column(f"c{index}_{end}")
+        return pyarrow.table(arrays)
+
+    def to_pandas(self, intervals: bool = True) -> pandas.DataFrame:
+        """A pandas data frame. Needs pandas."""
+        return self.to_arrow(intervals).to_pandas()
+
+    def to_polars(self, intervals: bool = True) -> polars.DataFrame:
+        """A polars data frame. Needs polars."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow(intervals))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows, the intervals, the notes and the receipt, as plain values."""
+        rows = []
+        for row in self.cells():
+            shown: dict[str, Any] = {}
+            for heading, cell in zip(self.headings, row, strict=True):
+                plain = {"value": _plain(cell.value), "low": cell.low, "high": cell.high, "bars": str(heading.bars)}
+                shown[heading.name] = plain if heading.bars is not Bars.NONE else _plain(cell.value)
+            rows.append(shown)
+        return {
+            "columns": list(self.columns),
+            "rows": rows,
+            "confidence": self.confidence,
+            "notes": list(self.notes),
+            "receipt": self.receipt.to_dict(),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The same as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        from tacit.answers.render import text
+
+        return text(self)
+
+    def __repr__(self) -> str:
+        return f"<Answer: {len(self)} rows of {', '.join(self.columns)}; {self.receipt}>"
+
+    def _repr_html_(self) -> str:
+        from tacit.answers.render import html
+
+        return html(self)
+
+    def chart(self, column: str | None = None, width: int = 60) -> str:
+        """A drawing of one column with its error bars, in characters."""
+        from tacit.answers.render import chart
+
+        return chart(self, column, width)
+
+    def _position(self, column: str) -> int:
+        if column not in self.columns:
+            raise ParameterError("column", f"there is no {column!r}", fix=f"the columns are {', '.join(self.columns)}")
+        return self.columns.index(column)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; dates as ISO text."""
+    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -1,0 +1,145 @@
+"""Finishing: everything a question does with released values, in an in-memory DuckDB that holds nothing else.
+
+It is post-processing, so it is free, and it is a function of what is stored, so a repeat shows the same.
+"""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from tacit.accounting.receipt import Receipt
+from tacit.answers import intervals
+from tacit.answers.answer import Answer, Bars, Heading
+from tacit.answers.propagate import bars_of_expressions
+from tacit.answers.recipe import Mean, Plain, Recipe, Result
+from tacit.answers.stored import unpack
+from tacit.engines import sql
+from tacit.query.nodes import Order, Released, walk
+from tacit.query.types import Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MOST = 2**63 - 1
+_SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
+
+
+def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction) -> Answer:
+    """The answer that the stored integers give."""
+    released = unpack(stored)
+    noisy = _noisy_table(released, recipe, confidence)
+    cursor = _connection(os.getpid()).cursor()
+    try:
+        headings = tuple(Heading(r.name, r.type, _bars(r)) for r in recipe.results)
+        if any(heading.bars is Bars.APPROXIMATE for heading in headings):
+            noisy = bars_of_expressions(cursor, noisy, released, recipe, confidence, seed=stored)
+        cursor.register("noisy", noisy)
+        table = cursor.sql(_statement(recipe, headings)).to_arrow_table()
+        cursor.unregister("noisy")
+    finally:
+        cursor.close()
+    return Answer(table, headings, confidence, _notes(recipe, headings), receipt)
+
+
+@lru_cache(maxsize=1)
+def _connection(process: int) -> DuckDBPyConnection:
+    """One connection a process, with no way out of memory."""
+    config: dict[str, str | bool | int | float | list[str]] = {"enable_external_access": "false", "threads": "1"}
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _noisy_table(released: list[list[int]], recipe: Recipe, confidence: Fraction) -> Any:
+    """The noisy table: a row for each group, its keys k0, k1, ..., and each value v with low and high."""
+    groups = list(product(*(domain.values for domain in recipe.keys)))
+    columns: dict[str, Any] = {"g": pa.array(range(len(groups)), pa.int64())}
+    for index, _ in enumerate(recipe.keys):
+        columns[f"k{index}"] = pa.array([group[index] for group in groups])
+    for index, value in enumerate(recipe.values):
+        low, middle, high = (
+            _plain(released, recipe, value, confidence)
+            if isinstance(value, Plain)
+            else _mean(released, recipe, value, confidence)
+        )
+        columns |= {f"v{index}": middle, f"v{index}_low": low, f"v{index}_high": high}
+    return pa.table(columns)
+
+
+def _plain(released: list[list[int]], recipe: Recipe, value: Plain, confidence: Fraction) -> tuple[Any, Any, Any]:
+    part = recipe.parts[value.part]
+    width = intervals.half_width(part, confidence)
+    estimates = [number * part.unit for number in released[value.part]]
+    shown = ([e - width for e in estimates], estimates, [e + width for e in estimates])
+    if value.type is Type.INT:
+        low, middle, high = (pa.array([_fit(int(v)) for v in column], pa.int64()) for column in shown)
+    else:
+        low, middle, high = (pa.array([float(v) for v in column], pa.float64()) for column in shown)
+    return low, middle, high
+
+
+def _fit(number: int) -> int:
+    """A released integer as 64 bits hold it; what is beyond is shown as the largest."""
+    return max(-_MOST, min(_MOST, number))
+
+
+def _mean(released: list[list[int]], recipe: Recipe, value: Mean, confidence: Fraction) -> tuple[Any, Any, Any]:
+    sums, counts = released[value.sum], released[value.count]
+    low, high = intervals.mean(sums, counts, value, recipe.parts[value.sum], recipe.parts[value.count], confidence)
+    unit = recipe.parts[value.sum].unit
+    estimates = [
+        float(min(max(value.center + unit * s / n, value.lower), value.upper)) if n > 0 else None
+        for s, n in zip(sums, counts, strict=True)
+    ]
+    return pa.array(low), pa.array(estimates, pa.float64()), pa.array(high)
+
+
+def _bars(result: Result) -> Bars:
+    """Exact for a released value as it is, approximate for an expression of some, none for a key or a condition."""
+    if isinstance(result.scalar, Released):
+        return Bars.EXACT
+    computed = any(isinstance(node, Released) for node in walk(result.scalar))
+    return Bars.APPROXIMATE if computed and result.type in {Type.INT, Type.FLOAT} else Bars.NONE
+
+
+def _statement(recipe: Recipe, headings: tuple[Heading, ...]) -> str:
+    """The finishing as SQL over the noisy table. TRY turns an overflow into NULL."""
+    columns = []
+    for index, (result, heading) in enumerate(zip(recipe.results, headings, strict=True)):
+        columns.append(f"TRY(CAST({sql.scalar(result.scalar)} AS {_SHOWN_AS[result.type]})) AS c{index}")
+        if heading.bars is not Bars.NONE:
+            source = f"v{result.scalar.index}" if isinstance(result.scalar, Released) else f"x{index}"
+            columns += [f"{source}_low AS c{index}_low", f"{source}_high AS c{index}_high"]
+    where = "" if recipe.having is None else f" WHERE TRY({sql.scalar(recipe.having)})"
+    order = [_ordered(item) for item in recipe.order]
+    limit = "" if recipe.limit is None else f" LIMIT {recipe.limit}"
+    offset = f" OFFSET {recipe.offset}" if recipe.offset else ""
+    wide = ", ".join(
+        f"CAST(v{i} AS HUGEINT) AS v{i}"
+        for i, value in enumerate(recipe.values)
+        if isinstance(value, Plain) and value.type is Type.INT
+    )
+    source = f"(SELECT * REPLACE ({wide}) FROM noisy)" if wide else "noisy"
+    return f"SELECT {', '.join(columns)} FROM {source}{where} ORDER BY {', '.join([*order, 'g'])}{limit}{offset}"
+
+
+def _ordered(item: Order) -> str:
+    way, nulls = "DESC" if item.descending else "ASC", "FIRST" if item.nulls_first else "LAST"
+    return f"TRY({sql.scalar(item.scalar)}) {way} NULLS {nulls}"
+
+
+def _notes(recipe: Recipe, headings: tuple[Heading, ...]) -> tuple[str, ...]:
+    notes = list(recipe.notes)
+    if any(heading.bars is Bars.APPROXIMATE for heading in headings):
+        names = ", ".join(h.name for h in headings if h.bars is Bars.APPROXIMATE)
+        notes.append(f"The intervals of {names} are approximate: the noise was drawn again around the released values.")
+    if recipe.having is not None or recipe.limit is not None or recipe.offset:
+        notes.append("The rows shown were selected by noisy values.")
+    return tuple(notes)

@@ -1,0 +1,80 @@
+"""Error bars of expressions: draw the noise again around what was released, and evaluate the same expression.
+
+The true values are the released ones less their noise, and the noise is symmetric, so the spread of the expression
+around the released values is close to its spread around the truth. The bars are marked approximate.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.answers.recipe import Mean, Noisy, Recipe
+from tacit.engines import sql
+from tacit.query.nodes import Released, walk
+from tacit.query.types import Type
+from tacit.sampling import laplace
+from tacit.sampling.bits import Bits, ReplayBits
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MOST_ROWS = 2_000_000
+_MOST_DRAWS = 1_000
+_LEAST_DRAWS = 200
+Floats = npt.NDArray[np.float64]
+
+
+def bars_of_expressions(
+    cursor: DuckDBPyConnection, noisy: Any, released: list[list[int]], recipe: Recipe, confidence: Fraction, seed: bytes
+) -> Any:
+    """The noisy table with x_low and x_high for each result that is an expression of released values.
+
+    The draws follow from `seed`, the stored answer, so that a repeat shows the same bars; they protect nobody.
+    """
+    draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_ROWS // recipe.groups))
+    bits = ReplayBits(seed)
+    parts = [_redrawn(numbers, part, draws, bits) for numbers, part in zip(released, recipe.parts, strict=True)]
+    columns: dict[str, Any] = {"g": pa.array(np.repeat(np.arange(recipe.groups), draws))}
+    for index, _ in enumerate(recipe.keys):
+        columns[f"k{index}"] = noisy.column(f"k{index}").take(columns["g"])
+    for index, value in enumerate(recipe.values):
+        if isinstance(value, Mean):
+            columns[f"v{index}"] = pa.array(_means(parts, value), from_pandas=True)
+        else:
+            columns[f"v{index}"] = pa.array(parts[value.part])
+    cursor.register("redrawn", pa.table(columns))
+    for index, result in enumerate(recipe.results):
+        if isinstance(result.scalar, Released) or result.type not in {Type.INT, Type.FLOAT}:
+            continue
+        if not any(isinstance(node, Released) for node in walk(result.scalar)):
+            continue
+        low, high = float((1 - confidence) / 2), float((1 + confidence) / 2)
+        value_of = f"TRY(CAST({sql.scalar(result.scalar)} AS DOUBLE))"
+        found = cursor.sql(
+            f"SELECT quantile_cont(x, {low!r}) AS low, quantile_cont(x, {high!r}) AS high "
+            f"FROM (SELECT g, {value_of} AS x FROM redrawn) GROUP BY g ORDER BY g"
+        ).to_arrow_table()
+        noisy = noisy.append_column(f"x{index}_low", found.column("low")).append_column(
+            f"x{index}_high", found.column("high")
+        )
+    cursor.unregister("redrawn")
+    return noisy
+
+
+def _redrawn(numbers: list[int], part: Noisy, draws: int, bits: Bits) -> Floats:
+    """For each group `draws` values around the released one, in the user's units."""
+    count = len(numbers) * draws
+    noise = laplace.draws(min(part.mechanism.scale, Fraction(2) ** 50), count, bits).astype(np.float64)
+    return (np.repeat(np.array(numbers, dtype=np.float64), draws) + noise) * float(part.unit)
+
+
+def _means(parts: list[Floats], value: Mean) -> Floats:
+    sums, counts = parts[value.sum], parts[value.count]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.clip(float(value.center) + sums / counts, float(value.lower), float(value.upper))
+    return np.where(counts > 0, means, np.nan)

@@ -1,0 +1,145 @@
+"""Answers for the eye: a table in text, the same in HTML, and a drawing with error bars."""
+
+from __future__ import annotations
+
+import html as escaping
+import math
+from typing import Any
+
+from tacit.answers.answer import Answer, Bars, Cell, Heading
+from tacit.errors import ParameterError
+from tacit.query.types import Type
+
+_ROWS = 60  # rows of an answer that are drawn
+
+
+def text(answer: Answer) -> str:
+    """The table, its notes and its receipt."""
+    heads, rows = _grid(answer)
+    widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
+    left = _left(answer)
+    lines = [
+        "  ".join(_pad(part, width, at) for part, width, at in zip(line, widths, left, strict=True)).rstrip()
+        for line in [heads, *rows]
+    ]
+    rule = "  ".join("─" * width for width in widths)
+    return "\n".join([lines[0], rule, *lines[1:], "", *(f"· {note}" for note in answer.notes), f"· {answer.receipt}"])
+
+
+def html(answer: Answer) -> str:
+    """The table for a notebook. Every value is escaped."""
+    heads, rows = _grid(answer)
+    align = ["left" if left else "right" for left in _left(answer)]
+
+    def row(parts: list[str], tag: str) -> str:
+        cells = (
+            f'<{tag} style="text-align:{side}">{escaping.escape(part)}</{tag}>'
+            for part, side in zip(parts, align, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    notes = "".join(f"<li>{escaping.escape(note)}</li>" for note in [*answer.notes, str(answer.receipt)])
+    head, body = row(heads, "th"), "".join(row(parts, "td") for parts in rows)
+    table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    return f'{table}<ul style="font-size:smaller">{notes}</ul>'
+
+
+def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
+    """One line a row: its keys, the interval as a bar with the estimate in it, and the number."""
+    index = _drawable(answer, column)
+    heading = answer.headings[index]
+    rows = answer.cells()[:_ROWS]
+    ends = [v for row in rows for v in (row[index].low, row[index].high, row[index].value) if v is not None]
+    if not ends:
+        return f"{heading.name}: nothing to draw"
+    labels = [
+        " ".join(show(c.value, h) for c, h in zip(row, answer.headings, strict=True) if h.bars is Bars.NONE)
+        for row in rows
+    ]
+    room = max(map(len, labels))
+    low, high = min(ends), max(ends)
+    if low > 0 and low < (high - low) * 2:
+        low = 0
+    span = (high - low) or 1
+    cells = max(20, width - room - 14)
+
+    def at(value: Any) -> int:
+        cell: int = round((value - low) / span * (cells - 1))
+        return cell
+
+    about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
+    lines = [f"{heading.name}, {about}{answer.confidence:.0%} intervals"]
+    for label, row in zip(labels, rows, strict=True):
+        cell = row[index]
+        canvas = [" "] * cells
+        if cell.low is not None and cell.high is not None:
+            first, last = at(cell.low), at(cell.high)
+            canvas[first : last + 1] = "─" * (last - first + 1)
+            canvas[first], canvas[last] = ("├", "┤") if first < last else ("│", "│")
+        if cell.value is not None:
+            canvas[at(cell.value)] = "●"
+        lines.append(f"{label.rjust(room)} {''.join(canvas)} {show(cell.value, heading, cell)}")
+    left, right = show(low, heading, scale=span), show(high, heading, scale=span)
+    lines.append(" " * (room + 1) + left + right.rjust(cells - len(left)))
+    return "\n".join(lines)
+
+
+def show(value: Any, heading: Heading, cell: Cell | None = None, scale: float | None = None) -> str:
+    """A value with as many digits as its error bar, or `scale`, leaves any meaning to."""
+    if value is None:
+        return "NULL"
+    if heading.type is Type.FLOAT or isinstance(value, float):
+        spread = scale
+        if cell is not None and cell.low is not None and cell.high is not None:
+            spread = cell.high - cell.low
+        return f"{value:,.{_digits(spread)}f}"
+    return f"{value:,}" if heading.type is Type.INT and heading.bars is not Bars.NONE else str(value)
+
+
+def _digits(spread: float | None) -> int:
+    """Decimals so that the last digit is about a hundredth of the spread."""
+    if spread is None or not math.isfinite(spread) or spread <= 0:
+        return 2
+    return max(0, min(12, 2 - math.floor(math.log10(spread)) - 1))
+
+
+def _grid(answer: Answer) -> tuple[list[str], list[list[str]]]:
+    """The heads and the rows as text; each estimate is followed by its interval."""
+    heads: list[str] = []
+    for heading in answer.headings:
+        heads.append(heading.name)
+        if heading.bars is not Bars.NONE:
+            about = "≈ " if heading.bars is Bars.APPROXIMATE else ""
+            heads.append(f"{about}{answer.confidence:.0%} interval")
+    rows = []
+    for row in answer.cells():
+        shown: list[str] = []
+        for heading, cell in zip(answer.headings, row, strict=True):
+            shown.append(show(cell.value, heading, cell))
+            if heading.bars is not Bars.NONE:
+                shown.append(f"{show(cell.low, heading, cell)} to {show(cell.high, heading, cell)}")
+        rows.append(shown)
+    return heads, rows
+
+
+def _left(answer: Answer) -> list[bool]:
+    """Keys stand left, numbers right."""
+    sides = []
+    for heading in answer.headings:
+        sides += [True] if heading.bars is Bars.NONE else [False, False]
+    return sides
+
+
+def _pad(part: str, width: int, left: bool) -> str:
+    return part.ljust(width) if left else part.rjust(width)
+
+
+def _drawable(answer: Answer, column: str | None) -> int:
+    for index, heading in enumerate(answer.headings):
+        if heading.bars is not Bars.NONE and column in {None, heading.name}:
+            return index
+    raise ParameterError(
+        "column",
+        f"there is no number {column or ''} to draw".replace("  ", " "),
+        fix=f"the columns are {', '.join(answer.columns)}",
+    )

@@ -1,0 +1,1 @@
+"""The trusted curator: policy, engine and ledger wired together, and the story of a question."""

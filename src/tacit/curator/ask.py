@@ -1,0 +1,42 @@
+"""The story of a question, on one screen.
+
+**Theorem.** Whatever questions are asked, by whom and in what order, each chosen after seeing all answers before it,
+the answers together are (epsilon, delta)-DP for the policy's unit and relation, with the policy's epsilon and delta.
+Proof: an answer is a function of its release, which has the plan's price (`plan/plan.py`); the price is on the ledger
+before data is touched and is never given back, and the ledger admits prices by a filter that is valid for adaptive
+questions (`accounting/filter.py`). A refusal, a plan and a price depend on the question, the policy and the ledger.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.answers.answer import Answer
+from tacit.answers.finish import finish
+from tacit.answers.stored import pack
+from tacit.arithmetic import within
+from tacit.errors import Failed
+from tacit.plan.plan import plan_for
+from tacit.query.sql import parse
+
+if TYPE_CHECKING:
+    from tacit.curator.curator import Curator
+
+
+def ask(text: str, who: str, curator: Curator, epsilon: Any, confidence: Any) -> Answer:
+    """The private answer to a question, with its error bars and its receipt; or Refused, at no cost."""
+    level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
+    query = parse(text)  # allow-listed SQL as our own nodes
+    plan = plan_for(query, curator.policy, epsilon)  # bounds, sensitivity, noise, price
+    claim = curator.ledger.reserve(who, plan.loss, plan.key)  # durable before any data is touched, or Refused
+    if claim.stored is None:  # otherwise a repeat: it is already there
+        try:
+            exact = curator.engine.run(plan.exact)  # integers, which never leave this function
+            released = plan.release(exact, curator.bits)
+        except Exception as cause:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
+            curator.note_failure(claim, cause)
+            raise Failed from None
+        claim = curator.ledger.commit(claim, pack(released))
+    assert claim.stored is not None
+    return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown

@@ -1,0 +1,102 @@
+"""What an analyst may see without asking: the budget and the schema. Both are public facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.filter import Standing
+from tacit.policy.model import ROW, Column, Policy, Table
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much an analyst, and all of them together, have spent and have left."""
+
+    who: str
+    own: Standing
+    overall: Standing
+
+    @property
+    def remaining(self) -> float:
+        """The epsilon that this analyst can still spend: the smaller of the two."""
+        return float(min(self.own.remaining.epsilon_value, self.overall.remaining.epsilon_value))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, amounts as exact decimal text."""
+        return {"who": self.who, "own": _standing(self.own), "overall": _standing(self.overall)}
+
+    def __str__(self) -> str:
+        own, overall = self.own, self.overall
+        return (
+            f"{self.who} has spent epsilon {own.spent.shown} of {own.cap.shown}; "
+            f"all analysts together {overall.spent.shown} of {overall.cap.shown}"
+        )
+
+
+def _standing(standing: Standing) -> dict[str, str]:
+    return {"spent": standing.spent.shown, "cap": standing.cap.shown, "remaining": standing.remaining.shown}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The tables and columns that may be named."""
+
+    policy: Policy
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain values."""
+        return {
+            "neighbors": str(self.policy.neighbors),
+            "tables": {table.name: _table(table) for table in self.policy.tables},
+        }
+
+    def __str__(self) -> str:
+        lines = []
+        for table in self.policy.tables:
+            lines.append(f"{table.name}: {_protected(table)}")
+            wide = max(len(column.name) for column in table.columns)
+            lines += [
+                f"  {column.name.ljust(wide)}  {column.type:<5}  {_known(column)}".rstrip() for column in table.columns
+            ]
+        return "\n".join(lines)
+
+
+def _protected(table: Table) -> str:
+    if table.unit == ROW:
+        return "each row is protected"
+    return (
+        f"each {table.unit} is protected; in one answer it counts in at most {table.max_groups} groups, "
+        f"with at most {table.max_rows_per_group} rows in each"
+    )
+
+
+def _known(column: Column) -> str:
+    if column.values is not None:
+        shown = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in column.values[:8])
+        return f"keys {shown}" + (f", ... ({len(column.values)} in all)" if len(column.values) > 8 else "")
+    if column.lower is not None and column.upper is not None:
+        grid = f" in steps of {_number(column.step)}" if column.step is not None else ""
+        return f"from {_number(column.lower)} to {_number(column.upper)}{grid}"
+    return "no bounds: compare and count it" if column.type in {"int", "float"} else "compare and count it"
+
+
+def _number(value: Fraction) -> str:
+    return str(int(value)) if value.denominator == 1 else f"{float(value):g}"
+
+
+def _table(table: Table) -> dict[str, Any]:
+    caps = {} if table.unit == ROW else {"max_groups": table.max_groups, "max_rows_per_group": table.max_rows_per_group}
+    return {"unit": table.unit, **caps, "columns": {column.name: _column(column) for column in table.columns}}
+
+
+def _column(column: Column) -> dict[str, Any]:
+    shown: dict[str, Any] = {"type": str(column.type)}
+    for name in ("lower", "upper", "step"):
+        value = getattr(column, name)
+        if value is not None:
+            shown[name] = int(value) if value.denominator == 1 else float(value)
+    if column.values is not None:
+        shown["values"] = [value if isinstance(value, str | int) else value.isoformat() for value in column.values]
+    return shown

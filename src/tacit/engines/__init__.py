@@ -1,0 +1,1 @@
+"""Where the data is: an engine runs an aggregation and returns integers."""

@@ -1,0 +1,249 @@
+"""DuckDB in process, over a database file, Parquet, CSV, or data frames handed over.
+
+The data is opened read-only. Only SQL that `engines/sql.py` generates is ever run; an analyst's text is not.
+"""
+
+from __future__ import annotations
+
+import csv
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tacit.engines import sql
+from tacit.engines.base import Groups, Shape
+from tacit.errors import Code, DataError
+from tacit.query.nodes import Aggregation
+from tacit.query.types import Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_DATABASES = {".duckdb", ".db", ".ddb"}
+_TABLES = (".parquet", ".csv")
+
+# The types of DuckDB that each declared type may be stored in. Others are said at open.
+_STORED = {
+    Type.INT: {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"},
+    Type.FLOAT: {"FLOAT", "DOUBLE", "DECIMAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"},
+    Type.TEXT: {"VARCHAR", "ENUM", "UUID"},
+    Type.BOOL: {"BOOLEAN"},
+    Type.DATE: {"DATE"},
+}
+_READ_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
+
+
+class DuckDB:
+    """An engine over the tables of a policy. `source` is a database file, a Parquet or CSV file, or a folder of these;
+    `frames` are tables handed over, copied when the engine opens."""
+
+    def __init__(
+        self, shapes: Iterable[Shape], source: Path | None = None, frames: Mapping[str, Any] | None = None
+    ) -> None:
+        self._connection = _connect()
+        self._lock = threading.Lock()
+        try:
+            self._sources = _attach(self._connection, list(shapes), source, dict(frames or {}))
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def run(self, aggregation: Aggregation) -> Groups:
+        """For each group that has rows, its keys and the integer of each measure."""
+        statement = sql.aggregation(aggregation, self._sources[aggregation.table])
+        with self._lock:
+            cursor = self._connection.cursor()
+        try:
+            rows = cursor.execute(statement).fetchall()
+        finally:
+            cursor.close()
+        keys = len(aggregation.keys)
+        return {tuple(row[:keys]): tuple(int(number) for number in row[keys:]) for row in rows}
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._connection.close()
+
+
+def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
+    """The tables of a source with the names and types of their columns; None where no declared type fits.
+
+    Names and types only: no row is read.
+    """
+    with _connect() as connection:
+        found = {}
+        for table, expression in _tables(connection, source).items():
+            stored = _stored_types(connection, expression)
+            found[table] = [(column, _declarable(kind)) for column, kind in stored.items()]
+        return found
+
+
+def _connect() -> DuckDBPyConnection:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    return duckdb.connect(":memory:", config=config)
+
+
+def _attach(
+    connection: DuckDBPyConnection, shapes: list[Shape], source: Path | None, frames: dict[str, Any]
+) -> dict[str, str]:
+    """For each declared table, a table expression whose columns are the declared ones in the declared types."""
+    known = {shape.name for shape in shapes}
+    for table in frames:
+        if table not in known:
+            raise DataError(
+                Code.DATA, f"data for {table} was handed over, but the policy has no such table", fix="check its name"
+            )
+    available = {} if source is None else _tables(connection, source)
+    named = {table.lower(): expression for table, expression in available.items()}
+    sources = {}
+    for position, shape in enumerate(shapes):
+        if shape.name in frames:
+            expression = _copy(connection, shape.name, frames[shape.name], position)
+        elif shape.name.lower() in named:
+            expression = named[shape.name.lower()]
+        elif (
+            source is not None and len(shapes) == len(available) == 1 and source.is_file() and source.suffix in _TABLES
+        ):
+            expression = next(iter(available.values()))
+        else:
+            where = (
+                "no source is declared"
+                if source is None
+                else f"{source.name} has {', '.join(sorted(available)) or 'none'}"
+            )
+            raise DataError(
+                Code.DATA,
+                f"table {shape.name} was not found: {where}",
+                fix='name a source in [data], or open(policy, data={"name": frame})',
+            )
+        sources[shape.name] = _declared(connection, shape, expression)
+    return sources
+
+
+def _tables(connection: DuckDBPyConnection, source: Path) -> dict[str, str]:
+    """The tables of a source by name, each as a table expression."""
+    if not source.exists():
+        raise DataError(Code.DATA, f"there is no {source}", fix="check source under [data] in the policy")
+    if source.is_dir():
+        files = [file for file in sorted(source.iterdir()) if file.suffix in _TABLES]
+        folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir() and any(folder.glob("*.parquet"))]
+        found = {file.stem: _file(connection, file) for file in files}
+        found |= {folder.name: f"read_parquet({sql.text(str(folder / '*.parquet'))})" for folder in folders}
+        return found
+    if source.suffix in _TABLES:
+        return {source.stem: _file(connection, source)}
+    if source.suffix not in _DATABASES:
+        raise DataError(
+            Code.DATA,
+            f"{source.name} is not a kind of file that can be read",
+            fix="use a .duckdb database, a .parquet or .csv file, or a folder of these",
+        )
+    try:
+        connection.execute(f"ATTACH {sql.text(str(source))} AS source (READ_ONLY)")
+    except duckdb.Error:
+        raise DataError(
+            Code.DATA, f"{source.name} is not a DuckDB database, or is locked by a writer", fix="close it there"
+        ) from None
+    rows = connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' "
+        "UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
+    ).fetchall()
+    return {table: f"source.{sql.name(schema)}.{sql.name(table)}" for schema, table in rows}
+
+
+def _file(connection: DuckDBPyConnection, file: Path) -> str:
+    if file.suffix == ".parquet":
+        return f"read_parquet({sql.text(str(file))})"
+    return _csv(connection, file)
+
+
+def _csv(connection: DuckDBPyConnection, file: Path) -> str:
+    """A CSV file with a header, every column text: types are declared, never guessed from the rows."""
+    with file.open(newline="", encoding="utf-8") as lines:
+        header = next(csv.reader(lines), None)
+    if not header:
+        raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
+    columns = ", ".join(f"{sql.text(column)}: 'VARCHAR'" for column in header)
+    table = sql.name(f"csv {file.name}")
+    statement = (
+        f"CREATE TEMP TABLE {table} AS SELECT * FROM read_csv({sql.text(str(file))}, auto_detect = false, "
+        f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
+    )
+    try:
+        connection.execute(statement)
+    except duckdb.Error as problem:
+        first = str(problem).splitlines()[0]
+        raise DataError(
+            Code.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
+        ) from None
+    return f"temp.{table}"
+
+
+def _copy(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> str:
+    """A data frame as a table of our own, so that a frame changed later does not change the data."""
+    import pyarrow
+
+    try:
+        arrow = pyarrow.table(frame)
+    except (TypeError, ValueError, pyarrow.ArrowException) as problem:
+        first = (str(problem).splitlines() or [""])[0][:120]
+        raise DataError(
+            Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
+        ) from None
+    connection.register("handed_over", arrow)
+    connection.execute(f"CREATE TEMP TABLE frame_{position} AS SELECT * FROM handed_over")
+    connection.unregister("handed_over")
+    return f"temp.frame_{position}"
+
+
+def _stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, str]:
+    try:
+        described = connection.execute(f"DESCRIBE SELECT * FROM {expression}").fetchall()
+    except duckdb.Error as problem:
+        first = str(problem).splitlines()[0]
+        raise DataError(Code.DATA, f"the data cannot be read: {first}", fix="check the file") from None
+    return {row[0]: row[1] for row in described}
+
+
+def _declared(connection: DuckDBPyConnection, shape: Shape, expression: str) -> str:
+    """The declared columns, each read in its declared type. A value that does not fit its type is read as NULL."""
+    stored = _stored_types(connection, expression)
+    exact = {column.lower(): column for column in stored}
+    is_csv = expression.startswith('temp."csv ')
+    columns = []
+    for column, kind in shape.columns:
+        found = _found(shape, column, exact)
+        if not is_csv and _family(stored[found]) not in _STORED[kind]:
+            raise DataError(
+                Code.DATA,
+                f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
+                fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
+            )
+        columns.append(f"TRY_CAST({sql.name(found)} AS {_READ_AS[kind]}) AS {sql.name(column)}")
+    if shape.unit is not None and all(column != shape.unit for column, _ in shape.columns):
+        found = _found(shape, shape.unit, exact)
+        columns.append(f"{sql.name(found)} AS {sql.name(shape.unit)}")
+    return f"(SELECT {', '.join(columns)} FROM {expression})"
+
+
+def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
+    if column.lower() not in exact:
+        names = ", ".join(exact.values())
+        raise DataError(Code.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
+    return exact[column.lower()]
+
+
+def _family(stored: str) -> str:
+    return stored.split("(", maxsplit=1)[0].strip()
+
+
+def _declarable(stored: str) -> Type | None:
+    """The type to declare for a stored one."""
+    order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
+    return next((kind for kind in order if _family(stored) in _STORED[kind]), None)

@@ -1,0 +1,213 @@
+"""The nodes of a question. All are frozen; equal nodes mean the same, wherever they stood in the text.
+
+Three kinds: scalars (a value for each row, or for each row of an answer), the `Query` that the text says, and the
+`Aggregation` that an engine runs, made of the same scalars with every column clamped and every argument on a grid.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import Place
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.types import Key
+
+Value = int | Fraction | str | bool | datetime.date | None
+
+
+def _place() -> Any:
+    return field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant. A number with a point or an exponent is a Fraction and of type float."""
+
+    value: Value
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by name; `table` is the qualifier, if one was written."""
+
+    name: str
+    table: str | None = None
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function or operator of the closed table in `query/functions.py`."""
+
+    function: str
+    arguments: tuple[Scalar, ...]
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Case:
+    """CASE WHEN condition THEN value ... ELSE otherwise END."""
+
+    branches: tuple[tuple[Scalar, Scalar], ...]
+    otherwise: Scalar
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """COUNT, SUM or AVG of a scalar over rows; no argument means COUNT(*)."""
+
+    function: str
+    argument: Scalar | None
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one."""
+
+    operand: Scalar
+    lower: Fraction | None
+    upper: Fraction | None
+    whole: bool
+
+
+@dataclass(frozen=True)
+class ToFloat:
+    """An integer as a double."""
+
+    operand: Scalar
+
+
+@dataclass(frozen=True)
+class Quantize:
+    """A double as the integer nearest to operand/step, at least `lower` and at most `upper`, whatever the rounding."""
+
+    operand: Scalar
+    step: Fraction
+    lower: int
+    upper: int
+
+
+@dataclass(frozen=True)
+class Released:
+    """A value of the noisy table, by its position among the released ones. Finishing only."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class KeyOf:
+    """A key of the noisy table, by its position. Finishing only."""
+
+    index: int
+
+
+Scalar = Literal | Column | Call | Case | Aggregate | Clamp | ToFloat | Quantize | Released | KeyOf
+
+
+@dataclass(frozen=True)
+class Output:
+    """One item of the select list, with the name it will have."""
+
+    name: str
+    scalar: Scalar
+
+
+@dataclass(frozen=True)
+class Order:
+    """One item of ORDER BY."""
+
+    scalar: Scalar
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Query:
+    """SELECT outputs FROM table WHERE ... GROUP BY keys HAVING ... ORDER BY ... LIMIT ... OFFSET ..."""
+
+    table: str
+    alias: str
+    outputs: tuple[Output, ...]
+    where: Scalar | None
+    keys: tuple[Scalar, ...]
+    having: Scalar | None
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    table_at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A grouping column and its declared keys."""
+
+    column: str
+    values: tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What an engine adds up in each group: rows where `argument` is not NULL, or the integers it gives."""
+
+    function: str  # "count" or "sum"
+    argument: Scalar | None
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """All that an engine is told.
+
+    Rows of `table` where `where` is true, whose keys are declared and whose unit is not NULL; of these, for each unit,
+    at most `keep.groups` groups and `keep.rows` rows in each (all of them where `unit` is None); the measures of each
+    group. Rows and groups are chosen by a hash of their contents keyed with `salt`, so never by where they lie.
+    """
+
+    table: str
+    where: Scalar | None
+    unit: str | None
+    keys: tuple[Domain, ...]
+    keep: Contribution
+    measures: tuple[Measure, ...]
+    salt: str = ""
+
+
+def children(scalar: Scalar) -> tuple[Scalar, ...]:
+    """The scalars directly inside."""
+    match scalar:
+        case Call(_, arguments):
+            return arguments
+        case Case(branches, otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case Aggregate(_, argument):
+            return () if argument is None else (argument,)
+        case Clamp(operand) | ToFloat(operand) | Quantize(operand):
+            return (operand,)
+        case _:
+            return ()
+
+
+def walk(scalar: Scalar) -> Iterator[Scalar]:
+    """The scalar and all inside it, outermost first."""
+    yield scalar
+    for child in children(scalar):
+        yield from walk(child)
+
+
+def scalars(query: Query) -> Iterator[Scalar]:
+    """Every scalar that a query holds, clause by clause."""
+    yield from (output.scalar for output in query.outputs)
+    yield from query.keys
+    yield from (order.scalar for order in query.order)
+    yield from (clause for clause in (query.where, query.having) if clause is not None)
+
+
+def place_of(scalar: Scalar) -> Place | None:
+    """Where the scalar stands in the text, if it came from there."""
+    return getattr(scalar, "at", None)

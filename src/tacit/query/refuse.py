@@ -1,0 +1,151 @@
+"""What is refused before anything is understood, and how a refusal points at the text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tacit.errors import Code, Place, Refused
+from tacit.query.nodes import Scalar, children, place_of
+
+MAX_CHARACTERS = 20_000
+MAX_DEPTH = 40
+MAX_ITEMS = 1_000
+MAX_NODES = 5_000
+_WIDTH = 100  # characters of a line that an error shows
+
+# Clauses of a SELECT that are not answered, with what to do instead.
+CLAUSES = {
+    "with_": ("WITH", "ask over one table of the policy"),
+    "joins": ("JOIN", "ask over one table of the policy"),
+    "laterals": ("LATERAL", "ask over one table of the policy"),
+    "distinct": ("SELECT DISTINCT", "GROUP BY a column with declared values lists them"),
+    "windows": ("WINDOW", "aggregate with GROUP BY instead"),
+    "qualify": ("QUALIFY", "filter released values with HAVING"),
+    "sample": ("SAMPLE", "leave it out: the noise already hides each row"),
+    "pivots": ("PIVOT", "use CASE inside an aggregate: SUM(CASE WHEN ward = 'A' THEN cost END)"),
+    "connect": ("CONNECT BY", "ask over one table of the policy"),
+    "locks": ("FOR UPDATE", "leave it out: nothing is ever written"),
+    "into": ("INTO", "leave it out: take the answer with .to_pandas()"),
+    "kind": ("SELECT AS", "leave it out"),
+    "hint": ("a hint", "leave it out"),
+}
+
+# Functions that people try, with what to do instead.
+INSTEAD = {
+    "median": "AVG is answered; medians are not",
+    "percentile_cont": "AVG is answered; quantiles are not",
+    "quantile_cont": "AVG is answered; quantiles are not",
+    "min": "an extreme is one person's value; count beyond a fixed one: COUNT(CASE WHEN x > 90 THEN 1 END)",
+    "max": "an extreme is one person's value; count beyond a fixed one: COUNT(CASE WHEN x > 90 THEN 1 END)",
+    "stddev": "variances are not answered; AVG(x) and AVG(x * x) are",
+    "variance": "variances are not answered; AVG(x) and AVG(x * x) are",
+    "round": "over rows use FLOOR(x + 0.5); over aggregates ROUND works",
+    "sqrt": "use + - * /, ABS, FLOOR, CEIL, LEAST, GREATEST, COALESCE and CASE",
+    "if": "write CASE WHEN ... THEN ... ELSE ... END",
+    "like": "compare whole texts with = or IN",
+    "ilike": "compare whole texts with = or IN",
+    "rollup": "ask once for each list of keys",
+    "cube": "ask once for each list of keys",
+    "random": "the answer is random enough; leave it out",
+}
+
+
+def check_size(text: str) -> None:
+    """Refuse a text that is too long or nested too deeply, before a parser sees it."""
+    if len(text) > MAX_CHARACTERS:
+        raise Refused(
+            Code.TOO_LARGE,
+            f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most",
+            fix="ask several smaller questions",
+        )
+    if "\0" in text:
+        raise Refused(Code.SYNTAX, "the question holds a NUL character", fix="take it out")
+    depth = deepest = 0
+    for character in text:
+        if character in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in ")]}":
+            depth -= 1
+    words = text.upper().split()
+    # Each of these words and signs nests one level in the parser, too.
+    nesting = words.count("CASE") + words.count("NOT")
+    signs = max((len(run) for run in _runs_of_signs(text)), default=0)
+    if deepest > MAX_DEPTH or nesting > 4 * MAX_DEPTH or signs > MAX_DEPTH:
+        raise Refused(
+            Code.TOO_LARGE,
+            f"the question is nested more than {MAX_DEPTH} deep",
+            fix="take the inner parts apart into several questions",
+        )
+
+
+def check_tree(scalar: Scalar) -> None:
+    """Refuse an expression that is too deep or has too many parts for the planner's recursion."""
+    seen = 0
+    level: list[Scalar] = [scalar]
+    for _ in range(3 * MAX_DEPTH):
+        level = [child for one in level for child in children(one)]
+        seen += len(level)
+        if not level:
+            return
+        if seen > MAX_NODES:
+            break
+    raise Refused(
+        Code.TOO_LARGE, "an expression has too many parts", at=place_of(scalar), fix="ask several smaller questions"
+    )
+
+
+def _runs_of_signs(text: str) -> list[str]:
+    """The runs of unary signs, such as + + - +."""
+    squeezed = "".join(text.split())
+    return "".join(c if c in "+-~" else " " for c in squeezed).split()
+
+
+class Places:
+    """Where each node of a statement stands: from its first known token to its last, with the bracket it opens."""
+
+    def __init__(self, statement: exp.Expr, text: str) -> None:
+        self._text = text
+        self._spans: dict[int, tuple[int, int]] = {}
+        for node in reversed(list(statement.walk())):  # breadth first, reversed: children before parents
+            if "start" in node.meta:
+                self._widen(node, node.meta["start"], node.meta["end"] + 1)
+            if node.parent is not None and id(node) in self._spans:
+                self._widen(node.parent, *self._spans[id(node)])
+
+    def _widen(self, node: exp.Expr, start: int, end: int) -> None:
+        known = self._spans.get(id(node), (start, end))
+        self._spans[id(node)] = (min(start, known[0]), max(end, known[1]))
+
+    def __call__(self, node: exp.Expr) -> Place | None:
+        """The place of a node, or None where the parser kept no position."""
+        span = self._spans.get(id(node))
+        if span is None:
+            return None
+        start, end = span
+        missing = self._text.count("(", start, end) - self._text.count(")", start, end)
+        for _ in range(missing):
+            end = self._text.find(")", end) + 1 or end
+        return place_at(self._text, start, end)
+
+
+def place_at(text: str, start: int, end: int) -> Place:
+    """The place of text[start:end]: its line, its column, and the part of the line that shows it."""
+    begin = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", start)
+    line = text[begin : len(text) if stop < 0 else stop]
+    column = start - begin
+    first = max(0, min(column - _WIDTH // 2, len(line) - _WIDTH)) if len(line) > _WIDTH else 0
+    excerpt = line[first : first + _WIDTH]
+    length = min(end - start, len(excerpt) - (column - first))
+    # The column counts in the whole line; the marks stand under the excerpt.
+    cut = "" if first == 0 else "\N{HORIZONTAL ELLIPSIS}"
+    shown = cut + excerpt
+    return Place(
+        text.count("\n", 0, start) + 1, column - first + len(cut) + 1, shown.replace("\t", " "), max(1, length)
+    )
+
+
+def unsupported(what: str, fix: str, at: Place | None) -> Refused:
+    """A refusal of a part of SQL that is not answered."""
+    return Refused(Code.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix)

@@ -1,0 +1,1 @@
+"""The bundled data: a clinic that never was, and the policy that guards it."""

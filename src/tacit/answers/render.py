@@ -69,7 +69,9 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
 
     about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
     lines = [f"{heading.name}, {about}{answer.confidence:.0%} intervals"]
-    for label, row in zip(labels, rows, strict=True):
+    numbers = [show(row[index].value, heading, row[index]) for row in rows]
+    wide = max(map(len, numbers))
+    for label, row, number in zip(labels, rows, numbers, strict=True):
         cell = row[index]
         canvas = [" "] * cells
         if cell.low is not None and cell.high is not None:
@@ -78,7 +80,7 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
             canvas[first], canvas[last] = ("├", "┤") if first < last else ("│", "│")
         if cell.value is not None:
             canvas[at(cell.value)] = "●"
-        lines.append(f"{label.rjust(room)} {''.join(canvas)} {show(cell.value, heading, cell)}")
+        lines.append(f"{label.rjust(room)} {''.join(canvas)} {number.rjust(wide)}")
     left, right = show(low, heading, scale=span), show(high, heading, scale=span)
     lines.append(" " * (room + 1) + left + right.rjust(cells - len(left)))
     return "\n".join(lines)

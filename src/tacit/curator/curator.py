@@ -31,6 +31,7 @@ from tacit.query.sql import parse
 from tacit.sampling.bits import Bits, SystemBits
 
 _log = logging.getLogger("tacit")
+_log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
 
 
 def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, Any] | None = None) -> Curator:

@@ -170,9 +170,9 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> str:
     if not header:
         raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
     columns = ", ".join(f"{sql.text(column)}: 'VARCHAR'" for column in header)
-    table = sql.name(f"csv {file.name}")
+    table = f"memory.main.{sql.name(f'csv {file.name}')}"
     statement = (
-        f"CREATE TEMP TABLE {table} AS SELECT * FROM read_csv({sql.text(str(file))}, auto_detect = false, "
+        f"CREATE TABLE {table} AS SELECT * FROM read_csv({sql.text(str(file))}, auto_detect = false, "
         f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
     )
     try:
@@ -182,7 +182,7 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> str:
         raise DataError(
             Code.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
         ) from None
-    return f"temp.{table}"
+    return table
 
 
 def _copy(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> str:
@@ -197,9 +197,9 @@ def _copy(connection: DuckDBPyConnection, table: str, frame: Any, position: int)
             Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
         ) from None
     connection.register("handed_over", arrow)
-    connection.execute(f"CREATE TEMP TABLE frame_{position} AS SELECT * FROM handed_over")
+    connection.execute(f"CREATE TABLE memory.main.frame_{position} AS SELECT * FROM handed_over")
     connection.unregister("handed_over")
-    return f"temp.frame_{position}"
+    return f"memory.main.frame_{position}"
 
 
 def _stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, str]:
@@ -215,7 +215,7 @@ def _declared(connection: DuckDBPyConnection, shape: Shape, expression: str) -> 
     """The declared columns, each read in its declared type. A value that does not fit its type is read as NULL."""
     stored = _stored_types(connection, expression)
     exact = {column.lower(): column for column in stored}
-    is_csv = expression.startswith('temp."csv ')
+    is_csv = expression.startswith('memory.main."csv ')
     columns = []
     for column, kind in shape.columns:
         found = _found(shape, column, exact)

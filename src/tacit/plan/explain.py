@@ -71,7 +71,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [
             f"costs epsilon {self.epsilon:g}, delta {self.delta:g}; protects each {self.unit} ({self.neighbors})",
-            f"{self.groups:,} group{'s' if self.groups != 1 else ''}, all of them shown",
+            f"the answer has {self.groups:,} rows, one for each group" if self.groups != 1 else "the answer has one row",
         ]
         for noise in self.noise:
             moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"

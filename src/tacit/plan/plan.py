@@ -22,7 +22,7 @@ from tacit.errors import Code, Refused
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.measure import Vector, finished, kept, sensitivity, vectors
 from tacit.plan.split import Halves, split
-from tacit.policy.model import ROW, Policy, Table
+from tacit.policy.model import Policy, Table
 from tacit.privacy.loss import Compose, Loss
 from tacit.query.nodes import Aggregation, Measure, Query
 from tacit.query.types import Key
@@ -103,7 +103,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     )
     key = _key(policy, exact, parts)
     return Plan(
-        table, replace(exact, salt=key[:16]), tuple(parts), replace(recipe, parts=noisy, notes=_notes(table)), loss, key
+        table, replace(exact, salt=key[:16]), tuple(parts), replace(recipe, parts=noisy, notes=_notes(exact)), loss, key
     )
 
 
@@ -124,13 +124,15 @@ def _recipe(query: Query, halves: Halves, needed: list[tuple[Vector, ...]], chos
     )
 
 
-def _notes(table: Table) -> tuple[str, ...]:
+def _notes(exact: Aggregation) -> tuple[str, ...]:
     """What every answer says of the rows it is about."""
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
-    if table.unit == ROW:
+    if exact.unit is None:
         return (bars,)
-    kept_of = f"{table.max_groups} groups and {table.max_rows_per_group} rows in each"
-    return (f"After WHERE, each {table.unit} counts in at most {kept_of}. {bars}",)
+    rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"
+    groups = f"{exact.keep.groups} group{'s' if exact.keep.groups != 1 else ''}"
+    kept_of = f"in at most {groups}, with at most {rows} in each" if exact.keys else f"with at most {rows}"
+    return (f"After WHERE, each {exact.unit} counts {kept_of}.", bars)
 
 
 def _measures(chosen: list[Vector]) -> tuple[Measure, ...]:

@@ -1,0 +1,33 @@
+"""Draws the picture of the demo in the README: python examples/demo_picture.py docs/images/demo.svg"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from tacit.cli.show import show_step
+from tacit.demo.walk import walk
+
+SHOWN = {"A private count", "An average for each ward", "The same question again", "Two questions that are refused"}
+
+
+def main(target: Path) -> None:
+    console = Console(record=True, width=118, file=io.StringIO(), force_terminal=True, highlight=False)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, step in enumerate(walk(Path(folder)), start=1):
+            if step.title in SHOWN:
+                show_step(console, number, step)
+    console.print()
+    picture = re.sub(
+        r"@font-face \{.*?\}", "", console.export_svg(title="tacit demo"), flags=re.DOTALL
+    )  # no fonts from afar
+    target.write_text(picture, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

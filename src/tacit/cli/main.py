@@ -1,0 +1,267 @@
+"""The command `tacit`.
+
+Exit codes: 0 answered; 1 failed; 2 a wrong option or parameter; 3 refused; 4 the policy; 5 the data; 6 the ledger.
+TACIT_LOG names a file for the owner's log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from tacit import __version__
+from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
+
+if TYPE_CHECKING:
+    from tacit.curator.curator import Analyst
+
+_EXITS: tuple[tuple[type[TacitError], int], ...] = (
+    (ParameterError, 2),
+    (Refused, 3),
+    (PolicyError, 4),
+    (DataError, 5),
+    (LedgerError, 6),
+)
+
+app = typer.Typer(
+    name="tacit",
+    help="Private answers to ordinary SQL. Start with: tacit demo",
+    epilog="Exit codes: 0 answered, 1 failed, 2 wrong option, 3 refused, 4 policy, 5 data, 6 ledger.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PolicyOption = Annotated[
+    Path, typer.Option("--policy", "-p", help="The policy file.", show_default=True, metavar="FILE", dir_okay=False)
+]
+WhoOption = Annotated[str, typer.Option("--as", help="The analyst who asks, as the policy names them.", metavar="NAME")]
+EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")]
+ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Question = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
+DEFAULT = Path("tacit.toml")
+
+
+def main() -> None:
+    """Run the command; an error of Tacit's own becomes a message and an exit code."""
+    log = os.environ.get("TACIT_LOG")
+    if log:  # the owner's log, which may name the cause of a failure
+        logging.basicConfig(filename=log, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    try:
+        app()
+    except TacitError as error:
+        _stop(error)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def _stop(error: TacitError) -> NoReturn:
+    if "--json" in sys.argv:
+        place = (
+            None if error.at is None else {"line": error.at.line, "column": error.at.column, "length": error.at.length}
+        )
+        _print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
+    else:
+        typer.secho(str(error), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
+    sys.exit(next((code for kind, code in _EXITS if isinstance(error, kind)), 1))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tacit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Private answers to ordinary SQL."""
+
+
+@app.command()
+def demo(
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the clinic in this folder, to go on with it.", metavar="FOLDER")
+    ] = None,
+    pause: Annotated[bool, typer.Option("--pause", help="Wait for Enter between the steps.")] = False,
+) -> None:
+    """Walk through Tacit on a bundled clinic, in half a minute."""
+    import tempfile
+
+    from tacit.cli.show import show_walk
+
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        if any(keep.glob("clinic.ledger*")):
+            raise ParameterError(
+                "keep", f"{keep} holds a clinic whose budget is spent already", fix="name a new folder"
+            )
+        show_walk(keep, pause)
+        typer.echo(
+            f'Go on with it: tacit ask -p {keep / "clinic.toml"} --as ben "SELECT COUNT(*) FROM visits" --epsilon 0.5'
+        )
+        return
+    with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
+        show_walk(Path(folder), pause)
+
+
+@app.command()
+def init(
+    source: Annotated[
+        Path | None, typer.Argument(help="A .duckdb, .parquet or .csv file, or a folder of these.", metavar="[SOURCE]")
+    ] = None,
+    policy: PolicyOption = DEFAULT,
+) -> None:
+    """Write a starter policy, from the names and types of a source; no row is read."""
+    from tacit.policy.template import template
+
+    if policy.exists():
+        raise ParameterError("policy", f"{policy} exists already", fix="name another file with --policy")
+    tables: dict[str, Any] = {}
+    if source is not None:
+        from tacit.engines.duckdb import columns_of
+
+        tables = {
+            name: [(c, kind) for c, kind in found if kind is not None] for name, found in columns_of(source).items()
+        }
+    shown = None if source is None else _relative(source, policy)
+    policy.write_text(template(shown, tables), encoding="utf-8")
+    typer.echo(f"Wrote {policy}. Fill in what is marked, then: tacit check -p {policy}")
+
+
+def _relative(source: Path, policy: Path) -> str:
+    """The source as the policy will name it: relative to its folder where it lies below, else in full."""
+    try:
+        return str(source.resolve().relative_to(policy.resolve().parent))
+    except ValueError:
+        return str(source.resolve())
+
+
+@app.command()
+def check(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """Check a policy and the data it points at; say what it promises."""
+    from tacit.curator.curator import shapes
+    from tacit.engines.duckdb import DuckDB
+    from tacit.policy.check import promise, remarks
+    from tacit.policy.load import load
+
+    loaded = load(policy)
+    if loaded.source is not None:
+        DuckDB(shapes(loaded), loaded.source).close()
+    found = remarks(loaded)
+    if as_json:
+        _print_json({"promise": promise(loaded), "remarks": [{"at": r.path, "text": r.text} for r in found]})
+        return
+    typer.echo(f"{policy.name} is in order{'' if loaded.source is None else ', and the data is as declared'}.")
+    typer.echo(promise(loaded))
+    for remark in found:
+        typer.echo(f"· {remark.path}: {remark.text}")
+
+
+@app.command()
+def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """Show what may be asked about: tables, columns, bounds and keys."""
+    from tacit.curator.view import Schema
+    from tacit.policy.load import load
+
+    view = Schema(load(policy))
+    if as_json:
+        _print_json(view.to_dict())
+    else:
+        typer.echo(str(view))
+
+
+@app.command()
+def explain(
+    question: Question,
+    who: WhoOption,
+    epsilon: EpsilonOption,
+    policy: PolicyOption = DEFAULT,
+    confidence: ConfidenceOption = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a question would cost and how accurate it would be. Free; no data is touched."""
+    from tacit.errors import Code
+    from tacit.plan import explain as explaining
+    from tacit.plan.plan import plan_for
+    from tacit.policy.load import load
+    from tacit.query.sql import parse
+
+    loaded = load(policy)
+    if loaded.analyst(who) is None:
+        raise Refused(
+            Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
+        )
+    found = explaining.explain(plan_for(parse(_read(question)), loaded, epsilon), loaded, confidence)
+    if as_json:
+        _print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
+
+
+@app.command()
+def ask(
+    question: Question,
+    who: WhoOption,
+    epsilon: EpsilonOption,
+    policy: PolicyOption = DEFAULT,
+    confidence: ConfidenceOption = 0.95,
+    as_json: JsonOption = False,
+    chart: Annotated[bool, typer.Option("--chart", help="Draw the first number with its error bars.")] = False,
+) -> None:
+    """Ask a question and pay for it; the same question again is free."""
+    with _analyst(policy, who) as ada:
+        answer = ada.ask(_read(question), epsilon=epsilon, confidence=confidence)
+    if as_json:
+        typer.echo(answer.to_json(indent=2))
+        return
+    if chart:
+        from shutil import get_terminal_size
+
+        typer.echo(answer.chart(width=min(100, get_terminal_size().columns)) + "\n")
+    typer.echo(str(answer))
+
+
+@app.command()
+def budget(who: WhoOption, policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """Show what is spent and what is left."""
+    with _analyst(policy, who) as ada:
+        found = ada.budget
+    if as_json:
+        _print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
+
+
+@contextmanager
+def _analyst(policy: Path, who: str) -> Iterator[Analyst]:
+    """An analyst of a curator that is open for as long as the block lasts."""
+    from tacit.curator import curator
+
+    with curator.open(policy) as opened:
+        yield opened.analyst(who)
+
+
+def _read(question: str) -> str:
+    return sys.stdin.read() if question == "-" else question
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

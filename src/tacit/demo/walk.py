@@ -1,0 +1,106 @@
+"""The walk through Tacit that a newcomer takes: a handful of steps on the bundled clinic, every answer a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.curator import curator as curators
+from tacit.curator.curator import Analyst
+from tacit.demo.clinic import build
+from tacit.errors import Refused
+from tacit.ledger.verify import verify
+
+COUNT = "SELECT COUNT(*) AS visits FROM visits WHERE age >= 65"
+MEANS = "SELECT ward, AVG(cost) AS mean_cost FROM visits GROUP BY ward"
+SINGLE = "SELECT cost FROM visits WHERE diagnosis = 'P11 Asthma' AND age = 9"
+BY_DIAGNOSIS = "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what it is about, what Ada types, and what she sees."""
+
+    title: str
+    says: str
+    typed: str
+    shows: str
+
+
+def walk(folder: Path) -> Iterator[Step]:
+    """The steps, in a folder that will hold the clinic's data, policy and ledger."""
+    with curators.open(build(folder)) as curator:
+        ada = curator.analyst("ada")
+        yield Step(
+            "What there is to ask about",
+            "A clinic: 20,000 patients, 100,000 visits. Ada sees names, types and bounds. She never sees a row.",
+            "ada.schema",
+            str(ada.schema),
+        )
+        yield Step(
+            "Look before you ask",
+            "Explaining is free and touches no data: the error is known before anything is spent.",
+            f'ada.explain("{COUNT}", epsilon=0.1)',
+            str(ada.explain(COUNT, epsilon=0.1)),
+        )
+        yield Step(
+            "A private count",
+            "The answer is the count with a little noise, and the interval says how little.",
+            f'ada.ask("{COUNT}", epsilon=0.1)',
+            str(ada.ask(COUNT, epsilon=0.1)),
+        )
+        means = ada.ask(MEANS, epsilon=1.0)
+        yield Step(
+            "An average for each ward",
+            "More epsilon buys shorter error bars.",
+            f'print(ada.ask("{MEANS}", epsilon=1.0).chart())',
+            means.chart(width=86),
+        )
+        again = ada.ask(MEANS, epsilon=1.0)
+        yield Step(
+            "The same question again",
+            "It gets the same answer and costs nothing, so asking again cannot average the noise away.",
+            f'ada.ask("{MEANS}", epsilon=1.0).receipt',
+            str(again.receipt),
+        )
+        yield Step(
+            "Two questions that are refused",
+            "A refusal says where, why and what to ask instead. It costs nothing.",
+            f'ada.ask("{SINGLE}", epsilon=0.1)\nada.ask("{BY_DIAGNOSIS}", epsilon=0.1)',
+            f"{_refusal(ada, SINGLE)}\n\n{_refusal(ada, BY_DIAGNOSIS)}",
+        )
+        yield Step(
+            "The budget runs out",
+            "Whatever Ada asks, and however cleverly, all her answers together stay within epsilon 2.",
+            'for age in range(20, 90, 10):\n    ada.ask(f"SELECT COUNT(*) FROM visits WHERE age < {age}", epsilon=0.3)',
+            "\n".join(_spend(ada)),
+        )
+        report = verify(curator.ledger)
+        order = "all in order" if report.ok else "NOT in order"
+        yield Step(
+            "What the owner keeps",
+            "Each charge was written down before the data was touched, in a chain of hashes that anyone can check.",
+            "verify(curator.ledger)",
+            f"{report.entries} entries, {order}, head {report.head[:16]}\n{ada.budget}",
+        )
+
+
+def _refusal(ada: Analyst, question: str) -> str:
+    try:
+        ada.ask(question, epsilon=0.1)
+    except Refused as refusal:
+        return str(refusal)
+    raise AssertionError("the walk expects a refusal here")
+
+
+def _spend(ada: Analyst) -> Iterator[str]:
+    """Ask until the ledger says no."""
+    for age in range(20, 90, 10):
+        try:
+            answer = ada.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age < {age}", epsilon=0.3)
+        except Refused as refusal:
+            yield f"age < {age}: {refusal}"
+            return
+        low, high = answer.interval("n")[0]
+        yield f"age < {age}: {answer.value:,} ({low:,} to {high:,}); {answer.receipt.analyst.remaining.shown} left"

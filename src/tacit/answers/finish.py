@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,9 @@ def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction
     return Answer(table, headings, confidence, _notes(recipe, headings), receipt)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _connection(process: int) -> DuckDBPyConnection:
-    """One connection a process, with no way out of memory."""
+    """One connection a process, with no way out of memory. A forked child keeps the parent's: closing it there hangs."""
     config: dict[str, str | bool | int | float | list[str]] = {"enable_external_access": "false", "threads": "1"}
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("SET lock_configuration = true")

@@ -6,6 +6,7 @@ The data is opened read-only. Only SQL that `engines/sql.py` generates is ever r
 from __future__ import annotations
 
 import csv
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -45,6 +46,7 @@ class DuckDB:
     ) -> None:
         self._connection = _connect()
         self._lock = threading.Lock()
+        self._process = os.getpid()
         try:
             self._sources = _attach(self._connection, list(shapes), source, dict(frames or {}))
         except BaseException:
@@ -53,6 +55,8 @@ class DuckDB:
 
     def run(self, aggregation: Aggregation) -> Groups:
         """For each group that has rows, its keys and the integer of each measure."""
+        if self._process != os.getpid():
+            raise RuntimeError("DuckDB does not survive a fork: open the curator in the process that asks")
         statement = sql.aggregation(aggregation, self._sources[aggregation.table])
         with self._lock:
             cursor = self._connection.cursor()

@@ -142,6 +142,8 @@ class _Binder:
                     raise Refused(Code.OVERFLOW, f"{value} does not fit 64 bits", at=node.at, fix=f"write {value}.0")
                 return Bound(node, Type.INT, Fraction(value), Fraction(value), Fraction(abs(value)), nullable=False)
             case Fraction() as number:
+                if abs(number) > _LARGEST_FLOAT:
+                    raise Refused(Code.OVERFLOW, "the number is too large", at=node.at, fix="use a smaller one")
                 return Bound(node, Type.FLOAT, number, number, abs(number), nullable=False)
             case str():
                 return Bound(node, Type.TEXT, nullable=False)

@@ -69,9 +69,10 @@ class Explanation:
         }
 
     def __str__(self) -> str:
+        rows = f"{self.groups:,} rows, one for each group" if self.groups != 1 else "one row"
         lines = [
             f"costs epsilon {self.epsilon:g}, delta {self.delta:g}; protects each {self.unit} ({self.neighbors})",
-            f"the answer has {self.groups:,} rows, one for each group" if self.groups != 1 else "the answer has one row",
+            f"the answer has {rows}",
         ]
         for noise in self.noise:
             moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"

@@ -23,6 +23,7 @@ from tacit.query.nodes import Aggregate, Call, Case, Literal, Measure, Quantize,
 from tacit.query.types import Type
 
 _FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
+_SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
 _DEFAULT = 10**6  # steps of a float that has no grid of its own
 
 
@@ -121,8 +122,8 @@ def _grid(aggregate: Aggregate, argument: Bound) -> Grid:
         return Grid(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
     size = max(abs(argument.lower), abs(argument.upper))
     step = argument.step or Fraction(0)
-    if step == 0 or size / step > _FINEST:
-        step = largest_power_of_ten(size / _DEFAULT) if size else Fraction(1)
+    if step < _SMALLEST or size / step > _FINEST:
+        step = largest_power_of_ten(max(size, _SMALLEST) / _DEFAULT) if size else Fraction(1)
     lower, upper = math.floor(argument.lower / step), math.ceil(argument.upper / step)
     return Grid(Quantize(argument.scalar, step, lower, upper), step, lower, upper)
 

@@ -50,7 +50,7 @@ def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction
 
 @cache
 def _connection(process: int) -> DuckDBPyConnection:
-    """One connection a process, with no way out of memory. A forked child keeps the parent's: closing it there hangs."""
+    """One connection a process, with no way out of memory. A forked child keeps the parent's: closing it hangs."""
     config: dict[str, str | bool | int | float | list[str]] = {"enable_external_access": "false", "threads": "1"}
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("SET lock_configuration = true")

@@ -35,7 +35,7 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tacit needs Python 3.11 or newer; try make PYTHON=python3.12"; exit 1; }

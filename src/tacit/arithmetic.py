@@ -45,12 +45,12 @@ def rational(name: str, value: Any) -> Fraction:
     """
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise ParameterError(name, f"needs a number, got {type(value).__name__} {value!r:.60}", fix=f"{name}=0.5, say")
-    if not math.isfinite(value):
-        raise ParameterError(name, f"needs a finite number, got {value}", fix=f"{name}=0.5, say")
     if isinstance(value, Integral):
         return Fraction(int(value))
     if isinstance(value, Rational):
         return Fraction(value)
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
+        raise ParameterError(name, f"needs a finite number, got {value}", fix=f"{name}=0.5, say")
     return Fraction(str(value) if isinstance(value, Decimal) else repr(float(value)))
 
 
@@ -59,7 +59,8 @@ def within(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
     number = rational(name, value)
     if not lower <= number <= upper:
         bounds = f"{float(lower):g} and {float(upper):g}"
-        raise ParameterError(name, f"must be between {bounds}, got {value}", fix=f"choose {name} between {bounds}")
+        got = f"{value!r:.40}" if abs(number) < 10**1000 else "a huge number"
+        raise ParameterError(name, f"must be between {bounds}, got {got}", fix=f"choose {name} between {bounds}")
     return number
 
 

@@ -56,11 +56,18 @@ class Place:
     excerpt: str
     length: int = 1
     source: str = ""
+    offset: int = 0  # columns of the line that stand before the excerpt
+
+    @property
+    def words(self) -> str:
+        """The stretch itself."""
+        start = self.column - 1 - self.offset
+        return self.excerpt[start : start + self.length]
 
     def __str__(self) -> str:
         """The place in words, and the line with the stretch underlined."""
         name = f"{self.source}, " if self.source else ""
-        marks = " " * (self.column - 1) + "^" * max(1, self.length)
+        marks = " " * (self.column - 1 - self.offset) + "^" * max(1, self.length)
         return f"{name}line {self.line}, column {self.column}\n    {self.excerpt}\n    {marks}"
 
 

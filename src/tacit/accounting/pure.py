@@ -24,3 +24,4 @@ def epsilon(loss: Loss) -> Fraction:
             return Fraction(sensitivity) / scale
         case Compose(parts):
             return sum((epsilon(part) for part in parts), Fraction(0))
+    raise ValueError(f"no pure epsilon bounds {loss!r:.100}")

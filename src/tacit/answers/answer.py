@@ -59,6 +59,7 @@ class Answer:
         self._table = table
         self.headings = headings
         self.confidence = float(confidence)
+        self.percent = percent(self.confidence)
         self.notes = notes
         self.receipt = receipt
 
@@ -170,6 +171,11 @@ class Answer:
         if column not in self.columns:
             raise ParameterError("column", f"there is no {column!r}", fix=f"the columns are {', '.join(self.columns)}")
         return self.columns.index(column)
+
+
+def percent(confidence: float) -> str:
+    """A confidence as people say it: 95%, 99.9%."""
+    return f"{100 * confidence:.10g}%"
 
 
 def _free(name: str, taken: set[str]) -> str:

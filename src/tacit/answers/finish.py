@@ -17,7 +17,7 @@ import pyarrow as pa
 from tacit.accounting.receipt import Receipt
 from tacit.answers import intervals
 from tacit.answers.answer import Answer, Bars, Heading
-from tacit.answers.propagate import bars_of_expressions
+from tacit.answers.propagate import bars_of_expressions, shown
 from tacit.answers.recipe import Mean, Plain, Recipe, Result
 from tacit.answers.stored import unpack
 from tacit.engines import sql
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MOST = 2**63 - 1
-_SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
 
 
 def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction) -> Answer:
@@ -113,7 +112,7 @@ def _statement(recipe: Recipe, headings: tuple[Heading, ...]) -> str:
     """The finishing as SQL over the noisy table. TRY turns an overflow into NULL."""
     columns = []
     for index, (result, heading) in enumerate(zip(recipe.results, headings, strict=True)):
-        columns.append(f"TRY(CAST({sql.scalar(result.scalar)} AS {_SHOWN_AS[result.type]})) AS c{index}")
+        columns.append(f"{shown(result)} AS c{index}")
         if heading.bars is not Bars.NONE:
             source = f"v{result.scalar.index}" if isinstance(result.scalar, Released) else f"x{index}"
             columns += [f"{source}_low AS c{index}_low", f"{source}_high AS c{index}_high"]

@@ -6,6 +6,7 @@ around the released values is close to its spread around the truth. The bars are
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.answers.recipe import Mean, Noisy, Recipe
+from tacit.answers.recipe import Mean, Noisy, Recipe, Result
 from tacit.engines import sql
 from tacit.query.nodes import Released, walk
 from tacit.query.types import Type
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 2_000_000
 _MOST_DRAWS = 1_000
 _LEAST_DRAWS = 200
+_SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
 Floats = npt.NDArray[np.float64]
 
 
@@ -54,16 +56,21 @@ def bars_of_expressions(
         if not any(isinstance(node, Released) for node in walk(result.scalar)):
             continue
         low, high = float((1 - confidence) / 2), float((1 + confidence) / 2)
-        value_of = f"TRY(CAST({sql.scalar(result.scalar)} AS DOUBLE))"
         found = cursor.sql(
             f"SELECT quantile_cont(x, {low!r}) AS low, quantile_cont(x, {high!r}) AS high "
-            f"FROM (SELECT g, {value_of} AS x FROM redrawn) GROUP BY g ORDER BY g"
+            f"FROM (SELECT g, {shown(replace(result, type=Type.FLOAT))} AS x FROM redrawn) GROUP BY g ORDER BY g"
         ).to_arrow_table()
         noisy = noisy.append_column(f"x{index}_low", found.column("low")).append_column(
             f"x{index}_high", found.column("high")
         )
     cursor.unregister("redrawn")
     return noisy
+
+
+def shown(result: Result) -> str:
+    """A result as SQL that is NULL where a number overflows: TRY catches integers, and doubles go to infinity."""
+    value = f"TRY(CAST({sql.scalar(result.scalar)} AS {_SHOWN_AS[result.type]}))"
+    return f"CASE WHEN isfinite({value}) THEN {value} END" if result.type is Type.FLOAT else value
 
 
 def _redrawn(numbers: list[int], part: Noisy, draws: int, bits: Bits) -> Floats:

@@ -68,7 +68,7 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
         return cell
 
     about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
-    lines = [f"{heading.name}, {about}{answer.confidence:.0%} intervals"]
+    lines = [f"{heading.name}, {about}{answer.percent} intervals"]
     numbers = [show(row[index].value, heading, row[index]) for row in rows]
     wide = max(map(len, numbers))
     for label, row, number in zip(labels, rows, numbers, strict=True):
@@ -112,7 +112,7 @@ def _grid(answer: Answer) -> tuple[list[str], list[list[str]]]:
         heads.append(heading.name)
         if heading.bars is not Bars.NONE:
             about = "≈ " if heading.bars is Bars.APPROXIMATE else ""
-            heads.append(f"{about}{answer.confidence:.0%} interval")
+            heads.append(f"{about}{answer.percent} interval")
     rows = []
     for row in answer.cells():
         shown: list[str] = []

@@ -169,8 +169,11 @@ def _file(connection: DuckDBPyConnection, file: Path) -> str:
 
 def _csv(connection: DuckDBPyConnection, file: Path) -> str:
     """A CSV file with a header, every column text: types are declared, never guessed from the rows."""
-    with file.open(newline="", encoding="utf-8") as lines:
-        header = next(csv.reader(lines), None)
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            header = next(csv.reader(lines), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError(Code.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
     if not header:
         raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
     columns = ", ".join(f"{sql.text(column)}: 'VARCHAR'" for column in header)
@@ -200,9 +203,14 @@ def _copy(connection: DuckDBPyConnection, table: str, frame: Any, position: int)
         raise DataError(
             Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
         ) from None
-    connection.register("handed_over", arrow)
-    connection.execute(f"CREATE TABLE memory.main.frame_{position} AS SELECT * FROM handed_over")
-    connection.unregister("handed_over")
+    try:
+        connection.register("handed_over", arrow)
+        connection.execute(f"CREATE TABLE memory.main.frame_{position} AS SELECT * FROM handed_over")
+        connection.unregister("handed_over")
+    except duckdb.Error as problem:
+        raise DataError(
+            Code.DATA, f"data for {table} cannot be read: {str(problem).splitlines()[0]}", fix="convert it"
+        ) from None
     return f"memory.main.frame_{position}"
 
 

@@ -105,9 +105,9 @@ def evaluate(node: Scalar, row: Row) -> Any:
             return min(max(value, low), high)
         case Quantize(operand, step, lower, upper):
             value = evaluate(operand, row)
-            if value is None:
+            if value is None or math.isnan(value):
                 return None
-            return int(min(max(math.floor(value * float(1 / step) + 0.5), lower), upper))
+            return math.floor(min(max(value * float(1 / step) + 0.5, lower), upper + 0.5))
         case Case(branches, otherwise):
             for when, then in branches:
                 if evaluate(when, row) is True:

@@ -89,6 +89,8 @@ def _call(function: Fn, arguments: list[str]) -> str:
         return "(" + f" {function.upper()} ".join(arguments) + ")"
     if function is Fn.DIVIDE:
         return f"({arguments[0]} / NULLIF({arguments[1]}, 0))"
+    if function is Fn.ROUND and len(arguments) == 2:
+        return f"round({arguments[0]}, CAST({arguments[1]} AS INTEGER))"
     if function is Fn.IS_NULL:
         return f"({arguments[0]} IS NULL)"
     if function is Fn.IN:

@@ -21,7 +21,7 @@ from tacit.errors import Code, Place, Refused
 from tacit.policy.model import Table
 from tacit.query.functions import COMPARISONS, CONDITIONS, FINISHING_ONLY, Fn
 from tacit.query.nodes import Aggregate, Call, Case, Clamp, Column, Literal, Scalar, ToFloat, place_of
-from tacit.query.types import NUMBERS, Type
+from tacit.query.types import NUMBERS, Type, iso_date
 
 _LEAST_INT, _MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
 _LARGEST_FLOAT = Fraction(10) ** 200
@@ -65,9 +65,9 @@ def bind_row(scalar: Scalar, table: Table, alias: str) -> Bound:
         if isinstance(node, Aggregate):
             raise Refused(
                 Code.AGGREGATE,
-                f"{node.function.upper()} cannot stand inside WHERE, GROUP BY or another aggregate",
+                f"{node.function.upper()} cannot stand inside WHERE or another aggregate",
                 at=node.at,
-                fix="filter released values with HAVING",
+                fix="filter released values with HAVING; combine them outside: SUM(x) / COUNT(*)",
             )
         raise AssertionError(f"no leaf of a row: {node!r}")
 
@@ -86,7 +86,7 @@ def find(node: Column, table: Table, alias: str) -> str:
             Code.UNKNOWN_TABLE,
             f"{node.table} is not a table of this question",
             at=node.at,
-            fix=f"write {alias}.{node.name}",
+            fix=f"this question is over {alias}",
         )
     column = table.column(node.name)
     if column is None:
@@ -159,7 +159,7 @@ class _Binder:
                 fix="use FLOOR(x + 0.5)",
             )
         if function in CONDITIONS:
-            self.expect(operands, {Type.BOOL}, node, f"{function.upper()} joins conditions")
+            self.expect(operands, {Type.BOOL}, node, f"{function.upper()} takes conditions")
             return Bound(Call(function, _scalars(operands)), Type.BOOL, nullable=any(o.nullable for o in operands))
         if function is Fn.IS_NULL:
             return Bound(Call(function, _scalars(operands)), Type.BOOL, nullable=False)
@@ -218,6 +218,8 @@ class _Binder:
                     at=place_of(node),
                     fix="bound it first: GREATEST(0, LEAST(x, 1000)), or ask the owner for lower and upper",
                 )
+        if function in {Fn.FLOOR, Fn.CEIL} and operands[0].type is Type.INT:
+            return operands[0]  # engines make it a double, which cannot hold all of it
         if function is Fn.DIVIDE or len(operands) == 2:
             operands = self.same(node, operands, force_float=function is Fn.DIVIDE)
         scalar = Call(function, _scalars(operands))
@@ -226,8 +228,8 @@ class _Binder:
         if not self.rows:
             return Bound(scalar, kind, nullable=nullable)
         lower, upper, step = _interval(function, operands)
-        if function is Fn.DIVIDE and lower is None:
-            nullable = True
+        if function is Fn.DIVIDE and not _is_constant(operands[1]):
+            nullable = True  # bounds may exclude zero where a double still underflows to it
         result = Bound(scalar, kind, lower, upper, step, nullable)
         self.fits(result, node.at)
         return result
@@ -261,14 +263,19 @@ class _Binder:
     def expect(self, operands: Iterable[Bound], kinds: set[Type] | frozenset[Type], node: Scalar, what: str) -> None:
         for operand in operands:
             if operand.type not in kinds:
-                found = "NULL" if operand.type is None else operand.type
-                raise Refused(
-                    Code.TYPE, f"{what}, got {found}", at=place_of(node), fix="check the column's type in the schema"
-                )
+                fix = "leave NULL out" if operand.type is None else "check the column's type in the schema"
+                found = operand.type or "NULL"
+                raise Refused(Code.TYPE, f"{what}, got {found}", at=place_of(node), fix=fix)
 
 
 def _scalars(operands: Iterable[Bound]) -> tuple[Scalar, ...]:
     return tuple(o.scalar for o in operands)
+
+
+def _is_constant(operand: Bound) -> bool:
+    """Whether this is a literal, and not zero as a double."""
+    scalar = operand.scalar.operand if isinstance(operand.scalar, ToFloat) else operand.scalar
+    return isinstance(scalar, Literal) and isinstance(scalar.value, int | Fraction) and float(scalar.value) != 0
 
 
 def _as_float(operand: Bound) -> Bound:
@@ -282,11 +289,9 @@ def _as_float(operand: Bound) -> Bound:
 def _as_date(operand: Bound, node: Scalar) -> Bound:
     if operand.type is not Type.TEXT:
         return operand
-    try:
-        if isinstance(operand.scalar, Literal):
-            return Bound(Literal(datetime.date.fromisoformat(str(operand.scalar.value))), Type.DATE, nullable=False)
-    except ValueError:
-        pass
+    date = iso_date(str(operand.scalar.value)) if isinstance(operand.scalar, Literal) else None
+    if date is not None:
+        return Bound(Literal(date), Type.DATE, nullable=False)
     raise Refused(Code.TYPE, "a date is compared with a date", at=place_of(node), fix="write DATE '2025-12-31'")
 
 

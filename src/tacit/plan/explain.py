@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.answers.answer import percent
 from tacit.answers.intervals import half_width, mean
 from tacit.answers.recipe import Mean, Plain, Recipe
 from tacit.arithmetic import within
@@ -77,7 +78,7 @@ class Explanation:
         for noise in self.noise:
             moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"
             lines.append(f"  {noise.name}: {moved}; discrete Laplace noise of scale {noise.scale:,.6g}")
-        often = f"{self.confidence:.0%} of the time"
+        often = f"{percent(self.confidence)} of the time"
         for column in self.columns:
             if column.error is not None:
                 lines.append(f"  {column.name}: within {column.error:,.6g} of the bounded value, {often}")

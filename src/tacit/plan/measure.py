@@ -106,18 +106,10 @@ def _grid(aggregate: Aggregate, argument: Bound) -> Grid:
     """The argument on its grid, rounded outward; refused where it has no bounds."""
     name = said(aggregate)
     if argument.type not in {Type.INT, Type.FLOAT}:
-        found = "NULL" if argument.type is None else argument.type
-        raise Refused(
-            Code.TYPE, f"{name} needs a number, got {found}", at=aggregate.at, fix="COUNT(x) counts values of any type"
-        )
+        fix = "COUNT(*) FILTER (WHERE x)" if argument.type is Type.BOOL else "COUNT(x) counts values of any type"
+        raise Refused(Code.TYPE, f"{name} needs a number, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
     if not argument.bounded or argument.lower is None or argument.upper is None:
-        function = aggregate.function.upper()
-        raise Refused(
-            Code.UNBOUNDED,
-            f"{name} has no bound, so one row could move it without limit",
-            at=aggregate.at,
-            fix=f"clamp it: {function}(GREATEST(0, LEAST(x, 1000))), or ask the owner for lower and upper",
-        )
+        raise _unbounded(aggregate, argument)
     if argument.type is Type.INT:
         return Grid(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
     size = max(abs(argument.lower), abs(argument.upper))
@@ -128,9 +120,20 @@ def _grid(aggregate: Aggregate, argument: Bound) -> Grid:
     return Grid(Quantize(argument.scalar, step, lower, upper), step, lower, upper)
 
 
+def _unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
+    """What is missing, and the clamp that would do."""
+    inner = getattr(getattr(aggregate.argument, "at", None), "words", "x")
+    low, high = argument.lower is not None, argument.upper is not None
+    if argument.undeclared:
+        low, high = argument.lower != -(2**63), argument.upper != 2**63 - 1
+    missing = "bound" if low == high else "upper bound" if low else "lower bound"
+    capped = inner if high else f"LEAST({inner}, 1000)"
+    clamped = capped if low else f"GREATEST(0, {capped})"
+    what = f"{said(aggregate)} has no {missing}, so one row could move it without limit"
+    fix = f"clamp it: {aggregate.function.upper()}({clamped}), or ask the owner for lower and upper"
+    return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+
+
 def said(aggregate: Aggregate) -> str:
     """The aggregate in the analyst's own words."""
-    at = aggregate.at
-    if at is None:
-        return aggregate.function.upper()
-    return at.excerpt[at.column - 1 : at.column - 1 + at.length]
+    return aggregate.function.upper() if aggregate.at is None else aggregate.at.words

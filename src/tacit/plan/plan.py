@@ -87,10 +87,9 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     chosen = sorted({vector for some in needed for vector in some}, key=repr)
     recipe = _recipe(query, halves, needed, chosen)
     unit, keep = kept(table, recipe.groups)
-    parts = []
-    for vector in chosen:
-        moves = sensitivity(vector, keep, policy.neighbors, recipe.groups)
-        parts.append(Part(vector, Laplace.calibrated(price / len(chosen), moves), moves))
+    moves = [sensitivity(vector, keep, policy.neighbors, recipe.groups) for vector in chosen]
+    share = price / max(1, sum(move > 0 for move in moves))  # what no row can move costs nothing
+    parts = [Part(v, Laplace.calibrated(share, move), move) for v, move in zip(chosen, moves, strict=True)]
     noisy = tuple(Noisy(part.vector.name, part.mechanism, part.vector.unit) for part in parts)
     loss = Compose(tuple(part.mechanism.loss(part.sensitivity) for part in parts))
     exact = Aggregation(

@@ -12,7 +12,7 @@ from tacit.errors import Code, Refused
 from tacit.plan.bind import Bound, bind_released, bind_row, find
 from tacit.policy.model import Table
 from tacit.query.nodes import Aggregate, Column, Domain, KeyOf, Order, Output, Query, Released, Scalar
-from tacit.query.types import Type
+from tacit.query.types import NUMBERS, Type
 
 MAX_GROUPS = 10_000
 
@@ -123,11 +123,15 @@ class _Splitter:
                 column = self.table.column(name)
                 assert column is not None
                 return Bound(KeyOf(index), column.type)
+        column = self.table.column(name)
+        assert column is not None
+        function = "AVG" if column.type in NUMBERS else "COUNT"
+        group = "" if column.values is None else ", or into GROUP BY"
         raise Refused(
             Code.RAW_COLUMN,
             f"{node.name} would show the values of single rows",
             at=node.at,
-            fix=f"put it into an aggregate, AVG({node.name}) say, or into GROUP BY",
+            fix=f"put it into an aggregate: {function}({node.name}){group}",
         )
 
     def aggregate(self, node: Aggregate) -> Bound:

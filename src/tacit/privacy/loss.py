@@ -1,8 +1,8 @@
 """What was done to the data, as frozen data. Accountants read it; nothing here adds anything up.
 
-A loss keeps the law, the scale and the integer sensitivity, so that a better accountant can price an old ledger again.
+A leaf keeps the law, its scale and the integer sensitivity, so that a better accountant can price an old ledger again.
 
->>> loss = Compose((LaplaceNoise(Fraction(10), 1), LaplaceNoise(Fraction(40), 2)))
+>>> loss = Compose((LaplaceNoise(Fraction(10), 1), Repeat(GaussianNoise(Fraction(25), 1), 3)))
 >>> decode(encode(loss)) == loss
 True
 """
@@ -10,11 +10,13 @@ True
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 from tacit.errors import ParameterError
+from tacit.privacy.unit import Neighbors
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,81 @@ class LaplaceNoise:
     sensitivity: int
 
     def __post_init__(self) -> None:
-        if self.scale <= 0 or self.sensitivity < 0:
-            raise ParameterError("loss", f"no noise has scale {self.scale} and sensitivity {self.sensitivity}")
+        _need(self.scale > 0 and self.sensitivity >= 0, self)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Independent discrete Gaussian noise, P(k) proportional to exp(-k^2 / (2 variance)), on integers of which at most
+    `coordinates` move, each by at most `shift`."""
+
+    variance: Fraction
+    shift: int
+    coordinates: int = 1
+
+    def __post_init__(self) -> None:
+        _need(self.variance > 0 and self.shift >= 0 and self.coordinates >= 1, self)
+
+
+@dataclass(frozen=True)
+class ContinuousLaplace:
+    """Real Laplace noise of `scale` on a number that moves by at most one. For comparison: Tacit samples integers."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _need(self.scale > 0, self)
+
+
+@dataclass(frozen=True)
+class ContinuousGaussian:
+    """Real Gaussian noise of standard deviation `sigma` on a vector that moves by at most one in L2."""
+
+    sigma: Fraction
+
+    def __post_init__(self) -> None:
+        _need(self.sigma > 0, self)
+
+
+@dataclass(frozen=True)
+class Pure:
+    """Anything that is epsilon-DP; randomized response loses exactly this."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _need(self.epsilon >= 0, self)
+
+
+@dataclass(frozen=True)
+class BoundedRange:
+    """Anything whose privacy loss lies in an interval of length epsilon, as that of the exponential mechanism does."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _need(self.epsilon >= 0, self)
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """Anything that is (epsilon, delta)-DP."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _need(self.epsilon >= 0 and 0 <= self.delta <= 1, self)
+
+
+@dataclass(frozen=True)
+class Concentrated:
+    """Anything that is rho-zCDP."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        _need(self.rho >= 0, self)
 
 
 @dataclass(frozen=True)
@@ -36,7 +111,78 @@ class Compose:
     parts: tuple[Loss, ...]
 
 
-Loss = LaplaceNoise | Compose
+@dataclass(frozen=True)
+class Repeat:
+    """The same was done `times` times, with fresh randomness each time."""
+
+    loss: Loss
+    times: int
+
+    def __post_init__(self) -> None:
+        _need(self.times >= 0, self)
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """The parts were done to disjoint sets of units: a unit is in one part, and under REPLACE may move to another."""
+
+    parts: tuple[Loss, ...]
+    neighbors: Neighbors
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """It was done to a random part of the units, each in it with probability `rate` on its own; add-remove."""
+
+    loss: Loss
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        _need(0 <= self.rate <= 1, self)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The same loss, for `size` units that change together."""
+
+    loss: Loss
+    size: int
+
+    def __post_init__(self) -> None:
+        _need(self.size >= 1, self)
+
+
+Leaf = (
+    LaplaceNoise
+    | GaussianNoise
+    | ContinuousLaplace
+    | ContinuousGaussian
+    | Pure
+    | BoundedRange
+    | Approximate
+    | Concentrated
+)
+Loss = Leaf | Compose | Repeat | Parallel | Sampled | Group
+
+# The closed table of tags. A tag is never given a new meaning.
+_TAGS: dict[str, type[Any]] = {
+    "laplace": LaplaceNoise,
+    "gaussian": GaussianNoise,
+    "continuous-laplace": ContinuousLaplace,
+    "continuous-gaussian": ContinuousGaussian,
+    "pure": Pure,
+    "bounded-range": BoundedRange,
+    "approximate": Approximate,
+    "concentrated": Concentrated,
+    "compose": Compose,
+    "repeat": Repeat,
+    "parallel": Parallel,
+    "sampled": Sampled,
+    "group": Group,
+}
+_NAMES = {kind: tag for tag, kind in _TAGS.items()}
+_NUMBERS = {"scale", "variance", "sigma", "epsilon", "delta", "rho", "rate"}
+_INTEGERS = {"sensitivity", "shift", "coordinates", "times", "size"}
 
 
 def encode(loss: Loss) -> str:
@@ -45,23 +191,48 @@ def encode(loss: Loss) -> str:
 
 
 def decode(text: str) -> Loss:
-    """The loss that `encode` wrote. Only the tags below exist; anything else is an error."""
-    return _loss(json.loads(text))
+    """The loss that `encode` wrote. Only the tags above exist; anything else is a ValueError."""
+    try:
+        found: Loss = _loss(json.loads(text))
+        return found
+    except (KeyError, TypeError, RecursionError, ParameterError) as problem:
+        raise ValueError(f"no such loss: {text:.200}") from problem
 
 
-def _plain(loss: Loss) -> dict[str, Any]:
-    match loss:
-        case LaplaceNoise(scale, sensitivity):
-            return {"did": "laplace", "scale": str(scale), "sensitivity": sensitivity}
-        case Compose(parts):
-            return {"did": "compose", "parts": [_plain(part) for part in parts]}
+def _plain(value: Any) -> Any:
+    match value:
+        case tuple():
+            return [_plain(item) for item in value]
+        case Fraction() | Neighbors():
+            return str(value)
+        case int():
+            return value
+    return {"did": _NAMES[type(value)]} | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
 
 
-def _loss(plain: dict[str, Any]) -> Loss:
-    match plain:
-        case {"did": "laplace", "scale": str(scale), "sensitivity": int(sensitivity)}:
-            return LaplaceNoise(Fraction(scale), sensitivity)
-        case {"did": "compose", "parts": list(parts)}:
-            return Compose(tuple(_loss(part) for part in parts))
-        case _:
-            raise ValueError(f"no such loss: {plain!r}")
+def _loss(plain: Any) -> Any:
+    if not isinstance(plain, Mapping):
+        raise ValueError(f"no such loss: {plain!r:.200}")
+    kind = _TAGS[plain["did"]]
+    if set(plain) != {"did"} | {field.name for field in fields(kind)}:
+        raise ValueError(f"no such loss: {plain!r:.200}")
+    return kind(**{name: _field(name, value) for name, value in plain.items() if name != "did"})
+
+
+def _field(name: str, value: Any) -> Any:
+    if name in _NUMBERS and isinstance(value, str):
+        return Fraction(value)
+    if name in _INTEGERS and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if name == "neighbors":
+        return Neighbors(value)
+    if name == "parts" and isinstance(value, list):
+        return tuple(_loss(part) for part in value)
+    if name == "loss":
+        return _loss(value)
+    raise ValueError(f"no such {name}: {value!r:.200}")
+
+
+def _need(holds: bool, loss: Any) -> None:
+    if not holds:
+        raise ParameterError("loss", f"there is no {loss!r:.200}", fix="check the sign and the range of its numbers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from tacit.errors import Code, Place, Refused
@@ -30,24 +32,35 @@ CLAUSES = {
     "hint": ("a hint", "leave it out"),
 }
 
-# Functions that people try, with what to do instead.
-INSTEAD = {
-    "median": "AVG is answered; medians are not",
-    "percentile_cont": "AVG is answered; quantiles are not",
-    "quantile_cont": "AVG is answered; quantiles are not",
-    "min": "an extreme is one person's value; count beyond a fixed one: COUNT(CASE WHEN x > 90 THEN 1 END)",
-    "max": "an extreme is one person's value; count beyond a fixed one: COUNT(CASE WHEN x > 90 THEN 1 END)",
-    "stddev": "variances are not answered; AVG(x) and AVG(x * x) are",
-    "variance": "variances are not answered; AVG(x) and AVG(x * x) are",
-    "round": "over rows use FLOOR(x + 0.5); over aggregates ROUND works",
-    "sqrt": "use + - * /, ABS, FLOOR, CEIL, LEAST, GREATEST, COALESCE and CASE",
-    "if": "write CASE WHEN ... THEN ... ELSE ... END",
-    "like": "compare whole texts with = or IN",
-    "ilike": "compare whole texts with = or IN",
-    "rollup": "ask once for each list of keys",
-    "cube": "ask once for each list of keys",
-    "random": "the answer is random enough; leave it out",
+# What to do instead, and for what: names in SQL or the parser's.
+_INSTEAD = {
+    "an extreme is one person's value; count beyond one you choose: COUNT(*) FILTER (WHERE x > 90)": (
+        "min max any_value first last arg_min arg_max mode"
+    ),
+    "quantiles are not answered; AVG is, and COUNT(*) FILTER (WHERE x < 50)": (
+        "median quantile quantile_cont percentile_cont percentilecont withingroup"
+    ),
+    "variances are not answered; AVG(x) and AVG(x * x) are": (
+        "stddev stddev_samp stddev_pop stddevpop variance var_samp var_pop variancepop"
+    ),
+    "compare whole texts with = or IN": (
+        "like ilike regexplike regexp_matches similarto dpipe lower upper concat substring length trim replace"
+    ),
+    "compare dates: visited >= DATE '2025-12-31'": (
+        "extract year month day datetrunc timestamptrunc interval currentdate current_date"
+    ),
+    "the answer depends on the data alone; leave it out": "rand random currentuser currenttimestamp now",
+    "ask once for each list of keys": "rollup cube groupingsets",
+    "FLOOR(x / 10) gives the tens": "mod intdiv",
+    "write x * x": "pow",
+    "write CASE WHEN x <> 0 THEN x END": "nullif",
+    "write CASE WHEN ... THEN ... ELSE ... END": "if",
+    "over rows use FLOOR(x + 0.5); over aggregates ROUND works": "round",
+    "list the values: IN ('A', 'B')": "any",
+    "leave it out: the order of rows decides nothing": "order",
 }
+INSTEAD = {name: fix for fix, names in _INSTEAD.items() for name in names.split()}
+ARITHMETIC = "use + - * /, ABS, FLOOR, CEIL, LEAST, GREATEST, COALESCE and CASE"
 
 
 def check_size(text: str) -> None:
@@ -58,8 +71,8 @@ def check_size(text: str) -> None:
             f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most",
             fix="ask several smaller questions",
         )
-    if "\0" in text:
-        raise Refused(Code.SYNTAX, "the question holds a NUL character", fix="take it out")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused(Code.SYNTAX, "the question holds a character that is no text", fix="take it out")
     depth = deepest = 0
     for character in text:
         if character in "([{":
@@ -123,6 +136,9 @@ class Places:
         if span is None:
             return None
         start, end = span
+        opening = re.search(r"(\w+)\s*\(\s*$", self._text[:start])
+        if opening and opening[1].lower() == node.key:  # the parser keeps no position of some functions' names
+            start = opening.start()
         missing = self._text.count("(", start, end) - self._text.count(")", start, end)
         for _ in range(missing):
             end = self._text.find(")", end) + 1 or end
@@ -136,14 +152,9 @@ def place_at(text: str, start: int, end: int) -> Place:
     line = text[begin : len(text) if stop < 0 else stop]
     column = start - begin
     first = max(0, min(column - _WIDTH // 2, len(line) - _WIDTH)) if len(line) > _WIDTH else 0
-    excerpt = line[first : first + _WIDTH]
-    length = min(end - start, len(excerpt) - (column - first))
-    # The column counts in the whole line; the marks stand under the excerpt.
-    cut = "" if first == 0 else "\N{HORIZONTAL ELLIPSIS}"
-    shown = cut + excerpt
-    return Place(
-        text.count("\n", 0, start) + 1, column - first + len(cut) + 1, shown.replace("\t", " "), max(1, length)
-    )
+    excerpt = line[first : first + _WIDTH].replace("\t", " ")
+    length = max(1, min(end - start, len(excerpt) - (column - first)))
+    return Place(text.count("\n", 0, start) + 1, column + 1, excerpt, length, offset=first)
 
 
 def unsupported(what: str, fix: str, at: Place | None) -> Refused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+import re
 from fractions import Fraction
 from typing import NoReturn
 
@@ -18,7 +19,18 @@ from sqlglot.errors import SqlglotError
 from tacit.errors import Code, Refused
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregate, Call, Case, Column, Literal, Order, Output, Query, Scalar, scalars
-from tacit.query.refuse import CLAUSES, INSTEAD, MAX_ITEMS, Places, check_size, check_tree, place_at, unsupported
+from tacit.query.refuse import (
+    ARITHMETIC,
+    CLAUSES,
+    INSTEAD,
+    MAX_ITEMS,
+    Places,
+    check_size,
+    check_tree,
+    place_at,
+    unsupported,
+)
+from tacit.query.types import iso_date
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns on standard error about text that is refused anyway
 
@@ -81,6 +93,8 @@ def _statement(text: str) -> exp.Select:
         statements = [s for s in sqlglot.parse(text, read="duckdb") if s is not None]
     except SqlglotError as problem:
         raise _syntax(text, problem) from None
+    except (ValueError, TypeError, AttributeError, IndexError, KeyError):
+        raise _syntax(text) from None  # the parser stumbled over a text that is no SQL
     if not statements:
         raise Refused(Code.SYNTAX, "the question is empty", fix='ask("SELECT COUNT(*) FROM ...")')
     if len(statements) > 1:
@@ -91,17 +105,23 @@ def _statement(text: str) -> exp.Select:
             statement.key.upper(), "ask the parts one after the other", Places(statement, text)(statement)
         )
     if not isinstance(statement, exp.Select):
-        raise Refused(
-            Code.STATEMENT, "only SELECT is answered; nothing is ever written", fix="SELECT COUNT(*) FROM ..."
-        )
+        if text.split(maxsplit=1)[0].upper() in {"EXPLAIN", "DESCRIBE", "DESC", "SHOW", "PRAGMA", "SUMMARIZE"}:
+            raise Refused(Code.STATEMENT, "only SELECT is answered", fix="use explain, schema and budget instead")
+        what = "only SELECT is answered; nothing is ever written"
+        raise Refused(Code.STATEMENT, what, fix="SELECT COUNT(*) FROM ...")
     return statement
 
 
-def _syntax(text: str, problem: SqlglotError) -> Refused:
-    """A refusal of text that is no SQL, with the place the parser stopped at."""
+def _syntax(text: str, problem: SqlglotError | None = None) -> Refused:
+    """A refusal of text that is no SQL, with the place the parser stopped at, or the quote that never ends."""
+    what = "this is not SQL that can be read"
+    if not text.lstrip("( \n\t").upper().startswith(("SELECT", "WITH")):
+        return Refused(Code.SYNTAX, what, fix="a question starts with SELECT")
     details = getattr(problem, "errors", None)
     if not details:
-        return Refused(Code.SYNTAX, "this is not SQL that can be read", fix="check quotes and brackets")
+        quote = text.rfind("'") if text.count("'") % 2 else text.rfind('"') if text.count('"') % 2 else -1
+        at = place_at(text, quote, quote + 1) if quote >= 0 else None
+        return Refused(Code.SYNTAX, what, at=at, fix="check quotes, comments and brackets")
     detail = details[0]
     lines = text.split("\n")
     line = min(max(int(detail.get("line") or 1), 1), len(lines))
@@ -109,7 +129,7 @@ def _syntax(text: str, problem: SqlglotError) -> Refused:
     end = min(int(detail.get("col") or 1), len(lines[line - 1]))
     start = sum(len(before) + 1 for before in lines[: line - 1]) + max(0, end - max(1, len(highlight)))
     where = place_at(text, start, start + max(1, len(highlight)))
-    return Refused(Code.SYNTAX, "this is not SQL that can be read", at=where, fix="check the text near the mark")
+    return Refused(Code.SYNTAX, what, at=where, fix="check the text near the mark")
 
 
 class _Reader:
@@ -153,6 +173,9 @@ class _Reader:
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
             raise unsupported("a table function", "ask over one table of the policy", self.place(clause))
         extra = [name for name, value in table.args.items() if value and name not in {"this", "alias"}]
+        for name in extra:
+            if name in CLAUSES:
+                raise unsupported(*CLAUSES[name], self.place(table))
         if extra or (table.args.get("alias") and table.args["alias"].args.get("columns")):
             self.refuse(table, "this way of naming a table", "name it as the policy does, and nothing more")
         return table
@@ -202,7 +225,10 @@ class _Reader:
         for item in order.expressions:
             self.only(item, "this", "desc", "nulls_first")
             descending = bool(item.args.get("desc"))
-            items.append(Order(self.numbered(item.this, outputs), descending, bool(item.args.get("nulls_first"))))
+            scalar = self.numbered(item.this, outputs)
+            if isinstance(item.this, exp.Literal) and not item.this.is_string:  # a number names the output itself
+                scalar = Column(outputs[int(item.this.this) - 1].name)
+            items.append(Order(scalar, descending, bool(item.args.get("nulls_first"))))
         return tuple(items)
 
     def numbered(self, item: exp.Expr, outputs: tuple[Output, ...]) -> Scalar:
@@ -222,12 +248,14 @@ class _Reader:
         if clause is None:
             return None
         value = clause.args.get("expression")
-        if isinstance(value, exp.Literal) and not value.is_string and value.this.isdigit() and len(value.this) < 10:
-            self.only(clause, "expression")
+        plain = all(part == "expression" or not more for part, more in clause.args.items())
+        if plain and isinstance(value, exp.Literal) and not value.is_string and re.fullmatch(r"\d{1,9}", value.this):
             return int(value.this)
         self.refuse(clause, f"this {name}", f"{name} takes a whole number: {name} 10")
 
-    def scalar(self, node: exp.Expr) -> Scalar:
+    def scalar(self, node: exp.Expr | None) -> Scalar:
+        if node is None:
+            raise Refused(Code.SYNTAX, "an argument is missing", fix="check the arguments of the functions")
         kind = type(node)
         at = self.place(node)
         match node:
@@ -292,7 +320,12 @@ class _Reader:
         at = self.place(node)
         argument = node.this
         if isinstance(argument, exp.Distinct):
-            self.refuse(node, f"{function.upper()}(DISTINCT ...)", f"{function.upper()}(x) counts every row")
+            fix = (
+                "COUNT(x) counts rows; GROUP BY shows the declared keys"
+                if function == "count"
+                else "leave DISTINCT out"
+            )
+            self.refuse(node, f"{function.upper()}(DISTINCT ...)", fix)
         if node.args.get("expressions"):
             self.refuse(node, f"{function.upper()} of several columns", "give it one argument")
         if argument is None or isinstance(argument, exp.Star):
@@ -331,6 +364,8 @@ class _Reader:
         self.only(node, "this", "expressions")
         self.few(node)
         items = tuple(self.scalar(item) for item in node.expressions)
+        if not items:
+            raise Refused(Code.SYNTAX, "IN lists no values", at=self.place(node), fix="list the values: IN ('A', 'B')")
         if not all(isinstance(item, Literal) for item in items):
             self.refuse(node, "IN over anything but constants", "list the values: IN ('A', 'B')")
         return Call(Fn.IN, (self.scalar(node.this), *items), self.place(node))
@@ -355,10 +390,10 @@ class _Reader:
         target = node.args.get("to")
         is_date = isinstance(node, exp.Date) or (isinstance(target, exp.DataType) and target.is_type("date"))
         if is_date and isinstance(inner, exp.Literal) and inner.is_string:
-            try:
-                return datetime.date.fromisoformat(inner.this)
-            except ValueError:
-                self.refuse(node, f"the date '{inner.this[:20]}'", "write DATE '2025-12-31'")
+            date = iso_date(inner.this)
+            if date is not None:
+                return date
+            self.refuse(node, f"the date '{inner.this[:20]}'", "write DATE '2025-12-31'")
         self.refuse(node, "CAST", "declare the type in the policy; dates are written DATE '2025-12-31'")
 
     def few(self, node: exp.Expr) -> None:
@@ -381,9 +416,12 @@ class _Reader:
             raise unsupported("a window function", "aggregate with GROUP BY instead", at)
         if isinstance(node, exp.Placeholder | exp.Parameter):
             raise unsupported("a parameter", "write the value into the question", at)
-        name = node.name if isinstance(node, exp.Anonymous) else node.key
-        fix = INSTEAD.get(name.lower(), "use + - * /, ABS, FLOOR, CEIL, LEAST, GREATEST, COALESCE and CASE")
-        raise Refused(Code.UNKNOWN_FUNCTION, f"{name.upper()[:40]} is not a function that is answered", at=at, fix=fix)
+        written = "" if at is None else at.words
+        called = re.match(r"\w+(?=\s*\()", written)
+        name = node.name if isinstance(node, exp.Anonymous) else called[0] if called else node.key
+        shown = name.upper() if called or not written else written
+        fix = INSTEAD.get(name.lower()) or INSTEAD.get(node.key) or ARITHMETIC
+        raise Refused(Code.UNKNOWN_FUNCTION, f"{shown:.40} is not answered", at=at, fix=fix)
 
     def refuse(self, node: exp.Expr, what: str, fix: str) -> NoReturn:
         raise unsupported(what, fix, self.place(node))

@@ -19,3 +19,11 @@ class Type(StrEnum):
 
 
 NUMBERS = frozenset({Type.INT, Type.FLOAT})
+
+
+def iso_date(text: str) -> datetime.date | None:
+    """The date that YYYY-MM-DD says, or None."""
+    try:
+        return datetime.date.fromisoformat(text) if len(text) == len("2025-12-31") and text[4] == "-" else None
+    except ValueError:
+        return None

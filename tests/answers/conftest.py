@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from math import exp, lgamma, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.curator.curator import Analyst, Curator, limits
+from tacit.engines.base import Groups
+from tacit.ledger.sqlite import Ledger
+from tacit.policy.load import load
+from tacit.query.nodes import Aggregation
+
+WARDS = ["A", "B", "C", "<script>alert('x')</script>"]
+
+
+class Ones:
+    """All bits are one: the uniform is next to 1, and every draw of noise is 0."""
+
+    def words(self, n: int) -> np.ndarray:
+        return np.full(n, 2**64 - 1, dtype=np.uint64)
+
+
+class Known:
+    """An engine that knows the count and the integer sum of each group, and nothing else."""
+
+    def __init__(self, groups: Mapping[Any, tuple[int, int]]) -> None:
+        self._groups = groups
+
+    def run(self, aggregation: Aggregation) -> Groups:
+        found = {}
+        for key, (rows, total) in self._groups.items():
+            group = (key,) if aggregation.keys else ()
+            found[group] = tuple(rows if measure.function == "count" else total for measure in aggregation.measures)
+        return found
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def policy_of(columns: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "privacy": {"epsilon": 1000},
+        "tables": {"visits": {"unit": "row", "columns": columns}},
+        "analysts": {"ada": {"epsilon": 1000}, "bob": {"epsilon": 1000}},
+    }
+
+
+COLUMNS: dict[str, Any] = {
+    "ward": {"type": "text", "values": WARDS},
+    "grade": {"type": "int", "lower": 0, "upper": 4000, "values": list(range(4000))},
+    "day": {"type": "date", "values": ["2025-01-01", "2025-01-02"]},
+    "urgent": {"type": "bool"},
+    "age": {"type": "int", "lower": 0, "upper": 100},
+    "cost": {"type": "float", "lower": 0, "upper": 50, "step": 0.5},
+    "big": {"type": "int", "lower": -(2**62), "upper": 2**62},
+}
+
+
+@pytest.fixture(scope="session")
+def full() -> bool:
+    """Whether to run the full counts: TACIT_FULL=1."""
+    return os.environ.get("TACIT_FULL") == "1"
+
+
+@pytest.fixture
+def analyst_of(tmp_path: Path) -> Iterator[Callable[..., Analyst]]:
+    """An analyst over groups whose count and sum are known: {key: (count, sum)}; no noise unless bits are given."""
+    opened: list[Curator] = []
+    numbers = count()
+
+    def make(groups: Mapping[Any, tuple[int, int]], bits: Any = None) -> Analyst:
+        policy = load(policy_of(COLUMNS))
+        ledger = Ledger(tmp_path / f"ledger {next(numbers)}", limits(policy))
+        opened.append(Curator(policy, Known(groups), ledger, bits or Ones()))
+        return opened[-1].analyst("ada")
+
+    yield make
+    for curator in opened:
+        curator.close()
+
+
+@pytest.fixture(scope="session")
+def at_least() -> Callable[[int, int, float], bool]:
+    """Whether `hits` of `tries` are compatible with a probability of at least p.
+
+    False only where so few have probability at most 1e-9 under p: the false-alarm rate of one use.
+    """
+
+    def check(hits: int, tries: int, p: float) -> bool:
+        logs = (
+            lgamma(tries + 1) - lgamma(k + 1) - lgamma(tries - k + 1) + k * log(p) + (tries - k) * log(1 - p)
+            for k in range(hits + 1)
+        )
+        return sum(exp(value) for value in logs) > 1e-9
+
+    return check

@@ -1,0 +1,82 @@
+"""What was done, as data: written down, read back, and priced."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.accounting import pure
+from tacit.errors import ParameterError
+from tacit.privacy.loss import Compose, LaplaceNoise, Loss, decode, encode
+
+noises = st.builds(LaplaceNoise, st.fractions(min_value=Fraction(1, 10**9)), st.integers(0, 10**30))
+losses: st.SearchStrategy[Loss] = st.recursive(
+    noises, lambda inner: st.lists(inner, max_size=4).map(lambda parts: Compose(tuple(parts))), max_leaves=10
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(losses)
+def test_what_is_written_is_read_back(loss: Loss) -> None:
+    text = encode(loss)
+    assert decode(text) == loss
+    assert encode(decode(text)) == text
+    assert pure.epsilon(decode(text)) == pure.epsilon(loss)
+
+
+def test_the_text_is_canonical():
+    # 20/40 is 1/2, and keys are sorted, so that equal losses have equal text
+    half, same = LaplaceNoise(Fraction(1, 2), 3), LaplaceNoise(Fraction(20, 40), 3)
+    assert encode(half) == encode(same) == '{"did":"laplace","scale":"1/2","sensitivity":3}'
+    assert encode(Compose((half,))) == '{"did":"compose","parts":[{"did":"laplace","scale":"1/2","sensitivity":3}]}'
+
+
+def test_integers_beyond_doubles_survive():
+    loss = LaplaceNoise(Fraction(10**40 + 1, 3), 2**200 + 1)
+    assert decode(encode(loss)) == loss
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "null",
+        '{"did":"gauss","scale":"1","sensitivity":1}',
+        '{"did":"laplace","scale":1,"sensitivity":1}',
+        '{"did":"laplace","scale":"1","sensitivity":"1"}',
+        '{"did":"laplace","scale":"1"}',
+        '{"did":"laplace","scale":"one","sensitivity":1}',
+        '{"did":"laplace","scale":"0","sensitivity":1}',
+        '{"did":"laplace","scale":"-1","sensitivity":1}',
+        '{"did":"laplace","scale":"1","sensitivity":-1}',
+        '{"did":"laplace","scale":"1","sensitivity":1.5}',
+        '{"did":"compose","parts":{}}',
+        '{"did":"compose","parts":[1]}',
+        "not json",
+    ],
+)
+def test_anything_else_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        decode(text)
+    assert isinstance(caught.value, ParameterError | json.JSONDecodeError | ValueError)
+
+
+def test_epsilons():
+    # 6/12 for a count, (6 * 110)/1320 for a sum, and nothing for nothing
+    assert pure.epsilon(LaplaceNoise(Fraction(12), 6)) == Fraction(1, 2)
+    assert pure.epsilon(Compose((LaplaceNoise(Fraction(12), 6), LaplaceNoise(Fraction(1320), 660)))) == 1
+    assert pure.epsilon(Compose(())) == 0
+    assert pure.epsilon(LaplaceNoise(Fraction(5), 0)) == 0
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(losses, max_size=4))
+def test_composition_adds_however_it_is_nested(parts: list[Loss]) -> None:
+    total = sum((pure.epsilon(part) for part in parts), Fraction(0))
+    assert pure.epsilon(Compose(tuple(parts))) == total
+    assert pure.epsilon(Compose((Compose(tuple(parts)), Compose(())))) == total

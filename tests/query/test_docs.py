@@ -1,0 +1,111 @@
+"""The pages for analysts say what the code does."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tacit.curator.curator import open as open_curator
+from tacit.curator.view import Schema
+from tacit.demo import clinic
+from tacit.errors import Code, Failed, Refused, TacitError
+from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, plan_for
+from tacit.plan.split import MAX_GROUPS
+from tacit.policy.load import load
+from tacit.policy.model import Policy
+from tacit.query.functions import Fn
+from tacit.query.refuse import CLAUSES, INSTEAD, MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS
+from tacit.query.sql import parse
+
+DOCS = Path(__file__).parents[2] / "docs"
+ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+FUNCTIONS = (DOCS / "reference" / "functions.md").read_text(encoding="utf-8")
+GUIDE = (DOCS / "guide" / "sql.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```sql\n(.*?)\n```", GUIDE, flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Policy:
+    return load(tomllib.loads(clinic.POLICY_TEXT))
+
+
+def first_cells(text: str) -> list[str]:
+    """What stands in code marks in the first column of the tables."""
+    return re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE)
+
+
+def test_every_code_is_explained_once():
+    classes = {kind.__name__ for kind in (Refused, Failed, *TacitError.__subclasses__())}
+    assert sorted(set(first_cells(ERRORS)) - classes) == sorted(Code)
+    assert len(first_cells(ERRORS)) == len(set(first_cells(ERRORS)))
+
+
+def test_every_class_of_errors_is_explained():
+    assert {kind.__name__ for kind in TacitError.__subclasses__()} <= set(first_cells(ERRORS))
+
+
+def test_every_function_is_explained_once():
+    rows = FUNCTIONS.partition("## Functions and operators")[2].partition("## Constants")[0]
+    assert sorted(first_cells(rows)) == sorted(Fn)
+
+
+def test_the_numbers_in_the_pages_are_those_of_the_code():
+    too_large = next(line for line in ERRORS.splitlines() if line.startswith("| `too-large`"))
+    for number in (MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS):
+        assert f"{number:,}" in too_large
+    assert f"more than {MAX_GROUPS:,} groups" in ERRORS
+    assert f"at most {MAX_GROUPS:,} groups" in FUNCTIONS
+    assert f"at most {MAX_ITEMS:,}" in FUNCTIONS
+    assert f"`epsilon` from {float(LEAST_EPSILON):f} to {MOST_EPSILON}" in ERRORS
+
+
+def test_the_guide_shows_the_schema_of_the_clinic(demo: Policy):
+    (shown,) = re.findall(r"```text\n(.*?)\n```", GUIDE, flags=re.DOTALL)
+    assert shown == str(Schema(demo))
+
+
+def test_the_guide_has_examples_of_both_kinds():
+    refusals = [sql for sql in EXAMPLES if sql.startswith("-- refused: ")]
+    assert len(refusals) >= 10 and len(EXAMPLES) - len(refusals) >= 10
+
+
+@pytest.mark.parametrize("sql", EXAMPLES, ids=lambda sql: sql.splitlines()[-1][:50])
+def test_an_example_is_planned_or_refused_as_it_says(demo: Policy, sql: str) -> None:
+    expected = re.match(r"-- refused: (\S+)\n", sql)
+    if expected is None:
+        assert plan_for(parse(sql), demo, 0.5).epsilon > 0
+        return
+    with pytest.raises(Refused) as caught:
+        plan_for(parse(sql), demo, 0.5)
+    assert caught.value.code == expected[1]
+
+
+def test_the_examples_are_answered(tmp_path: Path):
+    answered = [sql for sql in EXAMPLES if not sql.startswith("-- refused: ")]
+    with open_curator(clinic.build(tmp_path)) as curator:
+        ada = curator.analyst("ada")
+        answers = [ada.ask(sql, epsilon=0.1) for sql in answered]
+    assert all(len(answer) > 0 for answer in answers)
+
+
+def test_questions_that_differ_after_the_noise_are_one_question(demo: Policy):
+    sql = "SELECT ward, sex, COUNT(*) AS visits FROM visits GROUP BY ward, sex"
+    assert plan_for(parse(sql), demo, 0.5).key == plan_for(parse(f"{sql} ORDER BY visits LIMIT 5"), demo, 0.5).key
+
+
+def test_what_a_refusal_advises_is_answered(demo: Policy):
+    # the expressions that fixes hold up as examples
+    for sql in (
+        "SELECT COUNT(CASE WHEN age > 90 THEN 1 END) FROM visits",
+        "SELECT AVG(age), AVG(age * age) FROM visits",
+        "SELECT SUM(FLOOR(cost + 0.5)) FROM visits",
+        "SELECT SUM(CASE WHEN ward = 'A' THEN cost END) FROM visits",
+        "SELECT SUM(GREATEST(0, LEAST(cost / nights, 1000))) FROM visits",
+        "SELECT COUNT(*) FROM visits WHERE visited = DATE '2025-12-31' AND age BETWEEN 1 AND 1000",
+        "SELECT COUNT(*) FILTER (WHERE age > 40) FROM visits HAVING COUNT(*) > 100",
+    ):
+        assert float(plan_for(parse(sql), demo, 0.5).epsilon) == 0.5
+    assert all(fix for _, fix in CLAUSES.values()) and all(INSTEAD.values())

@@ -21,6 +21,7 @@ from tacit.errors import ParameterError
 if TYPE_CHECKING:
     from flint import arb
 
+_MOST_DIGITS = 400  # before the point or after it: as many as a double has
 _locks: dict[int, Any] = {}
 
 
@@ -51,6 +52,8 @@ def rational(name: str, value: Any) -> Fraction:
         return Fraction(value)
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         raise ParameterError(name, f"needs a finite number, got {value}", fix=f"{name}=0.5, say")
+    if isinstance(value, Decimal) and value and abs(value.adjusted()) > _MOST_DIGITS:
+        raise ParameterError(name, "has too large an exponent", fix=f"{name}=0.5, say")
     return Fraction(str(value) if isinstance(value, Decimal) else repr(float(value)))
 
 

@@ -31,12 +31,14 @@ def ask(text: str, who: str, curator: Curator, epsilon: Any, confidence: Any) ->
     plan = plan_for(query, curator.policy, epsilon)  # bounds, sensitivity, noise, price
     claim = curator.ledger.reserve(who, plan.loss, plan.key)  # durable before any data is touched, or Refused
     if claim.stored is None:  # otherwise a repeat: it is already there
+        released = None
         try:
             exact = curator.engine.run(plan.exact)  # integers, which never leave this function
             released = plan.release(exact, curator.bits)
         except Exception as cause:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
             curator.note_failure(claim, cause)
-            raise Failed from None
+        if released is None:
+            raise Failed  # outside the handler, so that it carries no trace of the cause
         claim = curator.ledger.commit(claim, pack(released))
     assert claim.stored is not None
     return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown

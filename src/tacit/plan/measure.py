@@ -20,7 +20,7 @@ from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Measure, Quantize, Scalar
-from tacit.query.types import Type
+from tacit.query.types import NUMBERS, Type
 
 _FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
 _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
@@ -68,9 +68,12 @@ def vectors(aggregate: Aggregate, argument: Bound | None) -> tuple[Vector, ...]:
     total = Measure("sum", grid.scalar)
     if aggregate.function == "sum":
         return (Vector(((1, total),), grid.lower, grid.upper, grid.step, said(aggregate)),)
-    # Twice the value less twice the center of its range: an integer, at most the width of the range in size.
+    # Twice the value less twice the center of its range: an integer, at most the width of the range in size. It counts
+    # on a row that is counted being summed, so where COUNT(*) counts, a NULL that cannot be would be summed as `lower`.
     width = grid.upper - grid.lower
     ((_, rows),) = count.terms
+    if rows.argument is None:
+        total = Measure("sum", Call(Fn.COALESCE, (grid.scalar, Literal(grid.lower))))
     centered = ((2, total), (-(grid.lower + grid.upper), rows))
     return Vector(centered, -width, width, grid.step / 2, f"centered sum of {said(aggregate)}"), count
 
@@ -97,7 +100,11 @@ def _count(aggregate: Aggregate, argument: Bound | None) -> Vector:
     """COUNT(x) looks only at whether x is NULL; where it cannot be, it is COUNT(*)."""
     if argument is None or not argument.nullable:
         return Vector(((1, Measure("count", None)),), 1, 1, Fraction(1), "COUNT(*)")
-    present = Case(((Call(Fn.IS_NULL, (argument.scalar,)), Literal(None)),), Literal(1))
+    numeric = argument.bounded and argument.type in NUMBERS
+    counted = (
+        _grid(aggregate, argument).scalar if numeric else argument.scalar
+    )  # for AVG, the very value that is summed
+    present = Case(((Call(Fn.IS_NULL, (counted,)), Literal(None)),), Literal(1))
     name = said(aggregate) if aggregate.function == "count" else f"count of {said(aggregate)}"
     return Vector(((1, Measure("count", present)),), 1, 1, Fraction(1), name)
 

@@ -14,7 +14,7 @@ are drawn until the floor is certain. So the machine's rounding can change the t
 
 **Theorem.** The law of a draw is the discrete Laplace law, exactly. `docs/proofs/laplace.md` has the error analysis.
 
-**Timing residual.** A draw is undecided with probability at most 2^-20 + 2 scale 2^-TRUSTED, and then takes longer by
+**Timing residual.** A draw is undecided with probability at most 2^-20 + 3 scale 2^-TRUSTED, and then takes longer by
 tens of microseconds. Apart from that, the work does not depend on the noise.
 """
 

@@ -1,0 +1,483 @@
+"""The curator as its users see it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import tacit
+from tacit.accounting.filter import Amount
+from tacit.curator.curator import Curator, limits, shapes
+from tacit.engines.duckdb import DuckDB
+from tacit.errors import Code, Failed, ParameterError, Refused
+from tacit.ledger.entries import Kind
+from tacit.ledger.sqlite import Ledger
+from tacit.ledger.verify import verify
+from tacit.policy.load import load
+from tacit.sampling.bits import ReplayBits, SystemBits
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(age) AS mean FROM visits GROUP BY ward"
+
+TOML = """
+[data]
+source = "visits.csv"
+epoch = {epoch}
+
+[privacy]
+epsilon = {epsilon}
+
+[tables.visits]
+unit = "patient"
+max_groups = 2
+max_rows_per_group = 2
+columns.age = {{ type = "int", lower = 0, upper = {upper} }}
+columns.ward = {{ type = "text", values = ["A", "B", "C"] }}
+
+[analysts.ada]
+epsilon = 3
+[analysts.bo]
+epsilon = 1
+"""
+ROWS = [(n, n % 111, "AB"[n % 2]) for n in range(300)]  # 300 patients with one visit each, none in ward C
+
+
+def spent(curator: Curator, who: str | None = None) -> Fraction:
+    standing = curator.ledger.overall() if who is None else curator.ledger.standing(who)
+    return standing.spent.epsilon_value
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes the policy and its data; returns the path of the policy."""
+
+    def to(epoch: int = 1, epsilon: float = 5, upper: int = 110):
+        lines = ["patient,age,ward", *(",".join(map(str, row)) for row in ROWS)]
+        (tmp_path / "visits.csv").write_text("\n".join(lines) + "\n")
+        (tmp_path / "clinic.toml").write_text(TOML.format(epoch=epoch, epsilon=epsilon, upper=upper))
+        return tmp_path / "clinic.toml"
+
+    return to
+
+
+@pytest.fixture
+def curator(write):
+    with tacit.open(write()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ada(curator):
+    return curator.analyst("ada")
+
+
+class Raising:
+    """An engine that fails on every row, and says a secret as it does."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def run(self, aggregation: Any) -> Any:
+        self.runs += 1
+        raise RuntimeError("row 17: age 42 of patient Smith")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def broken(write, tmp_path):
+    """A curator whose engine raises."""
+    policy = load(write())
+    with Curator(policy, Raising(), Ledger(tmp_path / "broken.ledger", limits(policy)), ReplayBits(b"")) as made:
+        yield made
+
+
+# Opening.
+
+
+def test_open_a_toml_file(curator, tmp_path):
+    answer = curator.analyst("ada").ask(COUNT, epsilon=1)
+    # Scale 2 (two rows of a patient may count): 300 within 2 * 30 but for a probability of e^-30 = 1e-13
+    assert abs(answer.value - 300) < 60
+    assert (tmp_path / "clinic.ledger").exists()
+
+
+def test_open_a_path_as_text(write):
+    with tacit.open(str(write())) as curator:
+        assert curator.analyst("ada").name == "ada"
+
+
+FRAMES = {"arrow": pa.table, "pandas": pandas.DataFrame, "polars": polars.DataFrame}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_open_a_dict_with_a_frame(kind, tmp_path):
+    frame = FRAMES[kind]({"age": [n % 111 for n in range(300)], "name": ["Smith"] * 300})
+    policy = {
+        "ledger": {"store": tmp_path / "people.ledger"},
+        "privacy": {"epsilon": 5},
+        "tables": {"people": {"unit": "row", "columns": {"age": {"type": "int", "lower": 0, "upper": 110}}}},
+        "analysts": {"ada": {"epsilon": 5}},
+    }
+    with tacit.open(policy, data={"people": frame}) as curator:
+        answer = curator.analyst("ada").ask("SELECT COUNT(*) FROM people", epsilon=1)
+        assert abs(answer.value - 300) < 40  # scale 1: e^-40
+        with pytest.raises(Refused) as caught:
+            curator.analyst("ada").ask("SELECT COUNT(name) FROM people", epsilon=1)
+        assert caught.value.code is Code.UNKNOWN_COLUMN  # in the frame, but not in the policy
+
+
+def test_a_dict_without_a_ledger_is_no_policy():
+    policy = {
+        "privacy": {"epsilon": 5},
+        "tables": {"people": {"unit": "row", "columns": {"age": {"type": "int"}}}},
+        "analysts": {"ada": {"epsilon": 5}},
+    }
+    with pytest.raises(ParameterError, match="names no ledger"):
+        tacit.open(policy, data={"people": pa.table({"age": [1]})})
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(tacit.PolicyError, match="cannot read"):
+        tacit.open(tmp_path / "none.toml")
+
+
+def test_a_source_that_is_not_there(write, tmp_path):
+    path = write()
+    (tmp_path / "visits.csv").unlink()
+    with pytest.raises(tacit.DataError, match="there is no"):
+        tacit.open(path)
+
+
+def test_an_unknown_analyst(curator):
+    with pytest.raises(Refused) as caught:
+        curator.analyst("eve")
+    assert caught.value.code is Code.UNKNOWN_ANALYST
+    assert caught.value.fix
+
+
+def test_a_closed_curator_answers_nothing(write):
+    path = write()
+    with tacit.open(path) as curator:
+        ada = curator.analyst("ada")
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whichever; what matters is below
+        ada.ask(COUNT, epsilon=1)
+    with tacit.open(path) as again:
+        assert spent(again) == 0
+    curator.close()  # twice does no harm
+
+
+# Asking.
+
+
+def test_every_declared_key_appears(ada):
+    answer = ada.ask(BY_WARD, epsilon=1)
+    assert answer.columns == ("ward", "n", "mean")
+    assert answer["ward"] == ["A", "B", "C"]
+    assert all(low <= value <= high for value, (low, high) in zip(answer["n"], answer.interval("n"), strict=True))
+    assert answer.confidence == 0.95
+
+
+def test_the_receipt_and_the_budget(ada):
+    receipt = ada.ask(COUNT, epsilon=0.5).receipt
+    assert (receipt.who, receipt.repeat) == ("ada", False)
+    assert receipt.charged == receipt.price == Amount.cap(Fraction(1, 2), Fraction(0))
+    assert receipt.analyst.remaining.epsilon_value == Fraction(5, 2)
+    assert receipt.overall.remaining.epsilon_value == Fraction(9, 2)
+    assert ada.budget.remaining == 2.5
+    assert str(ada.budget) == "ada has spent epsilon 0.5 of 3; all analysts together 0.5 of 5"
+    assert ada.budget.to_dict()["own"] == {"spent": "0.5", "cap": "3", "remaining": "2.5"}
+    assert repr(ada) == f"<Analyst ada: {ada.budget}>"
+
+
+def test_remaining_is_the_smaller_of_the_two(write):
+    with tacit.open(write(epsilon=2)) as curator:
+        assert curator.analyst("ada").budget.remaining == 2
+        assert curator.analyst("bo").budget.remaining == 1
+
+
+def test_the_schema_is_what_the_policy_says(ada):
+    assert ada.schema.to_dict() == {
+        "neighbors": "add-remove",
+        "tables": {
+            "visits": {
+                "unit": "patient",
+                "max_groups": 2,
+                "max_rows_per_group": 2,
+                "columns": {
+                    "age": {"type": "int", "lower": 0, "upper": 110},
+                    "ward": {"type": "text", "values": ["A", "B", "C"]},
+                },
+            }
+        },
+    }
+    assert "keys A, B, C" in str(ada.schema)
+
+
+def test_a_repeat_is_free_and_the_same(curator, ada):
+    first = ada.ask(BY_WARD, epsilon=1)
+    again = ada.ask(BY_WARD.lower().replace(" n,", " N,"), epsilon=Fraction(1))
+    assert again["n" if "n" in again.columns else "N"] == first["n"]
+    assert again["mean"] == first["mean"]
+    assert again.receipt.repeat
+    assert again.receipt.charged == Amount.zero()
+    assert again.receipt.price == first.receipt.price
+    assert spent(curator, "ada") == 1
+
+
+def test_finishing_differs_and_the_private_half_is_the_same(curator, ada):
+    first = ada.ask(BY_WARD, epsilon=1)
+    best = ada.ask(BY_WARD + " ORDER BY n DESC LIMIT 1", epsilon=1, confidence=0.5)
+    assert best["n"] == [max(first["n"])]
+    assert best.receipt.repeat
+    assert spent(curator, "ada") == 1
+
+
+def test_another_price_is_another_question(curator, ada):
+    ada.ask(COUNT, epsilon=1)
+    assert not ada.ask(COUNT, epsilon=Fraction(1, 2)).receipt.repeat
+    assert spent(curator, "ada") == Fraction(3, 2)
+
+
+def test_two_analysts_share_an_answer(curator, ada):
+    first = ada.ask(COUNT, epsilon=1)
+    second = curator.analyst("bo").ask(COUNT, epsilon=1)
+    assert second.value == first.value
+    # Charged to bo's own cap, and not to what all share: nothing new was released.
+    assert (second.receipt.repeat, second.receipt.charged) == (True, first.receipt.charged)
+    assert (spent(curator, "ada"), spent(curator, "bo"), spent(curator)) == (1, 1, 1)
+    third = curator.analyst("bo").ask(COUNT, epsilon=1)
+    assert third.receipt.charged == Amount.zero()
+    # bo's cap of 1 is spent: a stored answer that bo has not paid for is refused too.
+    ada.ask(BY_WARD, epsilon=1)
+    with pytest.raises(Refused) as caught:
+        curator.analyst("bo").ask(BY_WARD, epsilon=1)
+    assert caught.value.code is Code.BUDGET
+
+
+def test_the_overall_cap_binds_all(write):
+    with tacit.open(write(epsilon=1.5)) as curator:
+        curator.analyst("ada").ask(COUNT, epsilon=1)
+        with pytest.raises(Refused, match="shared by all analysts") as caught:
+            curator.analyst("bo").ask(BY_WARD, epsilon=0.6)
+        assert caught.value.fix == "ask for at most epsilon=0.5"
+        curator.analyst("bo").ask(BY_WARD, epsilon=0.5)
+        assert spent(curator) == Fraction(3, 2)
+
+
+REFUSED = [
+    ("SELECT age FROM visits", Code.RAW_COLUMN),
+    ("SELECT COUNT(*) FROM people", Code.UNKNOWN_TABLE),
+    ("SELECT COUNT(patient) FROM visits", Code.UNKNOWN_COLUMN),
+    ("SELECT COUNT(* FROM visits", Code.SYNTAX),
+    ("DROP TABLE visits", Code.STATEMENT),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), REFUSED)
+def test_a_refusal_costs_nothing_and_touches_nothing(broken, text, code):
+    before = len(list(broken.ledger.entries()))
+    for ask in (broken.analyst("ada").ask, broken.analyst("ada").explain):
+        with pytest.raises(Refused) as caught:
+            ask(text, epsilon=1)
+        assert caught.value.code == code
+    assert broken.engine.runs == 0
+    assert spent(broken) == 0
+    assert len(list(broken.ledger.entries())) == before
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", None, True, 1e-7, 1001, [1], 1j])
+def test_an_epsilon_that_is_none(broken, epsilon):
+    for ask in (broken.analyst("ada").ask, broken.analyst("ada").explain):
+        with pytest.raises(ParameterError) as caught:
+            ask(COUNT, epsilon=epsilon)
+        assert caught.value.name == "epsilon"
+    assert broken.engine.runs == 0
+    assert spent(broken) == 0
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, float("nan"), "0.95", None, True])
+def test_a_confidence_that_is_none(broken, confidence):
+    for ask in (broken.analyst("ada").ask, broken.analyst("ada").explain):
+        with pytest.raises(ParameterError) as caught:
+            ask(COUNT, epsilon=1, confidence=confidence)
+        assert caught.value.name == "confidence"
+    assert broken.engine.runs == 0
+    assert spent(broken) == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, Decimal("0.1"), Fraction(1, 10), np.float64(0.1)])
+def test_an_epsilon_of_any_type_is_the_same_tenth(curator, ada, epsilon):
+    assert ada.ask(COUNT, epsilon=epsilon).receipt.charged == Amount(10**11, 0)
+    assert ada.ask(COUNT, epsilon=0.1).receipt.repeat
+    assert spent(curator) == Fraction(1, 10)
+
+
+def test_epsilon_must_be_named(ada):
+    with pytest.raises(TypeError):
+        ada.ask(COUNT, 1)
+    with pytest.raises(TypeError):
+        ada.ask(COUNT)
+
+
+# Explaining.
+
+
+def test_explain_costs_nothing_and_touches_no_data(broken):
+    ada = broken.analyst("ada")
+    told = ada.explain(BY_WARD, epsilon=1)
+    assert broken.engine.runs == 0
+    assert spent(broken) == 0
+    assert (told.epsilon, told.delta, told.unit, told.groups) == (1, 0, "patient", 3)
+    # Three vectors: all rows, rows with an age, and the centered sum of ages. A patient has 2 rows in each of 2 groups,
+    # so a count moves by 4 and has the scale 4 / (1/3) = 12; ages lie within 55 of their center: 220 and 660.
+    assert sorted((noise.sensitivity, noise.scale) for noise in told.noise) == [(4, 12), (4, 12), (220, 660)]
+    assert str(told).startswith("costs epsilon 1, delta 0; protects each patient (add-remove)")
+
+
+def test_explain_tells_the_error_that_ask_has(ada):
+    told = ada.explain(COUNT, epsilon=1)
+    answer = ada.ask(COUNT, epsilon=1)
+    ((low, high),) = answer.interval("n")
+    assert told.columns[0].error == (high - low) / 2
+
+
+# Failing.
+
+
+def test_a_failure_says_nothing_and_keeps_the_charge(broken, caplog):
+    with caplog.at_level(logging.ERROR, logger="tacit"), pytest.raises(Failed) as caught:
+        broken.analyst("ada").ask(COUNT, epsilon=1)
+    assert str(caught.value) == str(Failed())
+    assert "Smith" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None  # nothing of the engine hangs on it
+    assert spent(broken) == spent(broken, "ada") == 1
+    assert [entry.kind for entry in broken.ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.FAIL]
+    assert verify(broken.ledger).ok
+    # The owner sees the cause.
+    (record,) = [record for record in caplog.records if record.name == "tacit"]
+    assert record.getMessage() == "entry 2 failed"
+    assert "Smith" in str(record.exc_info[1])
+
+
+def test_a_failure_carries_no_trace_of_the_cause(broken):
+    # Whoever shows or pickles the error, or walks its context, must not find the row in it.
+    with pytest.raises(Failed) as caught:
+        broken.analyst("ada").ask(COUNT, epsilon=1)
+    assert caught.value.__context__ is None or "Smith" not in str(caught.value.__context__)
+
+
+def test_a_failed_question_may_be_asked_again_and_is_charged_again(broken):
+    for _ in range(2):
+        with pytest.raises(Failed):
+            broken.analyst("ada").ask(COUNT, epsilon=1)
+    assert spent(broken) == 2
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_keeps_the_charge(broken, monkeypatch, stop):
+    def interrupted(aggregation):
+        raise stop
+
+    monkeypatch.setattr(broken.engine, "run", interrupted)
+    with pytest.raises(stop):
+        broken.analyst("ada").ask(COUNT, epsilon=1)
+    assert spent(broken) == 1
+
+
+# Change.
+
+
+def test_a_new_epoch_is_a_new_answer(write):
+    with tacit.open(write(epoch=1)) as curator:
+        first = curator.analyst("ada").ask(COUNT, epsilon=1)
+    with tacit.open(write(epoch=2)) as curator:
+        second = curator.analyst("ada").ask(COUNT, epsilon=1)
+        assert not second.receipt.repeat
+        assert second.receipt.key != first.receipt.key
+        assert spent(curator) == 2
+    with tacit.open(write(epoch=1)) as curator:
+        assert curator.analyst("ada").ask(COUNT, epsilon=1).value == first.value
+        assert spent(curator) == 2
+
+
+def test_a_changed_policy_keeps_what_was_spent(write):
+    with tacit.open(write()) as curator:
+        curator.analyst("ada").ask(COUNT, epsilon=2)
+    with tacit.open(write(upper=90)) as curator:
+        assert not curator.analyst("ada").ask(COUNT, epsilon=Fraction(1, 2)).receipt.repeat
+        assert spent(curator) == spent(curator, "ada") == Fraction(5, 2)
+    with tacit.open(write(epsilon=1)) as curator:  # a cap below what was spent: nothing is left
+        assert curator.analyst("ada").budget.remaining == 0
+        with pytest.raises(Refused, match="nothing remains"):
+            curator.analyst("ada").ask(BY_WARD, epsilon=0.1)
+
+
+def test_a_ledger_reopened_gives_the_same_answers(write):
+    path = write()
+    with tacit.open(path) as curator:
+        first = curator.analyst("ada").ask(BY_WARD, epsilon=1)
+    with tacit.open(path) as curator:
+        again = curator.analyst("ada").ask(BY_WARD, epsilon=1)
+    assert again.to_dict()["rows"] == first.to_dict()["rows"]
+    assert again.receipt.charged == Amount.zero()
+
+
+def test_answers_of_two_curators_differ(write, tmp_path):
+    # Ten sums with noise of scale 2 * 110 / 0.1 = 2200: two are equal with probability 1/8800, ten with 1e-39
+    texts = [f"SELECT SUM(age) FROM visits WHERE age <> {n}" for n in range(10)]
+    seen = []
+    for name in ("one", "two"):
+        policy = replace(load(write()), store=tmp_path / f"{name}.ledger")
+        engine = DuckDB(shapes(policy), policy.source)
+        with Curator(policy, engine, Ledger(policy.store, limits(policy)), SystemBits()) as curator:
+            seen.append([curator.analyst("ada").ask(text, epsilon=0.1).value for text in texts])
+    assert seen[0] != seen[1]
+
+
+# Many at once.
+
+
+def test_threads_that_ask_different_questions(curator):
+    # 3 for ada: 30 of 40 questions of 0.1 fit, whichever they are.
+    def ask(number: int) -> bool:
+        try:
+            curator.analyst("ada").ask(f"SELECT COUNT(*) FROM visits WHERE age > {number}", epsilon=0.1)
+        except Refused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, range(40))) == 30
+    assert spent(curator) == 3
+    assert verify(curator.ledger).ok
+
+
+def test_threads_that_ask_the_same_question(write):
+    with tacit.open(write(epsilon=1000)) as curator:
+        barrier = threading.Barrier(4)
+
+        def ask(_: int) -> Any:
+            barrier.wait()
+            return curator.analyst("ada").ask(COUNT, epsilon=0.1).value
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(ask, range(4)))
+        # The first that is stored is shown to all, though each may have been charged by then.
+        assert len(set(answers)) == 1
+        assert Fraction(1, 10) <= spent(curator) <= Fraction(4, 10)
+        assert curator.analyst("ada").ask(COUNT, epsilon=0.1).value == answers[0]
+        assert verify(curator.ledger).ok

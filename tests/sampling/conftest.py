@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import math
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from flint import arb
+
+
+@pytest.fixture(scope="session")
+def full() -> bool:
+    """Whether to run the full counts: TACIT_FULL=1."""
+    return os.environ.get("TACIT_FULL") == "1"
+
+
+@pytest.fixture(scope="session")
+def chi_square() -> Callable[[Sequence[float], Sequence[float]], float]:
+    """The p-value of Pearson's test: counts of bins against their expected counts."""
+
+    def p_value(observed: Sequence[float], expected: Sequence[float]) -> float:
+        statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
+        return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
+
+    return p_value
+
+
+def at_least(scale: Fraction, m: int) -> float:
+    """P(k >= m) of the discrete Laplace law."""
+    width = float(scale)
+    share = 1 / (1 + math.exp(-1 / width))
+    return math.exp(-m / width) * share if m >= 1 else 1 - math.exp(-(1 - m) / width) * share
+
+
+@pytest.fixture(scope="session")
+def fit(chi_square) -> Callable[[Sequence[int], Fraction], float]:
+    """The p-value of draws against the exact law of a scale, in some forty bins of at least half a percent each."""
+
+    def p_value(drawn: Sequence[int], scale: Fraction) -> float:
+        q = math.exp(-1 / float(scale))
+        # For a probability p in a tail, the least m with P(k >= m) = q^m / (1 + q) <= p.
+        tails = [0.005, 0.01, 0.02, *(share / 40 for share in range(1, 20))]
+        upper = {max(1, math.ceil(-float(scale) * math.log(p * (1 + q)))) for p in tails}
+        edges = sorted(m for m in upper | {1 - m for m in upper} if 0.004 < at_least(scale, m) < 0.996)
+        survival = [1.0, *(at_least(scale, m) for m in edges), 0.0]
+        expected = [len(drawn) * (a - b) for a, b in pairwise(survival)]
+        values = np.sort(drawn) if isinstance(drawn, np.ndarray) else sorted(drawn)  # a list may pass 64 bits
+        places = [0, *(bisect_left(values, m) for m in edges), len(values)]
+        observed = [b - a for a, b in pairwise(places)]
+        return chi_square(observed, expected)
+
+    return p_value

@@ -434,7 +434,7 @@ def test_a_source_that_breaks_after_open(harm, parquet):
         analyst.ask("SELECT COUNT(*), SUM(age) FROM visits", epsilon=2)
     # The text is the same whatever went wrong, and nothing hangs on to the cause.
     assert str(raised.value) == str(Failed())
-    assert raised.value.__cause__ is None and raised.value.__suppress_context__
+    assert raised.value.__cause__ is None and raised.value.__context__ is None
     assert str(folder) not in str(raised.value)
     entries = list(analyst._curator.ledger.entries())
     assert [entry.kind for entry in entries] == [Kind.OPEN, Kind.RESERVE, Kind.FAIL]

@@ -7,10 +7,8 @@ the sign. Since P(|k| >= m) = 2 q^m / (1 + q) for m >= 1, the magnitude is the l
 
     m = floor(x),  x = scale (ln(2/(1 + q)) - ln U).
 
-x is computed in machine arithmetic with an error of at most scale 2^-TRUSTED. Where all of
-[x - scale 2^-TRUSTED, x + scale 2^-TRUSTED] has one floor, that floor is the floor of the true x, for every U that
-begins with the drawn bits. Otherwise the draw is undecided: the same bits go to interval arithmetic, and more bits of U
-are drawn until the floor is certain. So the machine's rounding can change the time a draw takes, never its value.
+`inverse.py` computes that floor exactly, at machine speed. Where many draws of a narrow law are wanted, a table of the
+law (`table.py`) is quicker still.
 
 **Theorem.** The law of a draw is the discrete Laplace law, exactly. `docs/proofs/laplace.md` has the error analysis.
 
@@ -21,6 +19,7 @@ tens of microseconds. Apart from that, the work does not depend on the noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -29,48 +28,34 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arithmetic import ball, certified_floor, precision
+from tacit.sampling import inverse
 from tacit.sampling.bits import Bits
+from tacit.sampling.inverse import TRUSTED
+from tacit.sampling.table import Table, is_worthwhile
 
 if TYPE_CHECKING:
     from flint import arb
 
-TRUSTED = 40
-_SMALL = 1 << 43  # a U below 2^-20 is known too coarsely by 63 bits: undecided
-_WIDEST = Fraction(2) ** 50  # beyond it a magnitude may not fit 64 bits, and every draw is undecided anyway
+_BITS = 63  # of a word for U; the last is the sign
+_NARROW = 2**10  # scales for which a table may be made
 
 
 def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
     """One draw."""
     word = int(bits.words(1)[0])
-    uniform = word >> 1
-    magnitude: int | None = None
-    if uniform >= _SMALL and scale <= _WIDEST:
-        width = float(scale)
-        x = width * (_offset(scale) - math.log((uniform + 0.5) * 2.0**-63))
-        band = width * 2.0**-trusted
-        low = math.floor(x - band)
-        if low == math.floor(x + band):
-            magnitude = max(low, 0)
+    magnitude = inverse.floor(scale, _offset(scale), word >> 1, _BITS, trusted)
     if magnitude is None:
-        magnitude = _certified(scale, uniform, bits)
+        magnitude = _certified(scale, word >> 1, bits)
     return -magnitude if word & 1 else magnitude
 
 
 def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
     """`count` independent draws. The scale is at most 2^50, so that every magnitude fits."""
-    if scale > _WIDEST:
-        raise OverflowError("draws of this scale do not fit 64 bits: use draw")
+    if trusted == TRUSTED and scale <= _NARROW and is_worthwhile(count, _entries(scale)):
+        return _table(scale).draws(count, bits)
     words = bits.words(count)
     uniform = words >> np.uint64(1)
-    width = float(scale)
-    x = (uniform.astype(np.float64) + 0.5) * 2.0**-63
-    np.log(x, out=x)
-    np.subtract(_offset(scale), x, out=x)
-    x *= width
-    band = width * 2.0**-trusted
-    low = np.floor(x - band)
-    undecided = (low != np.floor(x + band)) | (uniform < np.uint64(_SMALL))
-    magnitude = np.maximum(low, 0.0).astype(np.int64)
+    magnitude, undecided = inverse.floors(scale, _offset(scale), uniform, _BITS, trusted)
     for index in np.flatnonzero(undecided):
         magnitude[index] = _certified(scale, int(uniform[index]), bits)
     sign = 1 - 2 * (words & np.uint64(1)).astype(np.int64)
@@ -99,19 +84,25 @@ def _offset(scale: Fraction) -> float:
 
 
 def _certified(scale: Fraction, uniform: int, bits: Bits) -> int:
-    """The floor of x for the U that begins with these 63 bits, drawing more of them until it is certain."""
-    from flint import arb
+    """The magnitude for the U that begins with these 63 bits, drawing more of them until it is certain."""
+    return inverse.certified(scale, lambda: _twice_share(scale).log(), uniform, _BITS, bits)
 
-    known = 63
-    while True:
-        with precision(2 * known + 64 + scale.numerator.bit_length()):
-            lowest = arb(uniform) * arb(2) ** -known if uniform else None
-            highest = arb(uniform + 1) * arb(2) ** -known
-            offset = _twice_share(scale).log()
-            least = (ball(scale) * (offset - highest.log())).floor().unique_fmpz()
-            if lowest is not None and least is not None:
-                most = (ball(scale) * (offset - lowest.log())).floor().unique_fmpz()
-                if most is not None and least == most:
-                    return int(least)
-        uniform = uniform << 64 | int(bits.words(1)[0])
-        known += 64
+
+def _entries(scale: Fraction) -> int:
+    """Half the width of a table outside which less than 2^-64 of the law lies: exp(-k/scale) < 2^-66."""
+    return math.ceil(46 * scale) + 1
+
+
+@lru_cache(maxsize=32)
+def _table(scale: Fraction) -> Table:
+    """The law as a table: F(k) is q^-k / (1 + q) below zero, and 1 - q^(k+1) / (1 + q) from there on."""
+    edge = _entries(scale)
+
+    def exactly(k: int) -> arb:
+        q = (-1 / ball(scale)).exp()
+        return q ** (-k) / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
+
+    def shares() -> Iterator[arb]:
+        return (exactly(k) for k in range(-edge, edge + 1))
+
+    return Table(-edge, shares, exactly)

@@ -1,0 +1,77 @@
+"""Coins: heads with a rational probability, or with probability exp(-x) for a rational x, exactly.
+
+**How, for exp(-x).** Heads is U < exp(-x), that is -ln U > x, for U uniform on (0, 1). The machine's -ln U for the
+first 64 bits of U is within 2^-TRUSTED of every -ln U that begins with them (U below 2^-20 excepted). Where x is
+further away than that and its own error, the coin is decided; otherwise interval arithmetic decides it, with more bits
+of U where they are needed.
+
+**Timing residual.** A coin is undecided with probability at most 2^-20 + 4 (2^-TRUSTED + error).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, precision
+from tacit.errors import ParameterError
+from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import below
+
+TRUSTED = 40
+_SMALL = 1 << 44  # a U below 2^-20
+Floats = npt.NDArray[np.float64]
+
+
+def rational(chance: Fraction, bits: Bits) -> bool:
+    """Heads with probability `chance`."""
+    if not 0 <= chance <= 1:
+        raise ParameterError("chance", f"is no probability: {chance}", fix="choose it between 0 and 1")
+    return below(chance.denominator, bits) < chance.numerator
+
+
+def exp_minus(x: Fraction, bits: Bits, trusted: int = TRUSTED) -> bool:
+    """Heads with probability exp(-x), for x >= 0."""
+    if x < 0:
+        raise ParameterError("x", f"exp(-x) is no probability for {x}", fix="choose x of at least 0")
+    word = int(bits.words(1)[0])
+    if word >= _SMALL and x < 2**20:
+        gap = -math.log((word + 0.5) * 2.0**-64) - float(x)
+        if abs(gap) > 2.0**-trusted * (1 + float(x)):
+            return gap > 0
+    return settle(word, x, bits)
+
+
+def exp_minus_each(
+    x: Floats, error: float, exactly: Callable[[int], Fraction], bits: Bits, trusted: int = TRUSTED
+) -> npt.NDArray[np.bool_]:
+    """For each i heads with probability exp(-exactly(i)), where x[i] is within `error` of the rational exactly(i)."""
+    words = bits.words(len(x))
+    gap = (words.astype(np.float64) + 0.5) * 2.0**-64
+    np.log(gap, out=gap)
+    np.negative(gap, out=gap)
+    gap -= x
+    heads: npt.NDArray[np.bool_] = gap > 0
+    undecided = (np.abs(gap) <= 2.0**-trusted + error) | (words < np.uint64(_SMALL))
+    for index in np.flatnonzero(undecided):
+        heads[index] = settle(int(words[index]), exactly(int(index)), bits)
+    return heads
+
+
+def settle(word: int, x: Fraction, bits: Bits) -> bool:
+    """Whether U < exp(-x), for the U that begins with this word, drawing more bits until it is certain."""
+    from flint import arb
+
+    known = 64
+    while True:
+        with precision(2 * known + 64):
+            edge = (-ball(x)).exp()
+            if arb(word + 1) * arb(2) ** -known <= edge:
+                return True
+            if arb(word) * arb(2) ** -known >= edge:
+                return False
+        word, known = word << 64 | int(bits.words(1)[0]), known + 64

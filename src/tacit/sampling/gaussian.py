@@ -1,0 +1,174 @@
+"""The discrete Gaussian law, exactly: P(k) proportional to exp(-k^2 / (2 variance)) for every integer k.
+
+**How.** A discrete Laplace draw y of scale t, the least integer above sqrt(variance), is kept with probability
+exp(-(|y| - variance/t)^2 / (2 variance)): what is kept has the discrete Gaussian law (Canonne, Kamath, Steinke 2020,
+with any exact Laplace draw and any exact coin). How often it is drawn again says nothing about what is kept. Where many
+draws of a narrow law are wanted, a table of the law (`table.py`) is quicker.
+
+**Theorem.** The law of a draw is the discrete Gaussian law, exactly: both the proposal and the coin are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, precision
+from tacit.errors import ParameterError
+from tacit.sampling import laplace
+from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each
+from tacit.sampling.bits import Bits
+from tacit.sampling.table import Table, is_worthwhile
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_WIDEST = 2**40  # standard deviations for which a vector fits 64 bits, and the machine's coin is worth its while
+_NARROW = 2**10  # standard deviations for which a table may be made
+
+
+def draw(variance: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
+    """One draw."""
+    scale = _proposal(variance)
+    while True:
+        y = laplace.draw(Fraction(scale), bits, trusted)
+        if exp_minus(_excess(abs(y), scale, variance), bits, trusted):
+            return y
+
+
+def draws(variance: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
+    """`count` independent draws; the standard deviation is at most 2^40."""
+    scale = _proposal(variance)
+    if scale > _WIDEST:
+        raise OverflowError("draws of this width do not fit 64 bits: use draw")
+    if trusted == TRUSTED and scale <= _NARROW and is_worthwhile(count, _entries(variance)):
+        return _table(variance).draws(count, bits)
+    kept = np.empty(count, dtype=np.int64)
+    have = 0
+    while have < count:
+        y = laplace.draws(Fraction(scale), int(1.35 * (count - have)) + 16, bits, trusted)
+        good = y[_accepted(np.abs(y), scale, variance, bits, trusted)][: count - have]
+        kept[have : have + len(good)] = good
+        have += len(good)
+    return kept
+
+
+def tail(variance: Fraction, chance: Fraction) -> int:
+    """A w with P(|k| > w) <= chance, where 0 < chance < 1: the least one, or for wide laws at most one step above it.
+
+    Beyond the standard deviation the density is convex, so the sum over k > w is at most its integral from w + 1/2 on;
+    the sum over all k is at least its integral, sqrt(2 pi variance) (Poisson). Narrow laws are summed term by term.
+    """
+    if not 0 < chance < 1:
+        raise ParameterError("chance", f"is no chance: {chance}", fix="choose it between 0 and 1")
+    width = _proposal(variance)
+    if width <= _NARROW:
+        return _summed_tail(variance, chance)
+    low, high = width, 64 * width * (1 + math.isqrt(chance.denominator.bit_length()))
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_beyond(variance, middle, chance) else (middle + 1, high)
+    return low
+
+
+def _proposal(variance: Fraction) -> int:
+    """The scale of the proposal: the least integer above the standard deviation."""
+    if variance <= 0:
+        raise ParameterError("variance", f"must be positive, got {variance}", fix="choose a variance above 0")
+    return math.isqrt(math.floor(variance)) + 1
+
+
+def _excess(size: int, scale: int, variance: Fraction) -> Fraction:
+    """What the proposal's exponent lacks: (size - variance/scale)^2 / (2 variance)."""
+    return (size - variance / scale) ** 2 / (2 * variance)
+
+
+def _accepted(
+    sizes: npt.NDArray[np.int64], scale: int, variance: Fraction, bits: Bits, trusted: int
+) -> npt.NDArray[np.bool_]:
+    """The coins of the proposals.
+
+    With s the standard deviation, x = (|y|/s - s/scale)^2 / 2 is computed with a few roundings. Where x <= 64, |y|/s is
+    below 13, so the difference is wrong by less than 13 2^-50 and x by less than 2^-42. Where x is larger, no U above
+    2^-20 comes near it, since -ln U < 14.
+    """
+    deviation = math.sqrt(float(variance))
+    x = sizes.astype(np.float64)
+    x *= 1 / deviation
+    x -= deviation / scale
+    x *= x
+    x *= 0.5
+    return exp_minus_each(x, 2.0**-38, lambda i: _excess(int(sizes[i]), scale, variance), bits, trusted)
+
+
+def _entries(variance: Fraction) -> int:
+    """Half the width of a table outside which less than 2^-64 of the law lies: exp(-k^2 / 2v) < 2^-70."""
+    return math.isqrt(math.ceil(variance * 98)) + 2
+
+
+@lru_cache(maxsize=32)
+def _table(variance: Fraction) -> Table:
+    """The law as a table."""
+    edge = _entries(variance)
+
+    def shares() -> Iterator[arb]:
+        weights = _weights(variance)
+        half = sum(weights, weights[0] * 0) - weights[0] / 2
+        below = _rest(variance, len(weights) - 1)
+        total = 2 * half + 2 * below
+        running = below + sum((weights[k] for k in range(len(weights) - 1, edge, -1)), weights[0] * 0)
+        for k in range(-edge, edge + 1):
+            running += weights[abs(k)]
+            yield running / total
+
+    def exactly(k: int) -> arb:
+        weights = _weights(variance)
+        rest = _rest(variance, len(weights) - 1)
+        total = 2 * (sum(weights, weights[0] * 0) + rest) - weights[0]
+        reach = min(max(k, -len(weights)), len(weights) - 1)
+        return (rest + sum((weights[abs(j)] for j in range(1 - len(weights), reach + 1)), weights[0] * 0)) / total
+
+    return Table(-edge, shares, exactly)
+
+
+def _weights(variance: Fraction) -> list[arb]:
+    """exp(-k^2 / (2 variance)) for k = 0, 1, ... until it is below what the working precision sees."""
+    from flint import ctx
+
+    reach = math.isqrt(math.ceil(2 * variance * (ctx.prec + 32))) + 2
+    exponent = -1 / (2 * ball(variance))
+    return [(exponent * (k * k)).exp() for k in range(reach + 1)]
+
+
+def _rest(variance: Fraction, last: int) -> arb:
+    """An interval that holds the sum of exp(-k^2 / 2v) over k > last, which is at most v/last exp(-last^2 / 2v)."""
+    from flint import arb
+
+    bound = ball(variance) / last * (-(ball(Fraction(last * last)) / (2 * ball(variance)))).exp()
+    return arb(0).union(bound)
+
+
+def _summed_tail(variance: Fraction, chance: Fraction) -> int:
+    """The least w, by adding up from the far end."""
+    with precision(128 + chance.denominator.bit_length()):
+        weights = _weights(variance)
+        total = 2 * sum(weights, weights[0] * 0) - weights[0] + 2 * _rest(variance, len(weights) - 1)
+        beyond = 2 * _rest(variance, len(weights) - 1)
+        for w in range(len(weights) - 2, -1, -1):
+            beyond += 2 * weights[w + 1]
+            if not beyond <= ball(chance) * total:
+                return w + 1
+    return 0
+
+
+def _is_beyond(variance: Fraction, w: int, chance: Fraction) -> bool:
+    """Whether less than `chance` lies beyond w, by the integral from w + 1/2 on: erfc((w + 1/2) / sqrt(2 variance))."""
+    with precision(128 + chance.denominator.bit_length()):
+        edge = ball(Fraction(2 * w + 1, 2)) / (2 * ball(variance)).sqrt()
+        return bool(edge.erfc() <= ball(chance))

@@ -1,0 +1,37 @@
+"""The geometric law, exactly: P(k) = (1 - q) q^k for k = 0, 1, 2, ..., where q = exp(-1/scale).
+
+P(k >= m) = q^m, so k is the floor of -scale ln U for U uniform on (0, 1). `inverse.py` computes it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.sampling import inverse
+from tacit.sampling.bits import Bits
+from tacit.sampling.inverse import TRUSTED
+
+
+def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
+    """One draw."""
+    word = int(bits.words(1)[0])
+    found = inverse.floor(scale, 0.0, word, 64, trusted)
+    return _certified(scale, word, bits) if found is None else found
+
+
+def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
+    """`count` independent draws; the scale is at most 2^50."""
+    words = bits.words(count)
+    found, undecided = inverse.floors(scale, 0.0, words, 64, trusted)
+    for index in np.flatnonzero(undecided):
+        found[index] = _certified(scale, int(words[index]), bits)
+    return found
+
+
+def _certified(scale: Fraction, uniform: int, bits: Bits) -> int:
+    from flint import arb
+
+    return inverse.certified(scale, lambda: arb(0), uniform, 64, bits)

@@ -1,0 +1,75 @@
+"""floor(scale (c - ln U)) for U uniform on (0, 1), exactly: the inverse of every law with an exponential tail.
+
+**How.** U is known by its first n bits. In machine arithmetic scale (c - ln U) has an error of at most
+scale 2^-TRUSTED, for every U that begins with these bits, unless U is below 2^-20. Where everything that near has one
+floor, that is the floor. Otherwise the draw is undecided: the same bits go to interval arithmetic, and more bits of U
+are drawn until the floor is certain. So the machine's rounding can change the time a draw takes, never its value.
+
+`docs/proofs/laplace.md` has the error analysis, for 0 <= c <= ln 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, precision
+from tacit.sampling.bits import Bits
+
+if TYPE_CHECKING:
+    from flint import arb
+
+TRUSTED = 40
+_COARSE = 20  # a U below 2^-20 is known too coarsely by its first bits
+_WIDEST = Fraction(2) ** 50  # beyond it a floor may not fit 64 bits, and every draw is undecided anyway
+
+
+def floor(scale: Fraction, c: float, uniform: int, known: int, trusted: int) -> int | None:
+    """The floor for the U that begins with these `known` bits, or None where the machine cannot tell."""
+    if uniform < 1 << (known - _COARSE) or scale > _WIDEST:
+        return None
+    width = float(scale)
+    x = width * (c - math.log((uniform + 0.5) * 2.0**-known))
+    band = width * 2.0**-trusted
+    low = math.floor(x - band)
+    return max(low, 0) if low == math.floor(x + band) else None
+
+
+def floors(
+    scale: Fraction, c: float, uniform: npt.NDArray[np.uint64], known: int, trusted: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The floors, and which of them the machine cannot tell. The scale is at most 2^50, so that every floor fits."""
+    if scale > _WIDEST:
+        raise OverflowError("draws of this scale do not fit 64 bits: draw them one at a time")
+    width = float(scale)
+    x = (uniform.astype(np.float64) + 0.5) * 2.0**-known
+    np.log(x, out=x)
+    np.subtract(c, x, out=x)
+    x *= width
+    band = width * 2.0**-trusted
+    low = np.floor(x - band)
+    undecided: npt.NDArray[np.bool_] = low != np.floor(x + band)
+    undecided |= uniform < np.uint64(1 << (known - _COARSE))
+    return np.maximum(low, 0.0).astype(np.int64), undecided
+
+
+def certified(scale: Fraction, c: Callable[[], arb], uniform: int, known: int, bits: Bits) -> int:
+    """The floor for the U that begins with these `known` bits, drawing more of them until it is certain."""
+    from flint import arb
+
+    while True:
+        with precision(2 * known + 64 + scale.numerator.bit_length()):
+            offset = c()
+            highest = arb(uniform + 1) * arb(2) ** -known
+            least = (ball(scale) * (offset - highest.log())).floor().unique_fmpz()
+            if uniform and least is not None:
+                lowest = arb(uniform) * arb(2) ** -known
+                most = (ball(scale) * (offset - lowest.log())).floor().unique_fmpz()
+                if most is not None and least == most:
+                    return int(least)
+        uniform, known = uniform << 64 | int(bits.words(1)[0]), known + 64

@@ -1,27 +1,108 @@
-"""Pure epsilon: the worst privacy loss over all outputs.
+"""Pure epsilon and basic composition: epsilons add up, and so do deltas.
 
->>> from tacit.privacy.loss import Compose, LaplaceNoise
+>>> from tacit.privacy.loss import LaplaceNoise
 >>> epsilon(Compose((LaplaceNoise(Fraction(10), 1), LaplaceNoise(Fraction(40), 2))))
 Fraction(3, 20)
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.privacy.loss import Compose, LaplaceNoise, Loss
+from tacit.accounting.fold import fold
+from tacit.arithmetic import ball, precision
+from tacit.privacy.loss import (
+    Approximate,
+    BoundedRange,
+    Compose,
+    Concentrated,
+    ContinuousGaussian,
+    ContinuousLaplace,
+    GaussianNoise,
+    LaplaceNoise,
+    Leaf,
+    Loss,
+    Pure,
+)
+
+__all__ = ["Basic", "Spent", "basic", "epsilon"]
+_ROUND = 10**24
+_Doctest = Compose  # the example above uses it
+
+
+@dataclass(frozen=True)
+class Spent:
+    """(epsilon, delta), exactly. An epsilon of None is infinite: no (epsilon, delta) is claimed."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+
+
+class Basic:
+    """The accountant of sums.
+
+    **Theorem.** Discrete Laplace noise of scale b on integers that move by at most d in L1 is (d/b)-DP, and no less:
+    P(k) is proportional to exp(-|k|/b), so the ratio of two neighbors is at most exp(d/b), reached in the tail. The
+    same holds for the density of real noise. A loss that lies in an interval of length e lies in [-e, e], because it
+    is neither always positive nor always negative. Adaptive composition adds up: the probabilities of a transcript
+    multiply (Dwork and Lei 2009 for delta). Gaussian noise and zCDP promise no epsilon without a delta of their own:
+    say `Approximate` where you have converted them.
+    """
+
+    def leaf(self, loss: Leaf) -> Spent:
+        """What one mechanism promises."""
+        match loss:
+            case LaplaceNoise(scale, sensitivity):
+                return Spent(Fraction(sensitivity) / scale, Fraction(0))
+            case ContinuousLaplace(scale):
+                return Spent(1 / scale, Fraction(0))
+            case Pure(epsilon) | BoundedRange(epsilon):
+                return Spent(epsilon, Fraction(0))
+            case Approximate(epsilon, delta):
+                return Spent(epsilon, delta)
+            case GaussianNoise(_, 0) | Concentrated(Fraction(numerator=0)):
+                return Spent(Fraction(0), Fraction(0))
+            case GaussianNoise() | ContinuousGaussian() | Concentrated():
+                return Spent(None, Fraction(0))
+
+    def compose(self, terms: Sequence[tuple[Spent, int]]) -> Spent:
+        """Sums."""
+        delta = min(Fraction(1), sum((spent.delta * times for spent, times in terms), Fraction(0)))
+        if any(spent.epsilon is None for spent, _ in terms):
+            return Spent(None, delta)
+        return Spent(sum(((spent.epsilon or Fraction(0)) * times for spent, times in terms), Fraction(0)), delta)
+
+    def worst(self, curves: Sequence[Spent]) -> Spent:
+        """The largest of each."""
+        known = [spent.epsilon for spent in curves if spent.epsilon is not None]
+        return Spent(max(known) if len(known) == len(curves) else None, max(spent.delta for spent in curves))
+
+    def sampled(self, curve: Spent, rate: Fraction) -> Spent:
+        """(ln(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe, Gaboardi 2018, theorem 8), rounded up."""
+        if curve.epsilon is None or rate in {0, 1}:
+            return curve if rate else Spent(Fraction(0), Fraction(0))
+        if curve.epsilon > 1000:
+            return Spent(curve.epsilon, curve.delta * rate)
+        with precision(192 + 2 * math.ceil(curve.epsilon)):
+            grown = (ball(rate) * ball(curve.epsilon).expm1()).log1p() * _ROUND
+            upper = Fraction(int(grown.upper().ceil().unique_fmpz()), _ROUND)
+        return Spent(min(curve.epsilon, upper), curve.delta * rate)
+
+
+def basic(loss: Loss) -> Spent:
+    """(epsilon, delta) by basic composition."""
+    return fold(loss, Basic())
 
 
 def epsilon(loss: Loss) -> Fraction:
-    """The least epsilon that basic composition proves for `loss`, exactly.
+    """The least epsilon that basic composition proves for `loss` with a delta of zero, exactly.
 
-    **Theorem.** Discrete Laplace noise of scale b on integers that move by at most d in L1 is (d/b)-DP, and no less:
-    P(k) is proportional to exp(-|k|/b), so the ratio of two neighbors is at most exp(d/b), reached in the tail.
-    Adaptive composition adds up: the probabilities of a transcript multiply.
+    A loss that has no pure epsilon (Gaussian noise, a delta) is a ValueError.
     """
-    match loss:
-        case LaplaceNoise(scale, sensitivity):
-            return Fraction(sensitivity) / scale
-        case Compose(parts):
-            return sum((epsilon(part) for part in parts), Fraction(0))
-    raise ValueError(f"no pure epsilon bounds {loss!r:.100}")
+    spent = basic(loss)
+    if spent.epsilon is None or spent.delta:
+        raise ValueError(f"no pure epsilon bounds {loss!r:.100}")
+    return spent.epsilon

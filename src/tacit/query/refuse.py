@@ -14,6 +14,7 @@ MAX_DEPTH = 40
 MAX_ITEMS = 1_000
 MAX_NODES = 5_000
 _WIDTH = 100  # characters of a line that an error shows
+_NAME = 40  # characters in which a function's name and its bracket are looked for
 
 # Clauses of a SELECT that are not answered, with what to do instead.
 CLAUSES = {
@@ -136,9 +137,10 @@ class Places:
         if span is None:
             return None
         start, end = span
-        opening = re.search(r"(\w+)\s*\(\s*$", self._text[:start])
+        before = max(0, start - _NAME)
+        opening = re.search(r"(\w+)\s*\(\s*$", self._text[before:start])
         if opening and opening[1].lower() == node.key:  # the parser keeps no position of some functions' names
-            start = opening.start()
+            start = before + opening.start()
         missing = self._text.count("(", start, end) - self._text.count(")", start, end)
         for _ in range(missing):
             end = self._text.find(")", end) + 1 or end

@@ -7,9 +7,10 @@ Fraction(1, 10)
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -65,6 +66,29 @@ def within(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
         got = f"{value!r:.40}" if abs(number) < 10**1000 else "a huge number"
         raise ParameterError(name, f"must be between {bounds}, got {got}", fix=f"choose {name} between {bounds}")
     return number
+
+
+def integer(name: str, value: Any, least: int | None = None) -> int:
+    """An integer of any kind but a boolean; a float is refused even where it has no fraction.
+
+    The value may be private, so the error names its type only.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ParameterError(name, f"needs an integer, got {type(value).__name__}", fix="give integers, in grid units")
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise ParameterError(name, "needs an integer, got an array", fix="give one integer") from None
+    if least is not None and found < least:
+        raise ParameterError(name, f"must be at least {least}", fix=f"choose {name} of {least} or more")
+    return found
+
+
+def integers(name: str, values: Any) -> list[int]:
+    """A list of integers, exact however large they are."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ParameterError(name, f"needs a list of integers, got {type(values).__name__}", fix=f"{name}=[3, 5], say")
+    return [integer(name, value) for value in values]
 
 
 def certified_floor(enclose: Callable[[], arb], bits: int = 96) -> int:

@@ -54,3 +54,72 @@ def fit(chi_square) -> Callable[[Sequence[int], Fraction], float]:
         return chi_square(observed, expected)
 
     return p_value
+
+
+@pytest.fixture(scope="session")
+def binned(chi_square) -> Callable[[Sequence[int], Callable[[int], float], Sequence[int]], float]:
+    """The p-value of draws against P(k >= m), in the bins between these edges that hold 0.4 % or more."""
+
+    def p_value(drawn: Sequence[int], survival: Callable[[int], float], edges: Sequence[int]) -> float:
+        kept, chances = [], [1.0]
+        for m in sorted(set(edges)):
+            chance = survival(m)
+            if chance >= 0.004 and chances[-1] - chance >= 0.004:
+                kept.append(m)
+                chances.append(chance)
+        values = np.sort(drawn) if isinstance(drawn, np.ndarray) else sorted(drawn)
+        places = [0, *(bisect_left(values, m) for m in kept), len(values)]
+        return chi_square(
+            [b - a for a, b in pairwise(places)], [len(drawn) * (a - b) for a, b in pairwise([*chances, 0.0])]
+        )
+
+    return p_value
+
+
+class Script:
+    """Hands out chosen words, then fails."""
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+
+    def words(self, count: int) -> np.ndarray:
+        taken, self.left = self.left[:count], self.left[count:]
+        assert len(taken) == count, "more bits were asked for than the draw should need"
+        return np.array(taken, dtype=np.uint64)
+
+
+class Same:
+    """The same word always; fails after ten thousand of them, where a draw would go on for ever."""
+
+    def __init__(self, word: int) -> None:
+        self.word, self.left = word, 10_000
+
+    def words(self, count: int) -> np.ndarray:
+        self.left -= count
+        assert self.left >= 0, "the draw does not end"
+        return np.full(count, self.word, dtype=np.uint64)
+
+
+@pytest.fixture(scope="session")
+def script() -> type[Script]:
+    return Script
+
+
+@pytest.fixture(scope="session")
+def same() -> type[Same]:
+    return Same
+
+
+@pytest.fixture(scope="session")
+def digits() -> Callable[[Callable[[], arb], int], list[int]]:
+    """The first words of 64 bits of a number between 0 and 1 that is no dyadic fraction."""
+
+    def split(number: Callable[[], arb], words: int = 3) -> list[int]:
+        from tacit.arithmetic import precision
+
+        with precision(64 * words + 400):
+            whole = (number() * arb(2) ** (64 * words)).floor().unique_fmpz()
+        assert whole is not None
+        return [int(whole) >> 64 * (words - 1 - i) & (2**64 - 1) for i in range(words)]
+
+    return split

@@ -40,7 +40,7 @@ def choices(scores: Scores, factor: Fraction, count: int, bits: Bits, trusted: i
         raise ParameterError("scores", "there is nothing to choose from", fix="give at least one score")
     best = max(scores) if factor >= 0 else min(scores)
     gaps = [int(score) - int(best) for score in scores]
-    sums = np.cumsum(np.exp(np.array([float(factor * gap) for gap in gaps])))
+    sums = np.cumsum(np.exp(_exponents(gaps, factor)))
     total = sums[-1]
     words = bits.words(count)
     target = (words.astype(np.float64) + 0.5) * 2.0**-64 * total
@@ -51,6 +51,13 @@ def choices(scores: Scores, factor: Fraction, count: int, bits: Bits, trusted: i
     for index in np.flatnonzero(undecided):
         found[index] = _certified(gaps, factor, int(words[index]), bits)
     return found
+
+
+def _exponents(gaps: list[int], factor: Fraction) -> npt.NDArray[np.float64]:
+    """factor * gap as doubles, none of them wrong by more than 2^-52 of itself; below -2000 they weigh nothing."""
+    if -min(gaps) < 2**53 and max(gaps) < 2**53 and float(abs(factor)) < 2.0**900:
+        return np.maximum(np.array(gaps, dtype=np.float64) * float(factor), -2000.0)
+    return np.array([float(max(factor * gap, Fraction(-2000))) for gap in gaps])
 
 
 def _certified(gaps: list[int], factor: Fraction, word: int, bits: Bits) -> int:

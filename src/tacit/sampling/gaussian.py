@@ -60,17 +60,18 @@ def draws(variance: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) ->
 
 
 def tail(variance: Fraction, chance: Fraction) -> int:
-    """A w with P(|k| > w) <= chance, where 0 < chance < 1: the least one, or for wide laws at most one step above it.
+    """A w with P(|k| > w) <= chance, where 0 < chance < 1: the least one, or for wide laws at most one step above.
 
-    Beyond the standard deviation the density is convex, so the sum over k > w is at most its integral from w + 1/2 on;
-    the sum over all k is at least its integral, sqrt(2 pi variance) (Poisson). Narrow laws are summed term by term.
+    The sum over k > w is at most the integral from w + 1/2 on beyond the standard deviation, where the density is
+    convex; before it, where it is concave, the law up to w is at least its integral, but for 3 exp(-19 variance)
+    (Poisson; `docs/proofs/sampling.md`). Narrow laws are summed term by term.
     """
     if not 0 < chance < 1:
         raise ParameterError("chance", f"is no chance: {chance}", fix="choose it between 0 and 1")
     width = _proposal(variance)
     if width <= _NARROW:
         return _summed_tail(variance, chance)
-    low, high = width, 64 * width * (1 + math.isqrt(chance.denominator.bit_length()))
+    low, high = 0, 64 * width * (1 + math.isqrt(chance.denominator.bit_length()))
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if _is_beyond(variance, middle, chance) else (middle + 1, high)
@@ -98,7 +99,7 @@ def _accepted(
     below 13, so the difference is wrong by less than 13 2^-50 and x by less than 2^-42. Where x is larger, no U above
     2^-20 comes near it, since -ln U < 14.
     """
-    deviation = math.sqrt(float(variance))
+    deviation = max(math.sqrt(float(variance)), 2.0**-500)  # below it nothing but zero is kept anyway
     x = sizes.astype(np.float64)
     x *= 1 / deviation
     x -= deviation / scale
@@ -171,4 +172,4 @@ def _is_beyond(variance: Fraction, w: int, chance: Fraction) -> bool:
     """Whether less than `chance` lies beyond w, by the integral from w + 1/2 on: erfc((w + 1/2) / sqrt(2 variance))."""
     with precision(128 + chance.denominator.bit_length()):
         edge = ball(Fraction(2 * w + 1, 2)) / (2 * ball(variance)).sqrt()
-        return bool(edge.erfc() <= ball(chance))
+        return bool(edge.erfc() + 3 * (-19 * ball(variance)).exp() <= ball(chance))

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arithmetic import ball, precision
+from tacit.errors import ParameterError
 from tacit.sampling.bits import Bits
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 TRUSTED = 40
 _COARSE = 20  # a U below 2^-20 is known too coarsely by its first bits
 _WIDEST = Fraction(2) ** 50  # beyond it a floor may not fit 64 bits, and every draw is undecided anyway
+
+
+def check(scale: Fraction) -> None:
+    """Refuse a scale that no law has."""
+    if scale <= 0:
+        raise ParameterError("scale", f"must be positive, got {scale}", fix="choose a scale above 0")
 
 
 def floor(scale: Fraction, c: float, uniform: int, known: int, trusted: int) -> int | None:

@@ -42,6 +42,7 @@ _NARROW = 2**10  # scales for which a table may be made
 
 def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
     """One draw."""
+    inverse.check(scale)
     word = int(bits.words(1)[0])
     magnitude = inverse.floor(scale, _offset(scale), word >> 1, _BITS, trusted)
     if magnitude is None:
@@ -51,6 +52,7 @@ def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
 
 def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
     """`count` independent draws. The scale is at most 2^50, so that every magnitude fits."""
+    inverse.check(scale)
     if trusted == TRUSTED and scale <= _NARROW and is_worthwhile(count, _entries(scale)):
         return _table(scale).draws(count, bits)
     words = bits.words(count)

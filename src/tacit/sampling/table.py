@@ -8,7 +8,7 @@ lies beyond the table; then interval arithmetic decides, with more bits of U.
 **Theorem.** The law of a draw is exactly F, if the T_k are right, and they are computed with interval arithmetic. There
 is no rounding in a draw.
 
-**Timing residual.** A draw is undecided with probability at most (last - first + 2) 2^-64 + 1 - F(last).
+**Timing residual.** A draw is undecided with probability at most (last - first + 2) 2^-64 + F(first) + 1 - F(last).
 
 A guide of 2^16 cells, by the first bits of the word, finds most draws without a search.
 """
@@ -90,13 +90,21 @@ class Table:
         return near if high <= self._exactly(near) and low >= self._exactly(near - 1) else None
 
 
+def _threshold(share: arb) -> int | None:
+    """floor(2^64 F), where F <= 1 is known: 2^64 - 1 from there on, however near to one F is."""
+    if share >= _WHOLE - 1:
+        return _WHOLE - 1
+    floor = share.floor().unique_fmpz()
+    return None if floor is None else int(floor)
+
+
 def _floors(shares: Callable[[], Iterable[arb]]) -> list[int]:
     """floor(2^64 F) for each share, at a precision that makes all of them certain."""
     bits = 192
     while True:
         with precision(bits):
-            found = [(share * _WHOLE).floor().unique_fmpz() for share in shares()]
-        floors = [int(floor) for floor in found if floor is not None and floor < _WHOLE]
+            found = [_threshold(share * _WHOLE) for share in shares()]
+        floors = [floor for floor in found if floor is not None]
         if len(floors) == len(found):
             return floors
         bits *= 2

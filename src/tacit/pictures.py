@@ -1,0 +1,65 @@
+"""The plots, in one style. Needs matplotlib: pip install 'tacit[plot]'.
+
+with picture("errors.svg", "Error", "dimension", "error") as axes:
+    axes.plot(...)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tacit.errors import ParameterError
+
+INK = "#26323d"
+COLORS = ("#0b6e8a", "#d1603d", "#5b8c5a", "#8a5a9e", "#b08b2e", "#7a7f87")
+_STYLE: Any = {
+    "axes.prop_cycle": f"cycler(color={list(COLORS)!r})",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 12,
+    "axes.titleweight": "bold",
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.size": 10,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "savefig.dpi": 160,
+    "svg.hashsalt": "tacit",  # the same picture is the same file
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+@contextmanager
+def picture(
+    path: str | os.PathLike[str], title: str, x: str, y: str, size: tuple[float, float] = (7.0, 4.0), panels: int = 1
+) -> Iterator[Any]:
+    """Axes to draw on, saved as `path` in the end; several side by side where `panels` is more than one."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError:
+        raise ParameterError("picture", "matplotlib is not installed", fix="pip install 'tacit[plot]'") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(_STYLE):
+        figure, axes = pyplot.subplots(1, panels, figsize=size)
+        first = axes if panels == 1 else axes[0]
+        first.set_title(title)
+        for each in [axes] if panels == 1 else axes:
+            each.set(xlabel=x, ylabel=y)
+            each.grid(visible=True)
+        yield axes
+        for each in [axes] if panels == 1 else axes:
+            if each.get_legend_handles_labels()[0]:
+                each.legend()
+        figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
+        pyplot.close(figure)

@@ -1,0 +1,174 @@
+"""What is promised, to whom, and what follows from it. Conversions go one way: each gives something weaker.
+
+>>> Dp(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE).for_replace()
+Dp(epsilon=Fraction(2, 1), delta=Fraction(0, 1), neighbors=<Neighbors.REPLACE: 'replace'>)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.errors import ParameterError
+from tacit.privacy.unit import Neighbors
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_MARGIN = 1 + 2.0**-40  # above the rounding of the formulas below
+
+
+@dataclass(frozen=True)
+class Dp:
+    """(epsilon, delta)-DP: P[M(D) in T] <= e^epsilon P[M(D') in T] + delta for neighbors D, D' and every event T."""
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0 or not 0 <= self.delta <= 1:
+            raise ParameterError("guarantee", f"there is no {self!r:.200}", fix="epsilon >= 0 and delta in [0, 1]")
+
+    def to_zcdp(self) -> Zcdp:
+        """**Theorem.** epsilon-DP is (epsilon^2/2)-zCDP (Bun and Steinke 2016); delta stays apart.
+
+        The slightly smaller epsilon tanh(epsilon/2) is what the accountant charges.
+        """
+        return Zcdp(self.epsilon**2 / 2, self.delta, self.neighbors)
+
+    def for_group(self, size: int) -> Dp:
+        """**Theorem.** For k units: (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1)).
+
+        Proof: along k steps, P_0(T) <= e^epsilon P_1(T) + delta <= ... <= e^{k epsilon} P_k(T) plus the geometric sum
+        delta (1 + e^epsilon + ... + e^{(k-1) epsilon}). It is rounded up, and at most one.
+        """
+        if size < 1:
+            raise ParameterError("size", f"must be at least one, got {size}", fix="a group has one unit or more")
+        epsilon = float(self.epsilon)
+        if not self.delta:
+            total = Fraction(0)
+        elif epsilon * (size - 1) > 700:
+            total = Fraction(1)
+        else:
+            sum_ = size if not epsilon else math.expm1(epsilon * size) / math.expm1(epsilon)
+            total = min(Fraction(1), Fraction(sum_ * _MARGIN) * self.delta)
+        return Dp(self.epsilon * size, total, self.neighbors)
+
+    def for_replace(self) -> Dp:
+        """**Theorem.** Replacing a unit is removing one and adding one: a group of two under ADD_REMOVE."""
+        if self.neighbors is Neighbors.REPLACE:
+            return self
+        pair = self.for_group(2)
+        return Dp(pair.epsilon, pair.delta, Neighbors.REPLACE)
+
+
+@dataclass(frozen=True)
+class Zcdp:
+    """delta-approximate rho-zCDP: Renyi divergences of order a are at most rho a, but with probability delta."""
+
+    rho: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+
+    def __post_init__(self) -> None:
+        if self.rho < 0 or not 0 <= self.delta <= 1:
+            raise ParameterError("guarantee", f"there is no {self!r:.200}", fix="rho >= 0 and delta in [0, 1]")
+
+    def to_dp(self, delta: Fraction) -> Dp:
+        """(epsilon, delta)-DP for a `delta` above the guarantee's own; `epsilon_of_rho` is the theorem."""
+        room = delta - self.delta
+        if not 0 <= delta < 1 or room < 0 or (room == 0 and self.rho):
+            raise ParameterError(
+                "delta", "must be above the guarantee's own and below one", fix="choose a larger delta"
+            )
+        return Dp(Fraction(epsilon_of_rho(float(self.rho) * _MARGIN, float(room) / _MARGIN)), delta, self.neighbors)
+
+    def for_replace(self) -> Zcdp:
+        """**Theorem.** For k units rho grows by k^2 (Bun and Steinke 2016, proposition 1.9); here k = 2.
+
+        Approximate zCDP has no such rule that keeps delta: convert first.
+        """
+        if self.neighbors is Neighbors.REPLACE:
+            return self
+        if self.delta:
+            raise ParameterError("guarantee", "approximate zCDP does not carry over", fix="convert it: to_dp(delta)")
+        return Zcdp(4 * self.rho, self.delta, Neighbors.REPLACE)
+
+
+def together(parts: Sequence[Dp]) -> Dp:
+    """All of it, on the same data: **theorem**, epsilons and deltas add up, adaptively."""
+    epsilon, delta = (sum(values, Fraction(0)) for values in ([p.epsilon for p in parts], [p.delta for p in parts]))
+    return Dp(epsilon, min(Fraction(1), delta), _relation(parts))
+
+
+def apart(parts: Sequence[Dp]) -> Dp:
+    """On parts of the data that share no unit.
+
+    **Theorem.** Under ADD_REMOVE one part sees the change: the largest epsilon and delta hold. Under REPLACE the unit
+    may leave one part and enter another, so the two largest add up.
+    """
+    relation = _relation(parts)
+    most = 1 if relation is Neighbors.ADD_REMOVE else 2
+    epsilon = sum(sorted((part.epsilon for part in parts), reverse=True)[:most], Fraction(0))
+    delta = sum(sorted((part.delta for part in parts), reverse=True)[:most], Fraction(0))
+    return Dp(epsilon, min(Fraction(1), delta), relation)
+
+
+def _relation(parts: Sequence[Dp]) -> Neighbors:
+    relations = {part.neighbors for part in parts}
+    if len(relations) != 1:
+        raise ParameterError(
+            "parts", "they are for different neighbors, or there are none", fix="use for_replace() first"
+        )
+    return relations.pop()
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """The epsilon of rho-zCDP at this delta, rounded up.
+
+    **Theorem** (Canonne, Kamath, Steinke 2020, proposition 12). For every order a > 1, rho-zCDP is (epsilon, delta)-DP
+    with epsilon = rho a + (ln(1/delta) - ln a)/(a - 1) + ln(1 - 1/a).
+
+    Any order gives a valid bound, so the search for the best one cannot make it wrong.
+    """
+    if rho == 0:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+
+    def at(t: float) -> float:
+        less = math.exp(t)
+        return rho * (1 + less) + (-math.log(delta) - math.log1p(less)) / less - math.log1p(1 / less)
+
+    guess = 0.5 * math.log(max(-math.log(delta), 1e-3) / rho)
+    return max(0.0, least(at, guess - 8, guess + 8)[1] * _MARGIN)
+
+
+def delta_of_rho(rho: float, epsilon: float) -> float:
+    """The delta of rho-zCDP at this epsilon, by the same theorem, rounded up."""
+    if rho == 0:
+        return 0.0
+
+    def at(t: float) -> float:
+        less = math.exp(t)
+        return less * (rho * (1 + less) - epsilon) - (1 + less) * math.log1p(1 / less) - t
+
+    guess = math.log(max((epsilon - rho) / (2 * rho), 1e-3))
+    return min(1.0, math.exp(min(0.0, least(at, guess - 8, guess + 8)[1])) * _MARGIN)
+
+
+def least(function: Callable[[float], float], low: float, high: float, steps: int = 40) -> tuple[float, float]:
+    """Golden section: where a function with one valley is least, and how low."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    for _ in range(steps):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = function(right)
+    return (left, at_left) if at_left <= at_right else (right, at_right)

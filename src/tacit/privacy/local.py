@@ -1,0 +1,171 @@
+"""Local sensitivity, and what makes it safe to use: its smooth bound, and the distance to where it grows.
+
+All of it is for REPLACE: the number of rows is public and one row changes. Values are integers in [lower, upper].
+Nothing here may be published, not even as a size of noise: local sensitivity depends on the data.
+`mechanisms/smooth.py` and `mechanisms/propose.py` use it with a proof.
+
+>>> scores = [50] * 15 + [51] * 14 + [90]
+>>> median_local(scores, 0, 100)
+1
+>>> median_distance(scores, 0, 100, bound=1)
+14
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.arithmetic import ball, integer, integers, precision, within
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """The smooth sensitivity width exp(-beta steps), kept as three exact numbers: it is irrational."""
+
+    width: int
+    steps: int
+    beta: Fraction
+
+    def value(self) -> arb:
+        """The number, as an interval at the working precision."""
+        return (-ball(self.beta * self.steps)).exp() * self.width
+
+
+def clamped(values: Any, lower: int, upper: int) -> list[int]:
+    """The values moved into [lower, upper], each on its own, and sorted; there is at least one."""
+    if integer("lower", lower) > integer("upper", upper):
+        raise ParameterError("upper", f"is below lower: {upper} < {lower}", fix="choose upper of at least lower")
+    found = sorted(min(max(value, lower), upper) for value in integers("values", values))
+    if not found:
+        raise ParameterError(
+            "values", "there are none", fix="the number of rows is public: ask only where it is positive"
+        )
+    return found
+
+
+def median_local(values: Sequence[int], lower: int, upper: int) -> int:
+    """How far one changed row can move the lower median of these values."""
+    return median_after(values, lower, upper, 0)
+
+
+def median_after(values: Sequence[int], lower: int, upper: int, changes: int) -> int:
+    """The largest local sensitivity of the lower median among all data with at most `changes` rows changed.
+
+    **Theorem** (Nissim, Raskhodnikova, Smith 2007, for any rank m). With x_1 <= ... <= x_n, x_0 = lower and
+    x_(n+1) = upper, it is the largest x_j - x_i with i <= m <= j and j - i - 1 <= changes.
+
+    Proof. One changed row moves the value of rank m to at most the next and at least the one before: the local
+    sensitivity is the larger of the two gaps beside x_m. Changing k rows can empty any stretch that holds k of them;
+    that makes a gap from x_i to x_j, and the emptied rows go to its two sides so that rank m is at one of them. No
+    larger gap beside rank m can be made: its inside holds only rows that were changed, s of them say. If it lies
+    between x_i and x_j with i > m, then i - m of the k - s other changed rows were taken from below it, so that the
+    stretch from x_m to x_j is at least as wide and has at most k rows inside; likewise with j < m.
+    """
+    x = _padded(values, lower, upper)
+    middle, reach = (len(x) - 1) // 2, integer("changes", changes, least=0) + 1
+    return max(x[min(i + reach, len(x) - 1)] - x[i] for i in range(max(0, middle - reach), middle + 1))
+
+
+def median_distance(values: Sequence[int], lower: int, upper: int, bound: int) -> int | None:
+    """How many rows must change before the local sensitivity of the median passes `bound`; None where it never does.
+
+    The least k with `median_after(k)` > bound. One changed row moves this number by at most one, as it moves any
+    distance to a set. Takes one sort and one pass.
+    """
+    x = _padded(values, lower, upper)
+    bound = integer("bound", bound, least=0)
+    middle = (len(x) - 1) // 2
+    best, j = None, middle
+    for i in range(middle + 1):  # x_i grows, so the first j beyond the bound moves right
+        while j < len(x) and x[j] - x[i] <= bound:
+            j += 1
+        if j == len(x):
+            break
+        best = j - i - 1 if best is None else min(best, j - i - 1)
+    return best
+
+
+def median_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> Smooth:
+    """The smooth sensitivity of the lower median: the largest median_after(k) exp(-beta k) over all k, exactly.
+
+    **Theorem** (Nissim, Raskhodnikova, Smith 2007). It is at least the local sensitivity, and one changed row
+    multiplies it by at most exp(beta); no smaller bound does both.
+
+    It is the largest (x_j - x_i) exp(-beta (j - i - 1)) over i <= m <= j. The best j does not fall as i grows, since
+    (x_k - c)/(x_j - c) grows with c for x_k >= x_j, so halving i and the range of j takes n log n comparisons. Two
+    different products are never equal, exp(beta k) being irrational: each comparison is decided with certainty.
+    """
+    x = _padded(values, lower, upper)
+    middle = (len(x) - 1) // 2
+    decay, best = _decay(beta), (0, 0)
+    todo = [(0, middle, middle, len(x) - 1)]
+    while todo:
+        first, last, least, most = todo.pop()
+        i = (first + last) // 2
+        found, at = (x[most] - x[i], most - i - 1), most
+        for j in range(most - 1, max(least, i + 1) - 1, -1):
+            if _is_larger((x[j] - x[i], j - i - 1), found, decay):
+                found, at = (x[j] - x[i], j - i - 1), j
+        if _is_larger(found, best, decay):
+            best = found
+        if first < i:
+            todo.append((first, i - 1, least, at))
+        if i < last:
+            todo.append((i + 1, last, at, most))
+    return Smooth(*best, decay)
+
+
+def sum_local(values: Sequence[int], lower: int, upper: int) -> int:
+    """How far one changed row can move the sum (n times the mean): the farthest row from an end of the range."""
+    x = clamped(values, lower, upper)
+    return max(x[-1] - lower, upper - x[0])
+
+
+def sum_after(values: Sequence[int], lower: int, upper: int, changes: int) -> int:
+    """The largest local sensitivity of the sum with at most `changes` rows changed: from one on, the whole range."""
+    return upper - lower if integer("changes", changes, least=0) else sum_local(values, lower, upper)
+
+
+def sum_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> Smooth:
+    """The smooth sensitivity of the sum: the larger of its local sensitivity and (upper - lower) exp(-beta).
+
+    One change puts a row at an end of the range, so nothing is gained beyond the factor of two between the range and
+    its half: for means and sums the global sensitivity is the better choice.
+    """
+    here, anywhere = (sum_local(values, lower, upper), 0), (upper - lower, 1)
+    decay = _decay(beta)
+    return Smooth(*(anywhere if _is_larger(anywhere, here, decay) else here), decay)
+
+
+def _decay(beta: Any) -> Fraction:
+    return within("beta", beta, Fraction(1, 10**9), Fraction(10**6))
+
+
+def _padded(values: Sequence[int], lower: int, upper: int) -> list[int]:
+    """x_0 = lower, the sorted values, x_(n+1) = upper."""
+    return [lower, *clamped(values, lower, upper), upper]
+
+
+def _is_larger(one: tuple[int, int], other: tuple[int, int], beta: Fraction) -> bool:
+    """Whether a exp(-beta k) > b exp(-beta m) for (a, k) and (b, m), with certainty."""
+    (a, k), (b, m) = one, other
+    if k == m or not a or not b:
+        return a > b if k == m else bool(a) and not b
+    gap = math.log(a) - math.log(b) - float(beta) * (k - m)
+    if abs(gap) > 1e-12 * (2 + abs(math.log(a)) + abs(math.log(b)) + float(beta) * (k + m)):
+        return gap > 0
+    bits = 128
+    while True:
+        with precision(bits):
+            difference = ball(Fraction(a, b)).log() - ball(beta * (k - m))
+            if difference > 0 or difference < 0:
+                return bool(difference > 0)
+        bits *= 2

@@ -1,0 +1,168 @@
+"""Coins: exact, whatever the machine's rounding.
+
+Some twenty tests of fit, each with a false alarm of 1e-11: less than 1e-9 together. Each also rejects an x, or a
+chance, that is off by a tenth.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+
+from tacit.arithmetic import ball, precision
+from tacit.errors import ParameterError
+from tacit.sampling import bernoulli
+from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each, rational, settle
+from tacit.sampling.bits import ReplayBits, SystemBits
+
+ALARM = 1e-11
+ONES = 2**64 - 1
+
+
+@pytest.fixture
+def settled(monkeypatch) -> list[int]:
+    """The coins that took the certified path, as they are tossed."""
+    taken: list[int] = []
+
+    def counting(word, x, bits):
+        taken.append(word)
+        return settle(word, x, bits)
+
+    monkeypatch.setattr(bernoulli, "settle", counting)
+    return taken
+
+
+@pytest.fixture(scope="module")
+def p_value(chi_square):
+    def fit(heads: int, count: int, chance: float) -> float:
+        return chi_square([heads, count - heads], [count * chance, count * (1 - chance)])
+
+    return fit
+
+
+def each(x: Fraction, count: int, bits, trusted: int = TRUSTED) -> np.ndarray:
+    return exp_minus_each(np.full(count, float(x)), 2.0**-52, lambda i: x, bits, trusted)
+
+
+@pytest.mark.parametrize("x", ["1/10", "1/3", "1", "2", "4"])
+def test_one_coin_at_a_time(p_value, x, full):
+    # x = 1/10: 0.905 against 0.896 for 11/100; 150,000 * 0.009^2 / 0.093 = 130; 46 is 1e-11.
+    x, count = Fraction(x), 600_000 if full else 150_000
+    bits = ReplayBits(f"coin {x}".encode())
+    heads = sum(exp_minus(x, bits) for _ in range(count))
+    assert p_value(heads, count, math.exp(-x)) > ALARM
+    assert p_value(heads, count, math.exp(-x * Fraction(11, 10))) < ALARM
+    assert p_value(heads, count, math.exp(-x * Fraction(9, 10))) < ALARM
+
+
+@pytest.mark.parametrize("x", ["1/100", "1/10", "1/3", "1", "4", "10"])
+def test_many_coins_at_a_time(p_value, x):
+    # x = 10: of 4,000,000 tosses 182 heads, against 67 for 11 (a statistic of 197) and 494 for 9 (197 again).
+    x, count = Fraction(x), 4_000_000 if x == "10" else 1_000_000
+    heads = int(each(x, count, ReplayBits(f"coins {x}".encode())).sum())
+    assert p_value(heads, count, math.exp(-x)) > ALARM
+    assert p_value(heads, count, math.exp(-x * Fraction(11, 10))) < ALARM
+    assert p_value(heads, count, math.exp(-x * Fraction(9, 10))) < ALARM
+
+
+@pytest.mark.parametrize("chance", ["1/3", "1/2", "5/7", "1000000000000000000000/2999999999999999999999"])
+def test_rational_coins(p_value, chance):
+    chance, count = Fraction(chance), 60_000
+    bits = ReplayBits(f"rational {chance}".encode())
+    heads = sum(rational(chance, bits) for _ in range(count))
+    assert p_value(heads, count, float(chance)) > ALARM
+    assert p_value(heads, count, float(chance) * 1.1) < ALARM
+    assert p_value(heads, count, float(chance) * 0.9) < ALARM
+
+
+def test_certain_coins(script):
+    assert rational(Fraction(1), script())
+    assert not rational(Fraction(0), script())
+    for word in (0, 1, 2**44, ONES - 1, ONES):
+        assert exp_minus(Fraction(0), script(word))
+        assert each(Fraction(0), 1, script(word)).tolist() == [True]
+
+
+@pytest.mark.parametrize("x", ["1/3", "1", "3"])
+def test_a_cruder_machine_tosses_the_same(p_value, settled, x):
+    x, count = Fraction(x), 10_000
+    plain = each(x, count, ReplayBits(b"cut"))
+    assert len(settled) < 3  # 10,000 (2^-20 + 4 * 2^-40) is about 0.01
+    settled.clear()
+    cut = each(x, count, ReplayBits(b"cut"), -2)  # a band of 4: undecided unless -ln U > x + 4
+    assert len(settled) / count > 0.9
+    assert np.array_equal(plain, cut)
+    settled.clear()
+    bits = ReplayBits(b"cut")
+    assert [exp_minus(x, bits, -2) for _ in range(count)] == plain.tolist()
+    assert len(settled) / count > 0.9
+    assert p_value(int(cut.sum()), count, math.exp(-x)) > ALARM
+    assert p_value(int(cut.sum()), count, math.exp(-x * Fraction(5, 4))) < ALARM  # fewer coins: a fourth is seen
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(13), Fraction(40)], ids=str)
+def test_next_to_the_edge_more_bits_decide(script, digits, settled, x):
+    first, second, third = digits(lambda: arb.exp(-ball(x)), 3)
+    for toss in (lambda *words: exp_minus(x, script(*words)), lambda *words: bool(each(x, 1, script(*words))[0])):
+        settled.clear()
+        assert toss(first, second - 1)
+        assert not toss(first, second + 1)
+        assert toss(first, second, third - 1)
+        assert not toss(first, second, third + 1)
+        assert settled == [first] * 4
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 10**9), Fraction(1, 3), Fraction(2), Fraction(13)], ids=str)
+def test_every_word_near_the_edge_is_right(script, digits, x):
+    # Words at distances 2^0, 2^1, ... on both sides of the edge: in the band and outside it.
+    edge = digits(lambda: arb.exp(-ball(x)), 1)[0]
+    words = {edge + side * 2**power for power in range(63) for side in (-1, 1)}
+    with precision(300):
+        threshold = (-ball(x)).exp()
+        for word in words:
+            if 0 <= word <= ONES:
+                right = arb(word + 1) / arb(2) ** 64 <= threshold
+                assert right or arb(word) / arb(2) ** 64 >= threshold
+                assert exp_minus(x, script(word)) == right
+                assert each(x, 1, script(word)).tolist() == [right]
+
+
+@pytest.mark.parametrize("x", [2**20 - 1, 2**20, 10**9, 10**30, 10**400])
+def test_a_hopeless_coin_is_tails(script, x):
+    # exp(-2^20) = 2^-1512775: even the word 1 is above it; the word 0 needs one more.
+    for words in [(ONES,), (2**44,), (2**44 - 1,), (1,), (0, 1)]:
+        assert not exp_minus(Fraction(x), script(*words))
+
+
+def test_a_small_word_with_a_large_x(script):
+    # U = 2^-64 (1 + small) is below exp(-44) = 2^-63.48 and above exp(-45) = 2^-64.9.
+    assert exp_minus(Fraction(44), script(0))
+    assert not exp_minus(Fraction(45), script(1))
+
+
+def test_sources_of_ones_and_zeros(same):
+    for x in (Fraction(1, 10**400), Fraction(1, 2), Fraction(100)):
+        assert not exp_minus(x, same(ONES))
+        assert exp_minus(x, same(0))
+        assert each(x, 2, same(ONES)).tolist() == [False] * 2
+        assert each(x, 2, same(0)).tolist() == [True] * 2
+    assert rational(Fraction(1, 3), same(0))
+    assert not rational(Fraction(1, 4), same(ONES))
+
+
+def test_counts():
+    assert each(Fraction(1), 0, SystemBits()).shape == (0,)
+    assert each(Fraction(1), 1, SystemBits()).shape == (1,)
+    assert 0 < each(Fraction(1), 50_000, SystemBits()).sum() < 50_000  # a pool holds 4,096 words
+
+
+def test_bad_chances():
+    for chance in (Fraction(-1, 10), Fraction(11, 10)):
+        with pytest.raises(ParameterError, match="is no probability"):
+            rational(chance, ReplayBits(b""))
+    with pytest.raises(ParameterError, match="is no probability"):
+        exp_minus(Fraction(-1, 10**30), ReplayBits(b""))

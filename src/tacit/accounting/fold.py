@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations
 from typing import Protocol, TypeVar
 
+from tacit.accounting.rounding import rounded_up
 from tacit.arithmetic import ball, precision
 from tacit.privacy.loss import (
     Approximate,
@@ -36,7 +37,6 @@ from tacit.privacy.unit import Neighbors
 
 Curve = TypeVar("Curve")
 _FEW = 8  # distinct parallel parts whose pairs are tried one by one
-_ROUND = 10**24  # rationals are rounded up to this many parts of one
 
 
 class Accountant(Protocol[Curve]):
@@ -98,7 +98,8 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
             _count(inner, times, size * more, counts)
             return
         case Parallel(parts, neighbors) if size == 1:
-            term: Loss = Parallel(tuple(dict.fromkeys(_twice(parts))), neighbors)
+            kept = parts if neighbors is Neighbors.ADD_REMOVE else _twice(parts)
+            term: Loss = Parallel(tuple(dict.fromkeys(kept)), neighbors)
         case Parallel(parts, _):
             for part in parts:
                 _count(part, times, size, counts)
@@ -131,8 +132,7 @@ def _one(term: Loss, accountant: Accountant[Curve]) -> Curve:
                 return accountant.compose([(accountant.worst(curves), 2)])
             pairs = [
                 accountant.compose([(curves[one], 1), (curves[other], 1)])
-                for one, other in combinations_with_replacement(range(len(curves)), 2)
-                if one != other
+                for one, other in combinations(range(len(curves)), 2)
             ]
             return accountant.worst(pairs)
         case Sampled(inner, rate):
@@ -177,5 +177,5 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
     if delta * size >= 1 or epsilon * (size - 1) > 1000:
         return Fraction(1)
     with precision(192 + 2 * math.ceil(epsilon * size)):
-        factor = (ball(epsilon * size).expm1() / ball(epsilon).expm1()) * ball(delta * _ROUND)
-        return min(Fraction(1), Fraction(int(factor.upper().ceil().unique_fmpz() or _ROUND), _ROUND))
+        factor = (ball(epsilon * size).expm1() / ball(epsilon).expm1()) * ball(delta)
+        return min(Fraction(1), rounded_up(factor))

@@ -1,6 +1,6 @@
 """Pure epsilon and basic composition: epsilons add up, and so do deltas.
 
->>> from tacit.privacy.loss import LaplaceNoise
+>>> from tacit.privacy.loss import Compose, LaplaceNoise
 >>> epsilon(Compose((LaplaceNoise(Fraction(10), 1), LaplaceNoise(Fraction(40), 2))))
 Fraction(3, 20)
 """
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting.fold import fold
+from tacit.accounting.rounding import rounded_up
 from tacit.arithmetic import ball, precision
 from tacit.privacy.loss import (
     Approximate,
     BoundedRange,
-    Compose,
     Concentrated,
     ContinuousGaussian,
     ContinuousLaplace,
@@ -29,8 +29,6 @@ from tacit.privacy.loss import (
 )
 
 __all__ = ["Basic", "Spent", "basic", "epsilon"]
-_ROUND = 10**24
-_Doctest = Compose  # the example above uses it
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,7 @@ class Basic:
         if curve.epsilon > 1000:
             return Spent(curve.epsilon, curve.delta * rate)
         with precision(192 + 2 * math.ceil(curve.epsilon)):
-            grown = (ball(rate) * ball(curve.epsilon).expm1()).log1p() * _ROUND
-            upper = Fraction(int(grown.upper().ceil().unique_fmpz()), _ROUND)
+            upper = rounded_up((ball(rate) * ball(curve.epsilon).expm1()).log1p())
         return Spent(min(curve.epsilon, upper), curve.delta * rate)
 
 

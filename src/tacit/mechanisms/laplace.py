@@ -1,10 +1,10 @@
 """The Laplace mechanism on integers.
 
 >>> from tacit.sampling.bits import ReplayBits
->>> count = Laplace.calibrated(epsilon=Fraction(1, 2), sensitivity=1)
+>>> count = Laplace.calibrated(epsilon=0.5, sensitivity=1)
 >>> count.scale
 Fraction(2, 1)
->>> count.error(Fraction(95, 100))
+>>> count.error(0.95)
 6
 >>> len(count.release([120, 45], ReplayBits(b"example")))
 2
@@ -15,8 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from tacit.arithmetic import integer, integers, rational
 from tacit.errors import ParameterError
+from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import LaplaceNoise
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
@@ -35,18 +38,17 @@ class Laplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", rational("scale", self.scale))
         if self.scale <= 0:
             raise ParameterError("scale", f"must be positive, got {self.scale}", fix="choose a scale above 0")
 
     @classmethod
-    def calibrated(cls, epsilon: Fraction, sensitivity: int) -> Laplace:
+    def calibrated(cls, epsilon: Any, sensitivity: int) -> Laplace:
         """The least noise that is epsilon-DP for integers that move by at most `sensitivity` in L1.
 
         Where nothing can move, the constant is released with the noise of sensitivity one.
         """
-        if epsilon <= 0:
-            raise ParameterError("epsilon", f"must be positive, got {epsilon}", fix="choose an epsilon above 0")
-        return cls(Fraction(max(sensitivity, 1)) / epsilon)
+        return cls(Fraction(max(integer("sensitivity", sensitivity, least=0), 1)) / price(epsilon))
 
     def loss(self, sensitivity: int) -> LaplaceNoise:
         """What a release costs where the input moves by at most `sensitivity` in L1."""
@@ -54,11 +56,12 @@ class Laplace:
 
     def release(self, values: Sequence[int], bits: Bits) -> list[int]:
         """The values with noise; exact however large they are."""
+        values = integers("values", values)
         if len(values) <= _FEW or self.scale > _WIDE:
             return [value + laplace.draw(self.scale, bits) for value in values]
         noise = laplace.draws(self.scale, len(values), bits)
         return [value + extra for value, extra in zip(values, noise.tolist(), strict=True)]
 
-    def error(self, confidence: Fraction) -> int:
+    def error(self, confidence: Any) -> int:
         """The least w such that a released value is within w of the true one with at least this probability."""
-        return laplace.tail(self.scale, 1 - confidence)
+        return laplace.tail(self.scale, 1 - share("confidence", confidence))

@@ -1,0 +1,111 @@
+"""The exact epsilon, delta and trade-off of a discrete mechanism, from its table of probabilities.
+
+>>> coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
+>>> coin.ratio, round(coin.epsilon, 6)
+(Fraction(3, 1), 1.098612)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+
+from tacit.errors import ParameterError
+
+Number = Fraction | float | int
+_SUM = 1e-9  # how far a row of doubles may be from one
+
+
+@dataclass(frozen=True, init=False)
+class Matrix:
+    """P[R = r | X = x]: a row for each input, a column for each output.
+
+    `pairs` are the neighboring inputs, by number; all of them if not given. Fractions give exact answers; doubles are
+    taken as the rationals they are.
+    """
+
+    rows: tuple[tuple[Fraction, ...], ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    def __init__(self, rows: Sequence[Sequence[Number]], pairs: Iterable[tuple[int, int]] | None = None) -> None:
+        table = tuple(_row(number, row) for number, row in enumerate(rows))
+        if not table or len({len(row) for row in table}) != 1:
+            raise ParameterError(
+                "rows", "the rows have different lengths, or there are none", fix="give every input a row"
+            )
+        given = list(permutations(range(len(table)), 2)) if pairs is None else [tuple(pair) for pair in pairs]
+        if any(not (0 <= one < len(table) and 0 <= other < len(table)) for one, other in given):
+            raise ParameterError("pairs", "a pair names an input that is not there", fix="number inputs from 0")
+        both = dict.fromkeys([*given, *((other, one) for one, other in given)])
+        object.__setattr__(self, "rows", table)
+        object.__setattr__(self, "pairs", tuple(both))
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The largest ratio of two neighbors' probabilities of one output: e^epsilon. None if it is infinite."""
+        largest = Fraction(1)
+        for one, other in self.pairs:
+            for p, q in zip(self.rows[one], self.rows[other], strict=True):
+                if p and not q:
+                    return None
+                if q:
+                    largest = max(largest, p / q)
+        return largest
+
+    @property
+    def epsilon(self) -> float:
+        """The exact epsilon: infinite where an output is possible for one input and not for its neighbor."""
+        ratio = self.ratio
+        return math.inf if ratio is None else math.log(ratio.numerator) - math.log(ratio.denominator)
+
+    def delta(self, epsilon: float) -> float:
+        """delta(epsilon): the largest sum of max(0, p - e^epsilon q) over the outputs."""
+        if epsilon < 0:
+            raise ParameterError("epsilon", "must not be negative", fix="choose an epsilon of 0 or more")
+        factor = Fraction(math.exp(epsilon)) if epsilon < 700 else None
+        return max((float(self._excess(pair, factor)) for pair in self.pairs), default=0.0)
+
+    def _excess(self, pair: tuple[int, int], factor: Fraction | None) -> Fraction:
+        columns = zip(self.rows[pair[0]], self.rows[pair[1]], strict=True)
+        if factor is None:
+            return sum((p for p, q in columns if not q), Fraction(0))
+        return sum((max(Fraction(0), p - factor * q) for p, q in columns), Fraction(0))
+
+    def tradeoff(self, one: int, other: int) -> list[tuple[Fraction, Fraction]]:
+        """The corners (false alarms, misses) of the best tests of `one` against `other`.
+
+        **Theorem** (Neyman, Pearson). The best tests reject outputs in the order of the ratio of `other` to `one`; in
+        between, the best error is on the line between the corners, by tossing a coin.
+        """
+        columns = [column for column in zip(self.rows[one], self.rows[other], strict=True) if any(column)]
+        columns.sort(key=lambda column: column[0] / (column[0] + column[1]))
+        corners, alarms, misses = [(Fraction(0), Fraction(1))], Fraction(0), Fraction(1)
+        for p, q in columns:
+            alarms, misses = alarms + p, misses - q
+            corners.append((alarms, misses))
+        return corners
+
+
+def of_law(law: Mapping[int, Number], shifts: Iterable[int]) -> Matrix:
+    """The mechanism that adds noise of a finite law to 0 and to each of the shifts: 0 is a neighbor of each."""
+    moves = list(shifts)
+    low, high = min(law) + min([0, *moves]), max(law) + max([0, *moves])
+    rows = [[law.get(output - move, 0) for output in range(low, high + 1)] for move in [0, *moves]]
+    return Matrix(rows, [(0, number + 1) for number in range(len(moves))])
+
+
+def _row(number: int, row: Sequence[Number]) -> tuple[Fraction, ...]:
+    try:
+        exact = tuple(Fraction(entry) for entry in row)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise ParameterError("rows", f"row {number} holds what is no number", fix="give probabilities") from problem
+    total = sum(exact, Fraction(0))
+    rational = all(isinstance(entry, Fraction | int) for entry in row)
+    if any(entry < 0 for entry in exact) or (total != 1 if rational else abs(total - 1) > _SUM):
+        raise ParameterError(
+            "rows", f"row {number} is no law: it adds up to {float(total):g}", fix="make every row add up to one"
+        )
+    return exact

@@ -1,0 +1,163 @@
+"""The guard of a budget: a union of privacy filters, in whole grains, so that a database can add and compare.
+
+>>> from tacit.privacy.loss import LaplaceNoise
+>>> limit = caps(Fraction(10), Fraction(1, 10**6))
+>>> spent, asked = Cost.zero(), 0
+>>> price = cost(LaplaceNoise(Fraction(100), 1))
+>>> while admits(spent, price, limit):
+...     spent, asked = spent + price, asked + 1
+>>> asked  # 1,000 by filter A alone
+28444
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.accounting.filter import GRAINS_PER_DELTA, GRAINS_PER_EPSILON
+from tacit.accounting.pure import basic
+from tacit.accounting.zcdp import rho as zcdp_cost
+from tacit.errors import ParameterError
+from tacit.privacy.guarantee import epsilon_of_rho
+from tacit.privacy.loss import Loss
+
+GRAINS_PER_RHO = 10**15
+LARGEST = 2**63 - 1  # what a database integer holds; a charge that is larger stands for one that is never admitted
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What questions cost each filter, in grains: (epsilon, delta_a) for A and (rho, delta_b) for B."""
+
+    epsilon: int
+    delta_a: int
+    rho: int
+    delta_b: int
+
+    @classmethod
+    def zero(cls) -> Cost:
+        """Nothing."""
+        return cls(0, 0, 0, 0)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            min(LARGEST, self.epsilon + other.epsilon),
+            min(LARGEST, self.delta_a + other.delta_a),
+            min(LARGEST, self.rho + other.rho),
+            min(LARGEST, self.delta_b + other.delta_b),
+        )
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The limits of each filter, in grains. All below LARGEST, so that a charge of LARGEST is beyond every cap."""
+
+    epsilon: int
+    delta_a: int
+    rho: int
+    delta_b: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """How delta is divided: for filter A, for the deltas that filter B adds up, and for converting rho."""
+
+    basic: Fraction = Fraction(1, 2)
+    keys: Fraction = Fraction(1, 4)
+    conversion: Fraction = Fraction(1, 4)
+
+    def __post_init__(self) -> None:
+        parts = (self.basic, self.keys, self.conversion)
+        if min(parts) < 0 or sum(parts) > 1:
+            raise ParameterError("share", "the parts are below zero or above one together", fix="1/2, 1/4 and 1/4, say")
+
+
+def cost(loss: Loss, delta: Fraction = Fraction(0)) -> Cost:
+    """The price of one question to both filters, rounded up.
+
+    Filter A charges the epsilon and delta of basic composition where there are any. Gaussian noise has none: it is
+    charged `delta` and the epsilon that its privacy-loss distribution has there; at a delta of zero, more than any cap.
+    Filter B charges rho, with the deltas that are no Gaussian's.
+    """
+    if not 0 <= delta < 1:
+        raise ParameterError("delta", f"must be in [0, 1), got {delta}", fix="choose a delta far below one")
+    spent, concentrated = basic(loss), zcdp_cost(loss)
+    if spent.epsilon is not None:
+        epsilon, lost = spent.epsilon * GRAINS_PER_EPSILON, spent.delta
+    elif delta > 0:
+        from tacit.accounting.price import epsilon as price
+
+        found = price(loss, float(delta) * (1 - 2.0**-50))
+        epsilon, lost = Fraction(LARGEST if math.isinf(found) else found) * GRAINS_PER_EPSILON, delta
+    else:
+        epsilon, lost = Fraction(LARGEST), Fraction(0)
+    return Cost(
+        _grains(epsilon),
+        _grains(lost * GRAINS_PER_DELTA),
+        _grains(concentrated.rho * GRAINS_PER_RHO),
+        _grains(concentrated.delta * GRAINS_PER_DELTA),
+    )
+
+
+def caps(epsilon: Fraction, delta: Fraction, share: Share | None = None) -> Caps:
+    """The limits that guarantee (epsilon, delta), rounded down.
+
+    rho's is the largest whose conversion at its own share of delta is `epsilon`; zero where that share is zero.
+    """
+    if epsilon < 0 or not 0 <= delta < 1:
+        raise ParameterError("caps", f"no budget of {epsilon}, {delta}", fix="epsilon >= 0 and delta in [0, 1)")
+    parts = share or Share()
+    return Caps(
+        min(LARGEST - 1, math.floor(epsilon * GRAINS_PER_EPSILON)),
+        math.floor(delta * parts.basic * GRAINS_PER_DELTA),
+        _largest_rho(float(epsilon) * (1 - 2.0**-50), float(delta * parts.conversion) * (1 - 2.0**-50)),
+        math.floor(delta * parts.keys * GRAINS_PER_DELTA),
+    )
+
+
+def admits(spent: Cost, price: Cost, caps: Caps) -> bool:
+    """Whether the budget still holds after a question of this price: if filter A or filter B admits it.
+
+    **Filter A** (Rogers, Roth, Ullman, Vadhan 2016). If question i, chosen after all answers before it, is
+    (e_i, d_i)-DP and asking stops before the sums pass e* and d*, the transcript is (e*, d*)-DP.
+    **Filter B** (Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1). Likewise for d_i-approximate r_i-zCDP: the transcript
+    is d*-approximate r*-zCDP, and so (e*, d* + d')-DP where the conversion of r* at d' is e*.
+
+    **Theorem (union).** Let filter j alone guarantee (e*, d_j). Asking on while at least one filter accepts, where
+    every filter counts every question, guarantees (e*, sum of d_j). Proof. Prices are functions of the transcript and
+    sums only grow, so for each whole transcript it is known which filters accept all of it; at least one does. Split an
+    event T of transcripts into T_1, T_2, ... by the first filter that accepts all of it. On T_j the run equals the run
+    stopped by filter j alone, so P[T_j] <= e^{e*} P'[T_j] + d_j. Add up.
+
+    The invariant is "at least one filter is within its caps", not "the sum of epsilons is below the cap".
+    """
+    after = spent + price
+    return within_basic(after, caps) or within_concentrated(after, caps)
+
+
+def within_basic(spent: Cost, caps: Caps) -> bool:
+    """Whether filter A accepts."""
+    return spent.epsilon <= caps.epsilon and spent.delta_a <= caps.delta_a
+
+
+def within_concentrated(spent: Cost, caps: Caps) -> bool:
+    """Whether filter B accepts."""
+    return spent.rho <= caps.rho and spent.delta_b <= caps.delta_b
+
+
+def _grains(amount: Fraction) -> int:
+    return min(LARGEST, math.ceil(amount))
+
+
+def _largest_rho(epsilon: float, delta: float) -> int:
+    """The largest whole number of grains whose conversion is at most epsilon: the conversion grows with rho."""
+    if delta <= 0 or epsilon <= 0:
+        return 0
+    low, high = 0, min(LARGEST - 1, math.ceil(epsilon * GRAINS_PER_RHO))
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = epsilon_of_rho(middle / GRAINS_PER_RHO * (1 + 2.0**-50), delta) <= epsilon
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low

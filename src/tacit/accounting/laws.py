@@ -1,0 +1,201 @@
+"""The pair of laws that dominates each mechanism, as atoms.
+
+`step` is how far apart losses of a law with a density are put; `upper` says on which side.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.accounting.atoms import Atoms, from_curve, on_grid
+from tacit.accounting.convert import renyi_log_delta
+from tacit.privacy.loss import (
+    Approximate,
+    BoundedRange,
+    Concentrated,
+    ContinuousGaussian,
+    ContinuousLaplace,
+    GaussianNoise,
+    LaplaceNoise,
+    Leaf,
+    Pure,
+)
+
+_MOST = 2**16  # atoms of a law, beyond which it is put on a coarser grid
+_REACH = 12.5  # standard deviations: the tail beyond is below 4e-36
+_SMOOTH = 4  # the variance from which sums of discrete Gaussians are discrete Gaussian to the last bit
+
+
+def scale(leaf: Leaf) -> float:
+    """About how large the loss of one use is."""
+    match leaf:
+        case LaplaceNoise(width, distance):
+            return float(distance / width)
+        case ContinuousLaplace(width):
+            return float(1 / width)
+        case Pure(epsilon) | BoundedRange(epsilon) | Approximate(epsilon, _):
+            return float(epsilon)
+        case Concentrated(rho):
+            return math.sqrt(2 * float(rho))
+        case ContinuousGaussian(sigma):
+            return float(1 / sigma)
+        case GaussianNoise(variance, shift, coordinates):
+            return shift * math.sqrt(coordinates / variance)
+
+
+def atoms(leaf: Leaf, step: float, *, upper: bool) -> Atoms:
+    """The dominating pair (above), or one that it dominates (below). All are even: both directions are alike."""
+    if scale(leaf) == 0:
+        return Atoms(np.zeros(1), np.ones(1), float(leaf.delta) if isinstance(leaf, Approximate) else 0.0)
+    match leaf:
+        case LaplaceNoise(width, distance):
+            return laplace(width, distance, upper=upper)
+        case ContinuousLaplace(width):
+            cells = min(_MOST, math.ceil(2 / (float(width) * step)))
+            return _laplace(float(1 / width), cells) if upper else _laplace_below(float(1 / width), cells)
+        case Pure(epsilon):
+            return _laplace(float(epsilon), 1)
+        case Approximate(epsilon, delta):
+            pure = _laplace(float(epsilon), 1)
+            return Atoms(pure.loss, pure.mass * float(1 - delta), float(delta), pure.step)
+        case BoundedRange(epsilon):
+            return _range(float(epsilon), step, upper=upper)
+        case Concentrated(rho):
+            return _concentrated(float(rho), step) if upper else _gaussian(math.sqrt(2 * float(rho)), step, upper=False)
+        case ContinuousGaussian(sigma):
+            return _gaussian(float(1 / sigma), step, upper=upper)
+        case GaussianNoise(variance, shift, coordinates):
+            assert coordinates == 1, "coordinates are a repetition"
+            return gaussian(variance, shift, step, upper=upper)
+
+
+def laplace(width: Fraction, distance: int, *, upper: bool) -> Atoms:
+    """Discrete Laplace noise of scale b on integers that move by d in L1.
+
+    **Theorem.** The pair E_d of the noise and the noise moved by d on one coordinate dominates every move of at most
+    d in L1. Proof. With h = 1/b, E_d has losses (2t - d) h for t = 0..d and delta(x) = 1 - e^{(x - d h)/2} at those; in
+    between its curve is linear in e^x. It grows with d, so moves of exactly d = d1 + d2, d1 >= d2, on two coordinates
+    are enough, by induction. Their pair has losses of the same grid; both curves are even, so take x >= 0 on it. Given
+    the second loss l2 <= d2 h, the first pair adds delta(x - l2) = max(0, 1 - e^{(x - l2 - d1 h)/2}), as
+    x - l2 >= -d1 h. That is at most 1 - e^{(x - d1 h - d2 h)/2}, whatever l2 is, and so is the mean.
+
+    Moving by one step is randomized response with epsilon = 1/b. Merging m steps into one is a chord of the same
+    curve, so E_d is dominated by noise of scale b/m on moves of ceil(d/m): used where d is large.
+    """
+    if distance <= _MOST:
+        return _laplace(float(distance / width), distance)
+    merged = -(-distance // _MOST)
+    epsilon = float(distance / width)
+    if upper:
+        cells = -(-distance // merged)
+        return _laplace(float(cells * merged / width), cells)
+    return _laplace_below(epsilon, _MOST)
+
+
+def _laplace(epsilon: float, cells: int) -> Atoms:
+    """Losses from -epsilon to epsilon in `cells` even steps, whose curve is 1 - e^{(x - epsilon)/2} at each of them."""
+    step = epsilon / cells  # half the distance of two losses
+    places = np.arange(cells + 1.0)
+    mass = math.tanh(step / 2) * np.exp((places - cells) * step)
+    mass[-1], mass[0] = 1 / (1 + math.exp(-step)), math.exp(-epsilon) / (1 + math.exp(-step))
+    return Atoms((2 * places - cells) * step, mass, step=2 * step)
+
+
+def _laplace_below(epsilon: float, cells: int) -> Atoms:
+    """Real Laplace noise, told by cells. P and Q are e^{x/2} and e^{-x/2} inside, so a cell's ratio is its middle."""
+    step = 2 * epsilon / cells
+    middle = -epsilon + (np.arange(cells) + 0.5) * step
+    mass = np.exp((middle - epsilon) / 2) * math.sinh(step / 4)
+    loss = np.concatenate([[-epsilon], middle, [epsilon]])
+    return Atoms(loss, np.concatenate([[math.exp(-epsilon) / 2], mass, [0.5]]), step=step / 2)
+
+
+def _range(epsilon: float, step: float, *, upper: bool) -> Atoms:
+    """A loss in an interval of length e.
+
+    **Theorem.** delta(x) <= (e^{e/2} - e^{x/2})^2/(e^e - 1) for x in [-e, e]: with the interval's ends t - e and t, the
+    worst law has all its mass there, (e^e - e^t)/(e^e - 1) of it at t, and the worst t is (x + e)/2. This is the
+    curve of a pair whose loss has the density e^{(e + x)/2}/(2 (e^e - 1)) on [-e, e], by differentiating.
+    """
+    cells = min(_MOST, math.ceil(2 * epsilon / step))
+    floor = -math.log(-math.expm1(-epsilon)) - math.log(2)
+    return on_grid(lambda x: np.exp((x - epsilon) / 2 + floor), -epsilon, cells, 2 * epsilon / cells, upper=upper)
+
+
+def _gaussian(mean: float, step: float, *, upper: bool) -> Atoms:
+    """Real Gaussian noise that moves by `mean` standard deviations: the loss is normal, N(mean^2/2, mean^2)."""
+    cells = min(_MOST, math.ceil(2 * _REACH * mean / step))
+    step = 2 * _REACH * mean / cells
+    middle = mean**2 / 2
+    found = on_grid(
+        lambda x: np.exp(-(((x - middle) / mean) ** 2) / 2) / (mean * math.sqrt(2 * math.pi)),
+        middle - _REACH * mean,
+        cells,
+        step,
+        upper=upper,
+    )
+    return Atoms(found.loss, found.mass, 4e-36 if upper else 0.0, found.step, 2.0**-39)
+
+
+def gaussian(variance: Fraction, shift: int, step: float, *, upper: bool) -> Atoms:
+    """Discrete Gaussian noise that moves by `shift`: the loss of k is shift (2k + shift)/(2 variance), up to sign.
+
+    **Theorem.** Noise that moves less is dominated. Proof: the best test is a threshold, as the law is log-concave;
+    its errors are P(X >= t) and P(X < t - shift), and the second falls as the shift grows. Coordinates that move by
+    less than all of it are dominated one by one, and so is their composition.
+
+    **Theorem.** Where there are too many atoms, each mass is taken from the real law, with a relative error below
+    (s/h)^2, s = shift/variance the distance of losses and h the grid's. Proof: g(k), the density times the share of a
+    grid's point, is continuous, and |sum g(k) - integral g| <= V(g')/8, the Peano kernel of the trapezoid rule; V(g')
+    is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width.
+    """
+    sigma = math.sqrt(variance)
+    reach = math.ceil(_REACH * sigma) + 1
+    spacing = float(shift / variance)
+    if reach > _MOST and spacing < step / 16:
+        found = _gaussian(shift / sigma, step, upper=upper)
+        return Atoms(
+            found.loss, found.mass, found.infinite, found.step, found.error + (spacing / (found.step or step)) ** 2
+        )
+    k = np.arange(-reach, reach + 1.0)
+    weight = np.exp(-((k / sigma) ** 2) / 2)
+    loss = spacing * k + float(shift**2 / (2 * variance))
+    return Atoms(loss, weight / weight.sum(), 4e-36 if upper else 0.0, spacing, 2.0**-39)
+
+
+def merged(leaf: Leaf, times: int) -> tuple[Leaf, int]:
+    """One use that loses what `times` uses do, where there is one.
+
+    **Theorem.** n uses of Gaussian noise are one use with sqrt n times the distance. For discrete noise of variance v
+    on c coordinates that move by s: the loss depends on the sum K of the nc noises alone, and K is discrete
+    Gaussian of variance ncv, to a relative error below 3 nc e^{-pi^2 v}. Proof: completing the square,
+    sum_j f_a(j) f_b(K - j) is f_{a+b}(K) times the sum over j of a Gaussian of variance w = ab/(a+b) >= v/2, which is
+    sqrt(2 pi w) up to a factor 1 +- 2.1 e^{-2 pi^2 w} wherever it is centered (Poisson summation). So n uses are
+    one use of noise of variance ncv that moves by ncs: below 1e-16 nc from v = 4 on. rho adds up.
+    """
+    match leaf:
+        case GaussianNoise(variance, shift, coordinates):
+            many = times * coordinates
+            if variance >= _SMOOTH:
+                return GaussianNoise(variance * many, shift * many), 1
+            return GaussianNoise(variance, shift), many
+        case ContinuousGaussian(sigma):
+            return ContinuousGaussian(Fraction(float(sigma) / math.sqrt(times)) * (1 - Fraction(1, 2**50))), 1
+        case Concentrated(rho):
+            return Concentrated(rho * times), 1
+    return leaf, times
+
+
+def _concentrated(rho: float, step: float) -> Atoms:
+    """Anything that is rho-zCDP: its curve is at most that of the conversion, both ways."""
+    width = math.sqrt(2 * rho)
+    points = np.linspace(-rho - 12 * width, rho + 12 * width, min(2048, math.ceil((2 * rho + 24 * width) / step) + 2))
+    near = np.log(np.maximum((np.abs(points) - rho) / (2 * rho), 1e-3))[:, None] + np.linspace(-4, 4, 81)
+    order = 1 + np.exp(near)
+    deltas = np.exp(np.minimum(renyi_log_delta(order, rho * order, np.abs(points)[:, None]).min(axis=1), 0.0))
+    below = points < 0  # the same pair the other way round: delta(-x) = 1 - e^-x + e^-x delta(x)
+    deltas = np.where(below, -np.expm1(points) + np.exp(points) * deltas, deltas)
+    return from_curve(points, np.minimum(deltas, 1.0))

@@ -1,0 +1,136 @@
+"""What a loss costs, as (epsilon, delta), by the theorem of your choice.
+
+>>> from fractions import Fraction
+>>> from tacit.privacy.loss import LaplaceNoise, Repeat
+>>> workload = Repeat(LaplaceNoise(Fraction(10), 1), 1000)
+>>> [round(epsilon(workload, 1e-5, by=by), 2) for by in ("basic", "advanced", "optimal", "pld")]
+[100.0, 25.69, 17.79, 17.79]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tacit.arithmetic import rational
+from tacit.errors import ParameterError
+from tacit.privacy.loss import Loss
+
+METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "pld")
+_Price = Callable[[Loss, float], float]
+
+
+def epsilon(loss: Loss, delta: float, by: str = "pld") -> float:
+    """The least epsilon that `by` proves for `loss` at this delta, rounded up; infinite where it proves none."""
+    return _method(by)[0](loss, _delta(delta))
+
+
+def delta(loss: Loss, epsilon: float, by: str = "pld") -> float:
+    """The least delta that `by` proves for `loss` at this epsilon, rounded up; one where it proves none."""
+    return min(1.0, _method(by)[1](loss, _epsilon(epsilon)))
+
+
+def bounds(loss: Loss, delta: float) -> tuple[float, float]:
+    """Two numbers that hold between them the epsilon of the pair of laws that dominates `loss`."""
+    given = _delta(delta)
+    upper = epsilon(loss, given)
+    if upper in {0.0, math.inf} or given == 0:
+        return upper, upper
+    from tacit.accounting import pld
+
+    return min(pld.epsilon(loss, given, upper=False), upper), upper
+
+
+def _epsilon(value: Any) -> float:
+    number = rational("epsilon", value)
+    if number < 0:
+        raise ParameterError("epsilon", f"must not be negative, got {value}", fix="choose an epsilon of 0 or more")
+    return float(number)
+
+
+def _delta(value: Any) -> float:
+    number = rational("delta", value)
+    if not 0 <= number < 1:
+        raise ParameterError("delta", f"must be in [0, 1), got {value}", fix="choose a delta far below one, 1e-6 say")
+    return float(number)
+
+
+def _method(by: Any) -> tuple[_Price, _Price]:
+    match by:
+        case "basic":
+            return _basic_epsilon, _basic_delta
+        case "advanced" | "optimal":
+            from tacit.accounting import theorems
+
+            if by == "advanced":
+                return _or_basic(theorems.advanced_epsilon), theorems.advanced_delta
+            return _or_basic(theorems.optimal_epsilon), theorems.optimal_delta
+        case "zcdp":
+            return _or_basic(_zcdp_epsilon), _zcdp_delta
+        case "renyi":
+            from tacit.accounting import renyi
+
+            return _or_basic(renyi.epsilon), renyi.delta
+        case "pld":
+            return _or_basic(_pld_epsilon), _pld_delta
+    raise ParameterError("by", f"there is no accountant {by!r:.60}", fix=f"choose one of {', '.join(METHODS)}")
+
+
+def _or_basic(price: _Price) -> _Price:
+    """At a delta of zero only sums of pure epsilons hold."""
+    return lambda loss, delta: price(loss, delta) if delta > 0 else _basic_epsilon(loss, 0.0)
+
+
+def _basic_epsilon(loss: Loss, delta: float) -> float:
+    from tacit.accounting.pure import basic
+    from tacit.accounting.rounding import double_above
+
+    spent = basic(loss)
+    if spent.epsilon is None or spent.delta > rational("delta", delta):
+        return math.inf
+    return double_above(spent.epsilon)
+
+
+def _basic_delta(loss: Loss, epsilon: float) -> float:
+    from tacit.accounting.pure import basic
+    from tacit.accounting.rounding import double_above
+
+    spent = basic(loss)
+    return double_above(spent.delta) if spent.epsilon is not None and spent.epsilon <= rational("", epsilon) else 1.0
+
+
+def _zcdp_epsilon(loss: Loss, delta: float) -> float:
+    from tacit.accounting.convert import epsilon_of_rho
+    from tacit.accounting.rounding import double_above
+    from tacit.accounting.zcdp import rho
+
+    cost = rho(loss)
+    room = rational("delta", delta) - cost.delta
+    if room < 0 or (room == 0 and cost.rho):
+        return math.inf
+    return epsilon_of_rho(double_above(cost.rho), -double_above(-room))
+
+
+def _zcdp_delta(loss: Loss, epsilon: float) -> float:
+    from tacit.accounting.convert import delta_of_rho
+    from tacit.accounting.rounding import double_above
+    from tacit.accounting.zcdp import rho
+
+    cost = rho(loss)
+    return min(1.0, double_above(cost.delta) + delta_of_rho(double_above(cost.rho), epsilon))
+
+
+def _pld_epsilon(loss: Loss, delta: float) -> float:
+    """The least of several upper bounds: Renyi divergences are kinder to bounded range and zCDP used many times."""
+    from tacit.accounting import pld, renyi
+
+    rest = min(renyi.epsilon(loss, delta), _zcdp_epsilon(loss, delta), _basic_epsilon(loss, delta))
+    return min(pld.epsilon(loss, delta), rest)
+
+
+def _pld_delta(loss: Loss, epsilon: float) -> float:
+    from tacit.accounting import pld, renyi
+
+    rest = min(renyi.delta(loss, epsilon), _zcdp_delta(loss, epsilon), _basic_delta(loss, epsilon))
+    return min(pld.delta(loss, epsilon), rest)

@@ -1,0 +1,104 @@
+"""The exponential mechanism: one of a public list, better ones more likely.
+
+>>> from tacit.sampling.bits import ReplayBits
+>>> pick = Exponential.calibrated(epsilon=1, sensitivity=1)
+>>> [round(float(share), 4) for share in pick.law([0, 2, 4])]
+[0.09, 0.2447, 0.6652]
+>>> pick.release([0, 2, 4], ReplayBits(b"example")) in (0, 1, 2)
+True
+>>> pick.error(3, 0.95)
+7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.arithmetic import ball, certified_floor, integer, precision
+from tacit.mechanisms.given import flag, price, scores_of, share
+from tacit.privacy.loss import BoundedRange
+from tacit.sampling.bits import Bits
+from tacit.sampling.choice import choose
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Releases index r with P(r) proportional to exp(factor u(r)), where u(r) is the integer score of r.
+
+    `factor` is epsilon/(2 sensitivity), and epsilon/sensitivity where `monotone`.
+
+    **Theorem.** If between neighbors every score moves by at most `sensitivity` (and, where `monotone`, all of them in
+    the same direction), the privacy loss lies in an interval of length `epsilon` that holds 0. So the release is
+    epsilon-DP, and (epsilon^2/8)-zCDP.
+
+    **Proof.** With scores u and v, the loss of r is factor (u(r) - v(r)) - ln(Z_u/Z_v), Z the sum of the weights. The
+    second term does not depend on r; the first lies in an interval of length factor 2 sensitivity, and of length
+    factor sensitivity where all u(r) - v(r) have one sign. Both laws add up to one, so the loss is not of one sign
+    only. (Durfee and Rogers 2019; the zCDP of a bounded range: Cesar and Rogers 2021.)
+
+    Counts are monotone under add-remove. Under replace they are not: one may rise while another falls.
+    """
+
+    epsilon: Fraction
+    sensitivity: int = 1
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", price(self.epsilon))
+        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
+        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
+
+    @classmethod
+    def calibrated(cls, epsilon: Any, sensitivity: int, monotone: bool = False) -> Exponential:
+        """The sharpest choice that is epsilon-DP for scores that move by at most `sensitivity`.
+
+        Where nothing can move, the choice is that of sensitivity one.
+        """
+        return cls(epsilon, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
+
+    @property
+    def factor(self) -> Fraction:
+        """What a step of a score adds to the logarithm of its weight."""
+        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
+
+    def loss(self) -> BoundedRange:
+        """What one choice costs."""
+        return BoundedRange(self.epsilon)
+
+    def release(self, scores: Sequence[int], bits: Bits) -> int:
+        """The index of the choice, and nothing about its score."""
+        return choose(scores_of(scores), self.factor, bits)
+
+    def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
+        """P(r) for each index, as certified intervals computed with so many bits."""
+        values = scores_of(scores)
+        with precision(digits):
+            weights = _weights(values, self.factor)
+            total = sum(weights[1:], weights[0])
+            return [weight / total for weight in weights]
+
+    def error(self, choices: int, confidence: Any) -> int:
+        """The least w such that, of so many choices, one with a score within w of the best is released with at least
+        this probability, whatever the scores are.
+
+        **Proof.** Let B be the weights of all that fall short by a or more, relative to the best. They are chosen with
+        probability B/(A + B), where A >= 1 and B <= (n - 1) exp(-factor a), and equality is possible. That is at
+        most beta = 1 - confidence just where factor a >= ln((n - 1)(1 - beta)/beta). In particular
+        a = (ln n + t)/factor falls short with probability at most e^-t.
+        """
+        miss = 1 - share("confidence", confidence)
+        odds = (integer("choices", choices, least=1) - 1) * (1 - miss) / miss
+        # The logarithm of a rational other than 1 is irrational, so the floor is certain at some precision.
+        return certified_floor(lambda: ball(odds).log() / ball(self.factor)) if odds > 1 else 0
+
+
+def _weights(scores: Sequence[int], factor: Fraction) -> list[arb]:
+    """exp(factor (score - best)) as intervals at the working precision."""
+    best, step = max(scores), ball(factor)
+    return [(step * (score - best)).exp() for score in scores]

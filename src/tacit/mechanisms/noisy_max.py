@@ -1,0 +1,146 @@
+"""Report noisy max: the name of the largest of many numbers, at a cost that does not grow with how many there are.
+
+>>> from tacit.sampling.bits import ReplayBits
+>>> largest = NoisyMax.calibrated(epsilon=1, sensitivity=1)
+>>> largest.scale
+Fraction(2, 1)
+>>> [round(float(share), 3) for share in largest.law([0, 2, 4])]
+[0.102, 0.275, 0.623]
+>>> largest.release([0, 2, 4], ReplayBits(b"example")) in (0, 1, 2)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from tacit.arithmetic import ball, integer, precision
+from tacit.mechanisms.given import flag, price, scores_of, share
+from tacit.mechanisms.laplace import Laplace
+from tacit.privacy.loss import Pure
+from tacit.sampling import laplace
+from tacit.sampling.bits import Bits
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_CELLS = 32  # of one scale, when the error is computed
+
+
+@dataclass(frozen=True)
+class NoisyMax:
+    """Adds to each integer score its own noise z with P(z) proportional to exp(-|z|/scale), and releases the index of
+    the largest sum only; of equal sums, the first.
+
+    `scale` is 2 sensitivity/epsilon, and sensitivity/epsilon where `monotone`.
+
+    **Theorem.** If between neighbors every score moves by at most `sensitivity` (and, where `monotone`, all of them in
+    the same direction), the release is epsilon-DP.
+
+    **Proof.** Fix the noise of all but i. Let M be the largest of u(j) + z(j) + 1 for j before i and u(j) + z(j) for j
+    after it: i is released just where z(i) >= M - u(i). Between neighbors M - u(i) grows by at most 2 sensitivity.
+    Where all scores rise, u(i) does not fall and M rises by at most `sensitivity`; where all fall, M does not rise and
+    u(i) falls by at most `sensitivity`. And P(z >= m + 1) >= exp(-1/scale) P(z >= m) for every integer m, since
+    P(z = k + 1) >= exp(-1/scale) P(z = k) for every k. So ties cost nothing.
+
+    Counts are monotone under add-remove. Under replace they are not, and half the noise costs up to twice epsilon. The
+    winning sum is not released: the theorem is about the index alone.
+    """
+
+    epsilon: Fraction
+    sensitivity: int = 1
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", price(self.epsilon))
+        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
+        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
+
+    @classmethod
+    def calibrated(cls, epsilon: Any, sensitivity: int, monotone: bool = False) -> NoisyMax:
+        """The least noise that is epsilon-DP for scores that move by at most `sensitivity`.
+
+        Where nothing can move, the noise is that of sensitivity one.
+        """
+        return cls(epsilon, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise on each score."""
+        return (self.sensitivity if self.monotone else 2 * self.sensitivity) / self.epsilon
+
+    def loss(self) -> Pure:
+        """What one choice costs, however many scores there are."""
+        return Pure(self.epsilon)
+
+    def release(self, scores: Sequence[int], bits: Bits) -> int:
+        """The index of the largest noisy score, and nothing else."""
+        noisy = Laplace(self.scale).release(scores_of(scores), bits)
+        return max(range(len(noisy)), key=noisy.__getitem__)  # of equal ones max takes the first
+
+    def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
+        """P(i) for each index, as certified intervals about 2^-digits wide, for few scores and a small scale.
+
+        The sum over the winning value v of P(v is the noisy score of i) times the chances that those before i are below
+        v and those after it not above. Values further from all scores than `reach` are not summed: the interval holds
+        all they can add.
+        """
+        from flint import arb
+
+        values = scores_of(scores)
+        reach = ceil(self.scale * (digits * 7 // 10 + 2))  # exp(-0.7 digits) < 2^-digits
+        first, last = min(values) - reach, max(values) + reach
+        with precision(digits + 64):
+            q = (-1 / ball(self.scale)).exp()
+            below = {m: _below(q, m) for score in set(values) for m in range(first - score, last - score + 2)}
+            found = [arb(0) for _ in values]
+            for v in range(first, last + 1):
+                not_above = [below[v - score + 1] for score in values]
+                are_below = [below[v - score] for score in values]
+                after = [arb(1)]
+                for chance in reversed(not_above[1:]):
+                    after.append(after[-1] * chance)
+                before = arb(1)
+                for i, rest in enumerate(reversed(after)):
+                    found[i] += before * (not_above[i] - are_below[i]) * rest
+                    before *= are_below[i]
+            unseen = arb(0).union(2 * q**reach)
+            return [chance + unseen for chance in found]
+
+    def error(self, choices: int, confidence: Any) -> int:
+        """A w such that, of so many choices, one with a score within w of the best is released with at least this
+        probability, whatever the scores are. It is the least one, or for scales above 32 a few percent above it.
+
+        **Proof.** "The winner falls short by a or more" only becomes more likely when one that falls short is raised to
+        best - a, when another (but the best) is lowered to it, and when the best comes last. So the worst case is
+        n - 1 at best - a before the best, which then loses with probability E[1 - P(z < y + a)^(n - 1)] over its noise
+        y. That falls with y: cells of y, each taken at its lower end, bound the expectation from above.
+        """
+        miss, count = 1 - share("confidence", confidence), integer("choices", choices, least=1)
+        low, high = 0, laplace.tail(self.scale, miss / count) * 2
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._holds(count, middle + 1, miss) else (middle + 1, high)
+        return low
+
+    def _holds(self, count: int, gap: int, miss: Fraction) -> bool:
+        """Whether the best of `count` loses with probability at most `miss` where the others are at `gap` below it."""
+        width = ceil(self.scale / _CELLS)
+        edge = laplace.tail(self.scale, miss / 2**20) + 1
+        with precision(128 + miss.denominator.bit_length() + count.bit_length()):
+            q = (-1 / ball(self.scale)).exp()
+            total, before = _below(q, -edge), _below(q, -edge)
+            for y in range(-edge, edge, width):
+                after = _below(q, y + width) if y + width < edge else before * 0 + 1
+                total += (after - before) * (1 - _below(q, y + gap) ** (count - 1))
+                before = after
+            return bool(total <= ball(miss))
+
+
+def _below(q: arb, m: int) -> arb:
+    """P(z < m) of the discrete Laplace law with q = exp(-1/scale)."""
+    return q ** (1 - m) / (1 + q) if m <= 0 else 1 - q**m / (1 + q)

@@ -1,0 +1,251 @@
+"""Randomized response: each person answers for themselves, and may always deny it.
+
+>>> from tacit.sampling.bits import ReplayBits
+>>> asked = RandomizedResponse(coin=Fraction(1, 2))
+>>> asked.law()
+[[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+>>> round(float(asked.loss().epsilon), 6)
+1.098612
+>>> answers = asked.release([1] * 300 + [0] * 700, ReplayBits(b"example"))
+>>> found = asked.estimate(answers, confidence=Fraction(95, 100))
+>>> found.low < 0.3 < found.high
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, certified_floor, integer, integers, precision, rational
+from tacit.errors import ParameterError
+from tacit.mechanisms.given import price, share
+from tacit.privacy.loss import Pure
+from tacit.sampling.bits import Bits, Words
+from tacit.sampling.uniform import below, belows
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_WHOLE = 2**64
+_STEPS = 16  # halvings of an interval's end, from Hoeffding's bound down
+Answers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Share:
+    """An estimated share of people: unbiased, so it may lie outside [0, 1], where its interval ends."""
+
+    value: float
+    deviation: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RandomizedResponse:
+    """Answers one of `choices` values: with probability q the true one, otherwise any of them, each equally likely.
+
+    Either `coin` is q, or `epsilon` is given and q = (e^epsilon - 1)/(e^epsilon - 1 + choices), which for two values
+    is the truth with probability e^epsilon/(1 + e^epsilon).
+
+    **Theorem.** The release is epsilon-DP, for any two values a person may have, with
+    epsilon = ln(1 + choices q/(1 - q)) and no less; for two values that is ln((1 + q)/(1 - q)).
+
+    **Proof.** The true value is answered with probability q + (1 - q)/choices, any other with (1 - q)/choices: each
+    column of the law holds the first once and the second elsewhere, and their quotient is 1 + choices q/(1 - q).
+    """
+
+    epsilon: Fraction | None = None
+    choices: int = 2
+    coin: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        choices = integer("choices", self.choices, least=1)
+        if not 2 <= choices <= 2**62:
+            raise ParameterError("choices", "must be at least 2 and at most 2^62", fix="choices=2, say")
+        if (self.epsilon is None) == (self.coin is None):
+            raise ParameterError("epsilon", "give epsilon or coin, and not both", fix="epsilon=1, say")
+        object.__setattr__(self, "choices", choices)
+        if self.coin is None:
+            object.__setattr__(self, "epsilon", price(self.epsilon))
+        else:
+            object.__setattr__(self, "coin", share("coin", self.coin))
+
+    @classmethod
+    def calibrated(cls, epsilon: Any, choices: int = 2) -> RandomizedResponse:
+        """The most truthful answers that are epsilon-DP."""
+        return cls(price(epsilon), choices)
+
+    def loss(self) -> Pure:
+        """What one answer costs the one who gives it; for a coin, rounded up by at most 2^-64."""
+        if self.coin is None:
+            assert self.epsilon is not None
+            return Pure(self.epsilon)
+        odds = 1 + self.choices * self.coin / (1 - self.coin)
+        return Pure(Fraction(certified_floor(lambda: ball(odds).log() * _WHOLE) + 1, _WHOLE))
+
+    @overload
+    def release(self, values: int, bits: Bits) -> int: ...
+    @overload
+    def release(self, values: Sequence[int] | npt.NDArray[Any], bits: Bits) -> Answers: ...
+    def release(self, values: Any, bits: Bits) -> int | Answers:
+        """One person's answer to their value from 0 to choices - 1, or the answers of many.
+
+        A lie is U < P(lie) for U uniform on (0, 1): the first 64 bits of U against the certified floor of 2^64 P(lie).
+        Where they are equal, interval arithmetic decides with more bits. So the law is exact.
+        """
+        if hasattr(values, "__index__") and not hasattr(values, "__len__"):
+            value = self._known("values", values)
+            lie = bool(self._lies(bits.words(1), bits)[0])
+            other = 1 + (below(self.choices - 1, bits) if self.choices > 2 else 0)
+            return (value + other * lie) % self.choices
+        known = self._all_known("values", values)
+        offset = self._lies(bits.words(len(known)), bits).astype(np.int64)
+        if self.choices > 2:
+            offset *= 1 + belows(self.choices - 1, len(known), bits)
+        known += offset
+        return np.subtract(known, self.choices, out=known, where=known >= self.choices)
+
+    def law(self, digits: int = 128) -> list[list[Fraction]] | list[list[arb]]:
+        """P[answer | value], a row for each value: exact rationals for a coin, certified intervals otherwise."""
+        with precision(digits):
+            other = self._exact_lie() / (self.choices - 1)
+            truth = 1 - self._exact_lie()
+            return [[truth if x == y else other for y in range(self.choices)] for x in range(self.choices)]
+
+    def posterior(self, prior: Any, digits: int = 128) -> Any:
+        """P(the value is v, given the answer v), where it is v with probability `prior`: at most e^epsilon prior.
+
+        An exact rational for a coin, a certified interval otherwise.
+        """
+        known = share("prior", prior)
+        with precision(digits):
+            lie = self._exact_lie()
+            part = known if self.coin is not None else ball(known)
+            return (1 - lie) * part / ((1 - lie) * part + lie / (self.choices - 1) * (1 - part))
+
+    def estimate(self, answers: Sequence[int] | npt.NDArray[Any], confidence: Any, value: int = 1) -> Share:
+        """The share of people whose value is `value`: (f - (1 - q)/choices)/q, where f is the share of such answers.
+
+        **Unbiased**: E f = r q + (1 - q)/choices, where r is the true share.
+
+        **Interval**: Clopper and Pearson's for E f, carried over. If answerers are drawn at random, the number of such
+        answers is binomial. If they are fixed, it is a sum of coins with different chances, whose tails beyond the mean
+        by one or more are below the binomial's (Hoeffding 1956). The ends are kept at least one answer away from f, so
+        that only such tails are left out. So it covers r with at least the stated confidence either way.
+        """
+        miss = 1 - share("confidence", confidence)
+        known = self._all_known("answers", answers)
+        wanted = self._known("value", value)
+        if not len(known):
+            raise ParameterError("answers", "there are none", fix="give at least one answer")
+        seen, total = int(np.count_nonzero(known == wanted)), len(known)
+        ends = _limit(total - seen, total, miss / 2), _limit(seen, total, miss / 2)
+        with precision(128):
+            center, low, high = (float(self._share_of(ball(x))) for x in (Fraction(seen, total), 1 - ends[0], ends[1]))
+        clipped = Fraction(min(max(center, 0.0), 1.0))
+        return Share(
+            center,
+            math.sqrt(self.variance(clipped, total)),
+            min(max(math.nextafter(low, -math.inf), 0.0), 1.0),
+            max(min(math.nextafter(high, math.inf), 1.0), 0.0),
+        )
+
+    def variance(self, true_share: Any, total: int) -> float:
+        """The variance of the estimate for `total` fixed people, of whom this share has the value.
+
+        For two values it does not depend on the share: e^epsilon/(total (e^epsilon - 1)^2).
+        """
+        part, count = rational("true_share", true_share), integer("total", total, least=1)
+        if not 0 <= part <= 1:
+            raise ParameterError("true_share", "must be between 0 and 1", fix="true_share=0.5, say")
+        with precision(128):
+            lie = _interval(self._exact_lie())
+            other = lie / (self.choices - 1)
+            spread = ball(part) * lie * (1 - lie) + (1 - ball(part)) * other * (1 - other)
+            return float(spread / (count * _interval(self._exact_q()) ** 2))
+
+    def _share_of(self, answered: arb) -> arb:
+        """(f - (1 - q)/choices)/q, at the working precision."""
+        return (answered - _interval(self._exact_lie()) / (self.choices - 1)) / _interval(self._exact_q())
+
+    def _exact_q(self) -> Any:
+        """q: a rational for a coin, else an interval at the working precision."""
+        if self.coin is not None:
+            return self.coin
+        assert self.epsilon is not None
+        minus = ball(-self.epsilon)
+        return -minus.expm1() / (1 + (self.choices - 1) * minus.exp())
+
+    def _exact_lie(self) -> Any:
+        """P(another value than the true one): a rational for a coin, else an interval at the working precision."""
+        others = self.choices - 1
+        if self.coin is not None:
+            return (1 - self.coin) * others / self.choices
+        assert self.epsilon is not None
+        odds = ball(-self.epsilon).exp()
+        return others * odds / (1 + others * odds)
+
+    def _lies(self, words: Words, bits: Bits) -> npt.NDArray[np.bool_]:
+        """For each U that begins with a word, whether U < P(lie)."""
+        edge = certified_floor(lambda: _interval(self._exact_lie()) * _WHOLE)
+        found: npt.NDArray[np.bool_] = words < np.uint64(edge)
+        for index in np.flatnonzero(words == np.uint64(edge)):
+            found[index] = self._settle(int(words[index]), bits)
+        return found
+
+    def _settle(self, word: int, bits: Bits) -> bool:
+        """Whether U < P(lie), for the U that begins with this word, drawing more bits until it is certain."""
+        from flint import arb
+
+        known = 64
+        while True:
+            with precision(2 * known + 64):
+                lie = _interval(self._exact_lie())
+                if arb(word + 1) * arb(2) ** -known <= lie:
+                    return True
+                if arb(word) * arb(2) ** -known >= lie:
+                    return False
+            word, known = word << 64 | int(bits.words(1)[0]), known + 64
+
+    def _known(self, name: str, value: Any) -> int:
+        found = integer(name, value)
+        if not 0 <= found < self.choices:
+            raise ParameterError(name, f"must be from 0 to {self.choices - 1}", fix="number the values from 0 on")
+        return found
+
+    def _all_known(self, name: str, values: Any) -> Answers:
+        if not (isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1):
+            return np.array([self._known(name, value) for value in integers(name, values)], dtype=np.int64)
+        if len(values):
+            self._known(name, values.min())
+            self._known(name, values.max())
+        return values.astype(np.int64)
+
+
+def _interval(number: Any) -> arb:
+    return ball(number) if isinstance(number, Fraction) else number
+
+
+def _limit(seen: int, total: int, miss: Fraction) -> Fraction:
+    """A p of at least (seen + 1)/total with P(Binomial(total, p) <= seen) <= miss, close to the least one, or 1.
+
+    By Hoeffding's bound p = seen/total + sqrt(ln(1/miss)/(2 total)) is one; the rest is halving.
+    """
+    if seen >= total - 1:
+        return Fraction(1)
+    with precision(128):
+        reach = certified_floor(lambda: (-ball(miss).log() / (2 * total)).sqrt() * _WHOLE) + 1
+        low, high = Fraction(seen, total), min(Fraction(seen, total) + Fraction(reach, _WHOLE), Fraction(1))
+        for _ in range(_STEPS):
+            middle = Fraction(math.ceil((low + high) / 2 * _WHOLE), _WHOLE)
+            tail = ball(1 - middle).beta_lower(total - seen, seen + 1, regularized=1)
+            low, high = (low, middle) if tail <= ball(miss) else (middle, high)
+        return max(high, Fraction(seen + 1, total))

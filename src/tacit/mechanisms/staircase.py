@@ -1,0 +1,159 @@
+"""The staircase mechanism: the least noise for an integer that can move by more than one step.
+
+>>> from tacit.sampling.bits import ReplayBits
+>>> noise = Staircase.calibrated(epsilon=4, sensitivity=10)
+>>> noise.inner
+2
+>>> noise.error(Fraction(95, 100))
+7
+>>> noise.release(120, ReplayBits(b"example"))
+120
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tacit.arithmetic import ball, integer, precision, within
+from tacit.errors import ParameterError
+from tacit.privacy.loss import Pure
+from tacit.sampling import bernoulli, geometric, uniform
+from tacit.sampling.bits import Bits
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_MOST_SENSITIVITY = 2**200
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """Adds noise k to an integer, P(k) proportional to exp(-epsilon floor((|k| + sensitivity - inner)/sensitivity)).
+
+    The law has steps: `inner` integers on either side of 0 at one height, then stretches of `sensitivity` integers,
+    each lower than the one before by exp(-epsilon).
+
+    **Theorem.** If neighboring inputs differ by at most `sensitivity`, the release is epsilon-DP, and no less. Of all
+    epsilon-DP noises on integers the one with the least E|k| is of this form (Geng, Viswanath 2014), as is the one with
+    the least E k^2, with another `inner`.
+
+    Proof of privacy. The height's number is a function of |k| that does not fall, and rises by one when |k| rises by
+    `sensitivity`. A move of k by at most `sensitivity` moves |k| by no more, and the number by at most one.
+
+    **The draw.** |k| = sensitivity g + j, with g geometric, P(g >= m) = exp(-epsilon m), and j below `sensitivity`,
+    uniform but that j >= inner is kept with probability exp(-epsilon) only and else drawn again; a fair sign, and all
+    again where it is minus zero. Each is exact, so the law is.
+
+    With a sensitivity of 1 it is the discrete Laplace law. From 2 on E|k| is smaller than that of discrete Laplace
+    noise: by 1 % at epsilon 1/2, 4 % at 1, 15 % at 2, 45 % at 4. The width at 95 % need not be: 77 against 75 at
+    epsilon 4 and sensitivity 100. Its privacy loss is 0 or epsilon, nothing in between, so that many of these compose
+    worse than as many Laplace noises. It is for one number: two that share a sensitivity in L1 may each lose epsilon.
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    inner: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", within("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6)))
+        width = integer("sensitivity", self.sensitivity, least=1)
+        if width > _MOST_SENSITIVITY:
+            raise ParameterError("sensitivity", "is beyond 2^200", fix="choose a coarser grid")
+        if integer("inner", self.inner, least=1) > width:
+            raise ParameterError("inner", f"must be at most the sensitivity, got {self.inner}", fix=f"at most {width}")
+
+    @classmethod
+    def calibrated(cls, epsilon: Any, sensitivity: int) -> Staircase:
+        """The one with the least E|k|. The choice is made in machine arithmetic: privacy does not depend on it."""
+        price = within("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6))
+        width = integer("sensitivity", sensitivity, least=1)
+        return cls(price, width, _best(price, width))
+
+    def loss(self) -> Pure:
+        """What the release of one value costs."""
+        return Pure(self.epsilon)
+
+    def law(self, k: int) -> arb:
+        """P(k), as an interval at the working precision."""
+        b = (-ball(self.epsilon)).exp()
+        step = (abs(integer("k", k)) + self.sensitivity - self.inner) // self.sensitivity
+        return (-ball(self.epsilon * step)).exp() * (1 - b) / (2 * self._stretch(b) - (1 - b))
+
+    def release(self, value: int, bits: Bits) -> int:
+        """The value with noise; exact however large it is."""
+        return integer("value", value) + self._draw(bits)
+
+    def error(self, confidence: Any) -> int:
+        """The least w such that a released value is within w of the true one with at least this probability."""
+        share = within("confidence", confidence, Fraction(0), Fraction(1))
+        if not 0 < share < 1:
+            raise ParameterError("confidence", "must be between 0 and 1", fix="confidence=0.95, say")
+        low, high = 0, self.sensitivity
+        while not self._is_within(high, share):
+            low, high = high + 1, 2 * high
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_within(middle, share) else (middle + 1, high)
+        return low
+
+    def _stretch(self, b: arb) -> arb:
+        """The weight of the first `sensitivity` integers: inner + b (sensitivity - inner)."""
+        return self.inner + b * (self.sensitivity - self.inner)
+
+    def _is_within(self, w: int, share: Fraction) -> bool:
+        """Whether P(|k| <= w) is at least this share.
+
+        With w + 1 = sensitivity g + j, the weight beyond is 2 b^g (stretch - [the first j of it] + stretch b/(1 - b)).
+        It is a function of b with rational coefficients that is not constant, and b is transcendental: never equal to
+        the share.
+        """
+        g, j = divmod(w + 1, self.sensitivity)
+        bits = 128
+        while True:
+            with precision(bits):
+                b = (-ball(self.epsilon)).exp()
+                stretch = self._stretch(b)
+                first = min(j, self.inner) + b * max(0, j - self.inner)
+                beyond = 2 * b**g * ((1 - b) * (stretch - first) + b * stretch) / (2 * stretch - (1 - b))
+                gap = 1 - ball(share) - beyond
+                if gap > 0 or gap < 0:
+                    return bool(gap > 0)
+            bits *= 2
+
+    def _draw(self, bits: Bits) -> int:
+        while True:
+            minus = uniform.below(2, bits)
+            size = self.sensitivity * geometric.draw(1 / self.epsilon, bits) + self._inside(bits)
+            if size or not minus:
+                return -size if minus else size
+
+    def _inside(self, bits: Bits) -> int:
+        """j, with weight 1 below `inner` and exp(-epsilon) from there on."""
+        while True:
+            j = uniform.below(self.sensitivity, bits)
+            if j < self.inner or bernoulli.exp_minus(self.epsilon, bits):
+                return j
+
+
+@lru_cache(maxsize=1024)
+def _best(epsilon: Fraction, width: int) -> int:
+    """The `inner` with the least E|k|.
+
+    E|k| (2 s - (1 - b)) = 2 s width b/(1 - b) + b width (width - 1) + (1 - b) inner (inner - 1), where
+    s = inner + b (width - inner): a convex function over a positive linear one, so it falls and then rises.
+    """
+
+    def size(inner: int) -> Fraction:
+        s = inner + b * (width - inner)
+        return (2 * s * width * b / (1 - b) + b * width * (width - 1) + (1 - b) * inner * (inner - 1)) / (2 * s - 1 + b)
+
+    b = Fraction(math.exp(-float(epsilon)))
+    low, high = 1, width
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if size(middle) <= size(middle + 1) else (middle + 1, high)
+    return low

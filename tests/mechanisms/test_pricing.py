@@ -1,0 +1,143 @@
+"""The auction: its figures, the guarantee on all small sets of bids, and the prices really chosen."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import pytest
+from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.arithmetic import ball, precision
+from tacit.errors import ParameterError
+from tacit.mechanisms.pricing import Pricing
+from tacit.privacy.loss import BoundedRange
+from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import ReplayBits
+
+ALARM = 1e-11  # of each of three tests of fit
+
+
+def test_the_best_price_of_ten_ten_and_five_hundred():
+    # 10 * 3 = 30; 11 * 1 = 11; 500 * 1 = 500; 501 * 0
+    auction = Pricing.calibrated(epsilon=1, prices=[10, 11, 500, 501])
+    assert auction.revenues([10, 10, 500]) == [30, 11, 500, 0]
+    assert auction.sensitivity == 501
+    # every price from 1 to 500: no other brings more
+    every = Pricing.calibrated(epsilon=1, prices=range(1, 501))
+    revenues = every.revenues([10, 10, 500])
+    assert every.prices[revenues.index(max(revenues))] == 500
+    # factor 1/(2 * 500): 500 is preferred to 10 by exp(470/1000) = 1.6 only; with a hundred such groups by exp(47)
+    with precision(100):
+        law = every.law([10, 10, 500])
+        assert float(law[500] / law[10]) == pytest.approx(math.exp(0.47))
+        law = every.law([10, 10, 500] * 100)
+        assert float(law[500] / law[10]) == pytest.approx(math.exp(47))
+
+
+def losses(auction, one, other):
+    p, q = auction.law(one), auction.law(other)
+    return [(p[price] / q[price]).log() for price in auction.prices]
+
+
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize("prices", [(1, 2, 3), (2, 5), (4,)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2)])
+def test_the_guarantee_on_all_small_sets_of_bids(epsilon, prices, neighbors):
+    auction = Pricing(prices, epsilon, neighbors)
+    domain = range(max(prices) + 1)
+    slack, widest, largest = arb(2) ** -100, arb(0), arb(0)
+    with precision(160):
+        for others in combinations_with_replacement(domain, 2):
+            states = [(*others, bid) for bid in domain]
+            pairs = [(a, b) for a in states for b in (states if neighbors is Neighbors.REPLACE else [others])]
+            for one, other in pairs:
+                found = losses(auction, one, other)
+                widest = max(widest, max(found) - min(found))
+                largest = max(largest, *(abs(x) for x in found))
+        assert widest <= ball(epsilon) + slack
+        assert largest <= ball(epsilon) + slack
+        if prices == (1, 2, 3) and neighbors is Neighbors.ADD_REMOVE:
+            # a bid of 3 adds 1, 2 and 3: the range is factor (3 - 1) = 2/3 epsilon
+            assert abs(widest - ball(epsilon) * 2 / 3) < slack
+    assert auction.loss() == BoundedRange(epsilon)
+
+
+def test_add_remove_is_twice_as_sharp():
+    assert Pricing((10, 500), 1, Neighbors.ADD_REMOVE).factor == Fraction(1, 500)
+    assert Pricing((10, 500), 1, Neighbors.REPLACE).factor == Fraction(1, 1000)
+
+
+def test_the_shortfall():
+    # K = 3 prices, factor 2/(2 * 500): ln(3/0.05) * 500 = 2047.17
+    auction = Pricing((10, 50, 500), 2)
+    assert auction.error(0.95) == 2047
+    bids = [10] * 40 + [50] * 10 + [500] * 8
+    with precision(100):
+        law, revenues = auction.law(bids), dict(zip(auction.prices, auction.revenues(bids), strict=True))
+        best = max(revenues.values())
+        for confidence in (Fraction(1, 2), Fraction(95, 100), Fraction(999, 1000)):
+            w = auction.error(confidence)
+            missed = sum((law[price] for price in law if best - revenues[price] > w), arb(0))
+            assert missed <= 1 - ball(confidence)
+
+
+@pytest.mark.parametrize("bids", [[10, 10, 500], [10] * 30 + [500], [50] * 12])
+def test_prices_are_chosen_as_often_as_the_law_says(bids):
+    auction = Pricing((10, 50, 500), 6)
+    bits, count = ReplayBits(f"price {bids}".encode()), 20_000
+    drawn = Counter(auction.release(bids, bits) for _ in range(count))
+
+    def p_value(factor):
+        weights = [math.exp(float(factor) * revenue) for revenue in auction.revenues(bids)]
+        expected = [count * weight / math.fsum(weights) for weight in weights]
+        assert min(expected) > 300
+        gaps = [(drawn[price] - e) ** 2 / e for price, e in zip(auction.prices, expected, strict=True)]
+        return float(arb(sum(gaps) / 2).gamma_upper(1, regularized=1))
+
+    # With revenues spread by some 400 and factor 6/1000, a tenth of it moves log weights by 0.24: chi-square above 100.
+    assert p_value(auction.factor) > ALARM
+    assert p_value(auction.factor * Fraction(11, 10)) < ALARM
+    assert p_value(auction.factor * Fraction(9, 10)) < ALARM
+
+
+def test_large_bids_lose_nothing():
+    auction = Pricing((2**60, 2**60 + 1), 1)
+    assert auction.revenues([2**60, 2**60 + 1, 10**40]) == [3 * 2**60, 2 * (2**60 + 1)]
+    assert auction.release([2**60] * 10**4, ReplayBits(b"large")) == 2**60
+
+
+def test_prices_are_a_set():
+    assert Pricing((5, 3, 5), 1) == Pricing((3, 5), 1)
+
+
+@settings(deadline=None)
+@given(st.sampled_from([0, -1, math.nan, math.inf, "1", True, None, 1j]))
+def test_bad_prices_of_privacy(value):
+    with pytest.raises(ParameterError, match="epsilon: "):
+        Pricing.calibrated(value, [1])
+    with pytest.raises(ParameterError, match="confidence: "):
+        Pricing((1,), 1).error(value)
+
+
+@settings(deadline=None)
+@given(st.sampled_from([[], [0], [-1, 2], [1.0], [True], [math.nan], "12", None, ["1"], [None]]))
+def test_bad_prices_of_goods(prices):
+    with pytest.raises(ParameterError, match="prices: "):
+        Pricing.calibrated(1, prices)
+
+
+@settings(deadline=None)
+@given(st.sampled_from([math.nan, 1.0, True, "1", None, 1j]))
+def test_bad_bids(bid):
+    with pytest.raises(ParameterError, match="valuations: "):
+        Pricing((1,), 1).release([1, bid], ReplayBits(b""))
+
+
+def test_bad_relation():
+    with pytest.raises(ParameterError, match="neighbors: "):
+        Pricing((1,), 1, "replace")

@@ -59,7 +59,7 @@ def picture(
             each.grid(visible=True)
         yield axes
         for each in [axes] if panels == 1 else axes:
-            if each.get_legend_handles_labels()[0]:
+            if each.get_legend() is None and each.get_legend_handles_labels()[0]:
                 each.legend()
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
         pyplot.close(figure)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+_LARGEST_EXPONENT = 600.0
 ALIGNED = 1e-9  # a loss this close to the grid, in steps, is on it; `compose` pays for it
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
@@ -84,7 +85,7 @@ def on_grid(density: Any, low: float, cells: int, step: float, *, upper: bool) -
         masses[1:] += mass @ share
         return Atoms(low + step * np.arange(cells + 1), masses, step=step, error=2.0**-40)
     total = mass.sum(axis=1)
-    kept = total > 0
+    kept = total > 1e-290
     ratio = (mass[kept] @ np.expm1(-inside)) / total[kept]
     return Atoms(start[kept] - np.log1p(ratio), total[kept], error=2.0**-40)
 
@@ -95,8 +96,9 @@ def from_curve(epsilons: Array, deltas: Array) -> Atoms:
     Convex in e^epsilon, that is, as every true curve is: one that is below the points is below that curve too. The
     errors of the differences are paid with a probability of infinite loss.
     """
-    points = np.concatenate([[0.0], np.exp(epsilons)])
-    heights = np.concatenate([[1.0], deltas])
+    reach = epsilons <= _LARGEST_EXPONENT  # what is beyond is lost for certain, at most
+    points = np.concatenate([[0.0], np.exp(epsilons[reach])])
+    heights = np.concatenate([[1.0], deltas[reach]])
     hull: list[int] = []
     for index in range(points.size):
         while len(hull) > 1:

@@ -197,5 +197,5 @@ def _concentrated(rho: float, step: float) -> Atoms:
     order = 1 + np.exp(near)
     deltas = np.exp(np.minimum(renyi_log_delta(order, rho * order, np.abs(points)[:, None]).min(axis=1), 0.0))
     below = points < 0  # the same pair the other way round: delta(-x) = 1 - e^-x + e^-x delta(x)
-    deltas = np.where(below, -np.expm1(points) + np.exp(points) * deltas, deltas)
+    deltas = np.where(below, -np.expm1(np.minimum(points, 0)) + np.exp(np.minimum(points, 0)) * deltas, deltas)
     return from_curve(points, np.minimum(deltas, 1.0))

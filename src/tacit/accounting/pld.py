@@ -95,7 +95,7 @@ def _skewed(product: Product) -> bool:
 
 def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
-    lost = -math.expm1(math.fsum(times * math.log1p(-min(atoms.infinite, 0.5)) for atoms, times in first))
+    lost = _lost(first)
     if lost >= delta:
         return math.inf if upper else 0.0
     log = growth(first)
@@ -104,16 +104,18 @@ def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
         tilt = math.exp(t)
         return (log(tilt) - math.log(delta - lost) - math.log1p(tilt)) / tilt - math.log1p(1 / tilt)
 
-    width = _spread(first)
-    t, guess = least(bound, math.log(1e-3 / width), math.log(300 / width), steps=24)
+    t, guess = least(bound, *_tilts(first))
     slack = 1e-3 * delta
     found, shift = _composed(product, way, first, math.exp(t), max(guess, 0.0), upper, slack)
     goal = delta + slack if shift else delta
-    if found.delta(0.0, upper=upper) <= goal:
-        return 0.0
-    low, high = 0.0, max(guess, 1e-6) * 1.001
+    low = high = max(guess, 0.0)
+    step = 4 / found.tilt  # not far: away from where the law was tilted to, the errors grow
     while found.delta(high, upper=upper) > goal:
-        low, high = high, high * 1.5 + 1e-6
+        low, high, step = high, high + step, 2 * step
+    while found.delta(low, upper=upper) <= goal:
+        if low == 0:
+            return 0.0
+        low, high, step = max(0.0, low - step), low, 2 * step
     near = _crossing(lambda x: found.delta(x, upper=upper), math.log(goal), low, high)
     width = 3e-10 * max(1.0, near / 100)
     if upper:
@@ -131,9 +133,10 @@ def _crossing(delta: Callable[[float], float], target: float, low: float, high: 
 
 def _delta(product: Product, way: int, epsilon: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
+    if _lost(first) > 1 - 1e-12:
+        return float(upper)
     log = growth(first)
-    width = _spread(first)
-    t, _ = least(lambda t: log(math.exp(t)) - math.exp(t) * epsilon, math.log(1e-3 / width), math.log(300 / width), 24)
+    t, _ = least(lambda t: log(math.exp(t)) - math.exp(t) * epsilon, *_tilts(first))
     found, shift = _composed(product, way, first, math.exp(t), epsilon, upper, 1e-18)
     return found.delta(epsilon + shift, upper=upper) - (1e-18 if shift else 0.0)
 
@@ -152,19 +155,21 @@ def _composed(
     uses = sum(times for _, times in first)
     width = _spread(first) + 1e-300
     if own and own[0] > 0 and all(_whole(step / own[0]) for step in own) and _exact(product):
-        step, terms, noisy = own[0], first, 0
+        step, terms, exact = own[0], first, own[0]
         if 40 * width / step > _LARGEST:
-            step, noisy = 40 * width / _LARGEST, uses
+            step = 40 * width / _LARGEST
     else:
         step = math.sqrt(8 * _TOLERANCE / (math.sqrt(uses) * tilt * (tilt + 1)))
         step = min(step, width / math.sqrt(uses) / 4, width / _FINE)
         points = min(_LARGEST, 2**17 * math.cbrt(uses) * (1 if upper else _NARROW))
         step = max(step / (1 if upper else _NARROW), 40 * width / points, epsilon / points)
-        terms, noisy = _terms(product, way, step, upper=upper), uses
+        terms, exact = _terms(product, way, step, upper=upper), 0.0
         if upper and len({atoms.step for atoms, _ in terms}) == 1 and terms[0][0].step > 0:
             step = terms[0][0].step  # all on one grid already
-    shift = 0.0 if upper or not noisy else noisy * step**2 / 8 + step * math.sqrt(noisy * -math.log(slack) / 2)
-    return compose(terms, step, tilt, epsilon), shift
+    found = compose(terms, step, tilt)
+    if upper or found.step == exact:
+        return found, 0.0
+    return found, uses * found.step**2 / 8 + found.step * math.sqrt(uses * -math.log(slack) / 2)
 
 
 def _exact(product: Product) -> bool:
@@ -178,11 +183,24 @@ def _whole(number: float) -> bool:
     return abs(number - round(number)) < 1e-12 * number
 
 
+def _lost(terms: list[tuple[Atoms, int]]) -> float:
+    """The probability of an infinite loss."""
+    return -math.expm1(math.fsum(times * math.log1p(-min(atoms.infinite, 1 - 1e-16)) for atoms, times in terms))
+
+
+def _tilts(terms: list[tuple[Atoms, int]]) -> tuple[float, float, int]:
+    """Logarithms of the least and the largest tilt to try, and how many steps the search takes."""
+    width = _spread(terms)
+    far = max(width, *(float(np.abs(atoms.loss).max()) for atoms, _ in terms))
+    low, high = math.log(1e-3 / far), math.log(300 / width)
+    return low, high, math.ceil(2 * (high - low))
+
+
 def _spread(terms: list[tuple[Atoms, int]]) -> float:
     """The standard deviation of the sum of the losses."""
     total = 0.0
     for atoms, times in terms:
-        weight = atoms.mass / atoms.mass.sum()
+        weight = atoms.mass / max(float(atoms.mass.sum()), 1e-300)
         mean = float(weight @ atoms.loss)
         total += times * float(weight @ (atoms.loss - mean) ** 2)
     return math.sqrt(total) or 1.0

@@ -12,6 +12,8 @@ from tacit.accounting.pure import Basic
 from tacit.accounting.rounding import MARGIN, at_least
 from tacit.privacy.loss import Approximate, Compose, Loss, Repeat
 
+_MANY = 200_000  # uses, beyond which the sum is taken on the grid too
+
 
 @dataclass(frozen=True)
 class Part:
@@ -85,7 +87,7 @@ def optimal_delta(loss: Loss, epsilon: float) -> float:
     kinds = [part for part in found if part.epsilon or part.delta]
     if not kinds:
         return 0.0
-    if len(kinds) == 1:
+    if len(kinds) == 1 and kinds[0].times <= _MANY:
         return at_least(_equal(float(kinds[0].epsilon), float(kinds[0].delta), kinds[0].times, epsilon))
     from tacit.accounting import pld
 
@@ -98,7 +100,7 @@ def optimal_epsilon(loss: Loss, delta: float) -> float:
     if found is None:
         return math.inf
     kinds = [part for part in found if part.epsilon or part.delta]
-    if len(kinds) > 1:
+    if len(kinds) > 1 or (kinds and kinds[0].times > _MANY):
         from tacit.accounting import pld
 
         return pld.epsilon(_responses(kinds), delta)

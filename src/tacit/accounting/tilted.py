@@ -21,6 +21,7 @@ Array = NDArray[Any]
 _OUTSIDE = 1e-22  # the probability, after tilting, of falling out of the window on one side
 _BLOCKS = 2048
 _TINY = 1e-300
+_TOO_LONG = 2**22  # points of a window
 _ROUNDING = 2.0**-50  # eight roundings of doubles in each level of a transform
 
 
@@ -69,8 +70,8 @@ def growth(terms: Sequence[tuple[Atoms, int]]) -> Callable[[float], float]:
     return lambda tilt: math.fsum(times * atoms.growth(tilt) for atoms, times in terms)
 
 
-def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float, epsilon: float | None = None) -> Composed:
-    """The sum of the losses of all terms, each so many times, on a grid of this step.
+def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float) -> Composed:
+    """The sum of the losses of all terms, each so many times, on a grid of this step, or a coarser one where it must.
 
     *The window.* For any u > 0, P(S >= top) <= exp(K(t + u) - K(t) - u top) under the tilted law, so the window's ends
     are where this is 1e-22 for the best u; masses in blocks, each at its outer end, bound K. The transform wraps
@@ -80,6 +81,7 @@ def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float, epsilo
     g = 8 * 2^-53 * log2 N. The product of powers is wrong by n g |F|^{n-1} and a relative n g, and the way back adds g
     times the mean size of the coefficients.
     """
+    step = max(step, *(float(np.ptp(atoms.loss)) / _TOO_LONG for atoms, _ in terms))
     grids = [(*split(atoms, step), times) for atoms, times in terms]
     factors = []
     for first, offset, masses, times in grids:
@@ -91,10 +93,10 @@ def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float, epsilo
     total_growth = math.fsum(times * total for *_, times, total, _ in factors)
     offset = math.fsum(times * offset for _, offset, *_, times in grids)
     low, high = _window([(masses, places, times) for _, _, masses, times, _, places in factors])
-    if epsilon is not None:
-        low, high = min(low, epsilon), max(high, epsilon)
     begin = math.floor((low - offset) / step) - 1
     length = _length(math.ceil((high - offset) / step) + 2 - begin)
+    if length > _TOO_LONG:  # a longer window than memory: a coarser grid is as true, and less tight
+        return compose(terms, step * 2 * length / _TOO_LONG, tilt)
     product = np.ones(length // 2 + 1, dtype=np.complex128)
     sizes = []
     for first, _, masses, times, _, _ in factors:

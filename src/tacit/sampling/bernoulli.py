@@ -38,12 +38,18 @@ def exp_minus(x: Fraction, bits: Bits, trusted: int = TRUSTED) -> bool:
     """Heads with probability exp(-x), for x >= 0."""
     if x < 0:
         raise ParameterError("x", f"exp(-x) is no probability for {x}", fix="choose x of at least 0")
+    near = float(min(x, Fraction(10**6)))  # -ln U is far below that
+    return exp_minus_near(near, near * 2.0**-52, lambda: x, bits, trusted)
+
+
+def exp_minus_near(x: float, error: float, exactly: Callable[[], Fraction], bits: Bits, trusted: int = TRUSTED) -> bool:
+    """Heads with probability exp(-exactly()), where x is within `error` of it; beyond 64 both may be anything."""
     word = int(bits.words(1)[0])
-    if word >= _SMALL and x < 2**20:
-        gap = -math.log((word + 0.5) * 2.0**-64) - float(x)
-        if abs(gap) > 2.0**-trusted * (1 + float(x)):
+    if word >= _SMALL:
+        gap = -math.log((word + 0.5) * 2.0**-64) - x
+        if abs(gap) > 2.0**-trusted + error:
             return gap > 0
-    return settle(word, x, bits)
+    return settle(word, exactly(), bits)
 
 
 def exp_minus_each(

@@ -57,8 +57,9 @@ class SystemBits:
                 self._rekey()
             if count > len(self._pool) - self._used:
                 self._refill(count)
-            taken = self._pool[self._used : self._used + count].copy()
-            self._pool[self._used : self._used + count] = 0
+            part = self._pool[self._used : self._used + count]
+            taken = part.copy()
+            part.fill(0)
             self._used += count
             return taken
 

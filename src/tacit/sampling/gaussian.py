@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
 from tacit.sampling import laplace
-from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each
+from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each, exp_minus_near
 from tacit.sampling.bits import Bits
 from tacit.sampling.table import Table, is_worthwhile
 
@@ -30,15 +30,16 @@ if TYPE_CHECKING:
     from flint import arb
 
 _WIDEST = 2**40  # standard deviations for which a vector fits 64 bits, and the machine's coin is worth its while
+_ERROR = 2.0**-38  # of the coin's exponent in doubles, where it matters
 _NARROW = 2**10  # standard deviations for which a table may be made
 
 
 def draw(variance: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
     """One draw."""
-    scale = _proposal(variance)
+    scale, wide, deviation = _prepared(variance.numerator, variance.denominator)
     while True:
-        y = laplace.draw(Fraction(scale), bits, trusted)
-        if exp_minus(_excess(abs(y), scale, variance), bits, trusted):
+        y = laplace.draw(wide, bits, trusted)
+        if _is_kept(abs(y), scale, deviation, variance, bits, trusted):
             return y
 
 
@@ -85,6 +86,29 @@ def _proposal(variance: Fraction) -> int:
     return math.isqrt(math.floor(variance)) + 1
 
 
+@lru_cache(maxsize=4096)
+def _prepared(numerator: int, denominator: int) -> tuple[int, Fraction, float]:
+    """The proposal's scale, twice, and the standard deviation; looked up by integers, which hash quickly."""
+    variance = Fraction(numerator, denominator)
+    scale = _proposal(variance)
+    return scale, Fraction(scale), _deviation(variance)
+
+
+def _deviation(variance: Fraction) -> float:
+    """The standard deviation as a double; below 2^-500 nothing but zero is kept anyway."""
+    if variance > 2**900:
+        return math.inf
+    return max(math.sqrt(float(variance)), 2.0**-500)
+
+
+def _is_kept(size: int, scale: int, deviation: float, variance: Fraction, bits: Bits, trusted: int) -> bool:
+    """The coin of one proposal, in doubles where they reach."""
+    if deviation == math.inf:
+        return exp_minus(_excess(size, scale, variance), bits, trusted)
+    x = (size / deviation - deviation / scale) ** 2 / 2  # as in _accepted
+    return exp_minus_near(x, _ERROR, lambda: _excess(size, scale, variance), bits, trusted)
+
+
 def _excess(size: int, scale: int, variance: Fraction) -> Fraction:
     """What the proposal's exponent lacks: (size - variance/scale)^2 / (2 variance)."""
     return (size - variance / scale) ** 2 / (2 * variance)
@@ -99,13 +123,13 @@ def _accepted(
     below 13, so the difference is wrong by less than 13 2^-50 and x by less than 2^-42. Where x is larger, no U above
     2^-20 comes near it, since -ln U < 14.
     """
-    deviation = max(math.sqrt(float(variance)), 2.0**-500)  # below it nothing but zero is kept anyway
+    deviation = _deviation(variance)
     x = sizes.astype(np.float64)
     x *= 1 / deviation
     x -= deviation / scale
     x *= x
     x *= 0.5
-    return exp_minus_each(x, 2.0**-38, lambda i: _excess(int(sizes[i]), scale, variance), bits, trusted)
+    return exp_minus_each(x, _ERROR, lambda i: _excess(int(sizes[i]), scale, variance), bits, trusted)
 
 
 def _entries(variance: Fraction) -> int:

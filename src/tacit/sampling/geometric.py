@@ -19,7 +19,6 @@ from tacit.sampling.inverse import TRUSTED
 
 def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
     """One draw."""
-    inverse.check(scale)
     word = int(bits.words(1)[0])
     found = inverse.floor(scale, 0.0, word, 64, trusted)
     return _certified(scale, word, bits) if found is None else found
@@ -27,7 +26,6 @@ def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
 
 def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
     """`count` independent draws; the scale is at most 2^50."""
-    inverse.check(scale)
     words = bits.words(count)
     found, undecided = inverse.floors(scale, 0.0, words, 64, trusted)
     for index in np.flatnonzero(undecided):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,20 +28,22 @@ if TYPE_CHECKING:
 
 TRUSTED = 40
 _COARSE = 20  # a U below 2^-20 is known too coarsely by its first bits
-_WIDEST = Fraction(2) ** 50  # beyond it a floor may not fit 64 bits, and every draw is undecided anyway
+_WIDEST = 2**50  # beyond it a floor may not fit 64 bits, and every draw is undecided anyway
 
 
-def check(scale: Fraction) -> None:
-    """Refuse a scale that no law has."""
-    if scale <= 0:
-        raise ParameterError("scale", f"must be positive, got {scale}", fix="choose a scale above 0")
+@lru_cache(maxsize=4096)
+def _width(numerator: int, denominator: int) -> float:
+    """The scale as a double, infinite where it is too wide for it; looked up by integers, which hash quickly."""
+    if numerator <= 0:
+        raise ParameterError("scale", f"must be positive, got {numerator}/{denominator}", fix="choose a scale above 0")
+    return numerator / denominator if numerator <= _WIDEST * denominator else math.inf
 
 
 def floor(scale: Fraction, c: float, uniform: int, known: int, trusted: int) -> int | None:
     """The floor for the U that begins with these `known` bits, or None where the machine cannot tell."""
-    if uniform < 1 << (known - _COARSE) or scale > _WIDEST:
+    width = _width(scale.numerator, scale.denominator)
+    if uniform < 1 << (known - _COARSE) or width == math.inf:
         return None
-    width = float(scale)
     x = width * (c - math.log((uniform + 0.5) * 2.0**-known))
     band = width * 2.0**-trusted
     low = math.floor(x - band)
@@ -51,9 +54,9 @@ def floors(
     scale: Fraction, c: float, uniform: npt.NDArray[np.uint64], known: int, trusted: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """The floors, and which of them the machine cannot tell. The scale is at most 2^50, so that every floor fits."""
-    if scale > _WIDEST:
+    width = _width(scale.numerator, scale.denominator)
+    if width == math.inf:
         raise OverflowError("draws of this scale do not fit 64 bits: draw them one at a time")
-    width = float(scale)
     x = (uniform.astype(np.float64) + 0.5) * 2.0**-known
     np.log(x, out=x)
     np.subtract(c, x, out=x)

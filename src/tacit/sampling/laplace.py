@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arithmetic import ball, certified_floor, precision
+from tacit.errors import ParameterError
 from tacit.sampling import inverse
 from tacit.sampling.bits import Bits
 from tacit.sampling.inverse import TRUSTED
@@ -42,9 +43,9 @@ _NARROW = 2**10  # scales for which a table may be made
 
 def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
     """One draw."""
-    inverse.check(scale)
     word = int(bits.words(1)[0])
-    magnitude = inverse.floor(scale, _offset(scale), word >> 1, _BITS, trusted)
+    offset = _offset(scale.numerator, scale.denominator)
+    magnitude = inverse.floor(scale, offset, word >> 1, _BITS, trusted)
     if magnitude is None:
         magnitude = _certified(scale, word >> 1, bits)
     return -magnitude if word & 1 else magnitude
@@ -52,12 +53,12 @@ def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
 
 def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
     """`count` independent draws. The scale is at most 2^50, so that every magnitude fits."""
-    inverse.check(scale)
-    if trusted == TRUSTED and scale <= _NARROW and is_worthwhile(count, _entries(scale)):
+    if trusted == TRUSTED and 0 < scale <= _NARROW and is_worthwhile(count, _entries(scale)):
         return _table(scale).draws(count, bits)
     words = bits.words(count)
     uniform = words >> np.uint64(1)
-    magnitude, undecided = inverse.floors(scale, _offset(scale), uniform, _BITS, trusted)
+    offset = _offset(scale.numerator, scale.denominator)
+    magnitude, undecided = inverse.floors(scale, offset, uniform, _BITS, trusted)
     for index in np.flatnonzero(undecided):
         magnitude[index] = _certified(scale, int(uniform[index]), bits)
     sign = 1 - 2 * (words & np.uint64(1)).astype(np.int64)
@@ -79,10 +80,12 @@ def _twice_share(scale: Fraction) -> arb:
 
 
 @lru_cache(maxsize=4096)
-def _offset(scale: Fraction) -> float:
-    """ln(2 / (1 + q)), correct to the last place or next to it."""
+def _offset(numerator: int, denominator: int) -> float:
+    """ln(2 / (1 + q)), correct to the last place or next to it; looked up by integers, which hash quickly."""
+    if numerator <= 0:
+        raise ParameterError("scale", f"must be positive, got {numerator}/{denominator}", fix="choose a scale above 0")
     with precision(96):
-        return float(_twice_share(scale).log().mid())
+        return float(_twice_share(Fraction(numerator, denominator)).log().mid())
 
 
 def _certified(scale: Fraction, uniform: int, bits: Bits) -> int:

@@ -1,0 +1,93 @@
+"""The least noise, safe and not a digit more."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.accounting import delta, pld
+from tacit.accounting.calibrate import gaussian_delta, gaussian_sigma, gaussian_variance, laplace_scale
+from tacit.errors import ParameterError
+from tacit.privacy.loss import ContinuousGaussian, GaussianNoise
+
+epsilons = st.fractions(Fraction(1, 20), 8, max_denominator=100)
+deltas = st.integers(3, 12).map(lambda power: Fraction(1, 10**power))
+
+
+def test_figures():
+    # continuous (1, 1e-5), where the classical rule gives sqrt(2 ln 125000) = 4.844805
+    assert float(gaussian_sigma(Fraction(1), Fraction(1, 10**5))) == pytest.approx(3.730632, abs=1e-6)
+    assert math.sqrt(2 * math.log(1.25e5)) == pytest.approx(4.844805, abs=5e-7)
+    # discrete, one step: 3.7405
+    assert math.sqrt(gaussian_variance(Fraction(1), Fraction(1, 10**5), 1)) == pytest.approx(3.7405, abs=5e-5)
+    # (10, 1e-6) needs 0.541; the classical rule gives 0.530
+    assert float(gaussian_sigma(Fraction(10), Fraction(1, 10**6))) == pytest.approx(0.541, abs=5e-4)
+    assert laplace_scale(Fraction(1, 10), 3) == 30
+
+
+@pytest.mark.parametrize(("epsilon", "needed"), [(8.7, False), (8.9, True)])
+def test_the_classical_rule_fails_from_about_nine_on(epsilon, needed):
+    classical = math.sqrt(2 * math.log(1.25e6)) / epsilon
+    assert (gaussian_sigma(Fraction(epsilon), Fraction(1, 10**6)) > classical) is needed
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(epsilons, deltas, st.sampled_from([1, 2, 7, 100, 10**4]), st.sampled_from([1, 2, 5]))
+def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
+    variance = gaussian_variance(epsilon, goal, shift, coordinates)
+    # the accountant, which knows nothing of calibration, agrees to its own small error
+    assert delta(GaussianNoise(variance, shift, coordinates), float(epsilon)) <= float(goal) * 1.003
+    less = variance * Fraction(998, 1000)
+    assert pld.delta(GaussianNoise(less, shift, coordinates), float(epsilon)) > float(goal) * 0.999
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(epsilons, deltas)
+def test_sigma_is_safe_and_least(epsilon, goal):
+    sigma = gaussian_sigma(epsilon, goal)
+    assert delta(ContinuousGaussian(sigma), float(epsilon)) <= float(goal) * 1.001
+    assert delta(ContinuousGaussian(sigma * Fraction(999, 1000)), float(epsilon)) > float(goal)
+
+
+def test_one_wide_coordinate_is_the_real_law():
+    # at sigma about 5,000 the grid of steps of one is fine
+    wide = gaussian_variance(Fraction(1), Fraction(1, 10**5), 1500)
+    assert math.sqrt(wide) / 1500 == pytest.approx(3.730632, rel=1e-5)
+
+
+def test_narrow_coordinates_one_by_one():
+    # two coordinates of variance 2: the sum of all pairs of noises, directly
+    law = {k: math.exp(-(k**2) / 4) for k in range(-40, 41)}
+    total = sum(law.values()) ** 2
+    direct = sum(
+        max(0.0, law[a] * law[b] - math.e * math.exp(-((a + 1) ** 2 + (b + 1) ** 2) / 4)) / total
+        for a in law
+        for b in law
+    )
+    assert gaussian_delta(Fraction(1), Fraction(2), 1, 2) == pytest.approx(direct, rel=1e-9)
+    assert delta(GaussianNoise(Fraction(2), 1, 2), 1.0) == pytest.approx(direct, rel=1e-6)
+
+
+def test_it_takes_milliseconds():
+    gaussian_variance(Fraction(1), Fraction(1, 10**5), 1)  # imports
+    start = time.perf_counter()
+    for shift in (1, 30, 10**6):
+        gaussian_variance(Fraction(1), Fraction(1, 10**6), shift, 4)
+    assert time.perf_counter() - start < 0.3  # three of them; 1 ms each on a quiet machine
+
+
+def test_bad_input():
+    for call in (
+        lambda: gaussian_sigma(Fraction(0), Fraction(1, 10)),
+        lambda: gaussian_sigma(Fraction(1), Fraction(0)),
+        lambda: gaussian_variance(Fraction(1), Fraction(1), 1),
+        lambda: gaussian_variance(Fraction(1), Fraction(1, 10), -1),
+        lambda: laplace_scale(Fraction(-1), 1),
+    ):
+        with pytest.raises(ParameterError, match=r"epsilon|delta|shift"):
+            call()

@@ -1,0 +1,56 @@
+"""Very large, very small and degenerate losses: a true bound, quickly, and no warning."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tacit.accounting import METHODS, bounds, delta, epsilon
+from tacit.privacy.loss import (
+    Approximate,
+    BoundedRange,
+    Compose,
+    Concentrated,
+    ContinuousGaussian,
+    GaussianNoise,
+    LaplaceNoise,
+    Pure,
+    Repeat,
+    Sampled,
+)
+
+LOSSES = [
+    Pure(Fraction(10**6)),
+    Pure(Fraction(1, 10**9)),
+    Repeat(Pure(Fraction(1, 10**6)), 10**6),
+    LaplaceNoise(Fraction(10**20), 10**20),
+    ContinuousGaussian(Fraction(1, 100)),
+    ContinuousGaussian(Fraction(10**6)),
+    GaussianNoise(Fraction(1, 100), 1, 50),
+    GaussianNoise(Fraction(10**18), 10**9),
+    GaussianNoise(Fraction(5), 0),
+    BoundedRange(Fraction(2000)),
+    Approximate(Fraction(1), Fraction(1)),
+    Approximate(Fraction(0), Fraction(1, 1000)),
+    Concentrated(Fraction(10**4)),
+    Sampled(Pure(Fraction(500)), Fraction(1, 10)),
+    Sampled(Pure(Fraction(1)), Fraction(1, 10**9)),
+    Compose((Pure(Fraction(10**5)), Pure(Fraction(1, 10**5)))),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: str(loss)[:60])
+def test_every_accountant_gives_a_bound(loss):
+    for by in METHODS:
+        assert epsilon(loss, 1e-5, by=by) >= 0
+        assert 0 <= delta(loss, 1.0, by=by) <= 1
+    low, high = bounds(loss, 1e-5)
+    assert 0 <= low <= high
+
+
+def test_noise_far_below_one_step():
+    # variance 1/100, one step: the noise is 0 but for e^-50, so the loss is 50 and delta(x) = 1 - e^{x - 50}
+    assert epsilon(GaussianNoise(Fraction(1, 100), 1), 1e-5) == pytest.approx(50 - 1e-5, abs=1e-6)
+    # fifty coordinates: 2,500
+    assert epsilon(GaussianNoise(Fraction(1, 100), 1, 50), 1e-5) == pytest.approx(2500, abs=1e-3)

@@ -1,0 +1,149 @@
+"""The fold: repetition, groups, parallel parts, and the order of accountants."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from tacit.accounting import METHODS, bounds, delta, epsilon
+from tacit.accounting.fold import flatten, for_group, group_delta
+from tacit.accounting.pure import basic
+from tacit.accounting.zcdp import rho
+from tacit.errors import ParameterError
+from tacit.privacy.loss import (
+    Approximate,
+    Compose,
+    Concentrated,
+    ContinuousLaplace,
+    GaussianNoise,
+    Group,
+    LaplaceNoise,
+    Parallel,
+    Pure,
+    Repeat,
+    Sampled,
+)
+from tacit.privacy.unit import Neighbors
+
+DELTA = 1e-6
+
+
+@pytest.mark.parametrize("by", METHODS)
+def test_repeating_is_composing(leaf, by):
+    # Repeat(l, 6) in four spellings; every accountant sees the same counts
+    spelled = [
+        Repeat(leaf, 6),
+        Compose((leaf,) * 6),
+        Compose((Repeat(leaf, 4), Compose((leaf, Repeat(leaf, 1))))),
+        Repeat(Compose((leaf, Repeat(leaf, 2))), 2),
+    ]
+    assert len({epsilon(loss, DELTA, by=by) for loss in spelled}) == 1
+    assert len({delta(loss, 1.5, by=by) for loss in spelled}) == 1
+
+
+@pytest.mark.parametrize("by", METHODS)
+def test_nothing_costs_nothing(leaf, by):
+    for nothing in (Compose(()), Repeat(leaf, 0), Sampled(leaf, Fraction(0)), Parallel((), Neighbors.REPLACE)):
+        assert epsilon(nothing, DELTA, by=by) == 0
+        assert delta(nothing, 0, by=by) == 0
+
+
+def test_distributions_are_no_worse_than_any_other_accountant(leaf):
+    loss = Repeat(leaf, 20)
+    best = epsilon(loss, DELTA)
+    assert all(best <= epsilon(loss, DELTA, by=by) * (1 + 1e-6) for by in METHODS)
+    low, high = bounds(loss, DELTA)
+    assert 0 <= low <= high == best
+
+
+@pytest.mark.parametrize("by", METHODS)
+def test_epsilon_falls_in_delta_and_delta_in_epsilon(leaf, by):
+    loss = Repeat(leaf, 5)
+    epsilons = [epsilon(loss, 10.0**-power, by=by) for power in range(2, 12, 3)]
+    assert all(one <= two * (1 + 1e-7) for one, two in pairwise(epsilons))
+    deltas = [delta(loss, x, by=by) for x in (0.0, 0.5, 1.0, 2.0)]
+    assert all(one >= two * (1 - 1e-7) for one, two in pairwise(deltas))
+
+
+@pytest.mark.parametrize("by", ["advanced", "optimal", "zcdp", "renyi", "pld"])
+def test_epsilon_and_delta_agree(leaf, by):
+    loss = Repeat(leaf, 8)
+    found = epsilon(loss, DELTA, by=by)
+    if found not in {0.0, math.inf}:
+        assert delta(loss, found, by=by) <= DELTA * (1 + 1e-3)
+        assert delta(loss, found * 0.99, by=by) >= DELTA * (1 - 1e-3)
+
+
+def test_parallel_parts():
+    small, large = Pure(Fraction(1, 10)), Pure(Fraction(1, 2))
+    assert basic(Parallel((small, large, small), Neighbors.ADD_REMOVE)).epsilon == Fraction(1, 2)
+    # under replace a unit may move from one part to another: the two largest
+    assert basic(Parallel((small, large, small), Neighbors.REPLACE)).epsilon == Fraction(3, 5)
+    assert basic(Parallel((large, large, small), Neighbors.REPLACE)).epsilon == 1
+    assert basic(Parallel((large,), Neighbors.REPLACE)).epsilon == Fraction(1, 2)
+    many = tuple(Pure(Fraction(1, n)) for n in range(2, 20))
+    assert basic(Parallel(many, Neighbors.REPLACE)).epsilon == 1  # beyond eight parts: twice the largest, a bound
+    for by in ("basic", "zcdp", "renyi", "pld"):  # the other two take the pair as one part
+        both = epsilon(Parallel((small, large, large), Neighbors.REPLACE), DELTA, by=by)
+        assert both == pytest.approx(epsilon(Repeat(large, 2), DELTA, by=by), rel=1e-6)
+
+
+def test_parallel_parts_of_different_shape():
+    # Neither curve is above the other: the bound is above both.
+    flat, steep = GaussianNoise(Fraction(9), 1), Approximate(Fraction(1, 2), Fraction(1, 10**9))
+    loss = Parallel((flat, steep), Neighbors.ADD_REMOVE)
+    for x in (0.1, 0.4, 0.6, 1.5):
+        top = max(delta(flat, x), delta(steep, x))
+        assert top * (1 - 1e-6) <= delta(loss, x) <= top * 1.3 + 1e-9
+
+
+def test_groups():
+    assert for_group(LaplaceNoise(Fraction(10), 2), 3) == LaplaceNoise(Fraction(10), 6)
+    assert for_group(ContinuousLaplace(Fraction(10)), 4) == ContinuousLaplace(Fraction(5, 2))
+    # k^2 c s^2/(2v) = 9 * 2 * 4/50
+    assert for_group(GaussianNoise(Fraction(25), 2, 2), 3) == Concentrated(Fraction(36, 25))
+    # delta (1 + e + e^2) at epsilon 1 and k = 3: 1e-6 * 11.1073379
+    assert float(group_delta(Fraction(1), Fraction(1, 10**6), 3)) == pytest.approx(1.11073379e-5, rel=1e-8)
+    assert group_delta(Fraction(0), Fraction(1, 10), 3) == Fraction(3, 10)
+    assert group_delta(Fraction(100), Fraction(1, 10), 20) == 1
+    assert rho(Group(Concentrated(Fraction(1, 10)), 3)).rho == Fraction(9, 10)
+    assert flatten(Group(Group(Compose((Pure(Fraction(1)),)), 2), 3)) == {Pure(Fraction(6)): 1}
+    sampled = Sampled(Pure(Fraction(1)), Fraction(1, 2))
+    assert flatten(Group(sampled, 2)) == {Sampled(Group(Pure(Fraction(1)), 2), Fraction(3, 4)): 1}
+
+
+def test_sampling_helps():
+    # ln(1 + 0.1 (e - 1)) = 0.158565
+    loss = Sampled(Pure(Fraction(1)), Fraction(1, 10))
+    assert epsilon(loss, 0, by="basic") == pytest.approx(0.158565, abs=5e-7)
+    assert epsilon(loss, 1e-6) == pytest.approx(0.158565, abs=1e-4)
+    assert epsilon(Repeat(loss, 50), 1e-6) < epsilon(Repeat(Pure(Fraction(1)), 50), 1e-6) / 5
+
+
+def test_pure_losses_need_no_delta():
+    assert epsilon(Repeat(LaplaceNoise(Fraction(10), 1), 3), 0) == pytest.approx(0.3)
+    assert epsilon(GaussianNoise(Fraction(4), 1), 0) == math.inf
+    assert epsilon(Approximate(Fraction(1), Fraction(1, 10)), 0.05) == math.inf
+    assert epsilon(Approximate(Fraction(1), Fraction(1, 10)), 0.1, by="basic") == 1
+
+
+@pytest.mark.parametrize("by", METHODS)
+@pytest.mark.parametrize("bad", [-0.1, 1, 1.5, math.nan, "0.1", True, None])
+def test_bad_deltas(by, bad):
+    with pytest.raises(ParameterError, match="delta"):
+        epsilon(Pure(Fraction(1)), bad, by=by)
+
+
+@pytest.mark.parametrize("bad", [-1, math.inf, math.nan, "1", None])
+def test_bad_epsilons(bad):
+    with pytest.raises(ParameterError, match="epsilon"):
+        delta(Pure(Fraction(1)), bad)
+
+
+@pytest.mark.parametrize("bad", ["gaussian", "", None, 3])
+def test_unknown_accountants(bad):
+    with pytest.raises(ParameterError, match="choose one of basic, advanced, optimal, zcdp, renyi, pld"):
+        epsilon(Pure(Fraction(1)), 0.1, by=bad)

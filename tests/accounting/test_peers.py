@@ -1,0 +1,162 @@
+"""Agreement with dp-accounting and OpenDP, where they price the same law."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.accounting import bounds, delta, epsilon
+from tacit.accounting.calibrate import gaussian_sigma
+from tacit.privacy.guarantee import delta_of_rho, epsilon_of_rho
+from tacit.privacy.loss import (
+    Approximate,
+    Compose,
+    ContinuousGaussian,
+    ContinuousLaplace,
+    GaussianNoise,
+    LaplaceNoise,
+    Pure,
+    Repeat,
+    Sampled,
+)
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as peer
+    from dp_accounting.rdp import RdpAccountant
+
+    opendp = pytest.importorskip("opendp.prelude")
+    opendp.enable_features("contrib")
+
+FULL = os.environ.get("TACIT_FULL") == "1"
+few = settings(max_examples=100 if FULL else 7, deadline=None, derandomize=True)
+DELTA = 1e-6
+scales = st.fractions(Fraction(1, 2), 20, max_denominator=50)
+
+
+def agrees(loss, other: float) -> None:
+    """The peer rounds losses up on a grid of 1e-4; ours is never looser by more than that."""
+    low, high = bounds(loss, DELTA)
+    assert low <= other * (1 + 1e-9) + 1e-9
+    assert high <= other + 2e-4 * (1 + other)
+    assert high == pytest.approx(other, rel=0.01, abs=2e-3)
+
+
+@few
+@given(scales, st.integers(1, 200))
+def test_real_laplace(scale, times):
+    other = peer.from_laplace_mechanism(float(scale)).self_compose(times).get_epsilon_for_delta(DELTA)
+    agrees(Repeat(ContinuousLaplace(scale), times), other)
+
+
+@few
+@given(scales, st.integers(1, 6), st.integers(1, 200))
+def test_discrete_laplace(scale, distance, times):
+    other = peer.from_discrete_laplace_mechanism(float(1 / scale), distance)
+    agrees(Repeat(LaplaceNoise(scale, distance), times), other.self_compose(times).get_epsilon_for_delta(DELTA))
+
+
+@few
+@given(st.fractions(1, 10, max_denominator=20), st.integers(1, 3), st.integers(1, 30))
+def test_discrete_gaussian(sigma, shift, times):
+    other = peer.from_discrete_gaussian_mechanism(float(sigma), shift)
+    agrees(Repeat(GaussianNoise(sigma**2, shift), times), other.self_compose(times).get_epsilon_for_delta(DELTA))
+
+
+@few
+@given(st.fractions(1, 10, max_denominator=20), st.integers(1, 100))
+def test_real_gaussian(sigma, times):
+    other = peer.from_gaussian_mechanism(float(sigma)).self_compose(times).get_epsilon_for_delta(DELTA)
+    agrees(Repeat(ContinuousGaussian(sigma), times), other)
+
+
+@few
+@given(st.fractions(Fraction(1, 20), 1, max_denominator=20), st.integers(0, 3), st.integers(1, 100))
+def test_any_approximate_mechanism(each, lost, times):
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+    other = peer.from_privacy_parameters(DifferentialPrivacyParameters(float(each), lost * 1e-9))
+    agrees(
+        Repeat(Approximate(each, Fraction(lost, 10**9)), times),
+        other.self_compose(times).get_epsilon_for_delta(DELTA),
+    )
+
+
+@settings(max_examples=30 if FULL else 4, deadline=None, derandomize=True)
+@given(st.fractions(Fraction(3, 4), 4, max_denominator=8), st.sampled_from([2, 10, 50]), st.integers(1, 300))
+def test_sampled_gaussian(sigma, parts, times):
+    other = peer.from_gaussian_mechanism(float(sigma), sampling_prob=1 / parts).self_compose(times)
+    agrees(Repeat(Sampled(ContinuousGaussian(sigma), Fraction(1, parts)), times), other.get_epsilon_for_delta(DELTA))
+
+
+@settings(max_examples=30 if FULL else 4, deadline=None, derandomize=True)
+@given(st.fractions(1, 6, max_denominator=10), st.sampled_from([1, 2, 20]), st.integers(1, 500))
+def test_renyi_of_sampled_gaussian(sigma, parts, times):
+    event = dp_accounting.GaussianDpEvent(float(sigma))
+    event = event if parts == 1 else dp_accounting.PoissonSampledDpEvent(1 / parts, event)
+    loss = ContinuousGaussian(sigma) if parts == 1 else Sampled(ContinuousGaussian(sigma), Fraction(1, parts))
+    ours = epsilon(Repeat(loss, times), DELTA, by="renyi")
+    # Ours is exact at whole orders, and a line above the curve between them.
+    whole = RdpAccountant(orders=list(range(2, 257))).compose(event, times).get_epsilon(DELTA)
+    assert ours <= whole * (1 + 1e-6)
+    if parts == 1:
+        assert ours == pytest.approx(RdpAccountant().compose(event, times).get_epsilon(DELTA), rel=0.02)
+    # No bound is below the law itself.
+    assert ours >= bounds(Repeat(loss, times), DELTA)[0]
+
+
+def test_a_mixed_workload():
+    other = (
+        peer.from_laplace_mechanism(5.0)
+        .self_compose(20)
+        .compose(peer.from_gaussian_mechanism(4.0).self_compose(10))
+        .compose(peer.from_discrete_laplace_mechanism(0.3, 2))
+    )
+    loss = Compose(
+        (
+            Repeat(ContinuousLaplace(Fraction(5)), 20),
+            Repeat(ContinuousGaussian(Fraction(4)), 10),
+            LaplaceNoise(Fraction(10, 3), 2),
+        )
+    )
+    agrees(loss, other.get_epsilon_for_delta(DELTA))
+    assert delta(loss, 3.0) == pytest.approx(other.get_delta_for_epsilon(3.0), rel=0.01)
+
+
+@few
+@given(st.fractions(Fraction(1, 10), 5, max_denominator=50), st.integers(3, 10))
+def test_the_analytic_sigma(price, power):
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+    from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+
+    other = GaussianPrivacyLoss.from_privacy_guarantee(
+        DifferentialPrivacyParameters(float(price), 10.0**-power)
+    ).standard_deviation
+    assert float(gaussian_sigma(price, Fraction(1, 10**power))) == pytest.approx(other, rel=1e-4)
+
+
+@few
+@given(st.floats(1e-4, 5), st.integers(2, 12))
+def test_opendp_converts_zcdp_alike(rho, power):
+    space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
+    noise = opendp.m.make_gaussian(*space, scale=1 / math.sqrt(2 * rho))
+    curve = opendp.c.make_zCDP_to_approxDP(noise).map(1.0)
+    other = curve.epsilon(10.0**-power)
+    assert epsilon_of_rho(rho, 10.0**-power) == pytest.approx(other, rel=1e-3, abs=1e-6)
+    assert delta_of_rho(rho, 2 * rho + 1) == pytest.approx(curve.delta(2 * rho + 1), rel=1e-3)
+
+
+@few
+@given(scales, st.integers(1, 50))
+def test_opendp_prices_discrete_laplace_alike(scale, distance):
+    space = opendp.atom_domain(T=int), opendp.absolute_distance(T=int)
+    other = opendp.m.make_laplace(*space, scale=float(scale)).map(distance)
+    assert epsilon(LaplaceNoise(scale, distance), 0) == pytest.approx(other, rel=1e-9)
+    assert epsilon(Pure(Fraction(other)), 0) == pytest.approx(other)

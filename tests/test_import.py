@@ -10,7 +10,10 @@ import pytest
 
 import tacit
 
-HEAVY = ["numpy", "scipy", "duckdb", "pyarrow", "sqlglot", "flint", "pandas", "polars", "rich", "typer", "apsw", "cryptography"]
+HEAVY = [
+    *("numpy", "scipy", "duckdb", "pyarrow", "sqlglot", "flint", "pandas", "polars"),
+    *("rich", "typer", "apsw", "cryptography"),
+]
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -16,8 +16,9 @@ from flint import arb
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli
-from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each, rational, settle
+from tacit.sampling.bernoulli import TRUSTED, coin, coins, exp_minus, exp_minus_each, rational
 from tacit.sampling.bits import ReplayBits, SystemBits
+from tacit.sampling.real import is_below
 
 ALARM = 1e-11
 ONES = 2**64 - 1
@@ -25,15 +26,15 @@ ONES = 2**64 - 1
 
 @pytest.fixture
 def settled(monkeypatch) -> list[int]:
-    """The coins that took the certified path, as they are tossed."""
-    taken: list[int] = []
+    """The first words of the coins that the machine could not decide."""
+    seen: list[int] = []
 
-    def counting(word, x, bits):
-        taken.append(word)
-        return settle(word, x, bits)
+    def counting(word, known, bits, edge):
+        seen.append(word)
+        return is_below(word, known, bits, edge)
 
-    monkeypatch.setattr(bernoulli, "settle", counting)
-    return taken
+    monkeypatch.setattr(bernoulli, "is_below", counting)
+    return seen
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +167,17 @@ def test_bad_chances():
             rational(chance, ReplayBits(b""))
     with pytest.raises(ParameterError, match="is no probability"):
         exp_minus(Fraction(-1, 10**30), ReplayBits(b""))
+
+
+def test_a_coin_known_as_an_interval(p_value, script):
+    # a third: floor(2^64/3) = 0x5555555555555555, and the next word of a third is the same
+    third = 0x5555555555555555
+    for more, heads in ((third - 1, True), (third + 1, False)):
+        assert coin(lambda: ball(Fraction(1, 3)), script(third, more)) is heads
+        assert coins(lambda: ball(Fraction(1, 3)), 1, script(third, more)).tolist() == [heads]
+    assert coin(lambda: ball(Fraction(1, 3)), script(third - 1))
+    assert not coin(lambda: ball(Fraction(1, 3)), script(third + 1))
+    tenth = Fraction(1, 10)
+    heads = int(coins(lambda: ball(tenth).sqrt(), 200_000, ReplayBits(b"intervals")).sum())
+    assert p_value(heads, 200_000, math.sqrt(0.1)) > ALARM
+    assert p_value(heads, 200_000, 0.9 * math.sqrt(0.1)) < ALARM

@@ -66,7 +66,7 @@ def settled(monkeypatch) -> list[str]:
         monkeypatch.setattr(module, name, counting)
 
     watch(gaussian.laplace, "_certified")
-    watch(bernoulli, "settle")
+    watch(bernoulli, "is_below")
     return taken
 
 
@@ -124,7 +124,7 @@ def test_a_cruder_machine_draws_the_same_law(p_value, settled, variance, trusted
     settled.clear()
     drawn = draws(variance, count, ReplayBits(b"cut"), trusted)
     assert settled.count("_certified") > count / 2
-    assert settled.count("settle") > count / 20
+    assert settled.count("is_below") > count / 20
     check(p_value, drawn, variance)
     # The bits are used up in another order only where a draw needs more of them: none here.
     assert np.array_equal(plain, drawn)

@@ -14,13 +14,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.arithmetic import ball, certified_floor, integer, precision, within
+from tacit.arithmetic import ball, certified_floor, integer, within
 from tacit.errors import ParameterError
 from tacit.privacy.loss import Approximate
 from tacit.sampling.bits import Bits
+from tacit.sampling.real import is_below
 
 if TYPE_CHECKING:
     from flint import arb
@@ -85,7 +86,7 @@ class PartitionSelection:
         return [
             key
             for key, n, word in zip(units, numbers, words, strict=True)
-            if word < cuts[n] or (word == cuts[n] and self._settle(n, word, bits))
+            if word < cuts[n] or (word == cuts[n] and is_below(word, _WORD, bits, partial(self.law, n)))
         ]
 
     def threshold(self) -> int:
@@ -102,16 +103,6 @@ class PartitionSelection:
 
     def _cut(self, units: int) -> int:
         return _cut(self.epsilon / self.groups, share(self.delta, self.groups), units)
-
-    def _settle(self, units: int, word: int, bits: Bits) -> bool:
-        """Whether U < p(units), for the U that begins with this word, drawing more bits until it is certain."""
-        known = _WORD
-        while True:
-            word, known = word << _WORD | int(bits.words(1)[0]), known + _WORD
-            with precision(2 * known + 64):
-                edge = self.law(units) * 2**known
-                if edge >= word + 1 or edge <= word:
-                    return bool(edge >= word + 1)
 
 
 def numbers_by_key(name: str, numbers: Any, least: int) -> list[int]:

@@ -27,7 +27,8 @@ from tacit.arithmetic import ball, certified_floor, integer, integers, precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import Pure
-from tacit.sampling.bits import Bits, Words
+from tacit.sampling import bernoulli
+from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import below, belows
 
 if TYPE_CHECKING:
@@ -103,11 +104,11 @@ class RandomizedResponse:
         """
         if hasattr(values, "__index__") and not hasattr(values, "__len__"):
             value = self._known("values", values)
-            lie = bool(self._lies(bits.words(1), bits)[0])
+            lie = bernoulli.coin(self._lie, bits)
             other = 1 + (below(self.choices - 1, bits) if self.choices > 2 else 0)
             return (value + other * lie) % self.choices
         known = self._all_known("values", values)
-        offset = self._lies(bits.words(len(known)), bits).astype(np.int64)
+        offset = bernoulli.coins(self._lie, len(known), bits).astype(np.int64)
         if self.choices > 2:
             offset *= 1 + belows(self.choices - 1, len(known), bits)
         known += offset
@@ -193,27 +194,9 @@ class RandomizedResponse:
         odds = ball(-self.epsilon).exp()
         return others * odds / (1 + others * odds)
 
-    def _lies(self, words: Words, bits: Bits) -> npt.NDArray[np.bool_]:
-        """For each U that begins with a word, whether U < P(lie)."""
-        edge = certified_floor(lambda: _interval(self._exact_lie()) * _WHOLE)
-        found: npt.NDArray[np.bool_] = words < np.uint64(edge)
-        for index in np.flatnonzero(words == np.uint64(edge)):
-            found[index] = self._settle(int(words[index]), bits)
-        return found
-
-    def _settle(self, word: int, bits: Bits) -> bool:
-        """Whether U < P(lie), for the U that begins with this word, drawing more bits until it is certain."""
-        from flint import arb
-
-        known = 64
-        while True:
-            with precision(2 * known + 64):
-                lie = _interval(self._exact_lie())
-                if arb(word + 1) * arb(2) ** -known <= lie:
-                    return True
-                if arb(word) * arb(2) ** -known >= lie:
-                    return False
-            word, known = word << 64 | int(bits.words(1)[0]), known + 64
+    def _lie(self) -> arb:
+        """P(lie), as an interval at the working precision."""
+        return _interval(self._exact_lie())
 
     def _known(self, name: str, value: Any) -> int:
         found = integer(name, value)

@@ -20,6 +20,7 @@ from tacit.errors import ParameterError
 from tacit.privacy.local import Smooth, clamped, median_smooth, sum_smooth
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
+from tacit.sampling.real import decide
 
 if TYPE_CHECKING:
     from flint import arb
@@ -68,13 +69,8 @@ class _Smoothed:
         center, smooth, low, high = self._parts(values)
         if not smooth.width:
             return center  # the range is one point
-        word, known = int(bits.words(1)[0]), 64
-        while True:
-            with precision(2 * known + 64 + max(abs(low), abs(high)).bit_length()):
-                found = _between(self._ends(center, smooth, word, known), low, high)
-            if found is not None:
-                return found
-            word, known = word << 64 | int(bits.words(1)[0]), known + 64
+        wide = max(abs(low), abs(high)).bit_length()
+        return decide(bits, lambda word, known: _between(self._ends(center, smooth, word, known), low, high), wide)
 
     def law(self, values: Sequence[int]) -> dict[int, arb]:
         """The probability of every integer of the range, as intervals at the working precision. It is private."""

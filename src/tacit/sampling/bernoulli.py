@@ -1,4 +1,4 @@
-"""Coins: heads with a rational probability, or with probability exp(-x) for a rational x, exactly.
+"""Coins: heads with a rational probability, with exp(-x) for a rational x, or with one known as an interval; exactly.
 
 **How, for exp(-x).** Heads is U < exp(-x), that is -ln U > x, for U uniform on (0, 1). The machine's -ln U for the
 first 64 bits of U is within 2^-TRUSTED of every -ln U that begins with them (U below 2^-20 excepted). Where x is
@@ -13,14 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import ball, certified_floor
 from tacit.errors import ParameterError
 from tacit.sampling.bits import Bits
+from tacit.sampling.real import is_below
 from tacit.sampling.uniform import below
+
+if TYPE_CHECKING:
+    from flint import arb
 
 TRUSTED = 40
 _SMALL = 1 << 44  # a U below 2^-20
@@ -49,7 +54,7 @@ def exp_minus_near(x: float, error: float, exactly: Callable[[], Fraction], bits
         gap = -math.log((word + 0.5) * 2.0**-64) - x
         if abs(gap) > 2.0**-trusted + error:
             return gap > 0
-    return settle(word, exactly(), bits)
+    return is_below(word, 64, bits, _exp_minus(exactly()))
 
 
 def exp_minus_each(
@@ -64,20 +69,27 @@ def exp_minus_each(
     heads: npt.NDArray[np.bool_] = gap > 0
     undecided = (np.abs(gap) <= 2.0**-trusted + error) | (words < np.uint64(_SMALL))
     for index in np.flatnonzero(undecided):
-        heads[index] = settle(int(words[index]), exactly(int(index)), bits)
+        heads[index] = is_below(int(words[index]), 64, bits, _exp_minus(exactly(int(index))))
     return heads
 
 
-def settle(word: int, x: Fraction, bits: Bits) -> bool:
-    """Whether U < exp(-x), for the U that begins with this word, drawing more bits until it is certain."""
-    from flint import arb
+def coin(chance: Callable[[], arb], bits: Bits) -> bool:
+    """Heads with a probability that is known as an interval at the working precision."""
+    return is_below(int(bits.words(1)[0]), 64, bits, chance)
 
-    known = 64
-    while True:
-        with precision(2 * known + 64):
-            edge = (-ball(x)).exp()
-            if arb(word + 1) * arb(2) ** -known <= edge:
-                return True
-            if arb(word) * arb(2) ** -known >= edge:
-                return False
-        word, known = word << 64 | int(bits.words(1)[0]), known + 64
+
+def coins(chance: Callable[[], arb], count: int, bits: Bits) -> npt.NDArray[np.bool_]:
+    """`count` such coins: the first 64 bits of U against the certified floor of 2^64 chance, and more where equal."""
+    edge = min(certified_floor(lambda: chance() * 2**64), 2**64 - 1)
+    words = bits.words(count)
+    heads: npt.NDArray[np.bool_] = words < np.uint64(edge)
+    for index in np.flatnonzero(words == np.uint64(edge)):
+        heads[index] = is_below(int(words[index]), 64, bits, chance)
+    return heads
+
+
+def _exp_minus(x: Fraction) -> Callable[[], arb]:
+    def chance() -> arb:
+        return (-ball(x)).exp()  # at the precision of the moment, so not computed beforehand
+
+    return chance

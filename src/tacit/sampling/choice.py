@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import ball
 from tacit.errors import ParameterError
 from tacit.sampling.bits import Bits
+from tacit.sampling.real import ends, settle
 
 if TYPE_CHECKING:
     from flint import arb
@@ -62,17 +63,14 @@ def _exponents(gaps: list[int], factor: Fraction) -> npt.NDArray[np.float64]:
 
 def _certified(gaps: list[int], factor: Fraction, word: int, bits: Bits) -> int:
     """The choice of the U that begins with this word, drawing more bits until it is certain."""
-    from flint import arb
 
-    known = 64
-    while True:
-        with precision(2 * known + 64):
-            sums = _partial_sums(gaps, factor)
-            low, high = arb(word) * arb(2) ** -known * sums[-1], arb(word + 1) * arb(2) ** -known * sums[-1]
-            first = next((i for i, edge in enumerate(sums) if not low >= edge), len(sums) - 1)
-            if first == len(sums) - 1 or high <= sums[first]:
-                return first
-        word, known = word << 64 | int(bits.words(1)[0]), known + 64
+    def decide(word: int, known: int) -> int | None:
+        sums = _partial_sums(gaps, factor)
+        low, high = ends(word, known)
+        first = next((i for i, edge in enumerate(sums) if not low * sums[-1] >= edge), len(sums) - 1)
+        return first if first == len(sums) - 1 or high * sums[-1] <= sums[first] else None
+
+    return settle(word, 64, bits, decide)
 
 
 def _partial_sums(gaps: list[int], factor: Fraction) -> list[arb]:

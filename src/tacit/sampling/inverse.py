@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import ball
 from tacit.errors import ParameterError
 from tacit.sampling.bits import Bits
+from tacit.sampling.real import ends, settle
 
 if TYPE_CHECKING:
     from flint import arb
@@ -70,16 +71,12 @@ def floors(
 
 def certified(scale: Fraction, c: Callable[[], arb], uniform: int, known: int, bits: Bits) -> int:
     """The floor for the U that begins with these `known` bits, drawing more of them until it is certain."""
-    from flint import arb
 
-    while True:
-        with precision(2 * known + 64 + scale.numerator.bit_length()):
-            offset = c()
-            highest = arb(uniform + 1) * arb(2) ** -known
-            least = (ball(scale) * (offset - highest.log())).floor().unique_fmpz()
-            if uniform and least is not None:
-                lowest = arb(uniform) * arb(2) ** -known
-                most = (ball(scale) * (offset - lowest.log())).floor().unique_fmpz()
-                if most is not None and least == most:
-                    return int(least)
-        uniform, known = uniform << 64 | int(bits.words(1)[0]), known + 64
+    def decide(word: int, known: int) -> int | None:
+        low, high = ends(word, known)
+        least = (ball(scale) * (c() - high.log())).floor().unique_fmpz()
+        if least is None or not word:
+            return None
+        return int(least) if (ball(scale) * (c() - low.log())).floor().unique_fmpz() == least else None
+
+    return settle(uniform, known, bits, decide, more=scale.numerator.bit_length())

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from tacit.arithmetic import precision
 from tacit.sampling.bits import Bits
+from tacit.sampling.real import ends, settle
 
 if TYPE_CHECKING:
     from flint import arb
@@ -70,19 +71,11 @@ class Table:
 
     def _settled(self, word: int, near: int, bits: Bits) -> int:
         """The least k with U < F(k), for the U that begins with `word`, searched from `near` on."""
-        known = 64
-        while True:
-            with precision(2 * known + 64):
-                found = self._bracket(word, known, near)
-            if found is not None:
-                return found
-            word, known = word << 64 | int(bits.words(1)[0]), known + 64
+        return settle(word, 64, bits, lambda word, known: self._bracket(word, known, near))
 
     def _bracket(self, word: int, known: int, near: int) -> int | None:
-        """The draw, if all U in [word, word + 1] / 2^known have the same; None if more bits are needed."""
-        from flint import arb
-
-        low, high = arb(word) * arb(2) ** -known, arb(word + 1) * arb(2) ** -known
+        """The draw, if all U that begin with these bits have the same; None if more bits are needed."""
+        low, high = ends(word, known)
         while low >= self._exactly(near):
             near += 1
         while high <= self._exactly(near - 1):

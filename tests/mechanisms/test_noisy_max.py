@@ -115,7 +115,7 @@ def test_only_a_name_is_released():
     released = NoisyMax(Fraction(1)).release(np.array([3, 9, 1]), ReplayBits(b"name"))
     assert type(released) is int
     assert {"epsilon"} | {name for name in dir(NoisyMax) if not name.startswith("_")} == {
-        *("calibrated", "epsilon", "error", "law", "loss", "monotone", "release", "scale", "sensitivity")
+        *("calibrated", "epsilon", "error", "factor", "law", "loss", "monotone", "release", "scale", "sensitivity")
     }
 
 

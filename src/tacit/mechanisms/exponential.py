@@ -18,7 +18,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, certified_floor, integer, precision
-from tacit.mechanisms.given import flag, price, scores_of, share
+from tacit.mechanisms.given import scores_of, share
+from tacit.mechanisms.selection import Selection
 from tacit.privacy.loss import BoundedRange
 from tacit.sampling.bits import Bits
 from tacit.sampling.choice import choose
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(Selection):
     """Releases index r with P(r) proportional to exp(factor u(r)), where u(r) is the integer score of r.
 
     `factor` is epsilon/(2 sensitivity), and epsilon/sensitivity where `monotone`.
@@ -44,28 +45,6 @@ class Exponential:
 
     Counts are monotone under add-remove. Under replace they are not: one may rise while another falls.
     """
-
-    epsilon: Fraction
-    sensitivity: int = 1
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
-
-    @classmethod
-    def calibrated(cls, epsilon: Any, sensitivity: int, monotone: bool = False) -> Exponential:
-        """The sharpest choice that is epsilon-DP for scores that move by at most `sensitivity`.
-
-        Where nothing can move, the choice is that of sensitivity one.
-        """
-        return cls(epsilon, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
-
-    @property
-    def factor(self) -> Fraction:
-        """What a step of a score adds to the logarithm of its weight."""
-        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     def loss(self) -> BoundedRange:
         """What one choice costs."""

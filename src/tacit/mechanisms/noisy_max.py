@@ -19,8 +19,9 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, integer, precision
-from tacit.mechanisms.given import flag, price, scores_of, share
+from tacit.mechanisms.given import scores_of, share
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.selection import Selection
 from tacit.privacy.loss import Pure
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
@@ -32,7 +33,7 @@ _CELLS = 32  # of one scale, when the error is computed
 
 
 @dataclass(frozen=True)
-class NoisyMax:
+class NoisyMax(Selection):
     """Adds to each integer score its own noise z with P(z) proportional to exp(-|z|/scale), and releases the index of
     the largest sum only; of equal sums, the first.
 
@@ -51,27 +52,10 @@ class NoisyMax:
     winning sum is not released: the theorem is about the index alone.
     """
 
-    epsilon: Fraction
-    sensitivity: int = 1
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
-
-    @classmethod
-    def calibrated(cls, epsilon: Any, sensitivity: int, monotone: bool = False) -> NoisyMax:
-        """The least noise that is epsilon-DP for scores that move by at most `sensitivity`.
-
-        Where nothing can move, the noise is that of sensitivity one.
-        """
-        return cls(epsilon, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
-
     @property
     def scale(self) -> Fraction:
         """The scale of the noise on each score."""
-        return (self.sensitivity if self.monotone else 2 * self.sensitivity) / self.epsilon
+        return 1 / self.factor
 
     def loss(self) -> Pure:
         """What one choice costs, however many scores there are."""

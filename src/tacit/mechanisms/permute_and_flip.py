@@ -21,7 +21,8 @@ import numpy as np
 
 from tacit.arithmetic import ball, integer, precision
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.given import flag, price, scores_of, share
+from tacit.mechanisms.given import scores_of, share
+from tacit.mechanisms.selection import Selection
 from tacit.privacy.loss import Pure
 from tacit.sampling.bernoulli import exp_minus_each
 from tacit.sampling.bits import Bits
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip:
+class PermuteAndFlip(Selection):
     """Goes through the list in random order and releases the first r whose coin, heads with probability
     w(r) = exp(factor (u(r) - best)), falls heads. The best one's coin always does.
 
@@ -51,28 +52,6 @@ class PermuteAndFlip:
 
     The range of the loss is not bounded by epsilon, so its zCDP cost is that of any epsilon-DP release.
     """
-
-    epsilon: Fraction
-    sensitivity: int = 1
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
-
-    @classmethod
-    def calibrated(cls, epsilon: Any, sensitivity: int, monotone: bool = False) -> PermuteAndFlip:
-        """The sharpest choice that is epsilon-DP for scores that move by at most `sensitivity`.
-
-        Where nothing can move, the choice is that of sensitivity one.
-        """
-        return cls(epsilon, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
-
-    @property
-    def factor(self) -> Fraction:
-        """What a step of a score adds to the logarithm of its coin."""
-        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     def loss(self) -> Pure:
         """What one choice costs."""

@@ -34,17 +34,42 @@ def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction
     """The answer that the stored integers give."""
     released = unpack(stored)
     noisy = _noisy_table(released, recipe, confidence)
+    headings = tuple(Heading(r.name, r.type, _bars(r)) for r in recipe.results)
+    if recipe.is_plain:
+        columns = [column for position in range(len(headings)) for column in _columns(position, recipe, headings)]
+        table = pa.table({name: noisy.column(source) for source, name in columns})
+    else:
+        table = _computed(noisy, released, recipe, headings, confidence, stored)
+    return Answer(table, headings, confidence, _notes(recipe, headings), receipt)
+
+
+def _computed(
+    noisy: Any,
+    released: list[list[int]],
+    recipe: Recipe,
+    headings: tuple[Heading, ...],
+    confidence: Fraction,
+    seed: bytes,
+) -> Any:
+    """The table of an answer that selects, orders or computes."""
     cursor = _connection(os.getpid()).cursor()
     try:
-        headings = tuple(Heading(r.name, r.type, _bars(r)) for r in recipe.results)
         if any(heading.bars is Bars.APPROXIMATE for heading in headings):
-            noisy = bars_of_expressions(cursor, noisy, released, recipe, confidence, seed=stored)
+            noisy = bars_of_expressions(cursor, noisy, released, recipe, confidence, seed)
         cursor.register("noisy", noisy)
         table = cursor.sql(_statement(recipe, headings)).to_arrow_table()
         cursor.unregister("noisy")
+        return table
     finally:
         cursor.close()
-    return Answer(table, headings, confidence, _notes(recipe, headings), receipt)
+
+
+def _columns(position: int, recipe: Recipe, headings: tuple[Heading, ...]) -> list[tuple[str, str]]:
+    """For a result that is a key or a released value as it is: columns of the noisy table, and what they become."""
+    scalar = recipe.results[position].scalar
+    source = sql.scalar(scalar)
+    ends = [] if headings[position].bars is Bars.NONE else ["_low", "_high"]
+    return [(f"{source}{end}", f"c{position}{end}") for end in ["", *ends]]
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from tacit.answers.recipe import Mean, Noisy
 
 Floats = npt.NDArray[np.float64]
+_HALVINGS = 40  # leave less than 1e-12 of the declared range
 
 
 def half_width(noisy: Noisy, confidence: Fraction) -> Fraction:
@@ -39,33 +41,34 @@ def mean(
     chance = float(1 - confidence)
     s, n = np.array(sums, dtype=np.float64), np.array(counts, dtype=np.float64)
     scale_s, scale_n = float(sum_of.mechanism.scale), float(count_of.mechanism.scale)
-    most = float((how.upper - how.lower) / 2 / sum_of.unit) if sum_of.unit else 0.0
+    most = float((how.upper - how.lower) / 2 / sum_of.unit)
     known = n > scale_n * math.log(1 / chance) + 1
+    middle = np.clip(np.divide(s, n, out=np.zeros_like(s), where=known), -most, most)
+    side = np.repeat([1.0, -1.0], len(s))  # both ends at once: the lower one is the upper one, mirrored
+    s, n = np.tile(s, 2), np.tile(n, 2)
 
-    def rejects(theta: Floats) -> npt.NDArray[np.bool_]:
-        size = np.abs(theta)
-        excess = np.abs(s - theta * n) - (1 + size)
+    def rejects(x: Floats) -> npt.NDArray[np.bool_]:
+        size = np.abs(x)
+        excess = np.abs(s - side * x * n) - (1 + size)
         return _tail(excess, scale_s, size * scale_n) <= chance
 
-    middle = np.clip(np.divide(s, n, out=np.zeros_like(s), where=known), -most, most)
-    low = np.where(known, _edge(rejects, middle, np.full_like(s, -most)), -most)
-    high = np.where(known, _edge(rejects, middle, np.full_like(s, most)), most)
+    edges = np.where(np.tile(known, 2), _edge(rejects, side * np.tile(middle, 2), most), most)
+    high, low = np.split(side * edges, 2)
     center, unit = float(how.center), float(sum_of.unit)
     lower, upper = float(how.lower), float(how.upper)
     return np.clip(center + unit * low, lower, upper), np.clip(center + unit * high, lower, upper)
 
 
-def _edge(rejects, inside: Floats, outside: Floats) -> Floats:  # type: ignore[no-untyped-def]
-    """The last point from `inside` toward `outside` that is not rejected, a hair beyond it."""
-    far = outside.copy()
-    near = inside.copy()
+def _edge(rejects: Callable[[Floats], npt.NDArray[np.bool_]], inside: Floats, most: float) -> Floats:
+    """The last point from `inside` up to `most` that is not rejected, or a hair beyond: the outer end is kept."""
+    near, far = inside.copy(), np.full_like(inside, most)
     open_ended = ~rejects(far)
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         half = (near + far) / 2
         out = rejects(half)
         far = np.where(out, half, far)
         near = np.where(out, near, half)
-    return np.where(open_ended, outside, far)
+    return np.where(open_ended, most, far)
 
 
 def _tail(t: Floats, a: float, c: Floats) -> Floats:

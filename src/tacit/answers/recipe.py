@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import prod
 
 from tacit.mechanisms.laplace import Laplace
-from tacit.query.nodes import Domain, Order, Scalar
+from tacit.query.nodes import Domain, KeyOf, Order, Released, Scalar
 from tacit.query.types import Type
 
 
@@ -61,6 +61,12 @@ class Recipe:
     limit: int | None
     offset: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every result is a key or a released value as it is, and every row is shown in its place."""
+        as_they_are = all(isinstance(result.scalar, KeyOf | Released) for result in self.results)
+        return as_they_are and self.having is None and not self.order and self.limit is None and not self.offset
 
     @property
     def groups(self) -> int:

@@ -19,7 +19,7 @@ from tacit.policy.model import ROW, Table
 from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Case, Literal, Measure, Quantize, Scalar
+from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Measure, Quantize, Scalar
 from tacit.query.types import NUMBERS, Type
 
 _FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
@@ -100,10 +100,9 @@ def _count(aggregate: Aggregate, argument: Bound | None) -> Vector:
     """COUNT(x) looks only at whether x is NULL; where it cannot be, it is COUNT(*)."""
     if argument is None or not argument.nullable:
         return Vector(((1, Measure("count", None)),), 1, 1, Fraction(1), "COUNT(*)")
-    numeric = argument.bounded and argument.type in NUMBERS
-    counted = (
-        _grid(aggregate, argument).scalar if numeric else argument.scalar
-    )  # for AVG, the very value that is summed
+    counted = argument.scalar
+    if argument.bounded and argument.type in NUMBERS:
+        counted = _grid(aggregate, argument).scalar  # the very value that AVG sums
     present = Case(((Call(Fn.IS_NULL, (counted,)), Literal(None)),), Literal(1))
     name = said(aggregate) if aggregate.function == "count" else f"count of {said(aggregate)}"
     return Vector(((1, Measure("count", present)),), 1, 1, Fraction(1), name)
@@ -118,7 +117,10 @@ def _grid(aggregate: Aggregate, argument: Bound) -> Grid:
     if not argument.bounded or argument.lower is None or argument.upper is None:
         raise _unbounded(aggregate, argument)
     if argument.type is Type.INT:
-        return Grid(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
+        # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
+        whole = isinstance(argument.scalar, Clamp | Literal)
+        scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
+        return Grid(scalar, Fraction(1), int(argument.lower), int(argument.upper))
     size = max(abs(argument.lower), abs(argument.upper))
     step = argument.step or Fraction(0)
     if step < _SMALLEST or size / step > _FINEST:

@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tacit import __version__
+from tacit.cli import ledger
 from tacit.cli.main import app
 from tacit.demo.clinic import build
 
@@ -151,6 +153,31 @@ def test_the_owner_sees_the_cause_of_a_failure_and_the_analyst_does_not(tmp_path
     assert "spent epsilon 0.5 of 1" in tacit("budget", "--as", "ada", cwd=tmp_path).stdout
 
 
+def test_the_owner_verifies_the_ledger_and_reads_it(tmp_path):
+    policy = build(tmp_path)
+    tacit("ask", "-p", policy, "--as", "ada", COUNT, "--epsilon", "0.25")
+    tacit("ask", "-p", policy, "--as", "ada", COUNT, "--epsilon", "0.25")
+    verified = tacit("ledger", "verify", "-p", policy)
+    assert (verified.returncode, "4 entries, all in order" in verified.stdout) == (0, True), verified.stderr
+    shown = json.loads(tacit("ledger", "history", "-p", policy, "--json").stdout)
+    assert [(row["kind"], row["epsilon"]) for row in shown] == [
+        ("open", "0"),
+        ("reserve", "0.25"),
+        ("commit", "0"),
+        ("repeat", "0"),
+    ]
+    assert "repeat" in tacit("ledger", "history", "-p", policy, "--last", "1").stdout
+    with apsw.Connection(str(tmp_path / "clinic.ledger")) as connection:
+        connection.execute("DROP TRIGGER IF EXISTS " + _first_trigger(connection))
+    damaged = tacit("ledger", "verify", "-p", policy)
+    assert (damaged.returncode, "NOT in order" in damaged.stdout) == (6, True)
+    assert tacit("budget", "-p", policy, "--as", "ada").returncode == 6
+
+
+def _first_trigger(connection):
+    return connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()[0][0]
+
+
 def test_version_and_help():
     assert tacit("--version").stdout == f"tacit {__version__}\n"
     assert "Exit codes: 0 answered" in re.sub(r"\s+", " ", tacit("--help").stdout)
@@ -160,5 +187,7 @@ def test_every_command_and_exit_code_is_documented():
     text = DOCS.read_text(encoding="utf-8")
     for command in app.registered_commands:
         assert f"`tacit {command.callback.__name__}" in text
+    for command in ledger.app.registered_commands:
+        assert f"`tacit ledger {command.callback.__name__}`" in text
     for code in range(7):
         assert f"| {code} |" in text

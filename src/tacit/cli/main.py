@@ -18,6 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tacit import __version__
+from tacit.cli import ledger
+from tacit.cli.options import (
+    DEFAULT,
+    ConfidenceOption,
+    EpsilonOption,
+    JsonOption,
+    PolicyOption,
+    Question,
+    WhoOption,
+)
 from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
 
 if TYPE_CHECKING:
@@ -40,15 +50,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-PolicyOption = Annotated[
-    Path, typer.Option("--policy", "-p", help="The policy file.", show_default=True, metavar="FILE", dir_okay=False)
-]
-WhoOption = Annotated[str, typer.Option("--as", help="The analyst who asks, as the policy names them.", metavar="NAME")]
-EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")]
-ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Question = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
-DEFAULT = Path("tacit.toml")
+app.add_typer(ledger.app, name="ledger")
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
     loaded = load(policy)
     engine = DuckDB(shapes(loaded), loaded.source, data)
     try:
-        return Curator(loaded, engine, Ledger(_store(loaded), limits(loaded)), SystemBits())
+        return Curator(loaded, engine, Ledger(store_of(loaded), limits(loaded)), SystemBits())
     except BaseException:
         engine.close()
         raise
@@ -64,7 +64,8 @@ def limits(policy: Policy) -> Limits:
     return Limits(Amount.cap(policy.budget.epsilon, policy.budget.delta), own)
 
 
-def _store(policy: Policy) -> Path:
+def store_of(policy: Policy) -> Path:
+    """Where the ledger lies; a policy without one is an error."""
     if policy.store is None:
         raise ParameterError(
             "policy", "names no ledger, so nothing could be remembered", fix='add "ledger": {"store": "visits.ledger"}'

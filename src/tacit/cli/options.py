@@ -1,0 +1,18 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PolicyOption = Annotated[
+    Path, typer.Option("--policy", "-p", help="The policy file.", show_default=True, metavar="FILE", dir_okay=False)
+]
+WhoOption = Annotated[str, typer.Option("--as", help="The analyst who asks, as the policy names them.", metavar="NAME")]
+EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")]
+ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Question = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
+DEFAULT = Path("tacit.toml")

@@ -112,7 +112,7 @@ def trial(mean: float, rows: int, scale_of_count: int, confidence: Fraction, tri
 @pytest.mark.parametrize("rows", [1, 5, 30, 100, 1000, 50_000])
 @pytest.mark.parametrize("mean", [0.0, 2.0, 25.0, 40.0, 50.0])
 def test_means_are_covered(mean, rows, confidence, at_least, full):
-    tries = 100_000 if full else 2_000
+    tries = 20_000 if full else 2_000
     truth, _, low, high = trial(mean, rows, 4, confidence, tries, f"{mean} {rows} {confidence}")
     hits = int(np.sum((low <= truth) & (truth <= high)))
     assert at_least(hits, tries, float(confidence))
@@ -123,7 +123,7 @@ def test_means_are_covered(mean, rows, confidence, at_least, full):
 @pytest.mark.parametrize("mean", [10.0, 25.0, 40.0])
 def test_means_narrower_by_three_tenths_are_rejected(mean, rows, at_least, full):
     # In the middle the law is nearly that of the sum alone: 1 - exp(-0.7 ln 20) = 0.877 of narrowed intervals cover.
-    tries = 100_000 if full else 5_000
+    tries = 50_000 if full else 5_000
     truth, estimate, low, high = trial(mean, rows, 4, Fraction(95, 100), tries, f"narrow {mean} {rows}")
     assert at_least(int(np.sum((low <= truth) & (truth <= high))), tries, 0.95)
     low, high = estimate - 0.7 * (estimate - low), estimate + 0.7 * (high - estimate)

@@ -10,6 +10,7 @@ Pure(epsilon=Fraction(1, 1))
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +30,7 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 
 
 @dataclass(frozen=True)
-class _Smoothed:
+class _Smoothed(ABC):
     """Releases f(x) + (S(x)/alpha) Z, rounded to the nearest integer and clamped to a public range.
 
     f is integer, S is its smooth sensitivity with decay `beta`, and Z has the density (1 + z^2)^(-3/2) / 2: Student's
@@ -97,16 +98,19 @@ class _Smoothed:
             width = smooth.value() / ball(self.alpha) * ball(share) / (1 - ball(share) ** 2).sqrt()
             return min(max(0, int((width - 0.5).upper().ceil().fmpz())), high - low)
 
+    @abstractmethod
     def _parts(self, values: Sequence[int]) -> tuple[int, Smooth, int, int]:
         """f(x), S(x), and the public range of f."""
-        raise NotImplementedError
 
     def _ends(self, center: int, smooth: Smooth, word: int, known: int) -> tuple[arb | None, arb | None]:
         """Below and above all f(x) + s Z + 1/2 with U in [word, word + 1] / 2^known; None where there is no bound."""
         scale = smooth.value() / ball(self.alpha)
         low = _quantile(word, known) if word else None
         high = _quantile(word + 1, known) if word + 1 < 1 << known else None
-        return tuple(None if z is None else scale * z + center + 0.5 for z in (low, high))  # type: ignore[return-value]
+        return (
+            None if low is None else scale * low + center + 0.5,
+            None if high is None else scale * high + center + 0.5,
+        )
 
 
 def _quantile(numerator: int, known: int) -> arb:

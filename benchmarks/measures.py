@@ -70,7 +70,7 @@ def asks(ours: Ours, peer: Process | None, truths: Truths, calls: int, warm: int
             peer("open", unit=unit, questions=2 * len(QUESTIONS) * (calls + warm))
         for question in QUESTIONS:
             say(f"{question.title}, unit = {unit}: {calls} calls of each side...")
-            sides: Asks = {"tacit": lambda q=question, u=unit: ours.ask(q, u)}  # type: ignore[misc]
+            sides: Asks = {"tacit": lambda q=question, u=unit: ours.ask(q, u)}
             if peer:
                 sides["opendp"] = _remote(peer, "ask", question.name, unit)
                 sides["by_hand"] = _remote(peer, "ask_by_hand", question.name, unit)
@@ -84,7 +84,7 @@ def setups(ours: Ours, peer: Process | None, truths: Truths, calls: int) -> list
     for unit in UNITS:
         for question in QUESTIONS:
             say(f"{question.title}, unit = {unit}, with set-up: {calls} calls of each side...")
-            sides: Asks = {"tacit": lambda q=question, u=unit: ours.ask_with_setup(q, u)}  # type: ignore[misc]
+            sides: Asks = {"tacit": lambda q=question, u=unit: ours.ask_with_setup(q, u)}
             if peer:
                 sides["opendp"] = _remote(peer, "ask_with_setup", question.name, unit)
             rows.append({"question": question.title, "unit": unit} | _turns(sides, truths[question.name], calls, 1))

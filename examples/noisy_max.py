@@ -22,7 +22,7 @@ LEAD = 40  # by how much the best of the counts is ahead of all others
 def share_right(counts: int, release: object, bits: ReplayBits) -> float:
     """How often the best of `counts` wins."""
     scores = [LEAD] + [0] * (counts - 1)
-    return float(np.mean([release(scores, bits) == 0 for _ in range(ROUNDS)]))  # type: ignore[operator]
+    return float(np.mean([release(scores, bits) == 0 for _ in range(ROUNDS)]))
 
 
 def main(target: str) -> None:

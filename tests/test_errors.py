@@ -70,7 +70,7 @@ def test_one_tree():
 def test_failed_is_always_the_same():
     assert str(Failed()) == str(Failed())
     with pytest.raises(TypeError):
-        Failed("a row had age 200")  # type: ignore[call-arg]
+        Failed("a row had age 200")
 
 
 def test_codes_are_words():

@@ -48,7 +48,7 @@ def test_one_value(analyst_of):
     assert analyst.ask("SELECT AVG(age) FROM visits", epsilon=1).value == 3.0
     for sql in ["SELECT COUNT(*), SUM(age) FROM visits", "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 100"]:
         with pytest.raises(ParameterError, match="not one value"):
-            analyst.ask(sql, epsilon=1).value  # noqa: B018
+            analyst.ask(sql, epsilon=1).value  # noqa: B018 - reading the value is the point
 
 
 def test_arrow(answer):

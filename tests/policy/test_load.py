@@ -106,7 +106,7 @@ def test_the_ledger_of_a_file_lies_beside_it(tmp_path: Path):
 def test_plain_values_from_values_of_subclasses():
     # The digest tags a key with its type, so a key must not keep the type of an enum.
     assert only_column(load(with_column(type=Type.TEXT, values=[Type.INT]))).values == ("int",)
-    assert type(only_column(load(with_column(type="text", values=[Type.INT]))).values[0]) is str  # type: ignore[index]
+    assert type(only_column(load(with_column(type="text", values=[Type.INT]))).values[0]) is str
 
 
 def test_limits_are_inclusive():
@@ -189,7 +189,7 @@ def test_no_file(tmp_path: Path):
 
 def test_not_a_policy_at_all():
     with pytest.raises(PolicyError, match="a path or a dict, not nothing"):
-        load(None)  # type: ignore[arg-type]
+        load(None)
 
 
 def test_not_text(tmp_path: Path):

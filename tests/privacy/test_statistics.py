@@ -66,7 +66,7 @@ def test_no_target_is_worse_than_an_end(neighbors):
 @pytest.mark.parametrize("neighbors", Neighbors)
 @pytest.mark.parametrize("bins", [1, 2, 3])
 def test_counts(bins, neighbors):
-    f = lambda values: histogram(values, bins)  # noqa: E731
+    f = lambda values: histogram(values, bins)  # noqa: E731 - named for the lines below
     assert sensitivity(histogram, bins=bins, neighbors=neighbors) == largest(f, range(bins), 3, neighbors)
     assert sensitivity(count, neighbors=neighbors) == largest(lambda v: (count(v),), range(2), 3, neighbors) == 1
 

@@ -175,4 +175,4 @@ def test_a_quoted_text_means_itself(text: str) -> None:
         return
     query = parse("SELECT COUNT(*) FROM visits WHERE diagnosis = '" + text.replace("'", "''") + "'")
     assert query.where is not None
-    assert query.where.arguments[1].value == text  # type: ignore[union-attr]
+    assert query.where.arguments[1].value == text

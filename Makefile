@@ -34,6 +34,7 @@ format: $(VENV)/.dev  ## put the style right
 bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/ledger.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Speed of the core, as ratios in one run: exact noise, calibration, accounting, and admitting a question.
+"""Speed of the core, as ratios in one run: exact noise, calibration and accounting.
 
     make bench
     python benchmarks/core.py --json
@@ -13,22 +13,17 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from environment import HERE, say
-from report import _seconds, _table
+from report import seconds, table
 
 from tacit.accounting import calibrate, epsilon
-from tacit.accounting.filter import Amount
-from tacit.ledger.budget import Limits
-from tacit.ledger.sqlite import Ledger
-from tacit.privacy.loss import ContinuousGaussian, ContinuousLaplace, LaplaceNoise, Repeat, Sampled
+from tacit.privacy.loss import ContinuousGaussian, ContinuousLaplace, Repeat, Sampled
 from tacit.sampling import gaussian, laplace
 from tacit.sampling.bits import SystemBits
 
@@ -71,26 +66,7 @@ def ours() -> dict[str, Any]:
         "pld laplace epsilon": epsilon(thousand, DELTA),
         "pld descent": median(lambda: epsilon(descent, DELTA), 3),
         "pld descent epsilon": epsilon(descent, DELTA),
-        "admit": admit(),
     }
-
-
-def admit() -> float:
-    """Seconds to charge one more question to a ledger of 10,000, on disk."""
-    cap = Amount.cap(Fraction(10**6), Fraction(0))
-    loss = LaplaceNoise(Fraction(10), 1)
-    seconds = []
-    with (
-        tempfile.TemporaryDirectory(dir=HERE, prefix=".work-") as folder,
-        Ledger(Path(folder) / "ledger", Limits(cap, {"ada": cap})) as ledger,
-    ):
-        for number in range(10_000):
-            ledger.reserve("ada", loss, f"{number}")
-        for number in range(200):
-            start = time.perf_counter()
-            ledger.reserve("ada", loss, f"more {number}")
-            seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
 
 
 def median(call: Callable[[], Any], calls: int) -> float:
@@ -138,22 +114,19 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
         "calibrate gaussian": "least Gaussian noise for (1, 1e-5)",
         "pld laplace": "1,000 Laplace(0.1) at delta 1e-5",
         "pld descent": "gradient descent, q = 0.01, sigma = 1, 100,000 steps",
-        "admit": "one more question for a ledger of 10,000, on disk",
     }
     for key, title in titles.items():
-        shown = [_seconds(tacit[key]) + _found(tacit, key)]
+        shown = [seconds(tacit[key]) + _found(tacit, key)]
         for name in others:
             theirs = results[name].get(key)
             shown.append(
-                "-"
-                if theirs is None
-                else f"{_seconds(theirs)}, {theirs / tacit[key]:.3g} x{_found(results[name], key)}"
+                "-" if theirs is None else f"{seconds(theirs)}, {theirs / tacit[key]:.3g} x{_found(results[name], key)}"
             )
         unsafe = {"laplace 10": "numpy laplace", "gaussian 10": "numpy normal"}.get(key)
-        shown.append("-" if unsafe is None else f"{_seconds(tacit[unsafe])}, {tacit[unsafe] / tacit[key]:.2g} x")
+        shown.append("-" if unsafe is None else f"{seconds(tacit[unsafe])}, {tacit[unsafe] / tacit[key]:.2g} x")
         rows.append([title, *shown])
     head = ["# Speed of the core", "", "One run of `make bench`, one core. *x* is how many times Tacit's time.", ""]
-    return "\n".join([*head, *_table(rows), ""])
+    return "\n".join([*head, *table(rows), ""])
 
 
 def _found(results: dict[str, Any], key: str) -> str:

@@ -45,11 +45,11 @@ def machine(folder: Path, peer: Process | None) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": versions | (peer("versions") if peer else {}),
-        "fsync": _fsync(folder),
+        "fsync": fsync(folder),
     }
 
 
-def _fsync(folder: Path) -> float:
+def fsync(folder: Path) -> float:
     """The median seconds to write 4 KiB and have it on disk, where the ledgers are."""
     seconds = []
     with (folder / "fsync").open("wb") as file:

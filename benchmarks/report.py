@@ -24,7 +24,7 @@ def _head(machine: dict[str, Any]) -> list[str]:
         "",
         f"All numbers are from one run of `make bench` on one machine: {machine['cores']} cores, {machine['system']}, "
         f"Python {machine['python']}, {versions}. Writing 4 KiB and having it on disk takes "
-        f"{_seconds(machine['fsync'])} there. Ratios travel between machines better than times do.",
+        f"{seconds(machine['fsync'])} there. Ratios travel between machines better than times do.",
         "",
     ]
 
@@ -47,7 +47,7 @@ def _asks(results: dict[str, Any]) -> list[str]:
         cells.append([row["question"], row["unit"], _spread(ours)])
         for side in ("opendp", "by_hand"):
             cells[-1] += [_spread(row[side]), _ratio(row[side], ours)] if side in row else ["-", "-"]
-    lines += [*_table(cells), ""]
+    lines += [*table(cells), ""]
     if "opendp" in rows[0]:
         worst = min(row["opendp"]["median"] / row["tacit"]["median"] for row in rows)
         kept = "kept" if worst >= TARGET else "missed"
@@ -60,7 +60,7 @@ def _asks(results: dict[str, Any]) -> list[str]:
             "",
         ]
     lines += ["Mean absolute error at the same epsilon, against the true values:", ""]
-    return [*lines, *_table(_errors(rows)), "", *_notes(rows)]
+    return [*lines, *table(_errors(rows)), "", *_notes(rows)]
 
 
 def _errors(rows: list[dict[str, Any]]) -> list[list[str]]:
@@ -98,32 +98,32 @@ def _setups(results: dict[str, Any]) -> list[str]:
     for row in rows:
         theirs = [_spread(row["opendp"]), _ratio(row["opendp"], row["tacit"])] if "opendp" in row else ["-", "-"]
         cells.append([row["question"], row["unit"], _spread(row["tacit"]), *theirs])
-    return [*lines, *_table(cells), ""]
+    return [*lines, *table(cells), ""]
 
 
 def _noise(results: dict[str, Any]) -> list[str]:
     times = results["noise"]
     base = times["tacit"]
     cells = [["a million Laplace draws of scale 10", "time", "to Tacit's"]]
-    cells.append(["numpy, floating point, not private", _seconds(times["numpy"]), f"{times['numpy'] / base:.2f}"])
-    cells.append(["Tacit, exact integers, bits from AES", _seconds(base), "1"])
+    cells.append(["numpy, floating point, not private", seconds(times["numpy"]), f"{times['numpy'] / base:.2f}"])
+    cells.append(["Tacit, exact integers, bits from AES", seconds(base), "1"])
     if "opendp" in times:
-        cells.append(["OpenDP, exact integers", _seconds(times["opendp"]), f"{times['opendp'] / base:.0f}"])
+        cells.append(["OpenDP, exact integers", seconds(times["opendp"]), f"{times['opendp'] / base:.0f}"])
         inner = times["opendp"] - times["opendp_handover"]
-        cells.append(["OpenDP, less handing the list over", _seconds(inner), f"{inner / base:.0f}"])
-    return ["## Noise", "", *_table(cells), ""]
+        cells.append(["OpenDP, less handing the list over", seconds(inner), f"{inner / base:.0f}"])
+    return ["## Noise", "", *table(cells), ""]
 
 
 def _cold(results: dict[str, Any]) -> list[str]:
     times = results["cold"]
     cells = [["whole process", "time"]]
-    cells.append(["`python -c pass`", _seconds(times["python"])])
-    cells.append(["`python -c 'import tacit'`", _seconds(times["import"])])
-    cells.append(["open the demo clinic, ask one question, with its ledger", _seconds(times["ask"])])
-    return ["## Cold start", "", "Median of 10.", "", *_table(cells), ""]
+    cells.append(["`python -c pass`", seconds(times["python"])])
+    cells.append(["`python -c 'import tacit'`", seconds(times["import"])])
+    cells.append(["open the demo clinic, ask one question, with its ledger", seconds(times["ask"])])
+    return ["## Cold start", "", "Median of 10.", "", *table(cells), ""]
 
 
-def _table(cells: list[list[str]]) -> list[str]:
+def table(cells: list[list[str]]) -> list[str]:
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     lines = [
         "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |" for row in cells
@@ -132,7 +132,7 @@ def _table(cells: list[list[str]]) -> list[str]:
 
 
 def _spread(side: dict[str, Any]) -> str:
-    return f"{_seconds(side['median'])} [{_seconds(side['low'])}, {_seconds(side['high'])}]"
+    return f"{seconds(side['median'])} [{seconds(side['low'])}, {seconds(side['high'])}]"
 
 
 def _ratio(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
@@ -140,5 +140,5 @@ def _ratio(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
-def _seconds(seconds: float) -> str:
+def seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

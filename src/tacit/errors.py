@@ -36,13 +36,24 @@ class Code(StrEnum):
     UNKNOWN_ANALYST = "unknown-analyst"
     PARAMETER = "parameter"
     BUDGET = "budget"
+    REQUEST = "request"
     # What the owner wrote and pointed at.
     POLICY = "policy"
     DATA = "data"
     # What is kept.
     LEDGER = "ledger"
-    LEDGER_TAMPERED = "ledger-tampered"
     LEDGER_BUSY = "ledger-busy"
+    LEDGER_UNREACHABLE = "ledger-unreachable"
+    LEDGER_FULL = "ledger-full"
+    LEDGER_READ_ONLY = "ledger-read-only"
+    LEDGER_DISK = "ledger-disk"
+    LEDGER_MISSING = "ledger-missing"
+    LEDGER_OLDER = "ledger-older"
+    LEDGER_TAMPERED = "ledger-tampered"
+    LEDGER_ORDER = "ledger-order"
+    LEDGER_KEY = "ledger-key"
+    LEDGER_WITNESS = "ledger-witness"
+    LEDGER_SCOPE = "ledger-scope"
     # After the data was touched.
     FAILED = "failed"
 

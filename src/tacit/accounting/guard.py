@@ -14,15 +14,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
-from tacit.accounting.filter import GRAINS_PER_DELTA, GRAINS_PER_EPSILON
 from tacit.accounting.pure import basic
+from tacit.accounting.zcdp import of_pure
 from tacit.accounting.zcdp import rho as zcdp_cost
 from tacit.errors import ParameterError
 from tacit.privacy.guarantee import epsilon_of_rho
 from tacit.privacy.loss import Loss
 
+GRAINS_PER_EPSILON = 10**12
+GRAINS_PER_DELTA = 10**18
 GRAINS_PER_RHO = 10**15
 LARGEST = 2**63 - 1  # what a database integer holds; a charge that is larger stands for one that is never admitted
 
@@ -41,6 +44,11 @@ class Cost:
         """Nothing."""
         return cls(0, 0, 0, 0)
 
+    @property
+    def grains(self) -> tuple[int, int, int, int]:
+        """The four numbers."""
+        return self.epsilon, self.delta_a, self.rho, self.delta_b
+
     def __add__(self, other: Cost) -> Cost:
         return Cost(
             min(LARGEST, self.epsilon + other.epsilon),
@@ -48,6 +56,14 @@ class Cost:
             min(LARGEST, self.rho + other.rho),
             min(LARGEST, self.delta_b + other.delta_b),
         )
+
+    @property
+    def shown(self) -> str:
+        """The epsilon as exact text, with the delta where there is one."""
+        if self.epsilon == LARGEST:  # Gaussian noise at a delta of zero: only filter B can admit it
+            return f"without bound, rho {float(Fraction(self.rho, GRAINS_PER_RHO)):.3g}"
+        delta = f", delta {float(Fraction(self.delta_a, GRAINS_PER_DELTA)):.3g}" if self.delta_a else ""
+        return shown(self.epsilon) + delta
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,33 @@ class Caps:
     delta_a: int
     rho: int
     delta_b: int
+
+    def __post_init__(self) -> None:
+        if not all(0 <= limit < LARGEST for limit in self.grains):
+            raise ParameterError("caps", "a limit is below zero or too large", fix="keep epsilon at 9000 or less")
+
+    @classmethod
+    def zero(cls) -> Caps:
+        """Nothing may be spent."""
+        return cls(0, 0, 0, 0)
+
+    @property
+    def grains(self) -> tuple[int, int, int, int]:
+        """The four numbers."""
+        return self.epsilon, self.delta_a, self.rho, self.delta_b
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How much of a budget is spent."""
+
+    spent: Cost
+    cap: Caps
+
+    @property
+    def remaining(self) -> int:
+        """The grains of epsilon that one more question may cost. See `room`."""
+        return room(self.spent, self.cap)
 
 
 @dataclass(frozen=True)
@@ -145,6 +188,34 @@ def within_basic(spent: Cost, caps: Caps) -> bool:
 def within_concentrated(spent: Cost, caps: Caps) -> bool:
     """Whether filter B accepts."""
     return spent.rho <= caps.rho and spent.delta_b <= caps.delta_b
+
+
+def room(spent: Cost, caps: Caps, delta_a: int = 0, delta_b: int = 0) -> int:
+    """The most grains of epsilon that one more question may cost, whatever its noise, if it costs these deltas.
+
+    By filter A what is left of epsilon; by filter B the largest e with e tanh(e/2) within what is left of rho, because
+    an e-DP answer costs no more rho than that. A question without a pure epsilon may fit although it asks for more.
+    """
+    basic = caps.epsilon - spent.epsilon if spent.delta_a + delta_a <= caps.delta_a else 0
+    left = caps.rho - spent.rho if spent.delta_b + delta_b <= caps.delta_b else 0
+    return max(0, basic, _largest_pure(left) if left > 0 else 0)
+
+
+def shown(grains: int) -> str:
+    """Grains of epsilon as exact decimal text."""
+    return f"{(Decimal(grains) / GRAINS_PER_EPSILON).normalize():f}"
+
+
+def _largest_pure(left: int) -> int:
+    """The grains of the largest epsilon whose rho fits, less a millionth of a millionth of it."""
+    target = left / GRAINS_PER_RHO
+    low, high = 0.0, 2 * math.sqrt(target) + 2 * target  # tanh(e/2) is above e/4 up to e = 2, and above 1/2 from there
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= target else (low, middle)
+    found = math.floor(low * (1 - 1e-12) * GRAINS_PER_EPSILON)
+    fits = math.ceil(of_pure(Fraction(found, GRAINS_PER_EPSILON)) * GRAINS_PER_RHO) <= left
+    return found if fits else found * 999 // 1000
 
 
 def _grains(amount: Fraction) -> int:

@@ -5,45 +5,53 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.accounting.filter import Amount, Standing
+from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_RHO, Cost, Standing, shown
 
 
 @dataclass(frozen=True)
 class Receipt:
     """A line of the ledger, for the person who was charged.
 
-    `entry` is the charge, or the repeat. `charged` is what this ask cost the analyst; `price` is the privacy loss of
-    the answer itself. The standings are those right after the charge; `head` is the hash of the ledger's last entry.
+    `entry` is the charge, or the repeat. `charged` is what this question cost the analyst; `price` is the privacy loss
+    of the answer itself. The standings are those right after the charge. `head` is the hash of the entry that stands
+    for this answer, over all entries before it, and `signature` the ledger's own over that hash: kept by the analyst,
+    they prove what the ledger held.
     """
 
     entry: int
     time: str
     who: str
     key: str
-    charged: Amount
-    price: Amount
+    charged: Cost
+    price: Cost
     repeat: bool
     analyst: Standing
     overall: Standing
     head: str
+    signature: str = ""
+    request: str = ""
 
     def __str__(self) -> str:
         """What it cost and what is left, in one line."""
-        cost = "a repeat, free" if self.repeat and not self.charged.epsilon else f"epsilon {self.charged.shown}"
-        left = f"{self.analyst.remaining.shown} of {self.analyst.cap.shown} left"
+        cost = "a repeat, free" if self.repeat and self.charged == Cost.zero() else f"epsilon {self.charged.shown}"
+        left = f"{shown(self.analyst.remaining)} of {shown(self.analyst.cap.epsilon)} left"
         return f"{cost} · {self.who} has {left} · entry {self.entry} · head {self.head[:12]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, amounts as exact decimal text."""
+        """The same as plain values, epsilons as exact decimal text."""
         return {
             "entry": self.entry,
             "time": self.time,
             "who": self.who,
+            "request": self.request,
             "key": self.key,
-            "charged_epsilon": self.charged.shown,
-            "answer_epsilon": self.price.shown,
+            "charged_epsilon": shown(self.charged.epsilon),
+            "answer_epsilon": shown(self.price.epsilon),
+            "answer_delta": self.price.delta_a / GRAINS_PER_DELTA,
+            "answer_rho": self.price.rho / GRAINS_PER_RHO,
             "repeat": self.repeat,
-            "remaining_epsilon": self.analyst.remaining.shown,
-            "remaining_epsilon_overall": self.overall.remaining.shown,
+            "remaining_epsilon": shown(self.analyst.remaining),
+            "remaining_epsilon_overall": shown(self.overall.remaining),
             "head": self.head,
+            "signature": self.signature,
         }

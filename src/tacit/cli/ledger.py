@@ -4,31 +4,50 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
+
+if TYPE_CHECKING:
+    from tacit.ledger.history import History
+    from tacit.policy.model import Books, Policy
 
 app = typer.Typer(help="Verify the ledger, or read what it says.", no_args_is_help=True)
 _DAMAGED = 6
 
 
 @app.command()
-def verify(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
-    """Check every entry from the first one: hashes, sums, caps and stored answers. Exit code 6 if anything is wrong."""
-    from tacit.ledger.history import History
+def verify(
+    policy: PolicyOption = DEFAULT,
+    as_json: JsonOption = False,
+    receipt: Annotated[
+        Path | None,
+        typer.Option("--receipt", help="Also check a receipt: an answer printed with --json.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Check every entry from the first one: hashes, sums, caps, answers, witness. Exit code 6 if anything is wrong."""
+    from tacit.ledger.verify import check_receipt
     from tacit.ledger.verify import verify as check
+    from tacit.ledger.witness import Witness
 
-    with History(_store(policy)) as history:
-        report = check(history)
+    _, books = _load(policy)
+    with _history(books) as history:
+        report = check(history, Witness(books.witness))
+        problems = list(report.problems)
+        if receipt is not None:
+            problems += check_receipt(history, _receipt(receipt))
     if as_json:
-        _print({"ok": report.ok, "entries": report.entries, "head": report.head, "problems": list(report.problems)})
+        _print({"ok": not problems, "entries": report.entries, "head": report.head, "problems": problems})
     else:
-        typer.echo(f"{report.entries:,} entries, {'all in order' if report.ok else 'NOT in order'}, head {report.head}")
-        for problem in report.problems:
+        order = "NOT in order" if problems else "all in order"
+        typer.echo(f"{report.entries:,} entries, {order}, head {report.head}")
+        for problem in problems:
             typer.echo(f"· {problem}")
-    if not report.ok:
+        if receipt is not None and not problems:
+            typer.echo("The receipt is this ledger's, and the ledger still holds what it says.")
+    if problems:
         raise typer.Exit(_DAMAGED)
 
 
@@ -41,10 +60,7 @@ def history(
     """Show what was charged to whom, newest last."""
     from collections import deque
 
-    from tacit.accounting.filter import Amount
-    from tacit.ledger.history import History
-
-    with History(_store(policy)) as ledger:
+    with _history(_load(policy)[1]) as ledger:
         entries = deque(ledger.entries(), maxlen=last)
     rows: list[dict[str, Any]] = [
         {
@@ -52,8 +68,9 @@ def history(
             "time": entry.time,
             "kind": str(entry.kind),
             "who": entry.who,
-            "epsilon": Amount(entry.epsilon, 0).shown,
+            "epsilon": entry.charge.shown,
             "question": entry.key[:12],
+            "request": entry.request,
         }
         for entry in entries
     ]
@@ -63,15 +80,101 @@ def history(
     for row in rows:
         typer.echo(
             f"{row['entry']:>6}  {row['time'][:19]}  {row['kind']:<8}  {row['who'] or '-':<12}  "
-            f"{row['epsilon']:>8}  {row['question']}".rstrip()
+            f"{row['epsilon']:>8}  {row['question']:<12}  {row['request']}".rstrip()
         )
 
 
-def _store(policy: Path) -> Path:
-    from tacit.curator.curator import store_of
+@app.command()
+def export(policy: PolicyOption = DEFAULT) -> None:
+    """Print the deployment as JSON for a public registry: unit, relation, epsilon, delta, mechanisms, dates."""
+    from tacit.ledger.report import deployment
+
+    loaded, books = _load(policy)
+    with _history(books) as history:
+        _print(deployment(history, loaded.budget.epsilon, loaded.budget.delta))
+
+
+@app.command()
+def price(
+    policy: PolicyOption = DEFAULT,
+    by: Annotated[str, typer.Option(help="The accountant: basic, advanced, optimal, zcdp, renyi or pld.")] = "pld",
+    delta: Annotated[float | None, typer.Option(help="Where to read epsilon off; by default the policy's.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the history would cost had its questions been fixed beforehand. It decides nothing."""
+    from dataclasses import asdict
+
+    from tacit.ledger.report import price as as_if
+
+    loaded, books = _load(policy)
+    with _history(books) as history:
+        found = as_if(history, float(loaded.budget.delta) if delta is None else delta, by)
+    if as_json:
+        _print({"as_if": "the questions had been fixed beforehand", **asdict(found)})
+    else:
+        typer.echo(str(found))
+
+
+@app.command("accept-loss")
+def accept_loss(
+    because: Annotated[str, typer.Option("--because", help="What happened; it is written down for good.")],
+    policy: PolicyOption = DEFAULT,
+    as_json: JsonOption = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+) -> None:
+    """Go on with a ledger that lost entries: charge all that may be missing, to everyone."""
+    from tacit.accounting.guard import shown
+    from tacit.curator.curator import limits
+    from tacit.ledger.accept import accept_loss as accept
+    from tacit.ledger.entries import ALL
+    from tacit.ledger.keys import Key
+    from tacit.ledger.witness import Witness
+
+    loaded, books = _load(policy)
+    if not yes:
+        typer.confirm(f"Charge all that may be missing from {books.store}, to everyone and for good?", abort=True)
+    key = Key.at(books.key, create=True)
+    done = accept(books.store, limits(loaded), key=key, witness=Witness(books.witness), because=because)
+    if as_json:
+        charged = {who or "all": shown(cost.epsilon) for who, cost in done.charged.items()}
+        _print({"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept)})
+        return
+    for who, cost in done.charged.items():
+        typer.echo(f"charged to {'all together' if who == ALL else who}: epsilon {cost.shown}")
+    if done.failed:
+        typer.echo(f"{done.failed} charges without an answer failed: their answers may be among what was lost")
+    if done.kept is not None:
+        typer.echo(f"the old witness is kept as {done.kept}")
+
+
+def _load(policy: Path) -> tuple[Policy, Books]:
+    from tacit.curator.curator import books_of
     from tacit.policy.load import load
 
-    return store_of(load(policy))
+    loaded = load(policy)
+    return loaded, books_of(loaded)
+
+
+def _history(books: Books) -> History:
+    from tacit.ledger.history import History
+
+    return History(books.store)
+
+
+def _receipt(path: Path) -> dict[str, Any]:
+    """The receipt in a file that holds one, or an answer with one."""
+    from tacit.errors import ParameterError
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            "receipt", f"{path} cannot be read as JSON", fix="save what tacit ask --json printed"
+        ) from error
+    found = found.get("receipt", found) if isinstance(found, dict) else found
+    if not isinstance(found, dict):
+        raise ParameterError("receipt", f"{path} holds no receipt", fix="save what tacit ask --json printed")
+    return found
 
 
 def _print(value: Any) -> None:

@@ -3,8 +3,8 @@
 **Theorem.** Whatever questions are asked, by whom and in what order, each chosen after seeing all answers before it,
 the answers together are (epsilon, delta)-DP for the policy's unit and relation, with the policy's epsilon and delta.
 Proof: an answer is a function of its release, which has the plan's price (`plan/plan.py`); the price is on the ledger
-before data is touched and is never given back, and the ledger admits prices by a filter that is valid for adaptive
-questions (`accounting/filter.py`). A refusal, a plan and a price depend on the question, the policy and the ledger.
+before data is touched and is never given back, and the ledger admits prices by filters that are valid for adaptive
+questions (`accounting/guard.py`). A refusal, a plan and a price depend on the question, the policy and the ledger.
 """
 
 from __future__ import annotations
@@ -22,23 +22,31 @@ from tacit.query.sql import parse
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
+    from tacit.ledger.entries import Claim
+    from tacit.plan.plan import Plan
 
 
-def ask(text: str, who: str, curator: Curator, epsilon: Any, confidence: Any) -> Answer:
+def ask(text: str, who: str, curator: Curator, epsilon: Any, confidence: Any, request: str = "") -> Answer:
     """The private answer to a question, with its error bars and its receipt; or Refused, at no cost."""
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     query = parse(text)  # allow-listed SQL as our own nodes
     plan = plan_for(query, curator.policy, epsilon)  # bounds, sensitivity, noise, price
-    claim = curator.ledger.reserve(who, plan.loss, plan.key)  # durable before any data is touched, or Refused
+    claim = curator.ledger.reserve(who, plan.loss, plan.key, request=request)  # durable, before data is touched
     if claim.stored is None:  # otherwise a repeat: it is already there
-        released = None
-        try:
-            exact = curator.engine.run(plan.exact)  # integers, which never leave this function
-            released = plan.release(exact, curator.bits)
-        except Exception as cause:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
-            curator.note_failure(claim, cause)
-        if released is None:
-            raise Failed  # outside the handler, so that it carries no trace of the cause
-        claim = curator.ledger.commit(claim, pack(released))
+        with curator.ledger.held(claim):
+            claim = curator.ledger.commit(claim, _release(plan, claim, curator))
     assert claim.stored is not None
     return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
+
+
+def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
+    """The noisy values of one pass over the data, ready to be stored; or Failed, with no trace of the cause."""
+    released = None
+    try:
+        exact = curator.engine.run(plan.exact)  # integers, which never leave this function
+        released = pack(plan.release(exact, curator.bits))
+    except Exception as cause:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
+        curator.note_failure(claim, cause)
+    if released is None:
+        raise Failed  # outside the handler, so that it carries no context
+    return released

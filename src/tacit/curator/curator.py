@@ -10,23 +10,24 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tacit.accounting.filter import Amount
+from tacit.accounting.guard import caps
 from tacit.answers.answer import Answer
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape
 from tacit.errors import Code, ParameterError, Refused
-from tacit.ledger.budget import Limits
+from tacit.ledger.budget import Grant, Limits
 from tacit.ledger.entries import Claim
-from tacit.ledger.sqlite import Ledger
+from tacit.ledger.keys import Key
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.witness import Witness
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.policy.model import ROW, Policy
+from tacit.policy.model import ROW, Books, Policy
 from tacit.query.sql import parse
 from tacit.sampling.bits import Bits, SystemBits
 
@@ -44,7 +45,7 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
     loaded = load(policy)
     engine = DuckDB(shapes(loaded), loaded.source, data)
     try:
-        return Curator(loaded, engine, Ledger(store_of(loaded), limits(loaded)), SystemBits())
+        return Curator(loaded, engine, ledger_of(loaded), SystemBits())
     except BaseException:
         engine.close()
         raise
@@ -60,17 +61,26 @@ def shapes(policy: Policy) -> list[Shape]:
 
 def limits(policy: Policy) -> Limits:
     """The caps as the ledger takes them."""
-    own = {a.name: Amount.cap(a.budget.epsilon, a.budget.delta) for a in policy.analysts}
-    return Limits(Amount.cap(policy.budget.epsilon, policy.budget.delta), own)
+    own = {a.name: Grant(caps(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
+    scope = {"neighbors": str(policy.neighbors)} | {f"unit of {table.name}": table.unit for table in policy.tables}
+    return Limits(caps(policy.budget.epsilon, policy.budget.delta), own, scope)
 
 
-def store_of(policy: Policy) -> Path:
-    """Where the ledger lies; a policy without one is an error."""
-    if policy.store is None:
+def books_of(policy: Policy) -> Books:
+    """Where the ledger, its key and its witness lie; a policy without them is an error."""
+    if policy.books is None:
         raise ParameterError(
             "policy", "names no ledger, so nothing could be remembered", fix='add "ledger": {"store": "visits.ledger"}'
         )
-    return policy.store
+    return policy.books
+
+
+def ledger_of(policy: Policy) -> Ledger:
+    """The policy's ledger, open for charges."""
+    books = books_of(policy)
+    witness = Witness(books.witness)
+    key = Key.at(books.key, create=not witness.exists())
+    return Ledger(books.store, limits(policy), key=key, witness=witness)
 
 
 class Curator:
@@ -116,9 +126,12 @@ class Analyst:
         self._curator = curator
         self.name = name
 
-    def ask(self, sql: str, *, epsilon: Any, confidence: Any = 0.95) -> Answer:
-        """The private answer to a SQL question at this price. The same question again is free."""
-        return ask(sql, self.name, self._curator, epsilon, confidence)
+    def ask(self, sql: str, *, epsilon: Any, confidence: Any = 0.95, request: str = "") -> Answer:
+        """The private answer to a SQL question at this price. The same question again is free.
+
+        `request` names this question, so that asking again after a lost connection is the same one, charged once.
+        """
+        return ask(sql, self.name, self._curator, epsilon, confidence, request)
 
     def explain(self, sql: str, *, epsilon: Any, confidence: Any = 0.95) -> Explanation:
         """What would be done, what it would cost and how accurate it would be. Free: no data is touched."""
@@ -128,7 +141,8 @@ class Analyst:
     @property
     def budget(self) -> Budget:
         """What is spent and what is left."""
-        return Budget(self.name, self._curator.ledger.standing(self.name), self._curator.ledger.overall())
+        ledger = self._curator.ledger
+        return Budget(self.name, ledger.standing(self.name), ledger.overall(), ledger.month(self.name))
 
     @property
     def schema(self) -> Schema:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.filter import Standing
+from tacit.accounting.guard import GRAINS_PER_EPSILON, Standing, shown
 from tacit.policy.model import ROW, Column, Policy, Table
 
 
@@ -17,26 +17,33 @@ class Budget:
     who: str
     own: Standing
     overall: Standing
+    month: str = ""  # in which the own standing counts, where the cap refreshes
 
     @property
     def remaining(self) -> float:
-        """The epsilon that this analyst can still spend: the smaller of the two."""
-        return float(min(self.own.remaining.epsilon_value, self.overall.remaining.epsilon_value))
+        """The epsilon that one more question of this analyst may cost: the smaller of the two."""
+        return min(self.own.remaining, self.overall.remaining) / GRAINS_PER_EPSILON
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, amounts as exact decimal text."""
-        return {"who": self.who, "own": _standing(self.own), "overall": _standing(self.overall)}
+        own = {**_standing(self.own), **({"month": self.month} if self.month else {})}
+        return {"who": self.who, "own": own, "overall": _standing(self.overall)}
 
     def __str__(self) -> str:
         own, overall = self.own, self.overall
         return (
-            f"{self.who} has spent epsilon {own.spent.shown} of {own.cap.shown}; "
-            f"all analysts together {overall.spent.shown} of {overall.cap.shown}"
+            f"{self.who} has spent epsilon {own.spent.shown} of {shown(own.cap.epsilon)}"
+            f"{f' in {self.month}' if self.month else ''}; "
+            f"all analysts together {overall.spent.shown} of {shown(overall.cap.epsilon)}"
         )
 
 
 def _standing(standing: Standing) -> dict[str, str]:
-    return {"spent": standing.spent.shown, "cap": standing.cap.shown, "remaining": standing.remaining.shown}
+    return {
+        "spent": shown(standing.spent.epsilon),
+        "cap": shown(standing.cap.epsilon),
+        "remaining": shown(standing.remaining),
+    }
 
 
 @dataclass(frozen=True)

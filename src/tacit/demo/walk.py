@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacit.accounting.guard import shown
 from tacit.curator import curator as curators
 from tacit.curator.curator import Analyst
 from tacit.demo.clinic import build
@@ -103,4 +104,4 @@ def _spend(ada: Analyst) -> Iterator[str]:
             yield f"age < {age}: {refusal}"
             return
         low, high = answer.interval("n")[0]
-        yield f"age < {age}: {answer.value:,} ({low:,} to {high:,}); {answer.receipt.analyst.remaining.shown} left"
+        yield f"age < {age}: {answer.value:,} ({low:,} to {high:,}); {shown(answer.receipt.analyst.remaining)} left"

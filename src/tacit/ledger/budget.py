@@ -1,7 +1,8 @@
-"""Caps, what is spent of them, and the refusal of a price that does not fit.
+"""The owner's terms: caps, and what they are a promise about; the refusal of a price that does not fit.
 
->>> limits = Limits(Amount(10**12, 0), {"ada": Amount(10**11, 0)})
->>> Limits.decode(limits.encode()) == limits
+>>> ada = Grant(caps(Fraction(1), Fraction(0)), monthly=True)
+>>> limits = Limits(caps(Fraction(10), Fraction(0)), {"ada": ada}, {"neighbors": "add-remove"})
+>>> Terms.decode(Terms(limits).encode()).limits == limits
 True
 """
 
@@ -9,59 +10,107 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
-from tacit.accounting.filter import Amount, Standing, admits
+from tacit.accounting.guard import Caps, Cost, Standing, admits, caps, room, shown
 from tacit.errors import Code, ParameterError, Refused
 
-LARGEST = 2**63 - 1  # grains that a database integer can hold: an epsilon of about nine million
+
+@dataclass(frozen=True)
+class Grant:
+    """What one analyst may be told: in all, or in each calendar month."""
+
+    caps: Caps
+    monthly: bool = False
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The caps as values: one for all analysts together, and one for each of them."""
+    """The caps as values: one for all analysts together, which never refreshes, and one for each of them.
 
-    overall: Amount
-    analysts: Mapping[str, Amount]
+    `scope` says what a cap is a promise about, such as the neighbor relation and the unit of each table. What was spent
+    under one scope says nothing about another.
+    """
+
+    overall: Caps
+    analysts: Mapping[str, Grant]
+    scope: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "analysts", dict(self.analysts))
-        for name, cap in [("overall", self.overall), *self.analysts.items()]:
-            if not name:
-                raise ParameterError("analysts", "an analyst has an empty name", fix="name every analyst")
-            if not (0 <= cap.epsilon <= LARGEST and 0 <= cap.delta <= LARGEST):
-                raise ParameterError(name, "the cap is below zero or too large", fix="keep epsilon at 9000000 or less")
+        object.__setattr__(self, "scope", dict(self.scope))
+        if "" in self.analysts:
+            raise ParameterError("analysts", "an analyst has an empty name", fix="name every analyst")
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, analysts: Mapping[str, tuple[Fraction, Fraction]]) -> Limits:
+        """Limits from plain numbers, without windows."""
+        return cls(caps(epsilon, delta), {name: Grant(caps(*budget)) for name, budget in analysts.items()})
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The limits as plain values."""
+        return {
+            "analysts": {name: [*grant.caps.grains, grant.monthly] for name, grant in self.analysts.items()},
+            "overall": self.overall.grains,
+            "scope": self.scope,
+        }
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an opening writes down: the limits, the public key that signs, and whether there is a witness."""
+
+    limits: Limits
+    key: str = ""
+    witnessed: bool = False
 
     def encode(self) -> str:
-        """The caps as canonical JSON: equal limits give equal text."""
-        analysts = {name: [cap.epsilon, cap.delta] for name, cap in self.analysts.items()}
-        plain = {"analysts": analysts, "overall": [self.overall.epsilon, self.overall.delta]}
+        """Canonical JSON: equal terms give equal text."""
+        plain = {**self.limits.plain, "key": self.key, "witnessed": self.witnessed}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True)
 
     @classmethod
-    def decode(cls, text: str) -> Limits:
-        """The limits that `encode` wrote; anything else is a ValueError."""
+    def decode(cls, text: str) -> Terms:
+        """The terms that `encode` wrote; anything else is a ValueError."""
         match json.loads(text):
-            case {"analysts": dict(analysts), "overall": overall}:
-                return cls(_amount(overall), {name: _amount(cap) for name, cap in analysts.items()})
+            case {
+                "analysts": dict(analysts),
+                "overall": list(overall),
+                "scope": dict(scope),
+                "key": str(key),
+                "witnessed": bool(witnessed),
+            }:
+                grants = {name: _grant(plain) for name, plain in analysts.items()}
+                return cls(Limits(_caps(overall), grants, scope), key, witnessed)
             case _:
-                raise ValueError("these are no limits")
+                raise ValueError("these are no terms")
 
 
-def _amount(plain: object) -> Amount:
+def _grant(plain: object) -> Grant:
     match plain:
-        case [int(epsilon), int(delta)]:
-            return Amount(epsilon, delta)
+        case [*limits, bool(monthly)]:
+            return Grant(_caps(limits), monthly)
         case _:
-            raise ValueError("this is no amount")
+            raise ValueError("this is no grant")
 
 
-def stricter(one: Amount, other: Amount) -> Amount:
-    """The cap that is within both."""
-    return Amount(min(one.epsilon, other.epsilon), min(one.delta, other.delta))
+def _caps(plain: list[object]) -> Caps:
+    match plain:
+        case [int(epsilon), int(delta_a), int(rho), int(delta_b)]:
+            return Caps(epsilon, delta_a, rho, delta_b)
+        case _:
+            raise ValueError("these are no caps")
 
 
-def admit(price: Amount, who: str, own: Standing, shared: Standing | None) -> None:
+def stricter(one: Caps, other: Caps) -> Caps:
+    """The caps that are within both: what a union of filters admits under them, it admits under each."""
+    return Caps(*map(min, one.grains, other.grains))
+
+
+def admit(price: Cost, who: str, own: Standing, shared: Standing | None) -> None:
     """Refuse a price unless every guard admits it: the analyst's own cap, and the shared one where it counts.
 
     `shared` is None where the answer is already stored: showing it to one more analyst adds nothing to what all know.
@@ -72,10 +121,11 @@ def admit(price: Amount, who: str, own: Standing, shared: Standing | None) -> No
         whose, guard = "the budget shared by all analysts", shared
     else:
         return
-    room = own.remaining if shared is None else stricter(own.remaining, shared.remaining)
-    if room.epsilon > 0 and price.delta <= room.delta:
-        fix = f"ask for at most epsilon={Amount(room.epsilon, 0).shown}"
+    guards = [own] if shared is None else [own, shared]
+    fits = min(room(g.spent, g.cap, price.delta_a, price.delta_b) for g in guards)
+    if fits > 0:
+        fix = f"ask for at most epsilon={shown(fits)}"
     else:
         fix = "nothing remains for this question: ask the data owner for a larger budget"
-    left, cap = guard.remaining.shown, guard.cap.shown
-    raise Refused(Code.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {left} left of {cap}", fix=fix)
+    left = f"{shown(guard.remaining)} left of {shown(guard.cap.epsilon)}"
+    raise Refused(Code.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {left}", fix=fix)

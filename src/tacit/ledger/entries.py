@@ -17,74 +17,75 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from tacit.accounting.filter import Amount
+from tacit.accounting.guard import Cost
 from tacit.accounting.receipt import Receipt
 
 GENESIS = hashlib.sha256(b"tacit ledger").hexdigest()
+ALL = ""  # the name under which everyone is counted together, and under which the owner's entries stand
 
 
 class Kind(StrEnum):
     """What happened."""
 
-    OPEN = "open"  # the owner's caps, written whenever they differ from those written last
+    OPEN = "open"  # the owner's terms, written whenever they differ from those written last
     RESERVE = "reserve"  # a charge, before data is touched
+    RESUME = "resume"  # a charge without an answer is taken up again by the analyst who paid it
     COMMIT = "commit"  # the answer to a charge is stored
     FAIL = "fail"  # no answer came of a charge, which stays
     REPEAT = "repeat"  # a stored answer shown again
+    CARRY = "carry"  # a cap begins to refresh and keeps what was spent, or ceases to and counts all months
+    ACCEPT = "accept"  # the owner accepts a loss of entries, and all that may be missing is charged
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger. Amounts are in grains.
+    """One line of the ledger. Costs are in grains.
 
-    `epsilon` and `delta` are charged to the analyst, `overall_*` to all of them together: the same for a first answer,
-    nothing for a repeat. `spent_*` and `overall_spent_*` are the sums after this entry, so that the last entries alone
-    say what was spent. `claim` is the sequence of the RESERVE that a COMMIT or FAIL settles, else 0. `note` holds the
-    caps of an OPEN.
+    `charge` is what the analyst pays; where `shared` is 1, all of them together pay it too. `spent`, `overall` and
+    `everyone` are sums after this entry, so that the last entries alone say what was spent: the analyst's in their
+    month, that of all shared charges, and that of all charges to anyone. `month` is that in which a refreshing cap
+    counts, else empty. `claim` is the sequence of the RESERVE that a COMMIT, FAIL or RESUME is about, else 0.
+    `request` is the analyst's own name for the question, if they gave one. `note` holds the terms of an OPEN and the
+    reason of an ACCEPT.
     """
 
     sequence: int
     time: str
     kind: Kind
-    who: str = ""
+    who: str = ALL
+    month: str = ""
+    request: str = ""
     key: str = ""
-    epsilon: int = 0
-    delta: int = 0
-    overall_epsilon: int = 0
-    overall_delta: int = 0
-    spent_epsilon: int = 0
-    spent_delta: int = 0
-    overall_spent_epsilon: int = 0
-    overall_spent_delta: int = 0
     loss: str = ""
     claim: int = 0
+    shared: int = 0
+    charge: Cost = Cost.zero()
+    spent: Cost = Cost.zero()
+    overall: Cost = Cost.zero()
+    everyone: Cost = Cost.zero()
     answer_digest: str = ""
     note: str = ""
     previous: str = GENESIS
     hash: str = ""
 
     @property
-    def charge(self) -> Amount:
-        """What this entry charged to the analyst."""
-        return Amount(self.epsilon, self.delta)
-
-    @property
-    def overall_charge(self) -> Amount:
+    def shared_charge(self) -> Cost:
         """What this entry charged to all together."""
-        return Amount(self.overall_epsilon, self.overall_delta)
+        return self.charge if self.shared else Cost.zero()
 
     @property
-    def spent(self) -> Amount:
-        """What the analyst has spent, this entry included."""
-        return Amount(self.spent_epsilon, self.spent_delta)
-
-    @property
-    def overall_spent(self) -> Amount:
-        """What all have spent together, this entry included."""
-        return Amount(self.overall_spent_epsilon, self.overall_spent_delta)
+    def question(self) -> tuple[str, str]:
+        """What makes two questions the same: the key and the loss."""
+        return self.key, self.loss
 
 
-COLUMNS = tuple(field.name for field in fields(Entry))
+COSTS = ("charge", "spent", "overall", "everyone")
+GRAINS = tuple(field.name for field in fields(Cost))
+COLUMNS = tuple(
+    column
+    for field in fields(Entry)
+    for column in ([f"{field.name}_{grain}" for grain in GRAINS] if field.name in COSTS else [field.name])
+)
 
 
 def seal(entry: Entry) -> Entry:
@@ -102,13 +103,20 @@ def digest(entry: Entry) -> str:
 
 def values(entry: Entry) -> tuple[Any, ...]:
     """The fields in the order of `COLUMNS`."""
-    return tuple(getattr(entry, name) for name in COLUMNS)
+    return (
+        *(entry.sequence, entry.time, entry.kind, entry.who, entry.month, entry.request, entry.key, entry.loss),
+        *(entry.claim, entry.shared),
+        *(*entry.charge.grains, *entry.spent.grains, *entry.overall.grains, *entry.everyone.grains),
+        *(entry.answer_digest, entry.note, entry.previous, entry.hash),
+    )
 
 
 def from_values(row: tuple[Any, ...]) -> Entry:
     """The entry of a row in the order of `COLUMNS`; a kind that does not exist is a ValueError."""
     sequence, time, kind, *rest = row
-    return Entry(sequence, time, Kind(kind), *rest)
+    plain, numbers, tail = rest[:7], rest[7:23], rest[23:]
+    costs = [Cost(*numbers[at : at + 4]) for at in range(0, 16, 4)]
+    return Entry(sequence, time, Kind(kind), *plain, *costs, *tail)
 
 
 @dataclass(frozen=True)

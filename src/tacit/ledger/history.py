@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tacit.accounting.filter import Amount, Standing
+from tacit.accounting.guard import Caps, Cost, Standing
 from tacit.errors import Code, Refused
-from tacit.ledger import rows
-from tacit.ledger.entries import GENESIS, Entry
-from tacit.ledger.file import File
+from tacit.ledger import book as books
+from tacit.ledger.book import Book, Total
+from tacit.ledger.budget import Terms
+from tacit.ledger.entries import ALL, GENESIS, Entry
+from tacit.ledger.store import Store, store_at
 
 _PAGE = 1000
 
@@ -19,31 +22,41 @@ _PAGE = 1000
 class History:
     """Reads a ledger and never writes to it. It opens a damaged one too, so that `verify` can say what is wrong."""
 
-    def __init__(self, path: Path, *, wait: float = 30.0) -> None:
-        self.file = File(path, wait=wait, writable=False)
-        with self.file.read():
+    store: Store
+
+    def __init__(self, place: Path | str, *, wait: float = 30.0) -> None:
+        self.store = store_at(place, wait=wait, writable=False)
+        with self.store.read():
             pass
 
     def standing(self, who: str) -> Standing:
-        """What an analyst has spent, and of which cap."""
-        with self.file.read() as connection:
-            found = rows.standing(connection, who) if who != rows.ALL else None
+        """What an analyst has spent, this month where their cap refreshes, and of which cap."""
+        found = self._total(who) if who != ALL else None
         if found is None:
             raise unknown(who)
-        return self._guard(found, who)
+        return self._binding(who, standing_of(found, datetime.now(UTC).isoformat()[:7]))
 
     def overall(self) -> Standing:
         """What all analysts have spent together, and of which cap."""
-        with self.file.read() as connection:
-            found = rows.standing(connection, rows.ALL)
-        return Standing(Amount.zero(), Amount.zero()) if found is None else self._guard(found, rows.ALL)
+        found = self._total(ALL)
+        return Standing(Cost.zero(), Caps.zero()) if found is None else self._binding(ALL, found.standing)
+
+    def month(self, who: str) -> str:
+        """The month in which an analyst's standing counts; none where their cap does not refresh."""
+        found = self._total(who)
+        return "" if found is None or not found.month else max(found.month, datetime.now(UTC).isoformat()[:7])
+
+    def terms(self) -> Terms | None:
+        """The owner's terms as written last."""
+        with self.store.read() as session:
+            return Book(session).terms()
 
     def entries(self) -> Iterator[Entry]:
         """Every entry in order, those included that are written while this is read."""
         sequence = 0
         while True:
-            with self.file.read() as connection:
-                page = rows.entries_after(connection, sequence, _PAGE)
+            with self.store.read() as session:
+                page = list(books.page_of(session, sequence, _PAGE))
             yield from page
             if len(page) < _PAGE:
                 return
@@ -51,13 +64,13 @@ class History:
 
     def head(self) -> str:
         """The hash of the last entry."""
-        with self.file.read() as connection:
-            entry = rows.last(connection)
-        return GENESIS if entry is None else entry.hash
+        with self.store.read() as session:
+            last = Book(session).last
+        return GENESIS if last is None else last.hash
 
     def close(self) -> None:
-        """Let go of the file."""
-        self.file.close()
+        """Let go of the database."""
+        self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -65,9 +78,19 @@ class History:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _guard(self, found: Standing, who: str) -> Standing:
+    def _total(self, who: str) -> Total | None:
+        with self.store.read() as session:
+            return Book(session).total(who)
+
+    def _binding(self, who: str, found: Standing) -> Standing:
         """The standing that binds: here, what is recorded."""
         return found
+
+
+def standing_of(total: Total, month: str) -> Standing:
+    """The standing in a month: nothing is spent yet where the cap has refreshed since the last charge."""
+    refreshed = total.month != "" and month > total.month
+    return Standing(Cost.zero() if refreshed else total.standing.spent, total.standing.cap)
 
 
 def unknown(who: str) -> Refused:

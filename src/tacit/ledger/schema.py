@@ -1,108 +1,125 @@
-"""The tables of a ledger file, and the locks that the database itself holds.
+"""The tables of a ledger, and the locks that the database itself holds. Each is written once, for every database.
 
 The locks are the second ones: the ledger never tries what they forbid.
 """
 
 from __future__ import annotations
 
-import apsw
+from dataclasses import dataclass
 
-from tacit.ledger.entries import GENESIS
+from tacit.ledger.entries import GRAINS, Kind
 
-APPLICATION = 0x54414349  # "TACI" in the file's header
-VERSION = 1
+APPLICATION = 0x54414349  # "TACI" in the header of a file
+VERSION = 2
 
-_TABLES = """
+_KINDS = ", ".join(f"'{kind}'" for kind in Kind)
+
+
+def _numbers(*prefixes: str) -> str:
+    """Columns of grains, which are never negative."""
+    names = [f"{prefix}{grain}" for prefix in prefixes for grain in GRAINS]
+    return ",\n    ".join(f"{name} {{integer}} NOT NULL CHECK ({name} >= 0)" for name in names)
+
+
+_TABLES = f"""
 CREATE TABLE entries (
-    sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
+    sequence {{integer}} PRIMARY KEY CHECK (sequence > 0),
     time TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('open', 'reserve', 'commit', 'fail', 'repeat')),
+    kind TEXT NOT NULL CHECK (kind IN ({_KINDS})),
     who TEXT NOT NULL,
+    month TEXT NOT NULL,
+    request TEXT NOT NULL,
     key TEXT NOT NULL,
-    epsilon INTEGER NOT NULL CHECK (epsilon >= 0),
-    delta INTEGER NOT NULL CHECK (delta >= 0),
-    overall_epsilon INTEGER NOT NULL CHECK (overall_epsilon IN (0, epsilon)),
-    overall_delta INTEGER NOT NULL CHECK (overall_delta IN (0, delta)),
-    spent_epsilon INTEGER NOT NULL CHECK (spent_epsilon >= epsilon),
-    spent_delta INTEGER NOT NULL CHECK (spent_delta >= delta),
-    overall_spent_epsilon INTEGER NOT NULL CHECK (overall_spent_epsilon >= overall_epsilon),
-    overall_spent_delta INTEGER NOT NULL CHECK (overall_spent_delta >= overall_delta),
     loss TEXT NOT NULL,
-    claim INTEGER NOT NULL,
+    claim {{integer}} NOT NULL,
+    shared {{integer}} NOT NULL CHECK (shared IN (0, 1)),
+    {_numbers("charge_", "spent_", "overall_", "everyone_")},
     answer_digest TEXT NOT NULL,
     note TEXT NOT NULL,
     previous TEXT NOT NULL CHECK (length(previous) = 64),
     hash TEXT NOT NULL CHECK (length(hash) = 64)
-) STRICT;
+){{strict}};
 
-CREATE INDEX entries_by_who ON entries (who);
+CREATE INDEX entries_by_who ON entries (who, sequence);
 
 CREATE INDEX entries_by_key ON entries (key, who);
 
-CREATE UNIQUE INDEX entries_by_claim ON entries (claim) WHERE claim > 0;
+CREATE UNIQUE INDEX entries_by_request ON entries (who, request) WHERE request <> '';
+
+CREATE UNIQUE INDEX entries_by_claim ON entries (claim) WHERE kind IN ('commit', 'fail');
 
 CREATE TABLE answers (
-    entry INTEGER PRIMARY KEY REFERENCES entries (sequence),
+    entry {{integer}} PRIMARY KEY REFERENCES entries (sequence),
     key TEXT NOT NULL,
     loss TEXT NOT NULL,
-    answer BLOB NOT NULL,
-    UNIQUE (key, loss)
-) STRICT;
+    answer {{blob}} NOT NULL
+){{strict}};
+
+CREATE INDEX answers_by_key ON answers (key);
+
+CREATE TABLE flights (
+    claim {{integer}} PRIMARY KEY REFERENCES entries (sequence),
+    key TEXT NOT NULL,
+    holder TEXT NOT NULL
+){{strict}};
+
+CREATE INDEX flights_by_key ON flights (key);
 
 CREATE TABLE totals (
     who TEXT PRIMARY KEY,
-    epsilon INTEGER NOT NULL CHECK (epsilon >= 0),
-    delta INTEGER NOT NULL CHECK (delta >= 0),
-    cap_epsilon INTEGER NOT NULL CHECK (cap_epsilon >= 0),
-    cap_delta INTEGER NOT NULL CHECK (cap_delta >= 0)
-) STRICT, WITHOUT ROWID;
+    month TEXT NOT NULL,
+    {_numbers("", "cap_")}
+){{strict}};
 
 CREATE TABLE head (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    sequence INTEGER NOT NULL,
+    one {{integer}} PRIMARY KEY CHECK (one = 1),
+    sequence {{integer}} NOT NULL,
     hash TEXT NOT NULL
-) STRICT;
+){{strict}}
 """
 
-# A cap may be lowered below what is spent, so the cap binds charges, not rows.
-_LOCKS = {
-    "entries_stay": "BEFORE UPDATE ON entries",
-    "entries_remain": "BEFORE DELETE ON entries",
-    "answers_stay": "BEFORE UPDATE ON answers",
-    "answers_remain": "BEFORE DELETE ON answers",
-    "totals_remain": "BEFORE DELETE ON totals",
-    "totals_grow": "BEFORE UPDATE ON totals WHEN NEW.epsilon < OLD.epsilon OR NEW.delta < OLD.delta",
-    "totals_are_capped": "BEFORE UPDATE OF epsilon, delta ON totals"
-    " WHEN NEW.epsilon > NEW.cap_epsilon OR NEW.delta > NEW.cap_delta",
-}
-
-STATEMENTS = [text.strip() for text in _TABLES.split(";") if text.strip()] + [
-    f"CREATE TRIGGER {name} {when} BEGIN SELECT RAISE(ABORT, '{name}'); END" for name, when in _LOCKS.items()
-]
+_LESS = " OR ".join(f"NEW.{grain} < OLD.{grain}" for grain in GRAINS)
+_MORE = "(" + " OR ".join(f"NEW.{grain} > OLD.{grain}" for grain in GRAINS) + ")"
 
 
-def create(connection: apsw.Connection) -> None:
-    """Write the tables of a new ledger, inside the caller's transaction."""
-    for statement in STATEMENTS:
-        connection.execute(statement)
-    connection.execute("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+@dataclass(frozen=True)
+class Lock:
+    """What the database refuses: an event on a table, where the condition holds of OLD and NEW."""
+
+    name: str
+    event: str
+    table: str
+    condition: str = "1 = 1"
 
 
-def is_blank(connection: apsw.Connection) -> bool:
-    """Whether nothing was ever written to the file."""
-    return connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,) and marks(connection) == (0, 0)
+# A cap may be lowered below what is spent, so the caps bind charges, not rows. Sums start anew in a later month only,
+# and go on where a cap begins or ceases to refresh. What the owner accepts as lost may be more than any cap.
+LOCKS = (
+    Lock("entries_stay", "UPDATE", "entries"),
+    Lock("entries_remain", "DELETE", "entries"),
+    Lock("answers_stay", "UPDATE", "answers"),
+    Lock("answers_remain", "DELETE", "answers"),
+    Lock("totals_remain", "DELETE", "totals"),
+    Lock(
+        "totals_grow",
+        "UPDATE",
+        "totals",
+        f"(NEW.month <> '' AND NEW.month < OLD.month)"
+        f" OR ((NEW.month = OLD.month OR NEW.month = '' OR OLD.month = '') AND ({_LESS}))",
+    ),
+    Lock(
+        "totals_are_capped",
+        "UPDATE",
+        "totals",
+        f"(({_MORE} AND NEW.month = OLD.month) OR (NEW.month > OLD.month AND OLD.month <> ''))"
+        " AND (NEW.epsilon > NEW.cap_epsilon OR NEW.delta_a > NEW.cap_delta_a)"
+        " AND (NEW.rho > NEW.cap_rho OR NEW.delta_b > NEW.cap_delta_b)"
+        f" AND (SELECT kind FROM entries ORDER BY sequence DESC LIMIT 1) <> '{Kind.ACCEPT}'",
+    ),
+)
 
 
-def marks(connection: apsw.Connection) -> tuple[int, int]:
-    """The application and the schema version that the file's header names."""
-    ((application,),) = connection.execute("PRAGMA application_id").fetchall()
-    ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-    return int(str(application)), int(str(version))
-
-
-def is_whole(connection: apsw.Connection) -> bool:
-    """Whether the tables and the locks are those written at the start."""
-    rows = connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'").fetchall()
-    return sorted(str(sql) for (sql,) in rows) == sorted(STATEMENTS)
+def tables(*, integer: str, blob: str, strict: str) -> list[str]:
+    """The statements that make the tables, in a database's own words for its types."""
+    text = _TABLES.format(integer=integer, blob=blob, strict=strict)
+    return [statement.strip() for statement in text.split(";")]

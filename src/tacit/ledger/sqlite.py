@@ -1,176 +1,245 @@
-"""The ledger in one SQLite file: reserve, then touch.
-
->>> import tempfile
->>> from tacit.privacy.loss import LaplaceNoise
->>> one = Amount.cap(Fraction(1), Fraction(0))
->>> folder = tempfile.TemporaryDirectory()
->>> ledger = Ledger(Path(folder.name) / "clinic.ledger", Limits(one, {"ada": one}))
->>> question = LaplaceNoise(scale=Fraction(4), sensitivity=1)
->>> claim = ledger.reserve("ada", question, key="5eed")  # now it is charged, and the data may be touched
->>> ledger.commit(claim, b"41 patients").stored
-b'41 patients'
->>> ledger.reserve("ada", question, key="5eed").stored  # a repeat is free
-b'41 patients'
->>> ledger.standing("ada").remaining.epsilon_value
-Fraction(3, 4)
->>> ledger.close(); folder.cleanup()
-"""
+"""The ledger's SQLite file: opened safely, written durably."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
-from tacit.accounting import pure
-from tacit.accounting.filter import Amount, Standing
-from tacit.accounting.receipt import Receipt
-from tacit.errors import ParameterError
-from tacit.ledger import rows, schema
-from tacit.ledger.budget import Limits, admit, stricter
-from tacit.ledger.entries import Claim, Entry, Kind
-from tacit.ledger.file import File
-from tacit.ledger.history import History, unknown
-from tacit.privacy.loss import Loss, encode
+from tacit.errors import Code, LedgerError
+from tacit.ledger import schema
+from tacit.ledger.entries import GENESIS
+from tacit.ledger.store import Row, Session, Store
+
+# Before 3.51.3, a checkpoint racing with a write that resets the log could lose committed pages.
+# https://www.sqlite.org/wal.html#walresetbug
+OLDEST_SQLITE = (3, 51, 3)
+
+_KEEP = "keep the file as it is and verify it; an older copy would forget what was spent"
+_ANOTHER = "name another file: a new one is made where there is none"
+_RIGHTS = "give this user the right to write the file and its folder, and its disk too"
+_CAUSES: tuple[tuple[type[apsw.Error], Code, str, str], ...] = (
+    (apsw.NotADBError, Code.LEDGER, "is not a ledger", _ANOTHER),
+    (apsw.CorruptError, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
+    (apsw.FullError, Code.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
+    (apsw.ReadOnlyError, Code.LEDGER_READ_ONLY, "cannot be written", _RIGHTS),
+    (apsw.CantOpenError, Code.LEDGER, "cannot be opened", f"check that it is a file; {_RIGHTS}"),
+    (apsw.ConstraintError, Code.LEDGER_TAMPERED, "does not accept this entry", _KEEP),
+    (apsw.IOError, Code.LEDGER_DISK, "cannot be read or written", "check the disk, and that it is a local one"),
+)
+_STATEMENTS = schema.tables(integer="INTEGER", blob="BLOB", strict=" STRICT") + [
+    f"CREATE TRIGGER {lock.name} BEFORE {lock.event} ON {lock.table} WHEN {lock.condition}"
+    f" BEGIN SELECT RAISE(ABORT, '{lock.name}'); END"
+    for lock in schema.LOCKS
+]
 
 
-class Ledger(History):
-    """Charges questions against caps, so that what analysts learn together costs at most `limits.overall`.
+def is_too_old(version: str) -> bool:
+    """Whether a version of SQLite can lose committed pages."""
+    return tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE
 
-    **Theorem.** Let an answer be shown only after `reserve` returned for it. Then, whatever threads, processes, kills
-    and power cuts happen, the prices of the distinct answers shown to an analyst add up to at most the cap in force at
-    the last charge, and the prices of all passes over the data to at most the overall cap. Proof: a charge is on disk
-    before `reserve` returns, transactions happen one after the other, each charge is admitted by the filters on the
-    sums it finds, and sums never shrink.
 
-    Caps are those of `limits`, or of the last opening by anyone where these are stricter: a cap that the owner lowers
-    binds processes that already run, and one that the owner raises binds those opened afterwards.
+class SqliteStore(Store):
+    """A file with a write-ahead log, synchronized to disk at every commit.
+
+    `vfs` names the file system layer of SQLite to use, if not its own.
     """
 
-    def __init__(self, path: Path, limits: Limits, *, wait: float = 30.0) -> None:
-        self.limits = limits
-        self.file = File(path, wait=wait, writable=True)
+    def __init__(self, path: Path, *, wait: float = 30.0, writable: bool = True, vfs: str | None = None) -> None:
+        super().__init__()
+        self.path = path
+        self.name = str(path)
+        self.wait = wait
+        self._writable = writable
+        self._vfs = vfs
+        self._connection: apsw.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+
+    def create(self, session: Session) -> None:
+        """Write the tables of a new ledger."""
+        for statement in _STATEMENTS:
+            session.run(statement)
+        session.run("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
+        session.run(f"PRAGMA application_id = {schema.APPLICATION}")
+        session.run(f"PRAGMA user_version = {schema.VERSION}")
+
+    def is_blank(self, session: Session) -> bool:
+        """Whether there is no table yet."""
+        return session.run("SELECT count(*) FROM sqlite_schema") == [(0,)] and self._marks(session) == (0, 0)
+
+    def is_whole(self, session: Session) -> bool:
+        """Whether the tables and the locks are those written at the start."""
+        found = session.run("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+        return sorted(str(sql) for (sql,) in found) == sorted(_STATEMENTS)
+
+    def damage(self, session: Session) -> str:
+        """What the database finds wrong with itself."""
+        found = session.run("PRAGMA integrity_check(10)")
+        return "" if found == [("ok",)] else "its pages or indexes contradict each other"
+
+    def holder(self, session: Session) -> str:
+        """This process, by host, number and start."""
+        return f"{socket.gethostname()} {os.getpid()} {_started(os.getpid())}"
+
+    def is_alive(self, session: Session, holder: str) -> bool:
+        """Whether that process may still run; one of another host may."""
+        host, _, process = holder.partition(" ")
+        if host != socket.gethostname():
+            return bool(holder)
+        number, _, started = process.partition(" ")
+        return number.isdecimal() and _runs(int(number)) and started == _started(int(number))
+
+    @contextmanager
+    def _transaction_of(self, writing: bool) -> Iterator[Session]:
+        with self._explained():
+            connection = self._connect()
+            try:
+                self._check_file()
+                connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                yield _SqliteSession(connection)
+                connection.execute("COMMIT")
+                if writing:
+                    self._check_file()  # what was written to a file that is gone does not count
+            except apsw.Error:
+                self._disconnect()  # which also rolls back; the next transaction starts afresh
+                raise
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _connect(self) -> apsw.Connection:
+        if self._connection is None:
+            self._connection = self._open()
+            found = os.stat(self.path)
+            self._identity = (found.st_dev, found.st_ino)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close(True)
+            self._connection = None
+
+    def _check_file(self) -> None:
+        """The file that is open is still the one at the path."""
         try:
-            with self.file.write() as connection:
-                if schema.is_blank(connection):
-                    schema.create(connection)
-                _check(connection)
-                rows.record_limits(connection, limits)
+            found = os.stat(self.path)
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            self._disconnect()
+            fix = "put it back as it was; a new one would forget what was spent"
+            raise self.error("was removed or replaced", fix, Code.LEDGER_MISSING)
+
+    def _open(self) -> apsw.Connection:
+        if is_too_old(apsw.sqlite_lib_version()):
+            needed = ".".join(map(str, OLDEST_SQLITE))
+            raise self.error(f"needs SQLite {needed}, and this is {apsw.sqlite_lib_version()}", "install a newer apsw")
+        if not self.path.parent.is_dir():
+            raise self.error("has no folder to lie in", f"make the folder {self.path.parent}")
+        if not self._writable and not self.path.exists():
+            raise self.error("does not exist", "check the path", Code.LEDGER_MISSING)
+        if self._identity is not None:
+            self._check_file()  # a connection that was lost comes back to the same file only
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._writable else apsw.SQLITE_OPEN_READONLY
+        connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
+        try:
+            connection.set_busy_timeout(int(self.wait * 1000))
+            self._recognize(_SqliteSession(connection))
+            connection.execute("PRAGMA foreign_keys = ON")
+            if self._writable:
+                self._make_durable(connection)
         except BaseException:
-            self.file.close()
+            connection.close(True)
             raise
+        return connection
 
-    def reserve(self, who: str, loss: Loss, key: str) -> Claim:
-        """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
-
-        The same question is the same key and the same loss. Where its answer is stored, the claim carries it: at no
-        cost to an analyst who was charged for it before, else at its price to their own cap only.
-        """
-        if who not in self.limits.analysts:
-            raise unknown(who)
-        text, price = encode(loss), _price(loss)
-        with self.file.write() as connection:
-            stored = rows.stored_answer(connection, key, text)
-            own, shared = self._standings(connection, who)
-            if stored is None:
-                admit(price, who, own, shared)
-                kind, charge, overall_charge = Kind.RESERVE, price, price
-            elif rows.is_paid(connection, who, key, text):
-                kind, charge, overall_charge = Kind.REPEAT, Amount.zero(), Amount.zero()
-            else:
-                admit(price, who, own, None)
-                kind, charge, overall_charge = Kind.REPEAT, price, Amount.zero()
-            entry = rows.append(
-                connection, kind, who=who, key=key, charge=charge, overall_charge=overall_charge, loss=text
-            )
-        receipt = Receipt(
-            entry=entry.sequence,
-            time=entry.time,
-            who=who,
-            key=key,
-            charged=charge,
-            price=price,
-            repeat=kind is Kind.REPEAT,
-            analyst=Standing(entry.spent, own.cap),
-            overall=Standing(entry.overall_spent, shared.cap),
-            head=entry.hash,
-        )
-        return Claim(entry.sequence, who, key, stored, receipt)
-
-    def commit(self, claim: Claim, answer: bytes) -> Claim:
-        """Store the answer of a claim, durably, before it is shown. What the returned claim holds is what to show.
-
-        The first writer wins: where the same question was answered meanwhile, that answer is returned, not this one.
-        """
-        if claim.stored is not None:
-            return claim
-        with self.file.write() as connection:
-            reserved = _reserved(connection, claim)
-            stored = rows.stored_answer(connection, reserved.key, reserved.loss)
-            entry = rows.settlement(connection, claim.entry)
-            if entry is None:
-                shown = answer if stored is None else stored
-                entry = rows.append(
-                    connection,
-                    Kind.COMMIT,
-                    who=claim.who,
-                    key=claim.key,
-                    claim=claim.entry,
-                    answer_digest=rows.answer_hash(shown),
-                )
-                if stored is None:
-                    rows.store_answer(connection, entry, reserved.loss, answer)
-            elif entry.kind is not Kind.COMMIT:
-                raise ParameterError("claim", "it has failed already", fix="ask the question again")
-            elif stored is None:
-                raise rows.tampered("a stored answer is missing")
-            else:
-                shown = stored
-        return replace(claim, stored=shown, receipt=replace(claim.receipt, head=entry.hash))
-
-    def fail(self, claim: Claim) -> None:
-        """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak."""
-        if claim.stored is not None:
+    def _recognize(self, session: Session) -> None:
+        """Leave a file alone that is something else."""
+        if self._writable and self.is_blank(session):
             return
-        with self.file.write() as connection:
-            _reserved(connection, claim)
-            if rows.settlement(connection, claim.entry) is None:
-                rows.append(connection, Kind.FAIL, who=claim.who, key=claim.key, claim=claim.entry)
+        application, version = self._marks(session)
+        if application != schema.APPLICATION:
+            raise self.error("is not a ledger", _ANOTHER)
+        if version != schema.VERSION:
+            raise self.error(f"has version {version}; this Tacit reads {schema.VERSION}", "use the Tacit that wrote it")
 
-    def _standings(self, connection: apsw.Connection, who: str) -> tuple[Standing, Standing]:
-        """The analyst's standing and everyone's, with the caps that bind."""
-        own, shared = rows.standing(connection, who), rows.standing(connection, rows.ALL)
-        if own is None or shared is None:
-            raise rows.tampered("a total is missing")
-        return self._guard(own, who), self._guard(shared, rows.ALL)
+    def _marks(self, session: Session) -> tuple[int, int]:
+        """The application and the schema version that the file's header names."""
+        ((application,),) = session.run("PRAGMA application_id")
+        ((version,),) = session.run("PRAGMA user_version")
+        return int(application), int(version)
 
-    def _guard(self, found: Standing, who: str) -> Standing:
-        """The stricter of the cap recorded last and the one this ledger was opened with."""
-        cap = self.limits.overall if who == rows.ALL else self.limits.analysts.get(who, Amount.zero())
-        return Standing(found.spent, stricter(found.cap, cap))
+    def _make_durable(self, connection: apsw.Connection) -> None:
+        """A commit returns once the operating system says that it is on disk."""
+        if connection.readonly("main"):
+            raise self.error("cannot be written", _RIGHTS, Code.LEDGER_READ_ONLY)
+        if self._log_ahead(connection) != "wal":
+            raise self.error("does not support a write-ahead log", "put it on a local disk")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS, where a plain sync does not reach the disk
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+
+    def _log_ahead(self, connection: apsw.Connection) -> str:
+        """Switch to the write-ahead log. SQLite does not wait for others who are switching too, so wait here."""
+        deadline = time.monotonic() + self.wait
+        while True:
+            try:
+                ((mode,),) = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                return str(mode)
+            except apsw.BusyError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """SQLite's errors in our words. Its own text is kept as the cause, out of what is shown."""
+        try:
+            yield
+        except (apsw.BusyError, apsw.LockedError) as error:
+            what = f"{self.path} was in use by another process for {self.wait:g} seconds"
+            raise LedgerError(Code.LEDGER_BUSY, what, fix="try again when it is free") from error
+        except apsw.Error as error:
+            for kind, code, what, fix in _CAUSES:
+                if isinstance(error, kind):
+                    raise self.error(what, fix, code) from error
+            raise self.error("cannot be used", _KEEP) from error
 
 
-def _price(loss: Loss) -> Amount:
-    price = Amount.charge(pure.epsilon(loss), Fraction(0))
-    if price.epsilon < 0:
-        raise ParameterError("loss", "its epsilon is below zero", fix="a scale and a sensitivity are never negative")
-    return price
+class _SqliteSession:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        return self._connection.execute(statement, tuple(values)).fetchall()
 
 
-def _reserved(connection: apsw.Connection, claim: Claim) -> Entry:
-    """The RESERVE entry that a claim is for."""
-    entry = rows.entry_at(connection, claim.entry)
-    if entry is None or (entry.kind, entry.who, entry.key) != (Kind.RESERVE, claim.who, claim.key):
-        raise ParameterError("claim", "it is not from this ledger", fix="commit what reserve returned")
-    return entry
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _status(process).startswith("Z")  # killed, and not yet buried
 
 
-def _check(connection: apsw.Connection) -> None:
-    """The quick look at every opening, whose cost does not grow with the number of entries."""
-    if not schema.is_whole(connection):
-        raise rows.tampered("the tables or their locks were altered")
-    rows.last(connection)
-    for (who,) in connection.execute("SELECT who FROM totals").fetchall():
-        rows.standing(connection, str(who))
+def _started(process: int) -> str:
+    """When a process started, in the system's own count, so that a number used again is another name."""
+    parts = _status(process).split()
+    return parts[19] if len(parts) > 19 else ""
+
+
+def _status(process: int) -> str:
+    """What Linux says of a process after its name; nothing elsewhere."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(") ")[2]
+    except OSError:
+        return ""

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import apsw
-
-from tacit.accounting.filter import Amount
+from tacit.accounting.guard import Caps, Cost, within_basic, within_concentrated
 from tacit.errors import LedgerError
-from tacit.ledger import rows, schema
-from tacit.ledger.budget import Limits
-from tacit.ledger.entries import COLUMNS, GENESIS, Entry, Kind, digest, from_values
+from tacit.ledger.book import NOTHING, answer_hash, entries
+from tacit.ledger.budget import Grant, Terms
+from tacit.ledger.entries import ALL, GENESIS, GRAINS, Entry, Kind, digest
 from tacit.ledger.history import History
+from tacit.ledger.keys import is_signed
+from tacit.ledger.store import Row, Session, Store
+from tacit.ledger.witness import Sight, Witness
 
 Question = tuple[str, str]  # a key and a loss
 
 
 @dataclass(frozen=True)
 class Report:
-    """What `verify` found. `head` is the hash of the last entry, to compare with receipts and witnesses."""
+    """What `verify` found. `head` is the hash of the last entry, to compare with receipts."""
 
     entries: int
     head: str
@@ -32,36 +33,41 @@ class Report:
         return not self.problems
 
 
-def verify(ledger: History) -> Report:
+def verify(ledger: History, witness: Witness | None = None) -> Report:
     """Walk one moment of the ledger from its beginning, and say everything that is wrong with it.
 
-    An editor who also recomputes every hash and every sum goes unnoticed here, as does an older copy put back: the head
-    then differs from the one in a later receipt. Threads that share `ledger` wait; other processes do not.
+    An editor who also recomputes every hash and every sum goes unnoticed by the walk, as does an older copy put back;
+    the witness then knows other heads. Threads that share `ledger` wait; other processes do not.
     """
     walk = _Walk()
     try:
-        with ledger.file.read() as connection:
+        sights = list(witness.backwards())[::-1] if witness is not None else []
+        with ledger.store.read() as session:
             try:
-                _walk(walk, connection)
-            except (apsw.Error, ValueError, TypeError):
-                walk.say(f"the file cannot be read beyond entry {walk.sequence}")
+                _walk(walk, ledger.store, session, {sight.sequence: sight for sight in sights})
+            except (LedgerError, ValueError, TypeError):
+                walk.say(f"it cannot be read beyond entry {walk.sequence}")
     except LedgerError as error:
         walk.say(error.what)
     return Report(walk.count, walk.previous, tuple(walk.problems))
 
 
-def _walk(walk: _Walk, connection: apsw.Connection) -> None:
-    if not schema.is_whole(connection):
+def _walk(walk: _Walk, store: Store, session: Session, sights: dict[int, Sight]) -> None:
+    if not store.is_whole(session):
         walk.say("the tables or their locks were altered")
-    for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY sequence"):
-        walk.visit(row)
-    walk.compare_head(connection.execute("SELECT sequence, hash FROM head").fetchall())
-    walk.compare_totals(connection.execute("SELECT who, epsilon, delta, cap_epsilon, cap_delta FROM totals").fetchall())
-    walk.compare_answers(connection.execute("SELECT entry, key, loss, answer FROM answers"))
-    for (text,) in connection.execute("PRAGMA integrity_check(10)"):
-        if text != "ok":
-            walk.say("the file is damaged: its pages or indexes contradict each other")
-            break
+    for entry in entries(session):
+        walk.visit(entry)
+        sight = sights.pop(entry.sequence, None)
+        if sight is not None and (sight.hash, sight.everyone) != (entry.hash, entry.everyone):
+            walk.say(f"entry {entry.sequence}: the witness saw another in its place")
+    if sights:
+        walk.say(f"the witness saw {len(sights):,} entries that are not there, up to entry {max(sights)}")
+    caps = [f"cap_{grain}" for grain in GRAINS]
+    walk.compare_head(session.run("SELECT sequence, hash FROM head"))
+    walk.compare_totals(session.run(f"SELECT who, month, {', '.join((*GRAINS, *caps))} FROM totals"))
+    walk.compare_answers(session.run("SELECT entry, key, loss, answer FROM answers ORDER BY entry"))
+    if damage := store.damage(session):
+        walk.say(f"the file is damaged: {damage}")
 
 
 @dataclass
@@ -71,28 +77,30 @@ class _Walk:
     count: int = 0
     sequence: int = 0
     previous: str = GENESIS
+    time: str = ""
     problems: list[str] = field(default_factory=list)
-    caps: Limits | None = None
-    sums: dict[str, Amount] = field(default_factory=dict)  # by adding up every charge
-    told: dict[str, Amount] = field(default_factory=dict)  # by the sums that the last entries state
-    waiting: dict[int, Entry] = field(default_factory=dict)  # RESERVE entries without COMMIT or FAIL
+    terms: Terms | None = None
+    sums: dict[str, Cost] = field(default_factory=dict)  # what counts against each cap
+    months: dict[str, str] = field(default_factory=dict)
+    lives: dict[str, Cost] = field(default_factory=dict)  # over all months
+    everyone: Cost = NOTHING
+    open_claims: dict[int, Entry] = field(default_factory=dict)  # RESERVE entries without COMMIT or FAIL
     answered: dict[Question, Entry] = field(default_factory=dict)  # the COMMIT that stored each answer
-    prices: dict[Question, Amount] = field(default_factory=dict)
+    prices: dict[Question, Cost] = field(default_factory=dict)
     paid: set[tuple[str, Question]] = field(default_factory=set)
+    requests: set[tuple[str, str]] = field(default_factory=set)
 
     def say(self, problem: str) -> None:
         self.problems.append(problem)
 
-    def visit(self, row: tuple[Any, ...]) -> None:
+    def visit(self, entry: Entry) -> None:
         """Check one entry against those before it."""
         self.count += 1
         try:
-            entry = from_values(row)
-            found = [*self._chain(entry), *self._sums(entry), *self._kind(entry)]
+            found = [*self._chain(entry), *self._month(entry), *self._sums(entry), *self._kind(entry)]
         except (ValueError, TypeError):
             found = ["it cannot be read"]
-            self.sequence, self.previous = row[COLUMNS.index("sequence")], str(row[COLUMNS.index("hash")])
-        self.problems += [f"entry {row[COLUMNS.index('sequence')]}: {problem}" for problem in found]
+        self.problems += [f"entry {entry.sequence}: {problem}" for problem in found]
 
     def _chain(self, entry: Entry) -> Iterator[str]:
         if entry.sequence != self.sequence + 1:
@@ -101,101 +109,157 @@ class _Walk:
             yield "it does not follow from the entry before it"
         if digest(entry) != entry.hash:
             yield "it was altered: its hash is another"
-        self.sequence, self.previous = entry.sequence, entry.hash
+        if entry.time < self.time:
+            yield "it is earlier than the entry before it"
+        self.sequence, self.previous, self.time = entry.sequence, entry.hash, entry.time
+
+    def _month(self, entry: Entry) -> Iterator[str]:
+        """A sum starts anew in a later month only, and for an analyst whose cap refreshes."""
+        then = self.months.get(entry.who, "")
+        if entry.who == ALL or entry.kind is Kind.CARRY:
+            begins = False
+        elif entry.sequence and entry.who not in self.months:
+            begins = True
+        else:
+            begins = entry.month > then > ""
+            if entry.month != then and not begins:
+                yield "its month is not a later one"
+        if entry.month and entry.month > entry.time[:7]:
+            yield "its month has not come yet"
+        if begins:
+            self.sums[entry.who] = NOTHING
+        self.months[entry.who] = entry.month
 
     def _sums(self, entry: Entry) -> Iterator[str]:
         """Each sum is the one before it plus the charge. Go on from the stated sum: name only the first wrong one."""
-        spent = self.told.get(entry.who, Amount.zero()) + entry.charge
-        overall = self.told.get(rows.ALL, Amount.zero()) + entry.overall_charge
-        if (entry.who != rows.ALL and entry.spent != spent) or entry.overall_spent != overall:
+        spent = self.sums.get(entry.who, NOTHING) + entry.charge
+        overall = self.sums.get(ALL, NOTHING) + entry.shared_charge
+        everyone = self.everyone + entry.charge
+        told = NOTHING if entry.who == ALL else entry.spent
+        if (entry.who != ALL and entry.spent != spent) or (entry.overall, entry.everyone) != (overall, everyone):
             yield "its sums do not follow from those before it"
-        if entry.who != rows.ALL:
-            self.told[entry.who] = entry.spent
-            self.sums[entry.who] = self.sums.get(entry.who, Amount.zero()) + entry.charge
-        self.told[rows.ALL] = entry.overall_spent
-        self.sums[rows.ALL] = self.sums.get(rows.ALL, Amount.zero()) + entry.overall_charge
+        self.sums[ALL], self.everyone = entry.overall, entry.everyone
+        if entry.who != ALL:
+            self.sums[entry.who] = told
+            if entry.kind is not Kind.CARRY:
+                self.lives[entry.who] = self.lives.get(entry.who, NOTHING) + entry.charge
 
     def _kind(self, entry: Entry) -> Iterator[str]:
         if entry.kind is Kind.OPEN:
-            self.caps = Limits.decode(entry.note)
-        elif self.caps is None:
-            yield "it comes before any caps"
+            self.terms = Terms.decode(entry.note)
+        elif self.terms is None:
+            yield "it comes before any terms"
+        if entry.request and (entry.who, entry.request) in self.requests:
+            yield "its request was used before"
+        self.requests.add((entry.who, entry.request))
         match entry.kind:
             case Kind.RESERVE:
                 yield from self._reserve(entry)
             case Kind.REPEAT:
                 yield from self._repeat(entry)
-            case _:
-                if entry.charge != Amount.zero() or entry.overall_charge != Amount.zero():
-                    yield f"a {entry.kind} charges nothing"
+            case Kind.CARRY:
+                yield from self._carry(entry)
+            case Kind.ACCEPT:
+                pass  # the owner's word, whatever it charges
+            case _ if entry.charge != NOTHING:
+                yield f"a {entry.kind} charges nothing"
         if entry.kind in (Kind.COMMIT, Kind.FAIL):
             yield from self._settle(entry)
+        elif entry.kind is Kind.RESUME:
+            reserved = self.open_claims.get(entry.claim)
+            if reserved is None or (reserved.who, reserved.question) != (entry.who, entry.question):
+                yield f"no open claim {entry.claim} of this analyst and question"
 
     def _reserve(self, entry: Entry) -> Iterator[str]:
-        if entry.charge != entry.overall_charge:
+        if not entry.shared:
             yield "a first answer is charged to the analyst and to all alike"
-        yield from self._capped(entry, (entry.who, rows.ALL))
-        self.waiting[entry.sequence] = entry
-        self.paid.add((entry.who, (entry.key, entry.loss)))
+        yield from self._capped(entry, (entry.who, ALL))
+        self.open_claims[entry.sequence] = entry
+        self.paid.add((entry.who, entry.question))
 
     def _repeat(self, entry: Entry) -> Iterator[str]:
-        question = (entry.key, entry.loss)
-        if entry.overall_charge != Amount.zero():
+        if entry.shared:
             yield "a repeat is charged to the analyst only"
-        if question not in self.answered:
+        if entry.question not in self.answered:
             yield "it repeats what was never answered"
-        paid = (entry.who, question) in self.paid
-        if entry.charge != (Amount.zero() if paid else self.prices.get(question)):
+        paid = (entry.who, entry.question) in self.paid
+        if entry.charge != (NOTHING if paid else self.prices.get(entry.question)):
             yield "a repeat costs its price once, and then nothing"
         if not paid:
             yield from self._capped(entry, (entry.who,))
-            self.paid.add((entry.who, question))
+            self.paid.add((entry.who, entry.question))
+
+    def _carry(self, entry: Entry) -> Iterator[str]:
+        if not entry.month and entry.spent != self.lives.get(entry.who, NOTHING):
+            yield "a cap that no longer refreshes counts all months"
+        elif entry.month and entry.charge != NOTHING:
+            yield "a cap that begins to refresh keeps what was spent"
 
     def _capped(self, entry: Entry, guards: tuple[str, ...]) -> Iterator[str]:
-        """Charges stay within the caps recorded before them."""
+        """After a charge at least one filter is within the caps recorded before it."""
+        if bool(entry.month) != self._grant(entry.who).monthly:
+            yield "its month is not what the terms say"
         for who in guards:
-            cap = Amount.zero()
-            if self.caps is not None:
-                cap = self.caps.overall if who == rows.ALL else self.caps.analysts.get(who, cap)
-            spent = self.sums[who]
-            if spent.epsilon > cap.epsilon or spent.delta > cap.delta:
-                yield "it goes beyond " + ("the overall cap" if who == rows.ALL else "the analyst's cap")
+            spent, cap = self.sums[who], self._cap(who)
+            if not (within_basic(spent, cap) or within_concentrated(spent, cap)):
+                yield "it goes beyond " + ("the overall cap" if who == ALL else "the analyst's cap")
+
+    def _cap(self, who: str) -> Caps:
+        if who == ALL:
+            return Caps.zero() if self.terms is None else self.terms.limits.overall
+        return self._grant(who).caps
+
+    def _grant(self, who: str) -> Grant:
+        nothing = Grant(Caps.zero())
+        return nothing if self.terms is None else self.terms.limits.analysts.get(who, nothing)
 
     def _settle(self, entry: Entry) -> Iterator[str]:
-        reserved = self.waiting.pop(entry.claim, None)
+        reserved = self.open_claims.pop(entry.claim, None)
         if reserved is None or (reserved.who, reserved.key) != (entry.who, entry.key):
             yield f"no open claim {entry.claim} of this analyst and question"
         elif entry.kind is Kind.COMMIT:
-            question = (reserved.key, reserved.loss)
-            self.prices.setdefault(question, reserved.charge)
-            if self.answered.setdefault(question, entry).answer_digest != entry.answer_digest:
+            self.prices.setdefault(reserved.question, reserved.charge)
+            if self.answered.setdefault(reserved.question, entry).answer_digest != entry.answer_digest:
                 yield "its answer is not the one stored first"
 
-    def compare_head(self, found: list[Any]) -> None:
+    def compare_head(self, found: list[Row]) -> None:
         """The head names the last entry."""
         if found != [(self.sequence, self.previous)]:
             self.say("the last entry is not the one that the head names")
 
-    def compare_totals(self, found: list[Any]) -> None:
+    def compare_totals(self, found: list[Row]) -> None:
         """The totals are the sums of the charges, and their caps those recorded last."""
-        totals = {str(who): (Amount(epsilon, delta), Amount(*cap)) for who, epsilon, delta, *cap in found}
-        caps = {} if self.caps is None else {rows.ALL: self.caps.overall, **self.caps.analysts}
-        for who in sorted({*totals, *self.sums, *caps}):
-            spent, cap = totals.get(who, (None, None))
-            whose = "the overall total" if who == rows.ALL else f"the total of {who!r}"
-            if spent != self.sums.get(who, Amount.zero()):
+        totals = {str(who): (str(month), tuple(numbers)) for who, month, *numbers in found}
+        named = self.terms.limits.analysts if self.terms is not None else {}
+        for who in sorted({*totals, *self.sums, *named}):
+            month, numbers = totals.get(who, ("", (-1,) * 8))
+            whose = "the overall total" if who == ALL else f"the total of {who!r}"
+            spent = self.sums.get(who, NOTHING)
+            if numbers[:4] != spent.grains or (spent != NOTHING and month != self.months.get(who, "")):
                 self.say(f"{whose} is not the sum of its charges")
-            if cap != caps.get(who, Amount.zero()):
+            if numbers[4:] != self._cap(who).grains:
                 self.say(f"{whose} has a cap that was never recorded")
 
-    def compare_answers(self, found: Any) -> None:
+    def compare_answers(self, found: Iterable[Row]) -> None:
         """Every stored answer is the one committed, and every one committed is stored."""
         left = dict(self.answered)
         for entry, key, loss, answer in found:
             told = left.pop((key, loss), None)
             if told is None or told.sequence != entry:
                 self.say(f"the answer of entry {entry} was never committed")
-            elif rows.answer_hash(answer) != told.answer_digest:
+            elif answer_hash(answer) != told.answer_digest:
                 self.say(f"the answer of entry {entry} was altered")
         for missing in left.values():
             self.say(f"the answer of entry {missing.sequence} is missing")
+
+
+def check_receipt(ledger: History, receipt: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a receipt: it must be signed by this ledger, and its head must still be in the chain."""
+    terms = ledger.terms()
+    head, signature = str(receipt.get("head", "")), str(receipt.get("signature", ""))
+    if terms is None or not is_signed(head, signature, terms.key):
+        return ["the receipt is not signed by this ledger"]
+    for entry in ledger.entries():
+        if entry.hash == head:
+            return []
+    return ["the receipt is signed by this ledger, which no longer holds what it says"]

@@ -19,11 +19,12 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from tacit.errors import Code, Place, PolicyError
 from tacit.policy import locate
 from tacit.policy.check import INT64, KEYS, MAX_NAME, decimal_text, exact, is_clean, key_of, name_flaw, shown
-from tacit.policy.model import ROW, Analyst, Budget, Column, Key, Policy, Table, Type
+from tacit.policy.model import ROW, Analyst, Books, Budget, Column, Key, Policy, Table, Type
 from tacit.privacy.unit import Neighbors
 
 UNFILLED = "?"
@@ -193,7 +194,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 def _policy(top: _Section, folder: Path, path: Path | None) -> Policy:
     top.only("data", "ledger", "privacy", "tables", "analysts")
     source, epoch = _data(top.section("data"), folder)
-    store = _store(top.section("ledger"), folder, path, source)
+    books = _books(top.section("ledger"), folder, path, source)
     privacy = top.section("privacy")
     privacy.only("neighbors", "epsilon", "delta", "delta_per_question")
     neighbors = privacy.choice("neighbors", *Neighbors) if "neighbors" in privacy.entries else Neighbors.ADD_REMOVE
@@ -203,7 +204,7 @@ def _policy(top: _Section, folder: Path, path: Path | None) -> Policy:
     return Policy(
         source,
         epoch,
-        store,
+        books,
         Neighbors(neighbors),
         budget,
         _delta_per_question(privacy, budget.delta),
@@ -224,17 +225,62 @@ def _data(at: _Section, folder: Path) -> tuple[Path | None, int]:
     return source, at.whole("epoch", 0, INT64[-1], fix) if "epoch" in at.entries else 1
 
 
-def _store(at: _Section, folder: Path, path: Path | None, source: Path | None) -> Path | None:
-    at.only("store", "witness")
-    if "witness" in at.entries:
-        at.fail("a witness is not supported yet by this version", "witness", fix="leave it out")
-    store = path.with_suffix(".ledger") if path else None
+def _books(at: _Section, folder: Path, path: Path | None, source: Path | None) -> Books | None:
+    """The ledger, its key and its witness; the last two are named after the ledger unless the policy names them.
+
+    A new ledger so has a new witness. They lie beside a ledger's file, and beside the policy where it is a database.
+    """
+    at.only("store", "key", "witness")
+    store: Path | str | None = path.with_suffix(".ledger") if path else None
     if "store" in at.entries:
-        store = folder / at.text("store", "name a file for the ledger")
-    for other, what in (path, "the policy"), (source, "the data"):
-        if store is not None and store == other:
-            at.fail(f"the ledger cannot be the same file as {what}", "store", fix="give it a file of its own")
-    return store
+        store = _store(at, folder)
+    if store is None:
+        for name in ("key", "witness"):
+            if name in at.entries:
+                at.fail("there is no ledger for it", name, fix="name the store too")
+        return None
+    if isinstance(store, Path):
+        beside = store.with_name(store.stem) if store.suffix == ".ledger" else store
+    else:
+        beside = folder / (urlsplit(store).fragment or (path.stem if path else "tacit"))
+    key, witness = (
+        folder / at.text(name, f"name a file for the {name}")
+        if name in at.entries
+        else beside.parent / f"{beside.name}.{name}"
+        for name in ("key", "witness")
+    )
+    _check_apart(at, {"store": store, "key": key, "witness": witness}, {"policy": path, "data": source})
+    return Books(store, key, witness)
+
+
+def _store(at: _Section, folder: Path) -> Path | str:
+    """A file, or the URL of a PostgreSQL database, whose fragment names one of several ledgers in it."""
+    named = at.text("store", "name a file for the ledger, or a database: postgresql://host/database")
+    if "://" not in named:
+        return folder / named
+    fix = "write postgresql://host/database, and #name at its end where it holds several ledgers"
+    try:
+        parts = urlsplit(named)
+    except ValueError:
+        at.fail("is not a URL", "store", fix=fix)
+    if parts.scheme not in ("postgresql", "postgres"):
+        at.fail(f"no ledger is kept in {shown(parts.scheme)}", "store", fix=f"name a file, or {fix}")
+    if not parts.path.strip("/"):
+        at.fail("the URL names no database", "store", fix=fix)
+    if parts.fragment and not re.fullmatch(r"[A-Za-z0-9_]{1,50}", parts.fragment):
+        what = f"{shown(parts.fragment)} does not name a ledger"
+        at.fail(what, "store", fix="after the #, use up to 50 letters of the alphabet, digits and underscores")
+    return named
+
+
+def _check_apart(at: _Section, own: dict[str, Path | str], others: dict[str, Path | None]) -> None:
+    """None of the ledger's files is the policy, the data or another of them."""
+    taken = {os.path.abspath(file): name for name, file in others.items() if file is not None}
+    for name, place in own.items():
+        if isinstance(place, Path):
+            first = taken.setdefault(os.path.abspath(place), name)
+            if first != name:
+                at.fail(f"cannot be the same file as the {first}", name, fix="give it a file of its own")
 
 
 def _budget(at: _Section) -> Budget:
@@ -252,8 +298,9 @@ def _delta_per_question(at: _Section, delta: Fraction) -> Fraction:
 
 
 def _analyst(at: _Section) -> Analyst:
-    at.only("epsilon", "delta")
-    return Analyst(str(at.path[-1]), _budget(at))
+    at.only("epsilon", "delta", "refresh")
+    monthly = "refresh" in at.entries and bool(at.choice("refresh", "monthly"))
+    return Analyst(str(at.path[-1]), _budget(at), monthly)
 
 
 def _table(at: _Section) -> Table:

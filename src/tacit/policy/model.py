@@ -57,19 +57,29 @@ class Budget:
 
 @dataclass(frozen=True)
 class Analyst:
-    """Someone who may ask, up to a cap of their own."""
+    """Someone who may ask, up to a cap of their own: in all, or in each calendar month."""
 
     name: str
     budget: Budget
+    monthly: bool = False
+
+
+@dataclass(frozen=True)
+class Books:
+    """Where spending is recorded: a file or a PostgreSQL database, the key that signs it, the witness outside it."""
+
+    store: Path | str
+    key: Path
+    witness: Path
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The whole of it. `source` and `store` are None where data frames or a ledger are handed over at open."""
+    """The whole of it. `source` and `books` are None where data frames or a ledger are handed over at open."""
 
     source: Path | None
     epoch: int
-    store: Path | None
+    books: Books | None
     neighbors: Neighbors
     budget: Budget
     delta_per_question: Fraction

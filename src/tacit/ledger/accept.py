@@ -1,0 +1,104 @@
+"""The way on from a ledger that lost entries: the owner accepts the loss, and all that may be missing is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.accounting.guard import LARGEST, Caps, Cost
+from tacit.errors import ParameterError
+from tacit.ledger.book import NOTHING, Book
+from tacit.ledger.budget import Limits, Terms
+from tacit.ledger.check import check_terms
+from tacit.ledger.entries import ALL, Kind
+from tacit.ledger.keys import Key
+from tacit.ledger.store import store_at
+from tacit.ledger.witness import Sight, Witness
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What was charged, to each analyst and to all together under the name `ALL`, and where the old witness went."""
+
+    charged: Mapping[str, Cost]
+    failed: int
+    kept: Path | None
+
+
+def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness, because: str) -> Acceptance:
+    """Go on with the ledger that is there, after charging all that may be missing from it.
+
+    **Theorem.** After this, every sum is at least what was truly spent. Proof: let s be the last head that the witness
+    and the ledger share. What was spent on the lost ledger after s is at most the growth of the witness's sum over all
+    charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
+    to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
+    charged in full. A charge without an answer fails, because its answer may be among what was lost.
+    """
+    if not because.strip():
+        raise ParameterError("because", "no reason is given", fix="say what happened: it is written down for good")
+    terms = Terms(limits, key.public, witnessed=True)
+    store = store_at(place)
+    try:
+        seen = list(witness.backwards()) if witness.exists() else None
+        with store.write() as session:
+            if store.is_blank(session):
+                store.create(session)
+            book = Book(session)
+            recorded = book.terms()
+            check_terms(None if recorded is None else Terms(recorded.limits), terms)  # the scope alone
+            missing = _missing(book, seen) if seen is not None else None
+            if missing == NOTHING and recorded is not None and recorded.key == key.public:
+                raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
+            book.record(terms)
+            failed = _fail_open_claims(book)
+            charged = {who: missing or _rest(total.standing.spent, total.standing.cap) for who, total in book.totals()}
+            for who, charge in charged.items():
+                book.append(Kind.ACCEPT, who=who, charge=charge, shared=int(who == ALL), note=because)
+            last = book.last
+        kept = _restart(witness)
+        assert last is not None
+        witness.note(Sight(last.sequence, last.hash, last.everyone))
+    finally:
+        store.close()
+    return Acceptance(charged, failed, kept)
+
+
+def _missing(book: Book, seen: list[Sight]) -> Cost:
+    """How much the witness's sum has grown since the last head that the ledger has too."""
+    if not seen:
+        return NOTHING
+    shared = NOTHING
+    for sight in seen:
+        entry = book.entry_at(sight.sequence)
+        if entry is not None and entry.hash == sight.hash:
+            shared = sight.everyone
+            break
+    pairs = zip(seen[0].everyone.grains, shared.grains, strict=True)
+    return Cost(*(LARGEST if now == LARGEST else now - then for now, then in pairs))
+
+
+def _rest(spent: Cost, cap: Caps) -> Cost:
+    """What is left of a cap."""
+    return Cost(*(max(0, limit - gone) for limit, gone in zip(cap.grains, spent.grains, strict=True)))
+
+
+def _fail_open_claims(book: Book) -> int:
+    claims = [claim for claim, _ in book.open_claims()]
+    for claim in claims:
+        book.append(Kind.FAIL, who=claim.who, key=claim.key, claim=claim.sequence)
+        book.release(claim.sequence)
+    return len(claims)
+
+
+def _restart(witness: Witness) -> Path | None:
+    """Put the old witness aside, for whoever wants to know what was lost, and start a new one."""
+    if not witness.exists():
+        witness.create()
+        return None
+    number = 1
+    while (kept := witness.path.with_name(f"{witness.path.name}.{number}")).exists():
+        number += 1
+    witness.path.rename(kept)
+    witness.create()
+    return kept

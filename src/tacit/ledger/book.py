@@ -1,0 +1,290 @@
+"""The ledger as one transaction sees it: its rows as values, read and written.
+
+What was spent stands in two places, the totals and the last entries. They must agree, or nothing goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tacit.accounting.guard import Caps, Cost, Standing
+from tacit.errors import Code, LedgerError
+from tacit.ledger.budget import Terms
+from tacit.ledger.entries import ALL, COLUMNS, GENESIS, GRAINS, Entry, Kind, digest, from_values, seal, values
+from tacit.ledger.store import Row, Session
+
+NOTHING = Cost.zero()
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
+_INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_SPENT = ", ".join(GRAINS)
+_CAPS = ", ".join(f"cap_{grain}" for grain in GRAINS)
+
+
+def tampered(what: str, code: Code = Code.LEDGER_TAMPERED) -> LedgerError:
+    """The error of a ledger that contradicts itself."""
+    fix = "keep it as it is, verify it, and find out who wrote to it; an older copy would forget what was spent"
+    return LedgerError(code, what, fix=fix)
+
+
+@dataclass(frozen=True)
+class Total:
+    """What an analyst has spent of a cap, and in which month; no month where the cap does not refresh."""
+
+    month: str
+    standing: Standing
+
+
+class Book:
+    """One transaction's ledger. `last` is the last entry, whole and named by the head."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._lasts: dict[str, Entry | None] = {}
+        self.last = self._find("ORDER BY sequence DESC LIMIT 1")
+        found = (0, GENESIS) if self.last is None else (self.last.sequence, self.last.hash)
+        if session.run("SELECT sequence, hash FROM head") != [found]:
+            raise tampered("the last entry is not the one that the head names", Code.LEDGER_ORDER)
+        if self.last is not None and digest(self.last) != self.last.hash:
+            raise tampered("the last entry was altered")
+
+    @property
+    def length(self) -> int:
+        """The number of entries."""
+        return 0 if self.last is None else self.last.sequence
+
+    def entry_at(self, sequence: int) -> Entry | None:
+        """The entry of that number."""
+        if self.last is not None and sequence == self.last.sequence:
+            return self.last
+        return self._find("WHERE sequence = ?", (sequence,))
+
+    def last_of(self, who: str) -> Entry | None:
+        """The last entry of an analyst, or of the owner."""
+        if who not in self._lasts:
+            self._lasts[who] = self._find("WHERE who = ? ORDER BY sequence DESC LIMIT 1", (who,))
+        return self._lasts[who]
+
+    def terms(self) -> Terms | None:
+        """The owner's terms as written last."""
+        found = self._find("WHERE who = ? AND kind = 'open' ORDER BY sequence DESC LIMIT 1", (ALL,))
+        if found is None:
+            return None
+        try:
+            return Terms.decode(found.note)
+        except ValueError as error:
+            raise tampered(f"entry {found.sequence} cannot be read") from error
+
+    def of_request(self, who: str, request: str) -> Entry | None:
+        """The entry that an analyst named so."""
+        return self._find("WHERE who = ? AND request = ? AND request <> ''", (who, request))
+
+    def settlement(self, claim: int) -> Entry | None:
+        """The COMMIT or FAIL of a claim."""
+        return self._find("WHERE claim = ? AND kind IN ('commit', 'fail')", (claim,))
+
+    def is_paid(self, who: str, question: tuple[str, str]) -> bool:
+        """Whether the analyst was ever charged for this question. The first entry found is a charge."""
+        found = self._find(
+            "WHERE key = ? AND who = ? AND loss = ? AND kind IN ('reserve', 'repeat') ORDER BY sequence LIMIT 1",
+            (question[0], who, question[1]),
+        )
+        return found is not None and self._whole(found)
+
+    def check_chain(self, count: int) -> None:
+        """The newest entries follow from each other; earlier ones are left to `verify`."""
+        before: Entry | None = None
+        for entry in entries(self.session, max(0, self.length - count)):
+            if before is not None and (entry.sequence, entry.previous) != (before.sequence + 1, before.hash):
+                what = f"entry {entry.sequence} does not follow from the one before it: entries are missing or moved"
+                raise tampered(what, Code.LEDGER_ORDER)
+            self._whole(entry)
+            before = entry
+
+    def total(self, who: str) -> Total | None:
+        """What is spent and the cap last recorded, after checking the totals against the last entry."""
+        found = self.session.run(f"SELECT month, {_SPENT}, {_CAPS} FROM totals WHERE who = ?", (who,))
+        entry = self.last if who == ALL else self.last_of(who)
+        told = ("", NOTHING)
+        if entry is not None:
+            told = ("", entry.overall) if who == ALL else (entry.month, entry.spent)
+        if not found:
+            if told[1] != NOTHING:
+                raise tampered("a total is missing")
+            return None
+        month, *numbers = found[0]
+        spent, cap = Cost(*numbers[:4]), Caps(*numbers[4:])
+        if spent != told[1] or (month != told[0] and spent != NOTHING):
+            raise tampered("a total is not what the entries say")
+        return Total(month, Standing(spent, cap))
+
+    def totals(self) -> Iterator[tuple[str, Total]]:
+        """Everyone's total, the one over all included."""
+        for (who,) in self.session.run("SELECT who FROM totals ORDER BY who"):
+            found = self.total(str(who))
+            if found is not None:
+                yield str(who), found
+
+    def append(
+        self, kind: Kind, *, who: str = ALL, charge: Cost = NOTHING, month: str | None = None, **more: Any
+    ) -> Entry:
+        """Write the next entry, and its charges into the totals. A later month starts the analyst's sum anew.
+
+        Time never runs backwards here: where the clock was set back, the time of the last entry stands.
+        """
+        before, own = self.last, self.last_of(who)
+        then = "" if own is None else own.month
+        month = then if month is None else month
+        shared = charge if more.get("shared") else NOTHING
+        begun = NOTHING if own is None or month > then > "" else own.spent
+        entry = seal(
+            Entry(
+                sequence=self.length + 1,
+                time=self.now(),
+                kind=kind,
+                who=who,
+                month=month,
+                charge=charge,
+                spent=NOTHING if who == ALL else begun + charge,
+                overall=(NOTHING if before is None else before.overall) + shared,
+                everyone=(NOTHING if before is None else before.everyone) + charge,
+                previous=GENESIS if before is None else before.hash,
+                **more,
+            )
+        )
+        self.session.run(_INSERT, values(entry))
+        self.session.run("UPDATE head SET sequence = ?, hash = ?", (entry.sequence, entry.hash))
+        if who != ALL and (charge != NOTHING or month != then or kind is Kind.CARRY):
+            self._set_total(who, month, entry.spent)
+        if shared != NOTHING:
+            self._set_total(ALL, "", entry.overall)
+        self.last = self._lasts[who] = entry
+        return entry
+
+    def now(self) -> str:
+        """The time, or that of the last entry where it is later."""
+        return max(datetime.now(UTC).isoformat(timespec="microseconds"), "" if self.last is None else self.last.time)
+
+    def record(self, terms: Terms) -> None:
+        """Write the terms down where they differ from those written last. Who is no longer named has a cap of zero.
+
+        What was spent stays. A cap that begins to refresh keeps what was spent as that of the first month; one that
+        ceases to, counts all months.
+        """
+        if self.terms() == terms:
+            return
+        opened, limits = self.append(Kind.OPEN, note=terms.encode()), terms.limits
+        self.session.run(f"UPDATE totals SET {', '.join(f'cap_{grain} = 0' for grain in GRAINS)}")
+        self._set_caps(ALL, "", limits.overall)
+        for who, grant in limits.analysts.items():
+            found = self.total(who)
+            month = opened.time[:7] if grant.monthly else ""
+            if found is not None and bool(found.month) == grant.monthly:
+                month = found.month
+            self._set_caps(who, month, grant.caps)
+            if found is not None and month != found.month:
+                self._carry(who, month)
+
+    def _carry(self, who: str, month: str) -> None:
+        """Go on with what was spent under a cap that refreshes from now on, or that counts all months from now on."""
+        own, past = self.last_of(who), NOTHING
+        if not month:
+            for entry in entries(self.session, who=who):
+                past += NOTHING if entry.kind is Kind.CARRY else entry.charge
+        counted = NOTHING if own is None else own.spent
+        charge = Cost(*(max(0, all_of - some) for all_of, some in zip(past.grains, counted.grains, strict=True)))
+        self.append(Kind.CARRY, who=who, month=month, charge=charge)
+
+    def open_claims(self, key: str | None = None) -> list[tuple[Entry, str]]:
+        """The charges without an answer, of one question or of all, each with its holder."""
+        where, given = ("", ()) if key is None else (" WHERE key = ?", (key,))
+        found = []
+        for claim, holder in self.session.run(f"SELECT claim, holder FROM flights{where} ORDER BY claim", given):
+            entry = self.entry_at(claim)
+            if entry is not None and entry.kind is Kind.RESERVE and self.settlement(claim) is None:
+                found.append((entry, str(holder)))
+        return found
+
+    def hold(self, claim: Entry, holder: str) -> None:
+        """Note who works on a claim."""
+        self.session.run(
+            "INSERT INTO flights (claim, key, holder) VALUES (?, ?, ?)"
+            " ON CONFLICT (claim) DO UPDATE SET holder = excluded.holder",
+            (claim.sequence, claim.key, holder),
+        )
+
+    def release(self, claim: int) -> None:
+        """Note that nobody works on a claim any longer, or that it is settled."""
+        if self.settlement(claim) is None:
+            self.session.run("UPDATE flights SET holder = '' WHERE claim = ?", (claim,))
+        else:
+            self.session.run("DELETE FROM flights WHERE claim = ?", (claim,))
+
+    def stored_answer(self, question: tuple[str, str]) -> bytes | None:
+        """The stored answer, after checking it against the digest in the chain."""
+        found = self.session.run("SELECT entry, answer FROM answers WHERE key = ? AND loss = ?", question)
+        if not found:
+            return None
+        sequence, answer = found[0]
+        entry = self.entry_at(sequence)
+        if entry is None or not self._whole(entry) or answer_hash(answer) != entry.answer_digest:
+            raise tampered("a stored answer was altered")
+        return bytes(answer)
+
+    def store_answer(self, entry: Entry, loss: str, answer: bytes) -> None:
+        """Keep the answer of a COMMIT entry."""
+        self.session.run(
+            "INSERT INTO answers (entry, key, loss, answer) VALUES (?, ?, ?, ?)",
+            (entry.sequence, entry.key, loss, answer),
+        )
+
+    def _whole(self, entry: Entry) -> bool:
+        if digest(entry) != entry.hash:
+            raise tampered(f"entry {entry.sequence} was altered")
+        return True
+
+    def _set_total(self, who: str, month: str, spent: Cost) -> None:
+        numbers = ", ".join(f"{grain} = ?" for grain in GRAINS)
+        self.session.run(f"UPDATE totals SET month = ?, {numbers} WHERE who = ?", (month, *spent.grains, who))
+
+    def _set_caps(self, who: str, month: str, cap: Caps) -> None:
+        marks = ", ".join("?" * 4)
+        update = ", ".join(f"cap_{grain} = excluded.cap_{grain}" for grain in GRAINS)
+        self.session.run(
+            f"INSERT INTO totals (who, month, {_SPENT}, {_CAPS}) VALUES (?, ?, 0, 0, 0, 0, {marks})"
+            f" ON CONFLICT (who) DO UPDATE SET {update}",
+            (who, month, *cap.grains),
+        )
+
+    def _find(self, where: str, given: Sequence[Any] = ()) -> Entry | None:
+        found = self.session.run(f"{_SELECT} {where}", given)
+        return _entry(found[0]) if found else None
+
+
+def entries(session: Session, after: int = 0, who: str | None = None) -> Iterator[Entry]:
+    """The entries in order, of one analyst or of all."""
+    while page := page_of(session, after, 1000, who):
+        yield from page
+        after = page[-1].sequence
+
+
+def page_of(session: Session, after: int, count: int, who: str | None = None) -> list[Entry]:
+    """The next entries, at most `count` of them."""
+    where, given = ("", ()) if who is None else (" AND who = ?", (who,))
+    rows = session.run(f"{_SELECT} WHERE sequence > ?{where} ORDER BY sequence LIMIT ?", (after, *given, count))
+    return [_entry(row) for row in rows]
+
+
+def answer_hash(answer: bytes) -> str:
+    """The digest by which the chain knows an answer."""
+    return hashlib.sha256(answer).hexdigest()
+
+
+def _entry(row: Row) -> Entry:
+    try:
+        return from_values(row)
+    except (ValueError, TypeError) as error:
+        raise tampered("an entry cannot be read") from error

@@ -1,0 +1,339 @@
+"""The ledger: reserve, then touch.
+
+>>> import tempfile
+>>> from tacit.privacy.loss import LaplaceNoise
+>>> folder = tempfile.TemporaryDirectory()
+>>> one = (Fraction(1), Fraction(0))
+>>> ledger = Ledger(Path(folder.name) / "clinic.ledger", Limits.of(*one, {"ada": one}))
+>>> question = LaplaceNoise(scale=Fraction(4), sensitivity=1)
+>>> claim = ledger.reserve("ada", question, key="5eed")  # now it is charged, and the data may be touched
+>>> ledger.commit(claim, b"41 patients").stored
+b'41 patients'
+>>> ledger.reserve("ada", question, key="5eed").stored  # a repeat is free
+b'41 patients'
+>>> shown(ledger.standing("ada").remaining)
+'0.75'
+>>> ledger.close(); folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.accounting.guard import Caps, Cost, Standing, cost, shown
+from tacit.accounting.receipt import Receipt
+from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger.book import NOTHING, Book, answer_hash, tampered
+from tacit.ledger.budget import Limits, Terms, admit, stricter
+from tacit.ledger.check import check_terms, check_witness, gone
+from tacit.ledger.entries import ALL, Claim, Entry, Kind
+from tacit.ledger.history import History, standing_of, unknown
+from tacit.ledger.keys import Key
+from tacit.ledger.store import store_at
+from tacit.ledger.witness import Sight, Witness
+from tacit.privacy.loss import Loss, encode
+
+__all__ = ["Ledger", "shown"]
+
+_CHECKED = 1000  # entries walked at every opening; `verify` walks them all
+_LONGEST_REQUEST = 200
+
+
+class Ledger(History):
+    """Charges questions against caps, so that what analysts learn together costs at most `limits.overall`.
+
+    **Theorem.** Let an answer be shown only after `commit` returned for it. Then, whatever threads, processes, hosts,
+    kills and power cuts happen, the prices of all passes over the data that anyone saw the outcome of are admitted by
+    the overall filters, and the prices of the distinct answers shown to an analyst by the analyst's own. Proof: a
+    charge is on disk before `reserve` returns, transactions happen one after the other, each charge is admitted by the
+    filters on the sums it finds, and sums never shrink. One charge has one answer, however often its question is run:
+    the first commit stands, and nothing else is shown.
+
+    Caps are those of `limits`, or of the last opening by anyone where these are stricter: a cap that the owner lowers
+    binds processes that already run, and one that the owner raises binds those opened afterwards.
+
+    `key` signs receipts. `witness` stands outside the database: an older copy of the ledger is then refused. `wait`
+    bounds the wait for the database, and `patience` that for an identical question in flight.
+    """
+
+    def __init__(
+        self,
+        place: Path | str,
+        limits: Limits,
+        *,
+        key: Key | None = None,
+        witness: Witness | None = None,
+        wait: float = 30.0,
+        patience: float = 120.0,
+    ) -> None:
+        self.limits = limits
+        self.store = store_at(place, wait=wait)
+        self._key = key
+        self._witness = witness
+        self._patience = patience
+        self._flying: set[int] = set()  # the claims that are worked on through this object
+        try:
+            self._open()
+        except BaseException:
+            self.store.close()
+            raise
+
+    def reserve(self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = "") -> Claim:
+        """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
+
+        The same question is the same key and the same loss. Where its answer is stored, the claim carries it: at no
+        cost to an analyst who was charged for it before, else at its price to their own cap only. Where it is in
+        flight, wait for it; where whoever asked it is gone, take it up: the analyst who paid does not pay again.
+
+        `request` is the analyst's own name for this question. Asking again under the same name is one question,
+        charged once, with one outcome; another question under that name is refused. `delta` is what Gaussian noise may
+        be charged by basic composition.
+        """
+        if who not in self.limits.analysts:
+            raise unknown(who)
+        if len(request) > _LONGEST_REQUEST or not (request.isprintable() and request == request.strip()):
+            fix = f"use at most {_LONGEST_REQUEST} printable characters, such as a UUID"
+            raise ParameterError("request", "it is not a name", fix=fix)
+        asked = _Asked(who, (key, encode(loss)), _price(loss, delta), request)
+        deadline, pause = time.monotonic() + self._patience, 0.002
+        while True:
+            claim = None
+            try:
+                with self._writing() as book:
+                    claim = self._claim(book, asked, patient=time.monotonic() < deadline)
+            except BaseException:
+                self._flying.discard(claim.entry if claim is not None else 0)
+                raise
+            if claim is not None:
+                return claim
+            time.sleep(pause)
+            pause = min(0.1, pause * 1.5)
+
+    def commit(self, claim: Claim, answer: bytes) -> Claim:
+        """Store the answer of a claim, durably, before it is shown. What the returned claim holds is what to show.
+
+        The first writer wins: where the same question was answered meanwhile, that answer is returned, not this one.
+        """
+        if claim.stored is not None:
+            return claim
+        with self._writing() as book:
+            reserved = _reserved(book, claim)
+            stored = book.stored_answer(reserved.question)
+            entry = book.settlement(claim.entry)
+            if entry is None:
+                shown = answer if stored is None else stored
+                entry = _settle(book, Kind.COMMIT, reserved, answer_hash(shown))
+                if stored is None:
+                    book.store_answer(entry, reserved.loss, answer)
+            elif entry.kind is not Kind.COMMIT:
+                raise Failed
+            elif stored is None:
+                raise tampered("a stored answer is missing")
+            else:
+                shown = stored
+        self._flying.discard(claim.entry)
+        return replace(claim, stored=shown, receipt=self._signed(claim.receipt, entry.hash))
+
+    def fail(self, claim: Claim) -> None:
+        """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak."""
+        if claim.stored is not None:
+            return
+        with self._writing() as book:
+            reserved = _reserved(book, claim)
+            if book.settlement(claim.entry) is None:
+                _settle(book, Kind.FAIL, reserved)
+        self._flying.discard(claim.entry)
+
+    @contextmanager
+    def held(self, claim: Claim) -> Iterator[None]:
+        """Work on a claim. Where that is interrupted, whoever asks again goes on with the same charge at once."""
+        try:
+            yield
+        finally:
+            if claim.entry in self._flying:
+                self._flying.discard(claim.entry)
+                with suppress(LedgerError), self._writing() as book:
+                    book.release(claim.entry)
+
+    def _open(self) -> None:
+        """Make the ledger where there is none, check what is there, and write down new terms."""
+        terms = Terms(self.limits, self._key.public if self._key else "", self._witness is not None)
+        with self.store.read() as session:
+            blank = self.store.is_blank(session)
+            recorded = None if blank else Book(session).terms()
+        if self._witness is not None and (recorded is None or not recorded.witnessed):
+            if blank and self._witness.exists() and self._witness.last() is not None:
+                raise gone(self.store)
+            self._witness.create()  # before the ledger says that there is one
+        with self.store.write() as session:
+            if self.store.is_blank(session):
+                self.store.create(session)
+            if not self.store.is_whole(session):
+                raise tampered("the tables or their locks were altered")
+        with self._writing() as book:
+            book.check_chain(_CHECKED)
+            for _ in book.totals():
+                pass
+            check_terms(book.terms(), terms)
+            book.record(terms)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Book]:
+        """A durable transaction on a ledger that the witness knows. The witness is told before anything is shown."""
+        seen = self._witness.last() if self._witness is not None else None
+        with self.store.write() as session:
+            book = Book(session)
+            check_witness(book, seen)
+            before = book.length
+            yield book
+        last = book.last
+        if self._witness is not None and last is not None and last.sequence > before:
+            self._witness.note(Sight(last.sequence, last.hash, last.everyone))
+
+    def _claim(self, book: Book, asked: _Asked, *, patient: bool) -> Claim | None:
+        """The claim on an answer, or None where it is in flight and worth waiting for."""
+        guards = self._guards(book, asked.who)
+        named = book.of_request(asked.who, asked.request) if asked.request else None
+        if named is not None and named.question != asked.question:
+            what = f"the request {asked.request!r} was another question"
+            raise Refused(Code.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
+        stored = book.stored_answer(asked.question)
+        if named is not None:
+            paid = book.entry_at(named.claim) if named.kind is Kind.RESUME else named
+            if paid is None:
+                raise tampered(f"the claim of entry {named.sequence} is missing")
+            settled = book.settlement(paid.sequence)
+            if settled is not None and settled.kind is Kind.FAIL:
+                raise Failed
+            if stored is not None:
+                return self._handed(paid, stored, settled or paid, asked, guards)
+        elif stored is not None:
+            return self._repeated(book, asked, stored, guards)
+        return self._taken_up(book, asked, named, guards, patient=patient)
+
+    def _repeated(self, book: Book, asked: _Asked, stored: bytes, guards: _Guards) -> Claim:
+        """A stored answer, shown again."""
+        charge, month = NOTHING, None
+        if not book.is_paid(asked.who, asked.question):
+            admit(asked.price, asked.who, guards.own, None)
+            charge, month = asked.price, guards.month
+        entry = self._write(book, Kind.REPEAT, asked, charge=charge, month=month)
+        return self._handed(entry, stored, entry, asked, guards)
+
+    def _taken_up(
+        self, book: Book, asked: _Asked, named: Entry | None, guards: _Guards, *, patient: bool
+    ) -> Claim | None:
+        """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
+        open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
+        me = self.store.holder(book.session)
+        if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):
+            return None
+        entry = next((claim for claim, _ in open_claims if claim.who == asked.who), None)
+        if entry is None:
+            admit(asked.price, asked.who, guards.own, guards.shared)
+            entry = self._write(book, Kind.RESERVE, asked, charge=asked.price, month=guards.month, shared=1)
+        else:
+            resumed = replace(asked, request="") if named is not None else asked
+            self._write(book, Kind.RESUME, resumed, claim=entry.sequence)
+        book.hold(entry, me)
+        claim = self._handed(entry, None, entry, asked, guards)
+        self._flying.add(entry.sequence)  # before others can see it
+        return claim
+
+    def _is_flying(self, book: Book, claim: Entry, holder: str, me: str) -> bool:
+        """Whether an answer may still come of a claim."""
+        return claim.sequence in self._flying or (holder != me and self.store.is_alive(book.session, holder))
+
+    def _write(self, book: Book, kind: Kind, asked: _Asked, **more: Any) -> Entry:
+        key, loss = asked.question
+        return book.append(kind, who=asked.who, request=asked.request, key=key, loss=loss, **more)
+
+    def _handed(self, entry: Entry, stored: bytes | None, head: Entry, asked: _Asked, guards: _Guards) -> Claim:
+        """A claim on what an entry charged, with its receipt."""
+        receipt = Receipt(
+            entry=entry.sequence,
+            time=entry.time,
+            who=asked.who,
+            key=asked.key,
+            charged=entry.charge,
+            price=asked.price,
+            repeat=entry.kind is Kind.REPEAT,
+            analyst=Standing(entry.spent, guards.own.cap),
+            overall=Standing(entry.overall, guards.shared.cap),
+            head=head.hash,
+            request=asked.request,
+        )
+        if stored is not None:  # otherwise it is signed when there is an answer
+            receipt = self._signed(receipt, head.hash)
+        return Claim(entry.sequence, asked.who, asked.key, stored, receipt)
+
+    def _signed(self, receipt: Receipt, head: str) -> Receipt:
+        return replace(receipt, head=head, signature=self._key.sign(head) if self._key else "")
+
+    def _guards(self, book: Book, who: str) -> _Guards:
+        """What a charge must fit into."""
+        own, shared = book.total(who), book.total(ALL)
+        if own is None or shared is None:
+            raise tampered("a total is missing")
+        grant = self.limits.analysts[who]
+        month = max(own.month, book.now()[:7]) if own.month and grant.monthly else own.month
+        return _Guards(
+            Standing(standing_of(own, month).spent, stricter(own.standing.cap, grant.caps)),
+            Standing(shared.standing.spent, stricter(shared.standing.cap, self.limits.overall)),
+            month,
+        )
+
+    def _binding(self, who: str, found: Standing) -> Standing:
+        grant = self.limits.analysts.get(who)
+        cap = self.limits.overall if who == ALL else grant.caps if grant else Caps.zero()
+        return Standing(found.spent, stricter(found.cap, cap))
+
+
+@dataclass(frozen=True)
+class _Guards:
+    """The analyst's standing and everyone's, with the caps that bind, and the month in which a charge counts."""
+
+    own: Standing
+    shared: Standing
+    month: str
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question as the ledger sees it."""
+
+    who: str
+    question: tuple[str, str]
+    price: Cost
+    request: str
+
+    @property
+    def key(self) -> str:
+        return self.question[0]
+
+
+def _price(loss: Loss, delta: Fraction) -> Cost:
+    price = cost(loss, delta)
+    if min(price.grains) < 0:
+        raise ParameterError("loss", "its epsilon is below zero", fix="a scale and a sensitivity are never negative")
+    return price
+
+
+def _reserved(book: Book, claim: Claim) -> Entry:
+    """The RESERVE entry that a claim is for."""
+    entry = book.entry_at(claim.entry)
+    if entry is None or (entry.kind, entry.who, entry.key) != (Kind.RESERVE, claim.who, claim.key):
+        raise ParameterError("claim", "it is not from this ledger", fix="commit what reserve returned")
+    return entry
+
+
+def _settle(book: Book, kind: Kind, reserved: Entry, answer_digest: str = "") -> Entry:
+    entry = book.append(kind, who=reserved.who, key=reserved.key, claim=reserved.sequence, answer_digest=answer_digest)
+    book.release(reserved.sequence)
+    return entry

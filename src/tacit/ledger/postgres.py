@@ -1,0 +1,220 @@
+"""The ledger in a PostgreSQL database, where several hosts serve.
+
+The URL's fragment names the ledger where one database holds several: postgresql://host/office#clinic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from tacit.errors import Code, LedgerError, ParameterError
+from tacit.ledger import schema
+from tacit.ledger.entries import GENESIS
+from tacit.ledger.store import Row, Session, Store
+
+try:
+    import psycopg
+    from psycopg import errors
+except ImportError as error:  # an extra
+    raise ParameterError("store", "needs psycopg", fix='pip install "tacit[postgres]"') from error
+
+_TABLES = schema.tables(integer="BIGINT", blob="BYTEA", strict="")
+_KEEP = "keep the database as it is and verify the ledger; an older copy would forget what was spent"
+_CAUSES: tuple[tuple[type[psycopg.Error], Code, str, str], ...] = (
+    (errors.DiskFull, Code.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
+    (
+        errors.ReadOnlySqlTransaction,
+        Code.LEDGER_READ_ONLY,
+        "cannot be written",
+        "name the primary server, and let it accept writes",
+    ),
+    (errors.InsufficientPrivilege, Code.LEDGER_READ_ONLY, "cannot be written", "give this role the right to write"),
+    (errors.IoError, Code.LEDGER_DISK, "cannot be read or written", "check the server's disk"),
+    (errors.DataCorrupted, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
+    (errors.IndexCorrupted, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
+    (errors.IntegrityError, Code.LEDGER_TAMPERED, "does not accept this entry", _KEEP),
+    (errors.UndefinedTable, Code.LEDGER_MISSING, "has lost its tables", _KEEP),
+    (psycopg.OperationalError, Code.LEDGER_UNREACHABLE, "cannot be reached", "check the server and the URL"),
+)
+
+
+class PostgresStore(Store):
+    """A schema of a PostgreSQL database. Commits wait for the server's disk; writers wait for each other."""
+
+    def __init__(self, url: str, *, wait: float = 30.0, writable: bool = True) -> None:
+        super().__init__()
+        parts = urlsplit(url)
+        self._url = urlunsplit(parts._replace(fragment=""))
+        self._schema = f"tacit_{parts.fragment}" if parts.fragment else "tacit"
+        self.name = f"the ledger {self._schema} at {parts.hostname or 'this host'}{parts.path}"  # without the password
+        self.wait = wait
+        self._writable = writable
+        self._connection: psycopg.Connection[Row] | None = None
+
+    def create(self, session: Session) -> None:
+        """Write the tables of a new ledger."""
+        session.run(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
+        for statement in _TABLES:
+            session.run(statement)
+        for lock in schema.LOCKS:
+            session.run(f"CREATE FUNCTION {lock.name}() RETURNS trigger LANGUAGE plpgsql AS $lock${_body(lock)}$lock$")
+            for name, event in _triggers(lock).items():
+                session.run(
+                    f"CREATE TRIGGER {name} BEFORE {event} ON {lock.table}"
+                    f" FOR EACH {'STATEMENT' if event == 'TRUNCATE' else 'ROW'} EXECUTE FUNCTION {lock.name}()"
+                )
+        session.run("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
+        session.run(f"COMMENT ON SCHEMA \"{self._schema}\" IS 'tacit ledger {schema.VERSION}'")
+
+    def is_blank(self, session: Session) -> bool:
+        """Whether there is no table yet."""
+        return session.run("SELECT count(*) FROM pg_tables WHERE schemaname = ?", (self._schema,)) == [(0,)]
+
+    def is_whole(self, session: Session) -> bool:
+        """Whether the tables and the locks are those written at the start."""
+        columns = session.run(
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = ?", (self._schema,)
+        )
+        triggers = session.run(
+            "SELECT tgname, relname, tgenabled, prosrc FROM pg_trigger"
+            " JOIN pg_class ON tgrelid = pg_class.oid JOIN pg_proc ON tgfoid = pg_proc.oid"
+            " WHERE relnamespace = to_regnamespace(?) AND NOT tgisinternal",
+            (f'"{self._schema}"',),
+        )
+        expected = {(name, lock.table, "O", _body(lock)) for lock in schema.LOCKS for name in _triggers(lock)}
+        return {_plain(row) for row in triggers} == expected and set(columns) == _columns()
+
+    def damage(self, session: Session) -> str:
+        """What the database finds wrong with itself."""
+        return ""  # the server checks its own pages as it reads them
+
+    def holder(self, session: Session) -> str:
+        """This connection, by the server's name for it."""
+        ((name,),) = session.run(
+            "SELECT pid || ' ' || backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        )
+        return str(name)
+
+    def is_alive(self, session: Session, holder: str) -> bool:
+        """Whether that connection is still there, from whichever host."""
+        found = session.run("SELECT 1 FROM pg_stat_activity WHERE pid || ' ' || backend_start = ?", (holder,))
+        return bool(found)
+
+    @contextmanager
+    def _transaction_of(self, writing: bool) -> Iterator[Session]:
+        try:
+            connection = self._connect()
+            session = _PostgresSession(connection)
+            try:
+                self._begin(session, writing)
+                yield session
+                session.run("COMMIT")
+            except psycopg.Error:
+                self._disconnect()  # which also rolls back; the next transaction starts afresh
+                raise
+            except BaseException:
+                session.run("ROLLBACK")
+                raise
+        except psycopg.Error as error:
+            raise self._explained(error) from error
+
+    def _begin(self, session: Session, writing: bool) -> None:
+        if not writing:
+            session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        session.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        if self.is_blank(session):  # nobody else makes the tables meanwhile
+            session.run("SELECT pg_advisory_xact_lock(hashtext(?))", (self._schema,))
+        else:
+            session.run("LOCK TABLE head IN EXCLUSIVE MODE")  # read committed: what follows sees all that came before
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        if self._connection is None or self._connection.closed:
+            self._connection = self._open()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _open(self) -> psycopg.Connection[Row]:
+        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=max(2, int(self.wait)))
+        try:
+            session = _PostgresSession(connection)
+            session.run("SELECT set_config('search_path', ?, false)", (f'"{self._schema}"',))
+            session.run("SELECT set_config('lock_timeout', ?, false)", (f"{int(self.wait * 1000)}ms",))
+            session.run("SET synchronous_commit = on")
+            if session.run("SHOW fsync") != [("on",)]:
+                raise self.error("is on a server that does not wait for its disk", "set fsync = on there")
+            self._recognize(session)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _recognize(self, session: Session) -> None:
+        """Leave a schema alone that is something else."""
+        if self.is_blank(session):
+            if not self._writable:
+                raise self.error("does not exist", "check the URL", Code.LEDGER_MISSING)
+            return
+        ((mark,),) = session.run("SELECT obj_description(to_regnamespace(?))", (f'"{self._schema}"',))
+        if not str(mark).startswith("tacit ledger "):
+            raise self.error("is not a ledger", "name another one: postgresql://host/database#name")
+        version = str(mark).removeprefix("tacit ledger ")
+        if version != str(schema.VERSION):
+            raise self.error(f"has version {version}; this Tacit reads {schema.VERSION}", "use the Tacit that wrote it")
+
+    def _explained(self, error: psycopg.Error) -> LedgerError:
+        """PostgreSQL's errors in our words. Its own text is kept as the cause, out of what is shown."""
+        if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected):
+            what = f"{self.name} was in use by another process for {self.wait:g} seconds"
+            return LedgerError(Code.LEDGER_BUSY, what, fix="try again when it is free")
+        for kind, code, what, fix in _CAUSES:
+            if isinstance(error, kind):
+                return self.error(what, fix, code)
+        return self.error("cannot be used", _KEEP)
+
+
+class _PostgresSession:
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        text = statement.replace("?", "%s") if values else statement
+        cursor = self._connection.execute(text.encode(), tuple(values) or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+def _body(lock: schema.Lock) -> str:
+    if lock.condition == "1 = 1":
+        return f" BEGIN RAISE EXCEPTION '{lock.name}' USING ERRCODE = 'integrity_constraint_violation'; END "
+    return (
+        f" BEGIN IF {lock.condition} THEN RAISE EXCEPTION '{lock.name}'"
+        " USING ERRCODE = 'integrity_constraint_violation'; END IF; RETURN NEW; END "
+    )
+
+
+def _triggers(lock: schema.Lock) -> dict[str, str]:
+    """The triggers of a lock, each with its event. TRUNCATE deletes too, and no trigger on rows sees it."""
+    whole = {f"{lock.name}_whole": "TRUNCATE"} if lock.event == "DELETE" else {}
+    return {lock.name: lock.event, **whole}
+
+
+def _columns() -> set[Row]:
+    """The names of all columns, read off the statements that make them."""
+    found = set()
+    for statement in _TABLES:
+        first, *lines = statement.splitlines()
+        if first.startswith("CREATE TABLE "):
+            table = first.split()[2]
+            found |= {(table, line.split()[0]) for line in lines if line.startswith("    ")}
+    return found
+
+
+def _plain(row: Row) -> Row:
+    return tuple(value.decode() if isinstance(value, bytes) else value for value in row)

@@ -1,0 +1,151 @@
+"""A witness outside the database: the heads that the ledger once had, so that an older copy of it is noticed.
+
+>>> import tempfile
+>>> folder = tempfile.TemporaryDirectory()
+>>> witness = Witness(Path(folder.name) / "clinic.witness")
+>>> witness.create()
+>>> witness.note(Sight(7, "ab" * 32, Cost.zero()))
+>>> witness.note(Sight(5, "cd" * 32, Cost.zero()))  # the count only grows
+>>> witness.last().sequence
+7
+>>> folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.accounting.guard import Cost
+from tacit.errors import Code, LedgerError
+
+_HEADER = b"tacit witness 1\n"
+_RECORD = struct.Struct(">Q32s4q")
+_CHECK = 8
+_SIZE = _RECORD.size + _CHECK
+_CODES = {errno.ENOSPC: Code.LEDGER_FULL, errno.EDQUOT: Code.LEDGER_FULL, errno.EROFS: Code.LEDGER_READ_ONLY}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A head that was seen: its sequence, its hash, and the sum of all charges to anyone up to it."""
+
+    sequence: int
+    hash: str
+    everyone: Cost
+
+
+class Witness:
+    """A file of sights, one after the other, each on disk before the answer that it covers is shown.
+
+    **Theorem.** Let every entry be noted after it is durable in the ledger and before anything of it is shown. Then a
+    ledger that does not hold the last sight is not the one that all shown answers were charged to. Proof: entries are
+    never changed, so the ledger that wrote the last sight holds it for ever after.
+
+    A ledger may be ahead of its witness, by what was written when the machine stopped. Two who note at once take turns;
+    who comes late with an earlier entry has nothing to add. A torn record at the end is passed over.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def exists(self) -> bool:
+        """Whether there is a witness."""
+        return self.path.exists()
+
+    def create(self) -> None:
+        """Make a witness that has seen nothing, if there is none."""
+        with self._explained():
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if os.fstat(handle).st_size == 0:
+                    os.write(handle, _HEADER)
+                    os.fsync(handle)
+                    _sync_folder(self.path.parent)
+            finally:
+                os.close(handle)
+
+    def last(self) -> Sight | None:
+        """The newest sight."""
+        return next(self.backwards(), None)
+
+    def backwards(self) -> Iterator[Sight]:
+        """The sights, newest first."""
+        with self._explained():
+            handle = os.open(self.path, os.O_RDONLY)
+            try:
+                yield from _backwards(handle, self._checked_size(handle))
+            finally:
+                os.close(handle)
+
+    def note(self, sight: Sight) -> None:
+        """Write a sight down, durably, unless a newer one stands there."""
+        with self._explained():
+            handle = os.open(self.path, os.O_RDWR)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                size = self._checked_size(handle)
+                seen = next(_backwards(handle, size), None)
+                if seen is None or seen.sequence < sight.sequence:
+                    whole = len(_HEADER) + (size - len(_HEADER)) // _SIZE * _SIZE
+                    if os.pwrite(handle, _pack(sight), whole) != _SIZE:
+                        raise OSError(errno.ENOSPC, "a short write")
+                    os.fdatasync(handle) if hasattr(os, "fdatasync") else os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def _checked_size(self, handle: int) -> int:
+        if os.pread(handle, len(_HEADER), 0) != _HEADER:
+            raise self._error("is not a witness", "put the witness back as it was")
+        return os.fstat(handle).st_size
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            fix = "put it back; if it is lost, charge all that may be missing: tacit ledger accept-loss"
+            raise self._error("is missing", fix) from error
+        except OSError as error:
+            code = _CODES.get(error.errno or 0, Code.LEDGER_WITNESS)
+            raise self._error("cannot be read or written", "check its disk and this user's rights", code) from error
+
+    def _error(self, what: str, fix: str, code: Code = Code.LEDGER_WITNESS) -> LedgerError:
+        return LedgerError(code, f"the witness {self.path} {what}", fix=fix)
+
+
+def _backwards(handle: int, size: int) -> Iterator[Sight]:
+    for index in reversed(range((size - len(_HEADER)) // _SIZE)):
+        sight = _unpack(os.pread(handle, _SIZE, len(_HEADER) + index * _SIZE))
+        if sight is not None:
+            yield sight
+
+
+def _pack(sight: Sight) -> bytes:
+    record = _RECORD.pack(sight.sequence, bytes.fromhex(sight.hash), *sight.everyone.grains)
+    return record + hashlib.sha256(record).digest()[:_CHECK]
+
+
+def _unpack(data: bytes) -> Sight | None:
+    record, check = data[: _RECORD.size], data[_RECORD.size :]
+    if hashlib.sha256(record).digest()[:_CHECK] != check:
+        return None
+    sequence, head, *sums = _RECORD.unpack(record)
+    return Sight(sequence, head.hex(), Cost(*sums))
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name reaches the disk with its folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,26 +1,18 @@
-"""The generated SQL: only functions whose cost does not depend on a value, and every name and text quoted."""
+"""The generated SQL: every name and text quoted, nothing needless where rows are units, and no order of rows."""
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 import duckdb
 import pytest
+import sqlglot
+from sqlglot import exp
 
-from tacit.answers.answer import Heading
-from tacit.answers.finish import _bars, _statement
-from tacit.engines import sql
-from tacit.plan.plan import plan_for
+from tacit.engines import scalars, sql
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Column, Domain, Literal, Measure
-from tacit.query.sql import parse
-
-# What may stand before a bracket: functions of constant cost over fixed-size values, and words of the language.
-FUNCTIONS = {"abs", "cast", "ceil", "chr", "coalesce", "floor", "greatest", "isnan", "isfinite", "least", "md5"}
-FUNCTIONS |= {"nullif", "round", "try", "try_cast", "count", "sum", "row_number", "dense_rank"}
-WORDS = {"and", "as", "by", "else", "from", "in", "not", "or", "over", "replace", "then", "when", "where", "select"}
+from tacit.query.nodes import Aggregation, Call, Column, Fold, GroupKey, Literal, Match, Measure, Scan, Select, Stack
 
 ADVERSARIAL = [
     "'",
@@ -52,53 +44,104 @@ ADVERSARIAL = [
 ]
 
 
-def called(statement: str) -> set[str]:
-    """The names before brackets, outside of quotes."""
-    bare = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", " x ", statement)
-    return {word.lower() for word in re.findall(r"([A-Za-z_0-9]+)\s*\(", bare)}
+SCAN = Scan("t", (("who", "c0"), ("ward", "c1"), ("age", "c2")))
+SOURCES = {"t": "t"}
+WARD = GroupKey(Column("c1"), ("A", "B"))
+COUNT, UNITS, SUM = Measure("count", None), Measure("units", None), Measure("sum", Column("c2"))
 
 
-def test_only_functions_of_constant_cost(question, plan_policy):
-    plan = plan_for(parse(question.sql), plan_policy, 1)
-    statement = sql.aggregation(plan.exact, "source")
-    assert called(statement) <= FUNCTIONS | WORDS
-    headings = tuple(Heading(r.name, r.type, _bars(r)) for r in plan.recipe.results)
-    assert called(_statement(plan.recipe, headings)) <= FUNCTIONS | WORDS
+def statement(*measures, keys=(), unit=None, keep=(1, 1), where=None, source=SCAN):
+    return sql.aggregation(Aggregation(source, where, unit, keys, Contribution(*keep), measures, "salt"), SOURCES)
 
 
-def test_the_check_sees_what_is_called():
-    assert called("SELECT regexp_matches(a, 'unnest(b)'), REPEAT (\"md5(\", 3)") == {"regexp_matches", "repeat"}
+def test_the_check_sees_what_is_called(called):
+    found = called("SELECT regexp_matches(a, 'unnest(b)'), REPEAT (\"md5(\", 3), random() FROM t")
+    assert found == {"REGEXP_LIKE", "REPEAT", "RAND"}
 
 
 @pytest.mark.parametrize("value", ADVERSARIAL)
 def test_texts_and_names_are_quoted(value):
+    name, text = scalars.name, scalars.text
     with duckdb.connect(":memory:") as connection:
-        connection.execute(f"CREATE TABLE t ({sql.name(value)} VARCHAR, other INTEGER)")
-        connection.execute(f"INSERT INTO t VALUES ({sql.text(value)}, 1), ('else', 2), (NULL, 3)")
+        connection.execute(f"CREATE TABLE t ({name(value)} VARCHAR, other INTEGER)")
+        connection.execute(f"INSERT INTO t VALUES ({text(value)}, 1), ('else', 2), (NULL, 3)")
         assert connection.execute("SELECT * FROM t ORDER BY other LIMIT 1").fetchall() == [(value, 1)]
-        statement = sql.aggregation(
-            Aggregation(
-                table="t",
-                where=Call(Fn.EQUAL, (Column(value), Literal(value))),
-                unit=value,
-                keys=(Domain(value, (value, "else")),),
-                keep=Contribution(1, 1),
-                measures=(Measure("count", None), Measure("sum", Literal(7))),
-                salt=value,
-            ),
-            "t",
-        )
-        assert connection.execute(statement).fetchall() == [(value, 1, 7)]
+        scan = Scan("t", ((value, value),))
+        chosen = Select(scan, ((value, Column(value)),), Call(Fn.EQUAL, (Column(value), Literal(value))))
+        folded = Fold(Stack((chosen, scan)), ((value, Column(value)),), ((value + "2", COUNT),))
+        other = Scan("t", ((value, value + "3"),))
+        source = Match(folded, other, ((Column(value), Column(value + "3")),), outer=True)
+        measures = (COUNT, Measure("sum", Literal(7)), Measure("histogram", Column(value)))
+        keys = (GroupKey(Column(value), (value, "else")),)
+        where = Call(Fn.EQUAL, (Column(value), Literal(value)))
+        node = Aggregation(source, where, value, keys, Contribution(1, 1), measures, value)
+        assert connection.execute(sql.aggregation(node, {"t": "t"})).fetchall() == [(value, 1, 7)]
+        assert connection.execute(sql.histogram(node, measures[2], {"t": "t"})).fetchall() == [(value, value, 1)]
         assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (3,)
+
+
+NAMES = ["k0", "k1", "a0", "unit", "kept", "place", "size", "left_rows", "right_rows", "t"]
+
+
+@pytest.mark.parametrize("taken", NAMES)
+def test_columns_may_have_the_names_that_statements_use(taken):
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT 7 AS {taken}, 8 AS other, 9 AS whose")
+        source = Scan("t", ((taken, taken), ("other", "k0" if taken != "k0" else "a0"), ("whose", "whose")))
+        joined = Match(source, Scan("t", (("whose", "again"),)), ((Column("whose"), Column("again")),))
+        keys = (GroupKey(Column("whose"), None), GroupKey(Column(taken), None))
+        for measures, cells in [((COUNT,), (1,)), ((COUNT, Measure("sum", Column(taken))), (1, 7))]:
+            for unit in (None, taken, "whose"):
+                where = Call(Fn.EQUAL, (Column(taken), Literal(7)))
+                node = Aggregation(joined, where, unit, keys, Contribution(1, 1), measures)
+                assert connection.execute(sql.aggregation(node, {"t": "t"})).fetchall() == [(9, 7, *cells)]
+
+
+def test_where_rows_are_units_there_is_one_grouping_over_one_scan():
+    where = Call(Fn.GREATER, (Column("c2"), Literal(40)))
+    found = statement(COUNT, SUM, UNITS, keys=(WARD,), where=where)
+    assert found == (
+        """SELECT "c1", COUNT(*), COALESCE(SUM("c2"), 0), COUNT(*) """
+        """FROM (SELECT "who" AS "c0", "ward" AS "c1", "age" AS "c2" FROM t) """
+        """WHERE ("c1" IN ('A', 'B')) AND (("c2" > CAST(40 AS BIGINT))) GROUP BY 1"""
+    )
+
+
+def test_counts_need_no_choice_of_rows():
+    assert "OVER" not in statement(COUNT, UNITS, unit="c0", keep=(1, 3))
+    # Two public wards, and two may be kept: no choice of groups either.
+    assert "OVER" not in statement(COUNT, keys=(WARD,), unit="c0", keep=(2, 1))
+    assert statement(COUNT, keys=(WARD,), unit="c0", keep=(1, 1)).count("OVER") == 1
+    assert statement(COUNT, keys=(GroupKey(Column("c1"), None),), unit="c0", keep=(999, 1)).count("OVER") == 1
+
+
+def test_numbers_depend_on_order_only_where_all_that_is_used_orders_them():
+    count_age = Measure("count", Column("c2"))
+    node = Aggregation(
+        SCAN, None, "c0", (WARD,), Contribution(1, 2), (SUM, count_age, Measure("distinct", Column("c1")))
+    )
+    tree = sqlglot.parse_one(sql.aggregation(node, SOURCES), dialect="duckdb")
+    windows = {type(window.this).__name__: window for window in tree.find_all(exp.Window)}
+    assert set(windows) == {"RowNumber", "Count", "DenseRank"}
+
+    def names(some):
+        return [part.sql(dialect="duckdb") for part in some]
+
+    assert names(windows["RowNumber"].args["partition_by"]) == ["unit", "k0"]
+    assert names(windows["RowNumber"].args["order"].expressions) == ["a0", "a1"]
+    assert names(windows["DenseRank"].args["order"].expressions)[1:] == ["k0"]
+    # Nowhere else is there an order, a limit or a sample.
+    assert len(list(tree.find_all(exp.Order))) == 2
+    assert not list(tree.find_all(exp.Limit, exp.Offset, exp.TableSample, exp.Placeholder))
 
 
 @pytest.mark.parametrize("number", [0, 1, -1, 2**63 - 1, -(2**63)])
 def test_integers_are_written_exactly(number):
-    assert duckdb.sql(f"SELECT {sql.literal(number)}").fetchall() == [(number,)]
+    assert duckdb.sql(f"SELECT {scalars.literal(number)}").fetchall() == [(number,)]
 
 
 @pytest.mark.parametrize(
     "number", [Fraction(1, 10), Fraction(-1, 3), Fraction(10) ** 200, Fraction(1, 10**300), Fraction(2**53 + 1)]
 )
 def test_fractions_are_the_nearest_double(number):
-    assert duckdb.sql(f"SELECT {sql.literal(number)}").fetchall() == [(float(number),)]
+    assert duckdb.sql(f"SELECT {scalars.literal(number)}").fetchall() == [(float(number),)]

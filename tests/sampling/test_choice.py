@@ -1,6 +1,6 @@
 """Exponential weights, exactly.
 
-Some twenty tests of fit, each with a false alarm of 1e-11: less than 1e-9 together. Each also rejects a factor that is
+Some forty tests of fit, each with a false alarm of 1e-11: less than 1e-9 together. Each also rejects a factor that is
 off by a tenth.
 """
 
@@ -12,6 +12,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -33,6 +35,18 @@ LAWS = {
     "beyond 2^80": ([2**80, 2**80 + 1, 2**80 - 3, -(2**100)], Fraction(2, 3)),
     "wide gaps": ([0, 2**60 + 1, 2**61], Fraction(1, 2**60)),
 }
+# Scores, factor, sizes. Without the sizes, or with a factor that is off by a tenth, these are quite different laws.
+SIZED = {
+    "few": ([3, 0, 1, 5], Fraction(1, 2), [5, 9, 14, 2]),
+    "negative factor": ([3, 0, 1, 70], Fraction(-1, 3), [9, 2, 3, 2**33]),
+    "arrays": (np.arange(-500, 500), Fraction(1, 100), np.arange(1, 1001)[::-1]),
+    # exp(-20) = 2^-28.9, exp(-41.5) = 2^-59.9
+    "large": ([0, -40, -83], Fraction(1, 2), [1, 2**29, 2**60 - 1]),
+    # Doubles hold neither these sizes nor int64 the last: exp(-70) = 2^-101
+    "beyond 2^64": ([2**70, 2**70 - 37, 2**70 - 70], Fraction(1), [1, 2**53 + 1, 2**101 + 1]),
+    # exp(-354) = 2^-510.7
+    "as wide as can be": ([0, -354, 0], Fraction(1), [1, 2**512 - 1, 2]),
+}
 
 
 @pytest.fixture
@@ -41,26 +55,27 @@ def certified(monkeypatch) -> list[int]:
     taken: list[int] = []
     real = choice._certified
 
-    def counting(gaps, factor, word, bits):
+    def counting(gaps, sizes, factor, word, bits):
         taken.append(word)
-        return real(gaps, factor, word, bits)
+        return real(gaps, sizes, factor, word, bits)
 
     monkeypatch.setattr(choice, "_certified", counting)
     return taken
 
 
-def weights(scores, factor: Fraction) -> list[float]:
+def weights(scores, factor: Fraction, sizes=None) -> list[float]:
     best = max(factor * int(score) for score in scores)
     raw = [math.exp(max(-1000, factor * int(score) - best)) for score in scores]
+    raw = [weight * int(size) for weight, size in zip(raw, [1] * len(raw) if sizes is None else sizes, strict=True)]
     return [weight / sum(raw) for weight in raw]
 
 
 @pytest.fixture(scope="module")
 def p_value(chi_square):
-    def fit(drawn, scores, factor: Fraction, bins=None) -> float:
+    def fit(drawn, scores, factor: Fraction, bins=None, sizes=None) -> float:
         """Neighbors share a bin until it holds half a percent by the law of the bins."""
         counts = np.bincount(drawn, minlength=len(scores))
-        law, observed, expected, room = weights(scores, factor), [0.0], [0.0], 0.0
+        law, observed, expected, room = weights(scores, factor, sizes), [0.0], [0.0], 0.0
         for share, sizing, count in zip(law, bins or law, counts.tolist(), strict=True):
             if room >= 0.005:
                 observed.append(0.0)
@@ -114,36 +129,44 @@ def test_a_cruder_machine_chooses_the_same(p_value, certified, law):
     assert p_value(cut, scores, factor) > ALARM
 
 
-def edge(scores, factor: Fraction, i: int) -> arb:
+def edge(scores, factor: Fraction, i: int, sizes=None) -> arb:
     """(w_0 + ... + w_i) / W at the working precision."""
-    best = max(factor * int(score) for score in scores)
-    raw = [ball(factor * int(score) - best).exp() for score in scores]
+    best, many = max(factor * int(score) for score in scores), [1] * len(scores) if sizes is None else sizes
+    raw = [ball(factor * int(score) - best).exp() * int(size) for score, size in zip(scores, many, strict=True)]
     return sum(raw[: i + 1], arb(0)) / sum(raw, arb(0))
 
 
-@pytest.mark.parametrize("law", ["two", "few", "negative factor", "beyond 2^53", "beyond 2^80", "wide gaps"])
-def test_next_to_an_edge_more_bits_decide(script, digits, certified, law):
-    scores, factor = LAWS[law]
+@pytest.mark.parametrize(
+    ("scores", "factor", "sizes"),
+    [
+        *((*LAWS[law], None) for law in ("two", "few", "negative factor", "beyond 2^53", "beyond 2^80", "wide gaps")),
+        *(SIZED[law] for law in ("few", "negative factor", "large", "beyond 2^64", "as wide as can be")),
+    ],
+)
+def test_next_to_an_edge_more_bits_decide(script, digits, certified, scores, factor, sizes):
+    def chosen(*words):
+        return choose(scores, factor, script(*words), sizes=sizes)
+
     for i in range(len(scores) - 1):
         with precision(400):
-            if not edge(scores, factor, i) < 1 - arb(2) ** -60:
+            if not edge(scores, factor, i, sizes) < 1 - arb(2) ** -60:
                 continue  # all that follow have no weight to speak of
-        first, second, third = digits(lambda i=i: edge(scores, factor, i), 3)
+        first, second, third = digits(lambda i=i: edge(scores, factor, i, sizes), 3)
         certified.clear()
-        assert choose(scores, factor, script(first, second - 1)) == i
-        assert choose(scores, factor, script(first, second + 1)) == i + 1
-        assert choose(scores, factor, script(first, second, third - 1)) == i
-        assert choose(scores, factor, script(first, second, third + 1)) == i + 1
+        assert chosen(first, second - 1) == i
+        assert chosen(first, second + 1) == i + 1
+        assert chosen(first, second, third - 1) == i
+        assert chosen(first, second, third + 1) == i + 1
         assert certified == [first] * 4
         # Inside the band and outside it, on both sides.
         for power in range(1, 58):
             for word, expected in ((first - 2**power, i), (first + 2**power, i + 1)):
                 if 0 <= word <= ONES:
-                    found = choose(scores, factor, script(word))
+                    found = chosen(word)
                     with precision(300):
                         assert found == expected or 2**power > 2**50
-                        assert edge(scores, factor, found) * arb(2) ** 64 >= word + 1 or found == len(scores) - 1
-                        assert found == 0 or edge(scores, factor, found - 1) * arb(2) ** 64 <= word
+                        assert edge(scores, factor, found, sizes) * arb(2) ** 64 >= word + 1 or found == len(scores) - 1
+                        assert found == 0 or edge(scores, factor, found - 1, sizes) * arb(2) ** 64 <= word
 
 
 def test_an_edge_at_one_half_exactly(script):
@@ -156,22 +179,29 @@ def test_an_edge_at_one_half_exactly(script):
     assert choose([5, 5], Fraction(1), script(2**63 - 1)) == 0
 
 
-def test_the_machine_sums_are_as_good_as_the_band_assumes(full):
-    # The errors of a partial sum and of U W add up: each must be below half of (n + 1024) 2^-50 W.
-    n = 1_000_000 if full else 50_000
+@pytest.mark.parametrize("sized", [False, True])
+@pytest.mark.parametrize("spread", [1, 30, 700])
+def test_the_machine_sums_are_as_good_as_the_band_assumes(full, sized, spread):
+    # The errors of a partial sum and of U W add up: each must be below half of (n + 1024) 2^-50 W. With sizes the large
+    # ones weigh as much as the best: their exponents are wrong by up to 3 * 2^-53 * 700.
+    n = 1_000_000 if full else 20_000
     chance = np.random.default_rng(3)
-    for spread in (1, 30, 700):
-        gaps = -np.sort(chance.integers(0, 2**60, n))
-        gaps[0] = 0
-        factor = Fraction(spread, 2**60)
-        sums = np.cumsum(np.exp(np.array([float(factor * int(gap)) for gap in gaps])))
-        worst = arb(0)
-        with precision(150):
-            running, weight = arb(0), ball(factor)
-            for gap, machine in zip(gaps.tolist(), sums.tolist(), strict=True):
-                running += (weight * gap).exp()
-                worst = max(worst, abs(running - machine).mid())
-            assert worst < (n + 1024) * arb(2) ** -51 * running
+    gaps = -np.sort(chance.integers(0, 2**60, n))
+    gaps[0] = 0
+    factor = Fraction(spread, 2**60)
+    found = np.exp(choice._exponents(gaps, factor))
+    sizes = [1] * n
+    if sized:
+        even = [int(min(1 / weight, 2.0**512)) + 2**54 + 1 for weight in np.maximum(found, 1e-300).tolist()]
+        sizes = [1, *even[1:]]
+        found *= np.array(sizes, dtype=object).astype(np.float64)
+    worst = arb(0)
+    with precision(150):
+        running, weight = arb(0), ball(factor)
+        for gap, size, machine in zip(gaps.tolist(), sizes, np.cumsum(found).tolist(), strict=True):
+            running += (weight * gap).exp() * size
+            worst = max(worst, abs(running - machine).mid())
+        assert worst < (n + 1024) * arb(2) ** -51 * running
 
 
 def test_exponentials_are_as_good_as_the_band_assumes():
@@ -198,6 +228,79 @@ def test_a_weight_that_a_double_does_not_see(script, certified):
     assert choose([0, -800], Fraction(1), script(*[ONES] * 19)) == 1
     assert choose([0, -800], Fraction(1), script(ONES, ONES - 1)) == 0
     assert len(certified) == 4
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("law", SIZED)
+def test_an_index_is_as_likely_as_all_it_stands_for(p_value, certified, law):
+    scores, factor, sizes = SIZED[law]
+    drawn = choices(scores, factor, 100_000, ReplayBits(law.encode()), sizes=sizes)
+    assert p_value(drawn, scores, factor, sizes=sizes) > ALARM
+    for off in (Fraction(11, 10), Fraction(9, 10)):
+        assert p_value(drawn, scores, factor * off, weights(scores, factor, sizes), sizes) < ALARM
+    certified.clear()
+    few, cut = (choices(scores, factor, 400, ReplayBits(b"cut"), trusted, sizes) for trusted in (50, 11))
+    assert np.array_equal(few, cut)
+    assert len(certified) > 200
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 6)), min_size=1, max_size=8),
+    st.fractions(-2, 2, max_denominator=20),
+    st.sampled_from([50, 11]),
+    st.binary(max_size=3),
+)
+def test_a_size_is_the_same_as_writing_the_score_so_often(parts, factor, trusted, seed):
+    # The edges are the same real numbers, so the same words choose the same.
+    scores, sizes = zip(*parts, strict=True)
+    owner = [index for index, size in enumerate(sizes) for _ in range(size)]
+    written = choices([scores[index] for index in owner], factor, 20, ReplayBits(seed), trusted)
+    found = choices(scores, factor, 20, ReplayBits(seed), trusted, sizes)
+    assert found.tolist() == [owner[place] for place in written]
+
+
+@pytest.mark.parametrize("law", ["few", "large"])
+def test_lists_and_arrays_choose_the_same(law):
+    scores, factor, sizes = SIZED[law]
+    for kind in (np.int64, np.uint64, object):
+        many = np.array(sizes, dtype=kind)
+        same = [choices(s, factor, 100, ReplayBits(b"k"), sizes=many) for s in (scores, np.array(scores))]
+        assert np.array_equal(same[0], same[1])
+        assert np.array_equal(same[0], choices(scores, factor, 100, ReplayBits(b"k"), sizes=sizes))
+
+
+def test_scores_at_the_ends_of_64_bits():
+    # Their difference is 2^64 - 1: factor 2^-64 makes weights 1/e and 1, and 2^63 is no int64.
+    ends = np.array([-(2**63), 2**63 - 1])
+    for scores in (ends, ends.tolist(), np.array([0, 2**64 - 1], dtype=np.uint64)):
+        drawn = choices(scores, Fraction(1, 2**64), 10_000, ReplayBits(b"ends"))
+        # 10,000/(1 + e) = 2689, standard deviation 44: within 7 of them but for 3e-12
+        assert abs(int((drawn == 0).sum()) - 2689) < 310
+
+
+def test_a_large_size_that_weighs_nothing(script, certified):
+    # 2^512 exp(-1200) = 2^-1219 comes first: 20 words of zeros are below it, and a double does not see it.
+    scores, sizes = [-1200, 0], [2**512 - 1, 1]
+    assert choose(scores, Fraction(1), script(0, 1), sizes=sizes) == 1
+    assert choose(scores, Fraction(1), script(*[0] * 20), sizes=sizes) == 0
+    assert len(certified) == 2
+
+
+@pytest.mark.parametrize("sizes", [[1], [1, 2, 3], [], [0, 1], [1, -1], [2**512, 1], np.array([3, 0])], ids=str)
+def test_no_such_sizes(sizes):
+    with pytest.raises(ParameterError, match="sizes: "):
+        choose([1, 2], Fraction(1), ReplayBits(b""), sizes=sizes)
+
+
+def test_a_factor_too_large_for_a_double(script):
+    assert choose([0, 1], Fraction(10**400), script(12345)) == 1
+    assert choose([0, 1], Fraction(-(10**400)), script(12345)) == 0
+    # And one too small: both are equally likely.
+    assert choose([0, 10**9], Fraction(1, 10**400), script(2**62)) == 0
+    assert choose([0, 10**9], Fraction(1, 10**400), script(3 * 2**62)) == 1
 
 
 def test_sources_of_ones_and_zeros(same):

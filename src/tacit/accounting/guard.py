@@ -22,7 +22,7 @@ from tacit.accounting.zcdp import of_pure
 from tacit.accounting.zcdp import rho as zcdp_cost
 from tacit.errors import ParameterError
 from tacit.privacy.guarantee import epsilon_of_rho
-from tacit.privacy.loss import Loss
+from tacit.privacy.loss import Compose, Loss
 
 GRAINS_PER_EPSILON = 10**12
 GRAINS_PER_DELTA = 10**18
@@ -120,28 +120,45 @@ class Share:
 def cost(loss: Loss, delta: Fraction = Fraction(0)) -> Cost:
     """The price of one question to both filters, rounded up.
 
-    Filter A charges the epsilon and delta of basic composition where there are any. Gaussian noise has none: it is
-    charged `delta` and the epsilon that its privacy-loss distribution has there; at a delta of zero, more than any cap.
+    Filter A charges the epsilon and delta of basic composition where there are any. Gaussian noise has none: all of it
+    together is charged `delta` and the epsilon that its rho converts to there; at a delta of zero, more than any cap.
     Filter B charges rho, with the deltas that are no Gaussian's.
     """
     if not 0 <= delta < 1:
         raise ParameterError("delta", f"must be in [0, 1), got {delta}", fix="choose a delta far below one")
-    spent, concentrated = basic(loss), zcdp_cost(loss)
-    if spent.epsilon is not None:
-        epsilon, lost = spent.epsilon * GRAINS_PER_EPSILON, spent.delta
-    elif delta > 0:
-        from tacit.accounting.price import epsilon as price
-
-        found = price(loss, float(delta) * (1 - 2.0**-50))
-        epsilon, lost = Fraction(LARGEST if math.isinf(found) else found) * GRAINS_PER_EPSILON, delta
-    else:
-        epsilon, lost = Fraction(LARGEST), Fraction(0)
+    concentrated = zcdp_cost(loss)
+    epsilon, lost = _basic_cost(loss, delta)
     return Cost(
-        _grains(epsilon),
+        LARGEST if epsilon is None else _grains(epsilon * GRAINS_PER_EPSILON),
         _grains(lost * GRAINS_PER_DELTA),
         _grains(concentrated.rho * GRAINS_PER_RHO),
         _grains(concentrated.delta * GRAINS_PER_DELTA),
     )
+
+
+def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]:
+    """(epsilon, delta) of a question by basic composition of two halves: what is no Gaussian noise, and what is."""
+    parts = loss.parts if isinstance(loss, Compose) else (loss,)
+    plain, rest = Fraction(0), []
+    lost = Fraction(0)
+    for part in parts:
+        spent = basic(part)
+        if spent.epsilon is None:
+            rest.append(part)
+        else:
+            plain, lost = plain + spent.epsilon, lost + spent.delta
+    if not rest:
+        return plain, lost
+    noise = zcdp_cost(Compose(tuple(rest)))
+    if delta == 0 or noise.delta > 0:
+        return None, lost
+    found = epsilon_of_rho(float(noise.rho) * (1 + 2.0**-50), float(delta) * (1 - 2.0**-50)) * (1 + 2.0**-40)
+    return plain + Fraction(found), lost + delta
+
+
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, in grains, that is (epsilon, delta)-DP by conversion: what Gaussian noise may cost."""
+    return Fraction(_largest_rho(float(epsilon) * (1 - 2.0**-38), float(delta) * (1 - 2.0**-50)), GRAINS_PER_RHO)
 
 
 def caps(epsilon: Fraction, delta: Fraction, share: Share | None = None) -> Caps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -166,6 +167,12 @@ class Answer:
         from tacit.answers.render import chart
 
         return chart(self, column, width)
+
+    def plot(self, path: str | os.PathLike[str], column: str | None = None) -> None:
+        """Save a picture of one column with its error bars. Needs matplotlib."""
+        from tacit.answers.draw import draw
+
+        draw(self, path, column)
 
     def _position(self, column: str) -> int:
         if column not in self.columns:

@@ -5,6 +5,7 @@ It is post-processing, so it is free, and it is a function of what is stored, so
 
 from __future__ import annotations
 
+import datetime
 import os
 from fractions import Fraction
 from functools import cache
@@ -12,15 +13,17 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from tacit.accounting.receipt import Receipt
 from tacit.answers import intervals
 from tacit.answers.answer import Answer, Bars, Heading
-from tacit.answers.propagate import bars_of_expressions, shown
-from tacit.answers.recipe import Mean, Plain, Recipe, Result
-from tacit.answers.stored import unpack
-from tacit.engines import sql
+from tacit.answers.propagate import bars_of_expressions, shown, spreads
+from tacit.answers.recipe import Chosen, Mean, Picked, Plain, Point, Recipe, Result, Spread, Value
+from tacit.answers.stored import Group, Release, unpack
+from tacit.engines import scalars as sql
+from tacit.mechanisms.quantile import Quantile
 from tacit.query.nodes import Order, Released, walk
 from tacit.query.types import Type
 
@@ -28,24 +31,31 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MOST = 2**63 - 1
+_ARROW = {
+    Type.INT: pa.int64(),
+    Type.FLOAT: pa.float64(),
+    Type.TEXT: pa.string(),
+    Type.BOOL: pa.bool_(),
+    Type.DATE: pa.date32(),
+}
 
 
 def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction) -> Answer:
     """The answer that the stored integers give."""
-    released = unpack(stored)
-    noisy = _noisy_table(released, recipe, confidence)
-    headings = tuple(Heading(r.name, r.type, _bars(r)) for r in recipe.results)
+    release = unpack(stored)
+    noisy = _noisy_table(release, recipe, confidence)
+    headings = tuple(Heading(r.name, r.type, _bars(r, recipe)) for r in recipe.results)
     if recipe.is_plain:
         columns = [column for position in range(len(headings)) for column in _columns(position, recipe, headings)]
         table = pa.table({name: noisy.column(source) for source, name in columns})
     else:
-        table = _computed(noisy, released, recipe, headings, confidence, stored)
-    return Answer(table, headings, confidence, _notes(recipe, headings), receipt)
+        table = _computed(noisy, release, recipe, headings, confidence, stored)
+    return Answer(table, headings, confidence, _notes(recipe, headings, confidence), receipt)
 
 
 def _computed(
     noisy: Any,
-    released: list[list[int]],
+    release: Release,
     recipe: Recipe,
     headings: tuple[Heading, ...],
     confidence: Fraction,
@@ -55,7 +65,7 @@ def _computed(
     cursor = _connection(os.getpid()).cursor()
     try:
         if any(heading.bars is Bars.APPROXIMATE for heading in headings):
-            noisy = bars_of_expressions(cursor, noisy, released, recipe, confidence, seed)
+            noisy = bars_of_expressions(cursor, noisy, release.parts, recipe, confidence, seed)
         cursor.register("noisy", noisy)
         table = cursor.sql(_statement(recipe, headings)).to_arrow_table()
         cursor.unregister("noisy")
@@ -81,24 +91,46 @@ def _connection(process: int) -> DuckDBPyConnection:
     return connection
 
 
-def _noisy_table(released: list[list[int]], recipe: Recipe, confidence: Fraction) -> Any:
+def _noisy_table(release: Release, recipe: Recipe, confidence: Fraction) -> Any:
     """The noisy table: a row for each group, its keys k0, k1, ..., and each value v with low and high."""
-    groups = list(product(*(domain.values for domain in recipe.keys)))
+    groups: list[Group] = list(product(*(key.values or () for key in recipe.keys)))
+    groups = groups if release.groups is None else release.groups
     columns: dict[str, Any] = {"g": pa.array(range(len(groups)), pa.int64())}
-    for index, _ in enumerate(recipe.keys):
-        columns[f"k{index}"] = pa.array([group[index] for group in groups])
+    for index, key in enumerate(recipe.keys):
+        columns[f"k{index}"] = pa.array([group[index] for group in groups], _ARROW[key.type])
     for index, value in enumerate(recipe.values):
-        low, middle, high = (
-            _plain(released, recipe, value, confidence)
-            if isinstance(value, Plain)
-            else _mean(released, recipe, value, confidence)
-        )
-        columns |= {f"v{index}": middle, f"v{index}_low": low, f"v{index}_high": high}
+        low, middle, high = _estimates(release.parts, recipe, value, confidence)
+        columns[f"v{index}"] = middle
+        if low is not None:
+            columns |= {f"v{index}_low": low, f"v{index}_high": high}
     return pa.table(columns)
 
 
+def _estimates(parts: list[list[int]], recipe: Recipe, value: Value, confidence: Fraction) -> tuple[Any, Any, Any]:
+    """The low end, the estimate and the high end for each group; no ends for what was chosen."""
+    match value:
+        case Plain():
+            return _plain(parts, recipe, value, confidence)
+        case Mean():
+            return _mean(parts, recipe, value, confidence)
+        case Spread():
+            return _spread(parts, recipe, value, confidence)
+        case Point(part, step, kind):
+            return None, _points(parts[part], step, kind), None
+        case Chosen(part, values):
+            return None, pa.array([values[position] for position in parts[part]]), None
+
+
+def _points(numbers: list[int], step: Fraction, kind: Type) -> Any:
+    if kind is Type.DATE:
+        return pa.array([datetime.date.fromordinal(number) for number in numbers], pa.date32())
+    if kind is Type.INT:
+        return pa.array([int(number * step) for number in numbers], pa.int64())
+    return pa.array([float(number * step) for number in numbers], pa.float64())
+
+
 def _plain(released: list[list[int]], recipe: Recipe, value: Plain, confidence: Fraction) -> tuple[Any, Any, Any]:
-    part = recipe.parts[value.part]
+    part = recipe.noisy(value.part)
     width = intervals.half_width(part, confidence)
     estimates = [number * part.unit for number in released[value.part]]
     shown = ([e - width for e in estimates], estimates, [e + width for e in estimates])
@@ -116,8 +148,9 @@ def _fit(number: int) -> int:
 
 def _mean(released: list[list[int]], recipe: Recipe, value: Mean, confidence: Fraction) -> tuple[Any, Any, Any]:
     sums, counts = released[value.sum], released[value.count]
-    low, high = intervals.mean(sums, counts, value, recipe.parts[value.sum], recipe.parts[value.count], confidence)
-    unit = recipe.parts[value.sum].unit
+    sum_of, count_of = recipe.noisy(value.sum), recipe.noisy(value.count)
+    low, high = intervals.mean(sums, counts, value, sum_of, count_of, confidence)
+    unit = sum_of.unit
     estimates = [
         float(min(max(value.center + unit * s / n, value.lower), value.upper)) if n > 0 else None
         for s, n in zip(sums, counts, strict=True)
@@ -125,11 +158,24 @@ def _mean(released: list[list[int]], recipe: Recipe, value: Mean, confidence: Fr
     return pa.array(low), pa.array(estimates, pa.float64()), pa.array(high)
 
 
-def _bars(result: Result) -> Bars:
+def _spread(released: list[list[int]], recipe: Recipe, value: Spread, confidence: Fraction) -> tuple[Any, Any, Any]:
+    at = (value.squares, value.mean.sum, value.mean.count)
+    numbers = (released[at[0]], released[at[1]], released[at[2]])
+    parts = (recipe.noisy(at[0]), recipe.noisy(at[1]), recipe.noisy(at[2]))
+    low, high = intervals.spread(numbers, value, parts, confidence)
+    sums = [np.array(some, dtype=np.float64) * float(part.unit) for some, part in zip(numbers, parts, strict=True)]
+    return pa.array(low), pa.array(spreads(sums[0], sums[1], sums[2], value), from_pandas=True), pa.array(high)
+
+
+def _bars(result: Result, recipe: Recipe) -> Bars:
     """Exact for a released value as it is, approximate for an expression of some, none for a key or a condition."""
     if isinstance(result.scalar, Released):
-        return Bars.EXACT
-    computed = any(isinstance(node, Released) for node in walk(result.scalar))
+        chosen = isinstance(recipe.values[result.scalar.index], Point | Chosen)
+        return Bars.NONE if chosen else Bars.EXACT
+    computed = any(
+        isinstance(node, Released) and not isinstance(recipe.values[node.index], Point | Chosen)
+        for node in walk(result.scalar)
+    )
     return Bars.APPROXIMATE if computed and result.type in {Type.INT, Type.FLOAT} else Bars.NONE
 
 
@@ -159,11 +205,24 @@ def _ordered(item: Order) -> str:
     return f"TRY({sql.scalar(item.scalar)}) {way} NULLS {nulls}"
 
 
-def _notes(recipe: Recipe, headings: tuple[Heading, ...]) -> tuple[str, ...]:
+def _notes(recipe: Recipe, headings: tuple[Heading, ...], confidence: Fraction) -> tuple[str, ...]:
     notes = list(recipe.notes)
+    if any(key.values is None for key in recipe.keys):
+        notes.append("Groups are shown only where enough units hold them; others may exist.")
+    notes += [rank(part, confidence) for part in recipe.parts if isinstance(part, Picked)]
     if any(heading.bars is Bars.APPROXIMATE for heading in headings):
         names = ", ".join(h.name for h in headings if h.bars is Bars.APPROXIMATE)
         notes.append(f"The intervals of {names} are approximate: the noise was drawn again around the released values.")
     if recipe.having is not None or recipe.limit is not None or recipe.offset:
         notes.append("The rows shown were selected by noisy values.")
     return tuple(notes)
+
+
+def rank(part: Picked, confidence: Fraction) -> str:
+    """What is known of a choice, in place of an interval."""
+    often = f"{float(100 * confidence):.10g}% of the time"
+    if isinstance(part.mechanism, Quantile):
+        off = f"{part.mechanism.error(confidence):,}"
+        return f"{part.name} is a value whose rank is off by at most {off} rows, {often}."
+    off = f"{part.mechanism.error(part.choices, confidence):,}"
+    return f"{part.name} is a value with at most {off} rows less than the most frequent one, {often}."

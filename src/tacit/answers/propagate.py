@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.answers.recipe import Mean, Noisy, Recipe, Result
-from tacit.engines import sql
+from tacit.answers.recipe import Chosen, Mean, Noisy, Picked, Plain, Point, Recipe, Result, Spread
+from tacit.engines import scalars as sql
+from tacit.mechanisms.laplace import Laplace
 from tacit.query.nodes import Released, walk
 from tacit.query.types import Type
-from tacit.sampling import laplace
+from tacit.sampling import gaussian, laplace
 from tacit.sampling.bits import Bits, ReplayBits
 
 if TYPE_CHECKING:
@@ -38,17 +39,24 @@ def bars_of_expressions(
 
     The draws follow from `seed`, the stored answer, so that a repeat shows the same bars; they protect nobody.
     """
-    draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_ROWS // recipe.groups))
+    groups = noisy.num_rows
+    draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_ROWS // max(1, groups)))
     bits = ReplayBits(seed)
     parts = [_redrawn(numbers, part, draws, bits) for numbers, part in zip(released, recipe.parts, strict=True)]
-    columns: dict[str, Any] = {"g": pa.array(np.repeat(np.arange(recipe.groups), draws))}
+    columns: dict[str, Any] = {"g": pa.array(np.repeat(np.arange(groups), draws))}
     for index, _ in enumerate(recipe.keys):
         columns[f"k{index}"] = noisy.column(f"k{index}").take(columns["g"])
     for index, value in enumerate(recipe.values):
-        if isinstance(value, Mean):
-            columns[f"v{index}"] = pa.array(_means(parts, value), from_pandas=True)
-        else:
-            columns[f"v{index}"] = pa.array(parts[value.part])
+        match value:
+            case Mean():
+                columns[f"v{index}"] = pa.array(_means(parts, value), from_pandas=True)
+            case Spread(squares, mean):
+                redrawn = (parts[squares], parts[mean.sum], parts[mean.count])
+                columns[f"v{index}"] = pa.array(spreads(*redrawn, value), from_pandas=True)
+            case Plain(part):
+                columns[f"v{index}"] = pa.array(parts[part])
+            case Point() | Chosen():
+                columns[f"v{index}"] = noisy.column(f"v{index}").take(columns["g"])
     cursor.register("redrawn", pa.table(columns))
     for index, result in enumerate(recipe.results):
         if isinstance(result.scalar, Released) or result.type not in {Type.INT, Type.FLOAT}:
@@ -73,10 +81,15 @@ def shown(result: Result) -> str:
     return f"CASE WHEN isfinite({value}) THEN {value} END" if result.type is Type.FLOAT else value
 
 
-def _redrawn(numbers: list[int], part: Noisy, draws: int, bits: Bits) -> Floats:
-    """For each group `draws` values around the released one, in the user's units."""
+def _redrawn(numbers: list[int], part: Noisy | Picked, draws: int, bits: Bits) -> Floats:
+    """For each group `draws` values around the released one, in the user's units. What was chosen stays."""
+    if isinstance(part, Picked):
+        return np.zeros(0)
     count = len(numbers) * draws
-    noise = laplace.draws(min(part.mechanism.scale, Fraction(2) ** 50), count, bits).astype(np.float64)
+    if isinstance(part.mechanism, Laplace):
+        noise = laplace.draws(min(part.mechanism.scale, Fraction(2) ** 50), count, bits).astype(np.float64)
+    else:
+        noise = gaussian.draws(min(part.mechanism.variance, Fraction(2) ** 78), count, bits).astype(np.float64)
     return (np.repeat(np.array(numbers, dtype=np.float64), draws) + noise) * float(part.unit)
 
 
@@ -85,3 +98,14 @@ def _means(parts: list[Floats], value: Mean) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.clip(float(value.center) + sums / counts, float(value.lower), float(value.upper))
     return np.where(counts > 0, means, np.nan)
+
+
+def spreads(squares: Floats, sums: Floats, counts: Floats, value: Spread) -> Floats:
+    """The variance, or its root, from sums in the user's units; NaN where the count says nothing."""
+    most = float((value.mean.upper - value.mean.lower) / 2) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.clip(squares / counts + most / 2 - (sums / counts) ** 2, 0.0, most)
+        if value.sample:
+            found = found * counts / (counts - 1)
+    found = np.where(counts > (1 if value.sample else 0), found, np.nan)
+    return np.sqrt(found) if value.root else found

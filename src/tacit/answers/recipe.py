@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.query.nodes import Domain, KeyOf, Order, Released, Scalar
-from tacit.query.types import Type
+from tacit.mechanisms.permute_and_flip import PermuteAndFlip
+from tacit.mechanisms.quantile import Quantile
+from tacit.query.nodes import KeyOf, Order, Released, Scalar
+from tacit.query.types import Key, Type
 
 
 @dataclass(frozen=True)
@@ -16,8 +19,17 @@ class Noisy:
     """One released vector: an integer for each group, each with independent noise; one step of it is worth `unit`."""
 
     name: str
-    mechanism: Laplace
+    mechanism: Laplace | Gaussian
     unit: Fraction
+
+
+@dataclass(frozen=True)
+class Picked:
+    """One choice in each group: a point of a grid, or the position of a key."""
+
+    name: str
+    mechanism: Quantile | PermuteAndFlip
+    choices: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,48 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A variance, or its root: the mean of squares about the center less the square of the mean about it.
+
+    `squares` is the part whose values are sums of d^2 - range^2/8, where d is the distance from the center. NULL where
+    the released count is not positive, or, of a sample, not above one.
+    """
+
+    squares: int
+    mean: Mean
+    sample: bool
+    root: bool
+
+
+@dataclass(frozen=True)
+class Point:
+    """A chosen point of a grid: a number, or a day."""
+
+    part: int
+    step: Fraction
+    type: Type
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A chosen key."""
+
+    part: int
+    values: tuple[Key, ...]
+
+
+Value = Plain | Mean | Spread | Point | Chosen
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column of keys: its type, and its public values; None where those shown were selected."""
+
+    type: Type
+    values: tuple[Key, ...] | None
+
+
+@dataclass(frozen=True)
 class Result:
     """A column of the answer, over the released values and keys."""
 
@@ -52,9 +106,9 @@ class Result:
 class Recipe:
     """All that finishing needs, and nothing of the data."""
 
-    keys: tuple[Domain, ...]
-    parts: tuple[Noisy, ...]
-    values: tuple[Plain | Mean, ...]
+    keys: tuple[KeyColumn, ...]
+    parts: tuple[Noisy | Picked, ...]
+    values: tuple[Value, ...]
     results: tuple[Result, ...]
     having: Scalar | None
     order: tuple[Order, ...]
@@ -69,6 +123,13 @@ class Recipe:
         return as_they_are and self.having is None and not self.order and self.limit is None and not self.offset
 
     @property
-    def groups(self) -> int:
-        """How many groups there are: all combinations of declared keys, one where there are no keys."""
-        return prod(len(domain.values) for domain in self.keys)
+    def groups(self) -> int | None:
+        """How many groups there are: all combinations of public keys, one without keys; None where that is private."""
+        sizes = [None if key.values is None else len(key.values) for key in self.keys]
+        return None if None in sizes else prod(size for size in sizes if size is not None)
+
+    def noisy(self, part: int) -> Noisy:
+        """A part that has noise."""
+        found = self.parts[part]
+        assert isinstance(found, Noisy)
+        return found

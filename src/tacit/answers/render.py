@@ -46,17 +46,14 @@ def html(answer: Answer) -> str:
 
 def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
     """One line a row: its keys, the interval as a bar with the estimate in it, and the number."""
-    index = _drawable(answer, column)
+    index = drawable(answer, column)
     heading = answer.headings[index]
     rows = answer.cells()[:_ROWS]
     ends = [v for row in rows for v in (row[index].low, row[index].high, row[index].value) if v is not None]
     if not ends:
         return f"{heading.name}: nothing to draw"
-    labels = [
-        " ".join(show(c.value, h) for c, h in zip(row, answer.headings, strict=True) if h.bars is Bars.NONE)
-        for row in rows
-    ]
-    room = max(map(len, labels))
+    names = labels(answer)[:_ROWS]
+    room = max(map(len, names))
     low, high = min(ends), max(ends)
     if low > 0 and low < (high - low) * 2:
         low = 0
@@ -71,7 +68,7 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
     lines = [f"{heading.name}, {about}{answer.percent} intervals"]
     numbers = [show(row[index].value, heading, row[index]) for row in rows]
     wide = max(map(len, numbers))
-    for label, row, number in zip(labels, rows, numbers, strict=True):
+    for label, row, number in zip(names, rows, numbers, strict=True):
         cell = row[index]
         canvas = [" "] * cells
         if cell.low is not None and cell.high is not None:
@@ -84,6 +81,14 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
     left, right = show(low, heading, scale=span), show(high, heading, scale=span)
     lines.append(" " * (room + 1) + left + right.rjust(cells - len(left)))
     return "\n".join(lines)
+
+
+def labels(answer: Answer) -> list[str]:
+    """What each row is about: its keys."""
+    return [
+        " ".join(show(c.value, h) for c, h in zip(row, answer.headings, strict=True) if h.bars is Bars.NONE)
+        for row in answer.cells()
+    ]
 
 
 def show(value: Any, heading: Heading, cell: Cell | None = None, scale: float | None = None) -> str:
@@ -136,7 +141,8 @@ def _pad(part: str, width: int, left: bool) -> str:
     return part.ljust(width) if left else part.rjust(width)
 
 
-def _drawable(answer: Answer, column: str | None) -> int:
+def drawable(answer: Answer, column: str | None) -> int:
+    """The position of a column that has error bars: the one named, or the first."""
     for index, heading in enumerate(answer.headings):
         if heading.bars is not Bars.NONE and column in {None, heading.name}:
             return index

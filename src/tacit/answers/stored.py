@@ -1,16 +1,49 @@
-"""Released integers as bytes, for the ledger to keep. What is stored is what is shown, now and on every repeat."""
+"""A release as bytes, for the ledger to keep. What is stored is what is shown, now and on every repeat.
+
+>>> release = Release([("flu", datetime.date(2030, 1, 2)), (None, None)], [[12, 5]])
+>>> unpack(pack(release)) == release
+True
+"""
 
 from __future__ import annotations
 
+import datetime
 import json
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.query.types import Key
+
+Group = tuple[Key | None, ...]
 
 
-def pack(released: list[list[int]]) -> bytes:
-    """The released vectors as canonical bytes; integers of any size."""
-    return json.dumps(released, separators=(",", ":")).encode()
+@dataclass(frozen=True)
+class Release:
+    """For each part, an integer for each group. `groups` are the selected ones; None where all are public."""
+
+    groups: list[Group] | None
+    parts: list[list[int]]
 
 
-def unpack(stored: bytes) -> list[list[int]]:
-    """The vectors that `pack` wrote."""
-    released: list[list[int]] = json.loads(stored)
-    return released
+def pack(release: Release) -> bytes:
+    """Canonical bytes; integers of any size."""
+    groups = None if release.groups is None else [[_plain(key) for key in group] for group in release.groups]
+    return json.dumps({"groups": groups, "parts": release.parts}, separators=(",", ":"), sort_keys=True).encode()
+
+
+def unpack(stored: bytes) -> Release:
+    """The release that `pack` wrote."""
+    found = json.loads(stored)
+    groups = found["groups"]
+    return Release(None if groups is None else [tuple(_key(key) for key in group) for group in groups], found["parts"])
+
+
+def _plain(key: Key | None) -> Any:
+    return {"date": key.isoformat()} if isinstance(key, datetime.date) else key
+
+
+def _key(plain: Any) -> Key | None:
+    if isinstance(plain, dict):
+        return datetime.date.fromisoformat(plain["date"])
+    key: Key | None = plain
+    return key

@@ -17,21 +17,21 @@ from tacit.answers.finish import finish
 from tacit.answers.stored import pack
 from tacit.arithmetic import within
 from tacit.errors import Failed
-from tacit.plan.plan import plan_for
 from tacit.query.sql import parse
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
     from tacit.ledger.entries import Claim
+    from tacit.plan.accuracy import Price
     from tacit.plan.plan import Plan
 
 
-def ask(text: str, who: str, curator: Curator, epsilon: Any, confidence: Any, request: str = "") -> Answer:
+def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, request: str = "") -> Answer:
     """The private answer to a question, with its error bars and its receipt; or Refused, at no cost."""
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     query = parse(text)  # allow-listed SQL as our own nodes
-    plan = plan_for(query, curator.policy, epsilon)  # bounds, sensitivity, noise, price
-    claim = curator.ledger.reserve(who, plan.loss, plan.key, request=request)  # durable, before data is touched
+    plan = price.plan(query, curator.policy, level)  # bounds, sensitivity, noise, what it costs
+    claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is None:  # otherwise a repeat: it is already there
         with curator.ledger.held(claim):
             claim = curator.ledger.commit(claim, _release(plan, claim, curator))

@@ -11,25 +11,29 @@ import logging
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.guard import caps
 from tacit.answers.answer import Answer
+from tacit.arithmetic import rational
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import Code, DataError, ParameterError, Refused
 from tacit.ledger.budget import Grant, Limits
 from tacit.ledger.entries import Claim
 from tacit.ledger.keys import Key
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.witness import Witness
+from tacit.plan.accuracy import Price
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.policy.model import ROW, Books, Policy
+from tacit.policy.model import ROW, Books, Policy, Through
 from tacit.query.sql import parse
 from tacit.sampling.bits import Bits, SystemBits
+
+if TYPE_CHECKING:
+    from tacit.engines.duckdb import DuckDB
 
 _log = logging.getLogger("tacit")
 _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
@@ -45,6 +49,7 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
     loaded = load(policy)
     engine = DuckDB(shapes(loaded), loaded.source, data)
     try:
+        check_unique(loaded, engine)
         return Curator(loaded, engine, ledger_of(loaded), SystemBits())
     except BaseException:
         engine.close()
@@ -53,16 +58,39 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
 
 def shapes(policy: Policy) -> list[Shape]:
     """What an engine is told of the tables."""
+    links: dict[str, list[str]] = {table.name: [] for table in policy.tables}
+    for table in policy.tables:
+        if isinstance(table.unit, Through):
+            links[table.name].append(table.unit.column)
+            links[table.unit.table].append(table.unit.key)
     return [
-        Shape(t.name, tuple((c.name, c.type) for c in t.columns), None if t.unit == ROW else t.unit)
-        for t in policy.tables
+        Shape(
+            table.name,
+            tuple((c.name, c.type) for c in table.columns),
+            table.unit if isinstance(table.unit, str) and table.unit != ROW else None,
+            tuple(links[table.name]),
+        )
+        for table in policy.tables
     ]
+
+
+def check_unique(policy: Policy, engine: DuckDB) -> None:
+    """What the policy says is unique must be: otherwise one row could become many, or reach two units."""
+    for table in policy.tables:
+        columns = [(table.name, column.name) for column in table.columns if column.unique]
+        if isinstance(table.unit, Through):
+            columns.append((table.unit.table, table.unit.key))
+        for name, column in columns:
+            if not engine.is_unique(name, column):
+                what = f"{name}.{column} is declared unique, and two rows share a value"
+                raise DataError(Code.DATA, what, fix="mend the data, or name another column")
 
 
 def limits(policy: Policy) -> Limits:
     """The caps as the ledger takes them."""
     own = {a.name: Grant(caps(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
-    scope = {"neighbors": str(policy.neighbors)} | {f"unit of {table.name}": table.unit for table in policy.tables}
+    units = {f"unit of {table.name}": str(table.unit) for table in policy.tables if table.unit is not None}
+    scope = {"neighbors": str(policy.neighbors)} | units
     return Limits(caps(policy.budget.epsilon, policy.budget.delta), own, scope)
 
 
@@ -126,17 +154,29 @@ class Analyst:
         self._curator = curator
         self.name = name
 
-    def ask(self, sql: str, *, epsilon: Any, confidence: Any = 0.95, request: str = "") -> Answer:
-        """The private answer to a SQL question at this price. The same question again is free.
+    def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        within: Mapping[str, Any] | None = None,
+        confidence: Any = 0.95,
+        request: str = "",
+    ) -> Answer:
+        """The private answer to a SQL question, at the price `epsilon`. The same question again is free.
 
+        In place of a price, `within={"n": 50}` asks for the least one at which column n is within 50, at `confidence`.
         `request` names this question, so that asking again after a lost connection is the same one, charged once.
         """
-        return ask(sql, self.name, self._curator, epsilon, confidence, request)
+        return ask(sql, self.name, self._curator, Price(epsilon, within), confidence, request)
 
-    def explain(self, sql: str, *, epsilon: Any, confidence: Any = 0.95) -> Explanation:
+    def explain(
+        self, sql: str, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
+    ) -> Explanation:
         """What would be done, what it would cost and how accurate it would be. Free: no data is touched."""
-        plan = plan_for(parse(sql), self._curator.policy, epsilon)
-        return explain(plan, self._curator.policy, confidence)
+        level = rational("confidence", confidence)
+        plan = Price(epsilon, within).plan(parse(sql), self._curator.policy, level)
+        return explain(plan, self._curator.policy, level)
 
     @property
     def budget(self) -> Budget:

@@ -9,23 +9,33 @@ from typing import Protocol
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Key, Type
 
-Groups = Mapping[tuple[Key, ...], tuple[int, ...]]
+Cell = int | Mapping[Key, int]
+"""The value of a measure in a group: an integer, or for a histogram how many rows have each value."""
+
+Groups = Mapping[tuple[Key | None, ...], tuple[Cell, ...]]
+"""The cells of each group by its keys, in the order of the measures. Without keys there is one group, ()."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What the policy declares of a table: its columns, and the column that names the unit unless each row is one."""
+    """What the policy declares of a table, private or public.
+
+    `unit` is the column that says whose row it is, unless each row is a unit of its own or the table is public.
+    `links` are further columns by which tables are matched. Both may be columns that analysts cannot name: then they
+    have no declared type, and are read as integers if they are stored so and as texts otherwise.
+    """
 
     name: str
     columns: tuple[tuple[str, Type], ...]
     unit: str | None
+    links: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
     """Runs aggregations over private data. Its results are exact and never leave `ask`."""
 
     def run(self, aggregation: Aggregation) -> Groups:
-        """For each group that has rows, its keys and the integer of each measure."""
+        """For each group that has rows, its keys and the cell of each measure."""
 
     def close(self) -> None:
         """Let go of the data."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,10 @@ import duckdb
 
 from tacit.engines import sql
 from tacit.engines.base import Groups, Shape
+from tacit.engines.scalars import name, text
 from tacit.errors import Code, DataError
 from tacit.query.nodes import Aggregation
-from tacit.query.types import Type
+from tacit.query.types import Key, Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,6 +38,7 @@ _STORED = {
     Type.DATE: {"DATE"},
 }
 _READ_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
+_WIDE = {"UBIGINT", "HUGEINT"}
 
 
 class DuckDB:
@@ -54,22 +58,67 @@ class DuckDB:
             raise
 
     def run(self, aggregation: Aggregation) -> Groups:
-        """For each group that has rows, its keys and the integer of each measure."""
+        """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
+        size, measures = len(aggregation.keys), aggregation.measures
+        histograms = [i for i, measure in enumerate(measures) if measure.function == "histogram"]
+        plain = [i for i in range(len(measures)) if i not in histograms]
+        groups: dict[tuple[Key | None, ...], list[Any]] = defaultdict(
+            lambda: [{} if i in histograms else 0 for i in range(len(measures))]
+        )
+        if size == 0:
+            groups[()]  # without keys there is one group, even of no rows
+        with self._snapshot() as cursor:
+            if plain or not histograms:
+                for row in cursor.execute(sql.aggregation(aggregation, self._sources)).fetchall():
+                    cells = groups[row[:size]]
+                    for i, number in zip(plain, row[size:], strict=False):
+                        cells[i] = _integer(number)
+            for i in histograms:
+                for row in cursor.execute(sql.histogram(aggregation, measures[i], self._sources)).fetchall():
+                    cells = groups[row[:size]]
+                    if row[size] is not None:
+                        cells[i][row[size]] = _integer(row[size + 1])
+        return {group: tuple(cells) for group, cells in groups.items()}
+
+    def is_unique(self, table: str, column: str) -> bool:
+        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
+        found = name(column)
+        with self._snapshot() as cursor:
+            row = cursor.execute(
+                f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._sources[table]}"
+            ).fetchone()
+        assert row is not None
+        return bool(row[0])
+
+    def type_of(self, table: str, column: str) -> Type:
+        """The type in which a column is read; integers or texts where none is declared."""
+        with self._snapshot() as cursor:
+            found = _declarable(_stored_types(cursor, self._sources[table])[column])
+        assert found is not None
+        return found
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[DuckDBPyConnection]:
+        """A cursor that sees one state of the tables until it is closed."""
         if self._process != os.getpid():
             raise RuntimeError("DuckDB does not survive a fork: open the curator in the process that asks")
-        statement = sql.aggregation(aggregation, self._sources[aggregation.table])
         with self._lock:
             cursor = self._connection.cursor()
         try:
-            rows = cursor.execute(statement).fetchall()
+            yield cursor.begin()
         finally:
             cursor.close()
-        keys = len(aggregation.keys)
-        return {tuple(row[:keys]): tuple(int(number) for number in row[keys:]) for row in rows}
 
     def close(self) -> None:
         """Let go of the data."""
         self._connection.close()
+
+
+def _integer(number: object) -> int:
+    """What a measure gave. Anything else would be a sum of floats, which depends on the order of the rows."""
+    if not isinstance(number, int):
+        raise TypeError("a measure gives integers only")
+    return number
 
 
 def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
@@ -138,7 +187,7 @@ def _tables(connection: DuckDBPyConnection, source: Path) -> dict[str, str]:
         files = [file for file in sorted(source.iterdir()) if file.suffix in _TABLES]
         folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir() and any(folder.glob("*.parquet"))]
         found = {file.stem: _file(connection, file) for file in files}
-        found |= {folder.name: f"read_parquet({sql.text(str(folder / '*.parquet'))})" for folder in folders}
+        found |= {folder.name: f"read_parquet({text(str(folder / '*.parquet'))})" for folder in folders}
         return found
     if source.suffix in _TABLES:
         return {source.stem: _file(connection, source)}
@@ -149,7 +198,7 @@ def _tables(connection: DuckDBPyConnection, source: Path) -> dict[str, str]:
             fix="use a .duckdb database, a .parquet or .csv file, or a folder of these",
         )
     try:
-        connection.execute(f"ATTACH {sql.text(str(source))} AS source (READ_ONLY)")
+        connection.execute(f"ATTACH {text(str(source))} AS source (READ_ONLY)")
     except duckdb.Error:
         raise DataError(
             Code.DATA, f"{source.name} is not a DuckDB database, or is locked by a writer", fix="close it there"
@@ -158,12 +207,12 @@ def _tables(connection: DuckDBPyConnection, source: Path) -> dict[str, str]:
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' "
         "UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
     ).fetchall()
-    return {table: f"source.{sql.name(schema)}.{sql.name(table)}" for schema, table in rows}
+    return {table: f"source.{name(schema)}.{name(table)}" for schema, table in rows}
 
 
 def _file(connection: DuckDBPyConnection, file: Path) -> str:
     if file.suffix == ".parquet":
-        return f"read_parquet({sql.text(str(file))})"
+        return f"read_parquet({text(str(file))})"
     return _csv(connection, file)
 
 
@@ -176,10 +225,10 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> str:
         raise DataError(Code.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
     if not header:
         raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
-    columns = ", ".join(f"{sql.text(column)}: 'VARCHAR'" for column in header)
-    table = f"memory.main.{sql.name(f'csv {file.name}')}"
+    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in header)
+    table = f"memory.main.{name(f'csv {file.name}')}"
     statement = (
-        f"CREATE TABLE {table} AS SELECT * FROM read_csv({sql.text(str(file))}, auto_detect = false, "
+        f"CREATE TABLE {table} AS SELECT * FROM read_csv({text(str(file))}, auto_detect = false, "
         f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
     )
     try:
@@ -237,11 +286,32 @@ def _declared(connection: DuckDBPyConnection, shape: Shape, expression: str) -> 
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
                 fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
             )
-        columns.append(f"TRY_CAST({sql.name(found)} AS {_READ_AS[kind]}) AS {sql.name(column)}")
-    if shape.unit is not None and all(column != shape.unit for column, _ in shape.columns):
-        found = _found(shape, shape.unit, exact)
-        columns.append(f"{sql.name(found)} AS {sql.name(shape.unit)}")
+        columns.append(f"{_read(name(found), kind)} AS {name(column)}")
+    known = {column for column, _ in shape.columns}
+    for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
+        if column not in known:
+            found = _found(shape, column, exact)
+            columns.append(f"TRY_CAST({name(found)} AS {_undeclared(stored[found])}) AS {name(column)}")
     return f"(SELECT {', '.join(columns)} FROM {expression})"
+
+
+def _read(column: str, kind: Type) -> str:
+    """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL too."""
+    value = f"TRY_CAST({column} AS {_READ_AS[kind]})"
+    if kind is not Type.DATE:
+        return value
+    return f"CASE WHEN {value} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {value} END"
+
+
+def _undeclared(stored: str) -> str:
+    """The type of a column by which tables are matched and which none is declared for.
+
+    Integers stay integers of any size, and all else becomes text, so that two such columns compare or differ in type
+    from the start: no value can make a comparison fail.
+    """
+    if _family(stored) not in _STORED[Type.INT]:
+        return "VARCHAR"
+    return "HUGEINT" if _family(stored) in _WIDE else "BIGINT"
 
 
 def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:

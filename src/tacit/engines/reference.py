@@ -1,42 +1,99 @@
-"""The naive engine: plain Python over a list of rows, one definition at a time. The oracle of the tests."""
+"""The naive engine: plain Python over lists of rows, one definition at a time. The oracle of the tests."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tacit.engines.base import Groups
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Case, Clamp, Column, Literal, Quantize, Scalar, ToFloat
+from tacit.engines.base import Cell, Groups
+from tacit.engines.evaluate import Row, evaluate
+from tacit.query.nodes import Aggregation, Fold, Match, Measure, Rows, Scan, Select, Stack
 from tacit.query.types import Key
 
-Row = Mapping[str, Any]
+Group = tuple[Key | None, ...]
+Tables = Mapping[str, Sequence[Row]]
 
 
 class Reference:
     """An engine over rows in memory, given as {table: [{column: value}]}."""
 
-    def __init__(self, tables: Mapping[str, Sequence[Row]]) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
     def run(self, aggregation: Aggregation) -> Groups:
-        """For each group that has rows, its keys and the integer of each measure."""
-        rows = [row for row in self._tables[aggregation.table] if _takes_part(row, aggregation)]
+        """For each group that has rows, its keys and the cell of each measure."""
+        rows = [row for row in rows_of(aggregation.source, self._tables) if _takes_part(row, aggregation)]
         if aggregation.unit is not None:
             rows = _bounded(rows, aggregation, aggregation.unit)
-        groups: dict[tuple[Key, ...], list[Row]] = defaultdict(list)
-        for row in rows:
-            groups[_group(row, aggregation)].append(row)
+        groups = _grouped(rows, lambda row: _group(row, aggregation))
         if not aggregation.keys:
-            groups[()]  # without keys there is one group, even of no rows
-        return {group: tuple(_measures(rows, aggregation)) for group, rows in groups.items()}
+            groups.setdefault((), [])  # without keys there is one group, even of no rows
+        measures, unit = aggregation.measures, aggregation.unit
+        return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
+
+    def is_unique(self, table: str, column: str) -> bool:
+        """Whether no two rows have the same value in a column; NULL is no value."""
+        values = [row[column] for row in self._tables[table] if row[column] is not None]
+        return len(set(values)) == len(values)
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def rows_of(node: Rows, tables: Tables) -> list[Row]:
+    """The rows of a node."""
+    match node:
+        case Scan(table, columns):
+            return [{here: row[column] for column, here in columns} for row in tables[table]]
+        case Select(source, columns, where):
+            rows = [row for row in rows_of(source, tables) if where is None or evaluate(where, row) is True]
+            return [{name: evaluate(scalar, row) for name, scalar in columns} for row in rows]
+        case Match():
+            return _matched(node, tables)
+        case Fold(source, keys, measures):
+            groups = _grouped(rows_of(source, tables), lambda row: tuple(evaluate(key, row) for _, key in keys))
+            names = [name for name, _ in keys]
+            return [
+                dict(zip(names, group, strict=True)) | {name: _folded(measure, rows) for name, measure in measures}
+                for group, rows in groups.items()
+            ]
+        case Stack(parts):
+            return [row for part in parts for row in rows_of(part, tables)]
+    raise AssertionError(f"no meaning for {node!r}")
+
+
+def _matched(node: Match, tables: Tables) -> list[Row]:
+    """All pairs of rows whose values are there and the same."""
+    left, right = rows_of(node.left, tables), rows_of(node.right, tables)
+    nothing = dict.fromkeys(columns_of(node.right))
+    found: list[Row] = []
+    for one in left:
+        pairs = [{**one, **other} for other in right if _agree(one, other, node)]
+        found += pairs or ([{**one, **nothing}] if node.outer else [])
+    return found
+
+
+def _agree(one: Row, other: Row, node: Match) -> bool:
+    values = [(evaluate(ours, one), evaluate(theirs, other)) for ours, theirs in node.on]
+    return all(ours is not None and ours == theirs for ours, theirs in values)
+
+
+def columns_of(node: Rows) -> list[str]:
+    """The names of the columns that a node's rows have."""
+    match node:
+        case Scan(_, columns):
+            return [here for _, here in columns]
+        case Select(_, columns):
+            return [name for name, _ in columns]
+        case Match(left, right):
+            return columns_of(left) + columns_of(right)
+        case Fold(_, keys, measures):
+            return [name for name, _ in keys] + [name for name, _ in measures]
+        case Stack(parts):
+            return columns_of(parts[0])
+    raise AssertionError(f"no columns of {node!r}")
 
 
 def _takes_part(row: Row, aggregation: Aggregation) -> bool:
@@ -44,132 +101,86 @@ def _takes_part(row: Row, aggregation: Aggregation) -> bool:
         return False
     if aggregation.unit is not None and row[aggregation.unit] is None:
         return False
-    return all(row[domain.column] in domain.values for domain in aggregation.keys)
+    keys = [(key.values, evaluate(key.scalar, row)) for key in aggregation.keys]
+    return all(values is None or value in values for values, value in keys)
 
 
-def _group(row: Row, aggregation: Aggregation) -> tuple[Key, ...]:
-    return tuple(row[domain.column] for domain in aggregation.keys)
+def _group(row: Row, aggregation: Aggregation) -> Group:
+    return tuple(evaluate(key.scalar, row) for key in aggregation.keys)
 
 
-def _measures(rows: list[Row], aggregation: Aggregation) -> list[int]:
-    results = []
-    for measure in aggregation.measures:
-        values = [1 if measure.argument is None else evaluate(measure.argument, row) for row in rows]
-        present = [value for value in values if value is not None]
-        results.append(len(present) if measure.function == "count" else sum(present))
-    return results
+def _grouped(rows: Iterable[Row], group: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[group(row)].append(row)
+    return dict(groups)
+
+
+def _present(measure: Measure, rows: list[Row]) -> list[Any]:
+    """The values of a measure's argument that are not NULL; without an argument, one for each row."""
+    values = [1 if measure.argument is None else evaluate(measure.argument, row) for row in rows]
+    return [value for value in values if value is not None]
+
+
+def _cell(measure: Measure, rows: list[Row], unit: str | None) -> Cell:
+    match measure.function:
+        case "count":
+            return len(_present(measure, rows))
+        case "sum":
+            return int(sum(_present(measure, rows)))
+        case "distinct":
+            return len(set(_present(measure, rows)))
+        case "units":
+            return len(rows) if unit is None else len({row[unit] for row in rows})
+        case "histogram":
+            return dict(Counter(_present(measure, rows)))
+    raise AssertionError(f"no meaning for {measure!r}")
+
+
+def _folded(measure: Measure, rows: list[Row]) -> Any:
+    """An exact aggregate of a group inside a Fold: NULL where it is of nothing, a sum at most 64 bits wide."""
+    values = _present(measure, rows)
+    match measure.function:
+        case "count":
+            return len(values)
+        case "distinct":
+            return len(set(values))
+        case _ if not values:
+            return None
+        case "sum":
+            return min(max(sum(values), -(2**63)), 2**63 - 1)
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+    raise AssertionError(f"no meaning for {measure!r} inside a subquery")
 
 
 def _bounded(rows: list[Row], aggregation: Aggregation, unit: str) -> list[Row]:
-    """Of each unit, the first groups and rows by a hash of its own contents."""
-    units: dict[Any, dict[tuple[Key, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        units[row[unit]][_group(row, aggregation)].append(row)
+    """Of each unit, the first groups by a hash of its own contents, and in each of them rows evenly spaced."""
+    most = aggregation.keep.rows
     arguments = list(dict.fromkeys(m.argument for m in aggregation.measures if m.argument is not None))
     kept: list[Row] = []
-    for owner, groups in units.items():
-        chosen = sorted(groups, key=lambda group: _hash(aggregation.salt, [owner, *group]))
-        for group in chosen[: aggregation.keep.groups]:
-
-            def contents(row: Row) -> str:
-                return _hash(aggregation.salt, [evaluate(argument, row) for argument in arguments])
-
-            kept += sorted(groups[group], key=contents)[: aggregation.keep.rows]
+    for owner, own in _grouped(rows, lambda row: row[unit]).items():
+        groups = _grouped(own, lambda row: _group(row, aggregation))
+        hashes = {group: _hash(aggregation.salt, [owner, *group]) for group in groups}
+        for group in sorted(groups, key=lambda group: (hashes[group], _order(group)))[: aggregation.keep.groups]:
+            some = sorted(groups[group], key=lambda row: _order([evaluate(argument, row) for argument in arguments]))
+            kept += [
+                row
+                for place, row in enumerate(some, 1)
+                if len(some) <= most or (place * most + hashes[group]) % len(some) < most
+            ]
     return kept
 
 
-def _hash(salt: str, values: list[Any]) -> str:
+def _order(values: Iterable[Any]) -> list[tuple[bool, Any]]:
+    """What sorts rows by their values, NULL last."""
+    return [(value is None, value) for value in values]
+
+
+def _hash(salt: str, values: list[Any]) -> int:
+    """63 bits of the salt and the values."""
     shown = ["-" if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in values]
-    return hashlib.md5("\x1f".join([salt, *shown]).encode(), usedforsecurity=False).hexdigest()
-
-
-def evaluate(node: Scalar, row: Row) -> Any:
-    """The value of a scalar on one row; None is NULL."""
-    match node:
-        case Literal(Fraction() as value):
-            return float(value)
-        case Literal(value):
-            return value
-        case Column(name):
-            return row[name]
-        case ToFloat(operand):
-            value = evaluate(operand, row)
-            return None if value is None else float(value)
-        case Clamp(operand, lower, upper, whole):
-            value = evaluate(operand, row)
-            if value is None or (not whole and math.isnan(value)):
-                return None
-            if lower is None or upper is None:
-                return value
-            low, high = (int(lower), int(upper)) if whole else (float(lower), float(upper))
-            return min(max(value, low), high)
-        case Quantize(operand, step, lower, upper):
-            value = evaluate(operand, row)
-            if value is None or math.isnan(value):
-                return None
-            return math.floor(min(max(value * float(1 / step) + 0.5, lower), upper + 0.5))
-        case Case(branches, otherwise):
-            for when, then in branches:
-                if evaluate(when, row) is True:
-                    return evaluate(then, row)
-            return evaluate(otherwise, row)
-        case Call(function, arguments):
-            return _call(Fn(function), [evaluate(argument, row) for argument in arguments])
-    raise AssertionError(f"no meaning for {node!r}")
-
-
-def _call(function: Fn, values: list[Any]) -> Any:
-    """Three-valued logic first, then functions that skip NULLs, then those that pass them on."""
-    match function:
-        case Fn.AND:
-            return False if False in values else None if None in values else True
-        case Fn.OR:
-            return True if True in values else None if None in values else False
-        case Fn.IS_NULL:
-            return values[0] is None
-        case Fn.LEAST | Fn.GREATEST | Fn.COALESCE:
-            present = [value for value in values if value is not None]
-            if not present:
-                return None
-            return present[0] if function is Fn.COALESCE else min(present) if function is Fn.LEAST else max(present)
-    if None in values:
-        return None
-    first, *rest = values
-    match function:
-        case Fn.NOT:
-            return not first
-        case Fn.IN:
-            return first in rest
-        case Fn.NEGATE:
-            return -first
-        case Fn.ABS:
-            return abs(first)
-        case Fn.FLOOR | Fn.CEIL:
-            rounded = math.floor(first) if function is Fn.FLOOR else math.ceil(first)
-            return float(rounded) if isinstance(first, float) else rounded
-    return _binary(function, first, rest[0])
-
-
-def _binary(function: Fn, left: Any, right: Any) -> Any:
-    match function:
-        case Fn.ADD:
-            return left + right
-        case Fn.SUBTRACT:
-            return left - right
-        case Fn.MULTIPLY:
-            return left * right
-        case Fn.DIVIDE:
-            return None if right == 0 else left / right
-        case Fn.EQUAL:
-            return left == right
-        case Fn.UNEQUAL:
-            return left != right
-        case Fn.LESS:
-            return left < right
-        case Fn.LESS_EQUAL:
-            return left <= right
-        case Fn.GREATER:
-            return left > right
-        case Fn.GREATER_EQUAL:
-            return left >= right
-    raise AssertionError(f"no meaning for {function}")
+    digest = hashlib.md5("\x1f".join([salt, *shown]).encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest, "little") >> 65

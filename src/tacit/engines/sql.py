@@ -1,164 +1,214 @@
-"""Nodes as SQL. Every expression is total: no row can make it raise, overflow or run long."""
+"""Aggregations as SQL.
+
+No operator here depends on the order of rows, is volatile, or raises because of what a row holds. Where a window
+numbers rows, those that tie are equal in all that is used of them.
+"""
 
 from __future__ import annotations
 
-import datetime
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Mapping
+from math import prod
 
-from tacit.query.functions import Fn
-from tacit.query.nodes import (
-    Aggregation,
-    Call,
-    Case,
-    Clamp,
-    Column,
-    Domain,
-    KeyOf,
-    Literal,
-    Measure,
-    Quantize,
-    Released,
-    Scalar,
-    ToFloat,
-)
+from tacit.engines.scalars import literal, name, scalar, text
+from tacit.query.nodes import Aggregation, Fold, GroupKey, Match, Measure, Rows, Scalar, Scan, Select, Stack
 
-_INFIX = {Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY, Fn.EQUAL, Fn.UNEQUAL, Fn.LESS, Fn.LESS_EQUAL, Fn.GREATER, Fn.GREATER_EQUAL}
-_PREFIX = {Fn.NEGATE: "-", Fn.NOT: "NOT "}
+Sources = Mapping[str, str]
+"""For each table, what stands for it after FROM; its columns have the declared names and types."""
+
+LEAST, MOST = -(2**63), 2**63 - 1
 
 
-def name(identifier: str) -> str:
-    """A quoted identifier."""
-    return '"' + identifier.replace('"', '""') + '"'
+def aggregation(node: Aggregation, sources: Sources) -> str:
+    """A row for each group: its keys, and the measures that are integers.
+
+    Where no measure has an argument, a group's rows of one unit are all alike, so counting them says all about them:
+    of n rows min(n, keep.rows) are kept, whichever they are. No row need be chosen then.
+    """
+    measures = [measure for measure in node.measures if measure.function != "histogram"]
+    keys = _keys(node)
+    if node.unit is None:
+        results = [*_scalars(node), *(_measure(m, "COUNT(*)", _written) for m in measures)]
+        rows = _taking_part(node, sources)
+    elif all(measure.argument is None for measure in node.measures):
+        results = [*keys, *("COUNT(*)" if m.function == "units" else "COALESCE(SUM(kept), 0)" for m in measures)]
+        rows = f" FROM ({_chosen_groups(node, _counted(node, sources))})"
+    else:
+        results = [*keys, *(_measure(m, "COUNT(DISTINCT unit)", _column(node)) for m in measures)]
+        rows = f" FROM ({_chosen_rows(node, sources)})"
+    return f"SELECT {', '.join(results) or 'COUNT(*)'}{rows}{_grouping(len(keys))}"
 
 
-def text(value: str) -> str:
-    """A quoted string."""
-    return "'" + value.replace("'", "''") + "'"
+def histogram(node: Aggregation, measure: Measure, sources: Sources) -> str:
+    """A row for each group and value of a measure's argument: the keys, the value, and how many rows have it.
+
+    The rows are those of `aggregation`. NULL is among the values, so that every group is seen.
+    """
+    if node.unit is None:
+        results, rows = [*_scalars(node), _written(measure)], _taking_part(node, sources)
+    else:
+        results, rows = [*_keys(node), _column(node)(measure)], f" FROM ({_chosen_rows(node, sources)})"
+    return f"SELECT {', '.join(results)}, COUNT(*){rows}{_grouping(len(results))}"
 
 
-def literal(value: object) -> str:
-    """A constant. A fraction becomes the nearest double."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            return f"CAST({value} AS BIGINT)"
-        case Fraction():
-            return f"CAST({float(value)!r} AS DOUBLE)"
-        case str():
-            return text(value)
-        case datetime.date():
-            return f"DATE '{value.isoformat()}'"
-    raise AssertionError(f"no literal: {value!r}")
-
-
-def scalar(node: Scalar) -> str:
-    """A scalar as SQL text."""
+def rows_of(node: Rows, sources: Sources) -> str:
+    """The rows of a node: a SELECT."""
     match node:
-        case Literal(value):
-            return literal(value)
-        case Column(column):
-            return name(column)
-        case Released(index):
-            return f"v{index}"
-        case KeyOf(index):
-            return f"k{index}"
-        case ToFloat(operand):
-            return f"CAST({scalar(operand)} AS DOUBLE)"
-        case Clamp(operand, lower, upper, whole):
-            return _clamp(scalar(operand), lower, upper, whole)
-        case Quantize(operand, step, lower, upper):
-            grid = f"floor({scalar(operand)} * {literal(1 / step)} + 0.5)"
-            return f"CAST({_clamp(grid, Fraction(lower), Fraction(upper), whole=False)} AS BIGINT)"
-        case Case(branches, otherwise):
-            parts = " ".join(f"WHEN {scalar(when)} THEN {scalar(then)}" for when, then in branches)
-            return f"CASE {parts} ELSE {scalar(otherwise)} END"
-        case Call(function, arguments):
-            return _call(Fn(function), [scalar(argument) for argument in arguments])
+        case Scan(table, columns):
+            return f"SELECT {_named((name(column), here) for column, here in columns)} FROM {sources[table]}"
+        case Select(source, columns, where):
+            condition = "" if where is None else f" WHERE {scalar(where)}"
+            results = _named((scalar(value), here) for here, value in columns)
+            return f"SELECT {results} FROM ({rows_of(source, sources)}){condition}"
+        case Match(left, right, on, outer):
+            # NULL = NULL is not true, so NULL matches nothing.
+            condition = " AND ".join(f"{scalar(one)} = {scalar(other)}" for one, other in on) or "TRUE"
+            sides = [f"({rows_of(side, sources)})" for side in (left, right)]
+            join = "LEFT JOIN" if outer else "JOIN"
+            return f"SELECT * FROM {sides[0]} AS left_rows {join} {sides[1]} AS right_rows ON {condition}"
+        case Fold(source, keys, measures):
+            parts = [(scalar(value), here) for here, value in keys]
+            parts += [(_folded(measure), here) for here, measure in measures]
+            # Without keys SQL would make a row of no rows.
+            grouping = _grouping(len(keys)) or " HAVING COUNT(*) > 0"
+            return f"SELECT {_named(parts)} FROM ({rows_of(source, sources)}){grouping}"
+        case Stack(parts):
+            return " UNION ALL ".join(f"({rows_of(part, sources)})" for part in parts)
     raise AssertionError(f"no SQL for {node!r}")
 
 
-def _call(function: Fn, arguments: list[str]) -> str:
-    if function in _INFIX:
-        return f"({arguments[0]} {function} {arguments[1]})"
-    if function in _PREFIX:
-        return f"({_PREFIX[function]}{arguments[0]})"
-    if function in {Fn.AND, Fn.OR}:
-        return "(" + f" {function.upper()} ".join(arguments) + ")"
-    if function is Fn.DIVIDE:
-        return f"({arguments[0]} / NULLIF({arguments[1]}, 0))"
-    if function is Fn.ROUND and len(arguments) == 2:
-        return f"round({arguments[0]}, CAST({arguments[1]} AS INTEGER))"
-    if function is Fn.IS_NULL:
-        return f"({arguments[0]} IS NULL)"
-    if function is Fn.IN:
-        return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
-    return f"{function}({', '.join(arguments)})"
-
-
-def _clamp(value: str, lower: Fraction | None, upper: Fraction | None, whole: bool) -> str:
-    """LEAST and GREATEST would read NULL as a bound, so the cases are spelled out; NaN compares above everything."""
-    cases = [] if whole else [f"WHEN isnan({value}) THEN NULL"]
-    if lower is not None and upper is not None:
-        low, high = (literal(int(lower)), literal(int(upper))) if whole else (literal(lower), literal(upper))
-        cases += [f"WHEN {value} < {low} THEN {low}", f"WHEN {value} > {high} THEN {high}"]
-    return f"CASE {' '.join(cases)} ELSE {value} END" if cases else value
-
-
-def aggregation(node: Aggregation, source: str) -> str:
-    """The whole aggregation over `source`, a table expression whose columns have the declared types."""
-    keys = [f"k{i}" for i in range(len(node.keys))]
-    arguments = list(dict.fromkeys(m.argument for m in node.measures if m.argument is not None))
-    columns = [f"{name(domain.column)} AS {key}" for domain, key in zip(node.keys, keys, strict=True)]
-    columns += [f"{scalar(argument)} AS a{i}" for i, argument in enumerate(arguments)]
-    if node.unit is not None:
-        columns.append(f"{name(node.unit)} AS unit")
-    conditions = [_declared(domain) for domain in node.keys]
+def _taking_part(node: Aggregation, sources: Sources) -> str:
+    """FROM and WHERE: the rows before any are chosen."""
+    conditions = [_is_public(key) for key in node.keys if key.values is not None]
     if node.where is not None:
-        conditions.append(scalar(node.where))
+        conditions.append(f"({scalar(node.where)})")
     if node.unit is not None:
         conditions.append(f"{name(node.unit)} IS NOT NULL")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    rows = f"SELECT {', '.join(columns) or '1'} FROM {source}{where}"
-    if node.unit is not None:
-        rows = _bounded(node, rows, keys, len(arguments))
-    results = [*keys, *(_measure(measure, arguments) for measure in node.measures)]
-    grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
-    return f"SELECT {', '.join(results)} FROM ({rows}){grouping}"
+    return f" FROM ({rows_of(node.source, sources)}){where}"
 
 
-def _declared(domain: Domain) -> str:
-    return f"{name(domain.column)} IN ({', '.join(literal(value) for value in domain.values)})"
+def _is_public(key: GroupKey) -> str:
+    values = ", ".join(literal(value) for value in key.values or ())
+    return f"({scalar(key.scalar)} IN ({values}))" if values else "FALSE"
 
 
-def _measure(measure: Measure, arguments: list[Scalar]) -> str:
-    if measure.argument is None:
-        return "COUNT(*)"
-    column = f"a{arguments.index(measure.argument)}"
-    return f"COUNT({column})" if measure.function == "count" else f"COALESCE(SUM({column}), 0)"
+def _counted(node: Aggregation, sources: Sources) -> str:
+    """A row for each unit and group: the keys, the unit, and how many rows are kept."""
+    assert node.unit is not None
+    columns = [*zip(_scalars(node), _keys(node), strict=True), (name(node.unit), "unit")]
+    columns.append((f"LEAST(COUNT(*), {node.keep.rows})", "kept"))
+    return f"SELECT {_named(columns)}{_taking_part(node, sources)}{_grouping(len(columns) - 1)}"
 
 
-def _bounded(node: Aggregation, rows: str, keys: list[str], arguments: int) -> str:
-    """Of each unit, at most `keep.groups` groups and `keep.rows` rows in each.
+def _chosen_rows(node: Aggregation, sources: Sources) -> str:
+    """Of each unit, at most k = `keep.groups` groups and r = `keep.rows` rows in each.
 
-    The choice is by a hash of the unit's own values, then by these values: rows that tie are equal in all that is used.
+    A group's rows of one unit are put in the order of their arguments and numbered from 1 to n. Of n > r rows, number p
+    is kept where (p r + h) mod n < r, with h a hash of the unit and the keys: r rows, evenly spaced.
+
+    **Theorem.** What is kept of a unit is a function of the unit's own rows, of the question and of its salt, up to
+    rows that are equal in all that is used. So adding or removing a unit changes what is kept of no other. At most k
+    groups and r rows in each are kept, and the choice is fair: over h, each row has the probability min(1, r/n).
+    Proof. Groups are ranked by a hash of the unit and the keys, then by the keys: a total order. Rows whose places
+    could be swapped tie in all arguments, so they are equal in all that is used, and nothing else is looked at. From p
+    to p + 1 the sum p r + h passes a multiple of n just where the new remainder is below r, and from p = 0 to n it
+    passes r of them. For a given p, just r of the n remainders of h keep it.
     """
-    values = [f"a{i}" for i in range(arguments)]
-    order = f" ORDER BY {', '.join([_hash(node.salt, values), *values])}" if values else ""
-    ranks = [f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['unit', *keys])}{order}) AS row_rank"]
-    conditions = [f"row_rank <= {node.keep.rows}"]
-    groups = 1
-    for domain in node.keys:
-        groups *= len(domain.values)
-    if node.keep.groups < groups:
-        by = ", ".join([_hash(node.salt, ["unit", *keys]), *keys])
-        ranks.append(f"DENSE_RANK() OVER (PARTITION BY unit ORDER BY {by}) AS group_rank")
-        conditions.append(f"group_rank <= {node.keep.groups}")
-    return f"SELECT * FROM (SELECT *, {', '.join(ranks)} FROM ({rows})) WHERE {' AND '.join(conditions)}"
+    assert node.unit is not None
+    keys, arguments, most = _keys(node), _arguments(node), node.keep.rows
+    columns = [*zip(_scalars(node), keys, strict=True), (name(node.unit), "unit")]
+    columns += [(scalar(argument), f"a{i}") for i, argument in enumerate(arguments)]
+    groups = _chosen_groups(node, f"SELECT {_named(columns)}{_taking_part(node, sources)}")
+    partition = f"PARTITION BY {', '.join(['unit', *keys])}"
+    order = f"ORDER BY {', '.join(f'a{i}' for i in range(len(arguments)))}"
+    placed = (
+        f"SELECT *, ROW_NUMBER() OVER ({partition} {order}) AS place, COUNT(*) OVER ({partition}) AS size "
+        f"FROM ({groups})"
+    )
+    # LEAST keeps the product small where r is large; all of n <= r rows are kept, because the remainder is below n.
+    return f"SELECT * FROM ({placed}) WHERE (place * LEAST(size, {most}) + {_hash(node)} % size) % size < {most}"
 
 
-def _hash(salt: str, values: list[str]) -> str:
-    parts = [text(salt), *(f"COALESCE(CAST({value} AS VARCHAR), '-')" for value in values)]
-    return f"md5({' || chr(31) || '.join(parts)})"
+def _chosen_groups(node: Aggregation, rows: str) -> str:
+    """Of each unit, the rows in at most `keep.groups` groups: all of them where there are no more groups than that."""
+    known = [key.values for key in node.keys if key.values is not None]
+    if len(known) == len(node.keys) and prod(map(len, known)) <= node.keep.groups:
+        return rows
+    rank = f"DENSE_RANK() OVER (PARTITION BY unit ORDER BY {', '.join([_hash(node), *_keys(node)])})"
+    return f"SELECT * FROM ({rows}) QUALIFY {rank} <= {node.keep.groups}"
+
+
+def _hash(node: Aggregation) -> str:
+    """63 bits of the salt, the unit and the keys. A 128-bit number is slow to divide."""
+    values = [f"COALESCE(CAST({value} AS VARCHAR), '-')" for value in ["unit", *_keys(node)]]
+    return f"CAST(md5_number({' || chr(31) || '.join([text(node.salt), *values])}) >> 65 AS BIGINT)"
+
+
+def _measure(measure: Measure, units: str, argument: Callable[[Measure], str]) -> str:
+    match measure.function:
+        case "units":
+            return units
+        case "count" if measure.argument is None:
+            return "COUNT(*)"
+        case "count":
+            return f"COUNT({argument(measure)})"
+        case "sum":
+            return f"COALESCE(SUM({argument(measure)}), 0)"
+        case "distinct":
+            return f"COUNT(DISTINCT {argument(measure)})"
+    raise AssertionError(f"no SQL for {measure!r}")
+
+
+def _folded(measure: Measure) -> str:
+    """A measure inside a Fold, NULL where SQL says so; a sum beyond 64 bits is the nearest integer that has them."""
+    argument = "*" if measure.argument is None else scalar(measure.argument)
+    match measure.function:
+        case "count" | "min" | "max":
+            return f"{measure.function.upper()}({argument})"
+        case "distinct":
+            return f"COUNT(DISTINCT {argument})"
+        case "sum":
+            total, least, most = f"SUM({argument})", literal(LEAST), literal(MOST)
+            beyond = f"WHEN {total} < {least} THEN {least} WHEN {total} > {most} THEN {most}"
+            return f"CASE {beyond} ELSE TRY_CAST({total} AS BIGINT) END"
+    raise AssertionError(f"no SQL for {measure!r} inside a subquery")
+
+
+def _keys(node: Aggregation) -> list[str]:
+    return [f"k{i}" for i in range(len(node.keys))]
+
+
+def _scalars(node: Aggregation) -> list[str]:
+    return [scalar(key.scalar) for key in node.keys]
+
+
+def _arguments(node: Aggregation) -> list[Scalar]:
+    """All that is used of a row besides its unit and its keys."""
+    return list(dict.fromkeys(m.argument for m in node.measures if m.argument is not None))
+
+
+def _written(measure: Measure) -> str:
+    """The argument of a measure over the source."""
+    assert measure.argument is not None
+    return scalar(measure.argument)
+
+
+def _column(node: Aggregation) -> Callable[[Measure], str]:
+    """The argument of a measure over the rows that are chosen."""
+    arguments = _arguments(node)
+
+    def column(measure: Measure) -> str:
+        assert measure.argument is not None
+        return f"a{arguments.index(measure.argument)}"
+
+    return column
+
+
+def _named(columns: Iterable[tuple[str, str]]) -> str:
+    """A select list. A SELECT needs one column at least."""
+    return ", ".join(f"{value} AS {name(here)}" for value, here in columns) or "1"
+
+
+def _grouping(keys: int) -> str:
+    """GROUP BY the first columns."""
+    return f" GROUP BY {', '.join(str(i + 1) for i in range(keys))}" if keys else ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
     from tacit.mechanisms.pricing import Pricing as Pricing
     from tacit.mechanisms.propose import ProposedMedian as ProposedMedian
+    from tacit.mechanisms.quantile import Quantile as Quantile
     from tacit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from tacit.mechanisms.smooth import SmoothMedian as SmoothMedian
     from tacit.mechanisms.smooth import SmoothSum as SmoothSum
@@ -36,6 +37,7 @@ _HOMES = {
     "PermuteAndFlip": "permute_and_flip",
     "Pricing": "pricing",
     "ProposedMedian": "propose",
+    "Quantile": "quantile",
     "RandomizedResponse": "randomized_response",
     "SmoothMedian": "smooth",
     "SmoothSum": "smooth",

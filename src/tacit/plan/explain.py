@@ -7,11 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.answers.answer import percent
-from tacit.answers.intervals import half_width, mean
-from tacit.answers.recipe import Mean, Plain, Recipe
+from tacit.answers.finish import rank
+from tacit.answers.intervals import half_width, mean, spread
+from tacit.answers.recipe import Mean, Picked, Plain, Recipe, Spread
 from tacit.arithmetic import within
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.partition import PartitionSelection
+from tacit.mechanisms.quantile import Quantile
+from tacit.plan.noise import Part, Pick, Shown
 from tacit.plan.plan import Plan
-from tacit.policy.model import ROW, Policy
+from tacit.plan.split import MAX_GROUPS
+from tacit.policy.model import Policy
 from tacit.query.nodes import Released
 from tacit.query.types import Type
 
@@ -20,11 +26,15 @@ _ROWS = (100, 1_000, 10_000)  # group sizes for which the error of a mean is sho
 
 @dataclass(frozen=True)
 class Noise:
-    """One thing that is measured: by how much one unit moves it, and the scale of its noise, in the user's units."""
+    """One thing that is measured or chosen, and how.
+
+    With noise: by how much one unit moves it, and the scale of the noise, in the user's units.
+    """
 
     name: str
-    sensitivity: float
-    scale: float
+    law: str
+    sensitivity: float | None
+    scale: float | None
 
 
 @dataclass(frozen=True)
@@ -34,17 +44,19 @@ class Column:
     name: str
     error: float | None
     error_by_rows: tuple[tuple[int, float], ...]
+    said: str = ""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a question would cost and give."""
+    """What a question would cost and give. `groups` is None where the keys are private."""
 
     epsilon: float
     delta: float
     unit: str
     neighbors: str
-    groups: int
+    groups: int | None
+    keys: str
     confidence: float
     noise: tuple[Noise, ...]
     columns: tuple[Column, ...]
@@ -58,29 +70,32 @@ class Explanation:
             "unit": self.unit,
             "neighbors": self.neighbors,
             "groups": self.groups,
+            "keys": self.keys,
             "confidence": self.confidence,
-            "noise": [
-                {"of": n.name, "law": "discrete Laplace", "sensitivity": n.sensitivity, "scale": n.scale}
-                for n in self.noise
-            ],
+            "noise": [{"of": n.name, "law": n.law, "sensitivity": n.sensitivity, "scale": n.scale} for n in self.noise],
             "columns": [
-                {"name": c.name, "error": c.error, "error_by_rows": dict(c.error_by_rows)} for c in self.columns
+                {"name": c.name, "error": c.error, "error_by_rows": dict(c.error_by_rows), "said": c.said}
+                for c in self.columns
             ],
             "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
-        rows = f"{self.groups:,} rows, one for each group" if self.groups != 1 else "one row"
         lines = [
             f"costs epsilon {self.epsilon:g}, delta {self.delta:g}; protects each {self.unit} ({self.neighbors})",
-            f"the answer has {rows}",
+            f"the answer has {self._rows()}",
         ]
         for noise in self.noise:
-            moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"
-            lines.append(f"  {noise.name}: {moved}; discrete Laplace noise of scale {noise.scale:,.6g}")
+            if noise.scale is None or noise.sensitivity is None:
+                lines.append(f"  {noise.name}: {noise.law}")
+            else:
+                moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"
+                lines.append(f"  {noise.name}: {moved}; {noise.law} noise of scale {noise.scale:,.6g}")
         often = f"{percent(self.confidence)} of the time"
         for column in self.columns:
-            if column.error is not None:
+            if column.said:
+                lines.append(f"  {column.name}: {column.said}")
+            elif column.error is not None:
                 lines.append(f"  {column.name}: within {column.error:,.6g} of the bounded value, {often}")
             elif column.error_by_rows:
                 sizes = ", ".join(f"{error:,.3g} for {rows:,} rows" for rows, error in column.error_by_rows)
@@ -89,25 +104,47 @@ class Explanation:
                 lines.append(f"  {column.name}: computed from released values, at no cost")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
+    def _rows(self) -> str:
+        if self.groups is None:
+            return f"a row for each group that is shown, {MAX_GROUPS:,} at most; {self.keys}"
+        return f"{self.groups:,} rows, one for each group" if self.groups != 1 else "one row"
+
 
 def explain(plan: Plan, policy: Policy, confidence: Any) -> Explanation:
     """The plan in words, at a confidence."""
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
-    noise = tuple(
-        Noise(p.vector.name, float(p.sensitivity * p.vector.unit), float(p.mechanism.scale * p.vector.unit))
-        for p in plan.parts
-    )
+    epsilon, delta = plan.price
     return Explanation(
-        epsilon=float(plan.epsilon),
-        delta=0.0,
-        unit="row" if plan.table.unit == ROW else plan.table.unit,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        unit=plan.unit,
         neighbors=str(policy.neighbors),
         groups=plan.recipe.groups,
+        keys="" if plan.shown is None else _selection(plan.shown, plan.unit),
         confidence=float(level),
-        noise=noise,
+        noise=tuple(_noise(part) for part in plan.parts),
         columns=tuple(_columns(plan.recipe, level)),
         notes=plan.recipe.notes,
     )
+
+
+def _selection(shown: Shown, unit: str) -> str:
+    """From how many units on a private key is shown."""
+    if isinstance(shown.mechanism, PartitionSelection):
+        return f"a key that {shown.mechanism.threshold():,} of {unit} hold is shown every second time"
+    return f"a key is shown where its noisy count is at least {shown.mechanism.least():,}"
+
+
+def _noise(part: Part | Pick) -> Noise:
+    if isinstance(part, Pick):
+        of_rank = isinstance(part.mechanism, Quantile)
+        law = "a choice by rank, exponential mechanism" if of_rank else "a choice by frequency, permute and flip"
+        return Noise(part.need.name, law, None, None)
+    unit = part.need.unit
+    if isinstance(part.mechanism, Gaussian):
+        scale = float(part.mechanism.variance) ** 0.5 * float(unit)
+        return Noise(part.need.name, "discrete Gaussian", float(part.sensitivity * unit), scale)
+    return Noise(part.need.name, "discrete Laplace", float(part.sensitivity * unit), float(part.mechanism.scale * unit))
 
 
 def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:
@@ -115,18 +152,29 @@ def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:
     for result in recipe.results:
         if isinstance(result.scalar, Released):
             value = recipe.values[result.scalar.index]
-            if isinstance(value, Plain):
-                columns.append(Column(result.name, float(half_width(recipe.parts[value.part], confidence)), ()))
-            else:
-                columns.append(Column(result.name, None, _by_rows(recipe, value, confidence)))
+            match value:
+                case Plain(part):
+                    columns.append(Column(result.name, float(half_width(recipe.noisy(part), confidence)), ()))
+                case Mean() | Spread():
+                    columns.append(Column(result.name, None, _by_rows(recipe, value, confidence)))
+                case _:
+                    picked = recipe.parts[value.part]
+                    assert isinstance(picked, Picked)
+                    columns.append(Column(result.name, None, (), rank(picked, confidence)))
         elif result.type in {Type.INT, Type.FLOAT}:
             columns.append(Column(result.name, None, ()))
     return columns
 
 
-def _by_rows(recipe: Recipe, value: Mean, confidence: Fraction) -> tuple[tuple[int, float], ...]:
-    """The half-width of a mean's interval when the mean lies in the middle of its range, where it is least."""
-    low, high = mean(
-        [0] * len(_ROWS), list(_ROWS), value, recipe.parts[value.sum], recipe.parts[value.count], confidence
-    )
+def _by_rows(recipe: Recipe, value: Mean | Spread, confidence: Fraction) -> tuple[tuple[int, float], ...]:
+    """The half-width of the interval when the mean lies in the middle of its range, where it is least.
+
+    For a variance, when it is half of what it can be.
+    """
+    nothing, counts = [0] * len(_ROWS), list(_ROWS)
+    if isinstance(value, Spread):
+        parts = (recipe.noisy(value.squares), recipe.noisy(value.mean.sum), recipe.noisy(value.mean.count))
+        low, high = spread((nothing, nothing, counts), value, parts, confidence)
+    else:
+        low, high = mean(nothing, counts, value, recipe.noisy(value.sum), recipe.noisy(value.count), confidence)
     return tuple((rows, float(h - lo) / 2) for rows, lo, h in zip(_ROWS, low, high, strict=True))

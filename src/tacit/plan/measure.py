@@ -1,8 +1,9 @@
-"""What is measured, how far one unit moves it, and with which noise.
+"""What is measured, and how far one unit moves it.
 
-Each aggregate needs one or two integer vectors over the groups; a vector needed twice is measured once. The price is
-split evenly between the vectors: relative to their declared range all have the same sensitivity, so an even split makes
-the largest of the relative errors least.
+Each aggregate needs some integer vectors over the groups, which get noise, or a choice in each group. What is needed
+twice is measured once. The price is split in proportion to `weight`, which is the same for all vectors but those of a
+variance: relative to their declared range vectors have the same sensitivity, so an even split makes the largest of the
+relative errors least.
 """
 
 from __future__ import annotations
@@ -11,31 +12,47 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tacit.answers.recipe import Mean, Plain
+from tacit.answers.recipe import Chosen, Mean, Plain, Point, Spread, Value
 from tacit.arithmetic import largest_power_of_ten
 from tacit.errors import Code, Refused
-from tacit.plan.bind import Bound
-from tacit.policy.model import ROW, Table
+from tacit.plan.bounds import Bound
 from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Measure, Quantize, Scalar
-from tacit.query.types import NUMBERS, Type
+from tacit.query.types import NUMBERS, Key, Type
 
 _FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
+_FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
 _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
 _DEFAULT = 10**6  # steps of a float that has no grid of its own
+SPREADS = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"})
+POINTS = frozenset({"min", "max", "quantile"})
 
 
 @dataclass(frozen=True)
 class Vector:
-    """An integer for each group: a linear combination of measures, to which a row adds from `lower` to `upper`."""
+    """An integer for each group: a linear combination of measures, to which a row adds from `lower` to `upper`.
+
+    With `once`, all rows of a unit in a group add that much together.
+    """
 
     terms: tuple[tuple[int, Measure], ...]
     lower: int
     upper: int
     unit: Fraction
-    name: str = field(compare=False, repr=False)
+    once: bool = False
+    name: str = field(default="", compare=False, repr=False)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What an engine is asked for."""
+        return tuple(measure for _, measure in self.terms)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether every row adds one, or every unit does: then the number also says whether a group may be shown."""
+        return self.terms in (((1, Measure("count", None)),), ((1, Measure("units", None)),))
 
 
 @dataclass(frozen=True)
@@ -48,82 +65,198 @@ class Grid:
     upper: int
 
 
-def kept(table: Table, groups: int) -> tuple[str | None, Contribution]:
-    """The unit's column, if rows must be bounded, and what one unit keeps of an answer with `groups` groups.
+@dataclass(frozen=True)
+class Rank:
+    """A point of a grid in each group, chosen by its rank: the share 1/2 is the median, 0 the least, 1 the largest."""
 
-    With unit = row every unit has one row, which lies in one group.
-    """
-    if table.unit == ROW:
-        return None, Contribution(groups=1, rows=1)
-    return table.unit, Contribution(groups=min(table.max_groups, groups), rows=table.max_rows_per_group)
+    measure: Measure
+    share: Fraction
+    grid: Grid
+    name: str = field(default="", compare=False, repr=False)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What an engine is asked for."""
+        return (self.measure,)
 
 
-def vectors(aggregate: Aggregate, argument: Bound | None) -> tuple[Vector, ...]:
-    """The vectors that an aggregate is made of: for AVG the centered sum, then the count."""
-    count = _count(aggregate, argument)
+@dataclass(frozen=True)
+class Most:
+    """The declared key that is most frequent in each group."""
+
+    measure: Measure
+    values: tuple[Key, ...]
+    name: str = field(default="", compare=False, repr=False)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What an engine is asked for."""
+        return (self.measure,)
+
+
+Need = Vector | Rank | Most
+
+
+def needs(
+    aggregate: Aggregate, argument: Bound | None, values: tuple[Key, ...] | None, of_unit: bool
+) -> tuple[Need, ...]:
+    """What an aggregate is made of, in the order in which `finished` reads it."""
     if aggregate.function == "count":
-        return (count,)
+        return (_distinct(aggregate, argument, of_unit) if aggregate.distinct else _count(aggregate, argument),)
     assert argument is not None
-    grid = _grid(aggregate, argument)
+    if aggregate.function == "mode":
+        if values is None:
+            fix = "ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT 1"
+            raise Refused(Code.PRIVATE_KEY, f"{said(aggregate)} needs declared values", at=aggregate.at, fix=fix)
+        return (Most(Measure("histogram", argument.scalar), values, said(aggregate)),)
+    if aggregate.function in POINTS:
+        share = {"min": Fraction(0), "max": Fraction(1)}.get(aggregate.function, aggregate.share)
+        assert share is not None
+        grid = gridded(aggregate, argument, dates=True)
+        return (Rank(Measure("histogram", grid.scalar), share, grid, said(aggregate)),)
+    grid = gridded(aggregate, argument, _FINEST_SQUARE if aggregate.function in SPREADS else _FINEST)
     total = Measure("sum", grid.scalar)
     if aggregate.function == "sum":
-        return (Vector(((1, total),), grid.lower, grid.upper, grid.step, said(aggregate)),)
+        return (Vector(((1, total),), grid.lower, grid.upper, grid.step, name=said(aggregate)),)
     # Twice the value less twice the center of its range: an integer, at most the width of the range in size. It counts
     # on a row that is counted being summed, so where COUNT(*) counts, a NULL that cannot be would be summed as `lower`.
     width = grid.upper - grid.lower
+    count = _count(aggregate, argument, grid)
     ((_, rows),) = count.terms
+    scalar = grid.scalar
     if rows.argument is None:
-        total = Measure("sum", Call(Fn.COALESCE, (grid.scalar, Literal(grid.lower))))
-    centered = ((2, total), (-(grid.lower + grid.upper), rows))
-    return Vector(centered, -width, width, grid.step / 2, f"centered sum of {said(aggregate)}"), count
+        scalar = Call(Fn.COALESCE, (grid.scalar, Literal(grid.lower)))
+    centered = ((2, Measure("sum", scalar)), (-(grid.lower + grid.upper), rows))
+    first = Vector(centered, -width, width, grid.step / 2, name=f"centered sum of {said(aggregate)}")
+    if aggregate.function == "avg":
+        return first, count
+    # The squared distance from the center of the range, times eight and less half of what it can be: with y twice the
+    # distance in steps, 2 y^2 - width^2 lies in [-width^2, width^2].
+    twice = Call(Fn.SUBTRACT, (Call(Fn.MULTIPLY, (Literal(2), scalar)), Literal(grid.lower + grid.upper)))
+    square = Measure("sum", Clamp(Call(Fn.MULTIPLY, (twice, twice)), Fraction(0), Fraction(width**2), whole=True))
+    squares = ((2, square), (-(width**2), rows))
+    name = f"centered squares of {said(aggregate)}"
+    return Vector(squares, -(width**2), width**2, grid.step**2 / 8, name=name), first, count
 
 
-def finished(aggregate: Aggregate, argument: Bound | None, positions: list[int]) -> Plain | Mean:
-    """How the released vectors at these positions make the aggregate's value."""
+def weights(aggregate: Aggregate) -> tuple[Fraction, ...]:
+    """How the price is shared between what an aggregate needs.
+
+    A mean's error is that of its sum over the count and, at most, as much again from the count: evenly. A variance's
+    is, per row and in units of the squared range, 1/8 from the squares, up to 1/2 from the sum and up to 5/8 from the
+    count; the sum of a_i/e_i is least where e_i is proportional to the root of a_i.
+    """
+    if aggregate.function in SPREADS:
+        return Fraction(45, 100), Fraction(9, 10), Fraction(1)
+    return (Fraction(1), Fraction(1))
+
+
+def finished(aggregate: Aggregate, argument: Bound | None, parts: tuple[Need, ...], positions: list[int]) -> Value:
+    """How the released parts at these positions make the aggregate's value."""
     if aggregate.function == "count":
         return Plain(positions[0], Type.INT)
     assert argument is not None
     assert argument.type is not None
+    match parts[0]:
+        case Most(_, values):
+            return Chosen(positions[0], values)
+        case Rank(_, _, grid):
+            return Point(positions[0], grid.step, argument.type)
     if aggregate.function == "sum":
         return Plain(positions[0], argument.type)
-    grid = _grid(aggregate, argument)
+    grid = gridded(aggregate, argument, _FINEST_SQUARE if aggregate.function in SPREADS else _FINEST)
     center = grid.step * (grid.lower + grid.upper) / 2
-    return Mean(positions[0], positions[1], center, grid.step * grid.lower, grid.step * grid.upper)
+    lower, upper = grid.step * grid.lower, grid.step * grid.upper
+    mean = Mean(positions[-2], positions[-1], center, lower, upper)
+    if aggregate.function == "avg":
+        return mean
+    return Spread(positions[0], mean, aggregate.function.endswith("_samp"), aggregate.function.startswith("stddev"))
 
 
-def sensitivity(vector: Vector, each: Contribution, neighbors: Neighbors, groups: int) -> int:
-    """How far one unit moves the vector, in L1."""
-    return l1(each, vector.lower, vector.upper, neighbors, groups)
+def sensitivity(vector: Vector, each: Contribution, neighbors: Neighbors, groups: int | None) -> int:
+    """How far one unit moves the vector, in L1; `groups` is how many there are, None where that is private."""
+    rows = Contribution(each.groups, 1) if vector.once else each
+    return l1(rows, vector.lower, vector.upper, neighbors, 2 * each.groups if groups is None else groups)
 
 
-def _count(aggregate: Aggregate, argument: Bound | None) -> Vector:
+def moved(each: Contribution, neighbors: Neighbors, groups: int | None) -> int:
+    """In how many groups a unit can be felt: those it is in, and under replace those of the other unit too."""
+    most = each.groups if neighbors is Neighbors.ADD_REMOVE else 2 * each.groups
+    return most if groups is None else min(most, groups)
+
+
+def euclidean(vector: Vector, each: Contribution, neighbors: Neighbors, groups: int | None) -> tuple[int, int]:
+    """(shift, coordinates) such that one unit moves the vector by at most shift * sqrt(coordinates) in L2.
+
+    **Theorem.** Let k, r, M, W be as in `l1`, j = max(0, 2k - groups). Add-remove: k coordinates by r M. Replace: with
+    c coordinates in both of the units, the squared distance is at most r^2 (c W^2 + 2 (k - c) M^2), c from j to k.
+    That is linear in c, so at most the larger of k W^2 and j W^2 + 2 (k - j) M^2 (times r^2). If W^2 >= 2 M^2 it is at
+    most k W^2; otherwise, if j = 0, at most 2k M^2; otherwise at most (2k - j) W^2, as W >= M.
+    """
+    k = each.groups if groups is None else min(each.groups, groups)
+    rows = 1 if vector.once else each.rows
+    size = max(abs(vector.lower), abs(vector.upper))
+    if neighbors is Neighbors.ADD_REMOVE:
+        return rows * size, k
+    width = max(vector.upper, 0) - min(vector.lower, 0)
+    both = 0 if groups is None else max(0, 2 * k - groups)
+    if width**2 >= 2 * size**2:
+        return rows * width, k
+    return (rows * size, 2 * k) if both == 0 else (rows * width, 2 * k - both)
+
+
+def _count(aggregate: Aggregate, argument: Bound | None, grid: Grid | None = None) -> Vector:
     """COUNT(x) looks only at whether x is NULL; where it cannot be, it is COUNT(*)."""
     if argument is None or not argument.nullable:
-        return Vector(((1, Measure("count", None)),), 1, 1, Fraction(1), "COUNT(*)")
+        return Vector(((1, Measure("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
     counted = argument.scalar
-    if argument.bounded and argument.type in NUMBERS:
-        counted = _grid(aggregate, argument).scalar  # the very value that AVG sums
+    if grid is not None:
+        counted = grid.scalar  # the very value that AVG sums
+    elif argument.bounded and argument.type in NUMBERS:
+        counted = gridded(aggregate, argument).scalar
     present = Case(((Call(Fn.IS_NULL, (counted,)), Literal(None)),), Literal(1))
     name = said(aggregate) if aggregate.function == "count" else f"count of {said(aggregate)}"
-    return Vector(((1, Measure("count", present)),), 1, 1, Fraction(1), name)
+    return Vector(((1, Measure("count", present)),), 1, 1, Fraction(1), name=name)
 
 
-def _grid(aggregate: Aggregate, argument: Bound) -> Grid:
+def _distinct(aggregate: Aggregate, argument: Bound | None, of_unit: bool) -> Vector:
+    """COUNT(DISTINCT unit) moves by one for a unit; COUNT(DISTINCT x) by at most as many as the unit has rows.
+
+    Proof of the second: the number of distinct values of a multiset moves by at most one for each row added or removed,
+    and under replace it moves by at most as many as the larger of the two units has rows.
+    """
+    if of_unit:
+        return Vector(((1, Measure("units", None)),), 1, 1, Fraction(1), once=True, name=said(aggregate))
+    assert argument is not None
+    if argument.type is None:
+        raise Refused(Code.TYPE, f"{said(aggregate)} counts nothing", at=aggregate.at, fix="give it a column")
+    scalar = argument.scalar
+    if argument.type is Type.FLOAT:
+        scalar = gridded(aggregate, argument).scalar
+    return Vector(((1, Measure("distinct", scalar)),), 0, 1, Fraction(1), name=said(aggregate))
+
+
+def gridded(aggregate: Aggregate, argument: Bound, finest: int = _FINEST, *, dates: bool = False) -> Grid:
     """The argument on its grid, rounded outward; refused where it has no bounds."""
     name = said(aggregate)
-    if argument.type not in {Type.INT, Type.FLOAT}:
+    if dates and argument.type is Type.DATE and argument.lower is not None and argument.upper is not None:
+        return Grid(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
+    if argument.type not in ({*NUMBERS, Type.DATE} if dates else NUMBERS):
         fix = "COUNT(*) FILTER (WHERE x)" if argument.type is Type.BOOL else "COUNT(x) counts values of any type"
         raise Refused(Code.TYPE, f"{name} needs a number, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
     if not argument.bounded or argument.lower is None or argument.upper is None:
         raise _unbounded(aggregate, argument)
+    size = max(abs(argument.lower), abs(argument.upper))
     if argument.type is Type.INT:
+        if finest == _FINEST_SQUARE < size:
+            what = f"{name} has bounds whose squares do not fit the machine"
+            raise Refused(Code.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: LEAST(x, {finest})")
         # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
         whole = isinstance(argument.scalar, Clamp | Literal)
         scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
         return Grid(scalar, Fraction(1), int(argument.lower), int(argument.upper))
-    size = max(abs(argument.lower), abs(argument.upper))
     step = argument.step or Fraction(0)
-    if step < _SMALLEST or size / step > _FINEST:
+    if step < _SMALLEST or size / step > finest:
         step = largest_power_of_ten(max(size, _SMALLEST) / _DEFAULT) if size else Fraction(1)
     lower, upper = math.floor(argument.lower / step), math.ceil(argument.upper / step)
     return Grid(Quantize(argument.scalar, step, lower, upper), step, lower, upper)
@@ -136,9 +269,12 @@ def _unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
     if argument.undeclared:
         low, high = argument.lower != -(2**63), argument.upper != 2**63 - 1
     missing = "bound" if low == high else "upper bound" if low else "lower bound"
+    what = f"{said(aggregate)} has no {missing}, so one row could move it without limit"
+    if argument.type is Type.DATE:
+        fix = "ask the owner for lower and upper"
+        return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
     capped = inner if high else f"LEAST({inner}, 1000)"
     clamped = capped if low else f"GREATEST(0, {capped})"
-    what = f"{said(aggregate)} has no {missing}, so one row could move it without limit"
     fix = f"clamp it: {aggregate.function.upper()}({clamped}), or ask the owner for lower and upper"
     return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
 

@@ -1,13 +1,14 @@
 """The plan: all that will happen, decided by the question and the policy before any data is touched.
 
-**Theorem.** The release of a plan is epsilon-DP for the policy's unit and relation, where epsilon is the plan's price.
-Proof: after bounding, one unit moves vector i of group sums by at most d_i in L1 (`privacy/sensitivity.py`); discrete
-Laplace noise of scale d_i/e_i makes its release e_i-DP, and the e_i add up to epsilon. Which groups appear, and all
-that finishing does, are functions of the releases and of the policy.
+**Theorem.** The release of a plan is (epsilon, delta)-DP for the policy's unit and relation, where epsilon is the price
+and delta at most the policy's for one question. Proof: the rows of a unit are a function of its own rows
+(`plan/scope.py`); after bounding it moves what is measured by at most what `plan/measure.py` says; the noise, the
+choices and the selection of keys cost what `plan/noise.py` says. Finishing is a function of the release.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,16 +16,23 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tacit.accounting import pure
-from tacit.answers.recipe import Noisy, Recipe
+from tacit.accounting.guard import GRAINS_PER_EPSILON, cost
+from tacit.answers.recipe import KeyColumn, Noisy, Picked, Recipe
+from tacit.answers.stored import Group, Release
 from tacit.arithmetic import within
+from tacit.engines.base import Cell
 from tacit.errors import Code, Refused
-from tacit.mechanisms.laplace import Laplace
-from tacit.plan.measure import Vector, finished, kept, sensitivity, vectors
-from tacit.plan.split import Halves, split
-from tacit.policy.model import Policy, Table
-from tacit.privacy.loss import Compose, Loss
-from tacit.query.nodes import Aggregation, Measure, Query
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.threshold import Threshold
+from tacit.plan.measure import Need, Rank, Vector, finished, needs, weights
+from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
+from tacit.plan.scope import Relation, Scope
+from tacit.plan.split import MAX_GROUPS, Halves, split
+from tacit.policy.model import Policy
+from tacit.privacy.loss import Loss
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.functions import Fn
+from tacit.query.nodes import Aggregation, Call, Column, Measure, Query, Scalar
 from tacit.query.types import Key
 from tacit.sampling.bits import Bits
 
@@ -33,86 +41,132 @@ MOST_EPSILON = Fraction(1000)
 
 
 @dataclass(frozen=True)
-class Part:
-    """One vector, the noise it gets, and how far one unit can move it."""
-
-    vector: Vector
-    mechanism: Laplace
-    sensitivity: int
-
-
-@dataclass(frozen=True)
 class Plan:
     """What the engine computes, what is added to it, what that costs, and how to read the result."""
 
-    table: Table
+    unit: str
     exact: Aggregation
-    parts: tuple[Part, ...]
+    parts: tuple[Part | Pick, ...]
+    shown: Shown | None
     recipe: Recipe
     loss: Loss
+    delta: Fraction
     key: str
 
     @property
-    def epsilon(self) -> Fraction:
-        """The price."""
-        return pure.epsilon(self.loss)
+    def price(self) -> tuple[Fraction, Fraction]:
+        """(epsilon, delta) of the answer by itself."""
+        found = cost(self.loss, self.delta)
+        return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
 
-    def release(self, exact: Mapping[tuple[Key, ...], tuple[int, ...]], bits: Bits) -> list[list[int]]:
-        """The noisy integers: for each part, one for each combination of declared keys, in their declared order.
+    def release(self, exact: Mapping[Group, tuple[Cell, ...]], bits: Bits) -> Release:
+        """The noisy integers and the choices: for each part, one for each group that is shown.
 
-        A group that no row fell into is a group of zeros, and gets its noise like any other.
+        A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
+        taken in the order of their keys, which does not depend on how the data lies.
         """
-        groups = list(product(*(domain.values for domain in self.exact.keys)))
-        nothing = (0,) * len(self.exact.measures)
-        rows = [exact.get(group, nothing) for group in groups]
-        released = []
-        for part in self.parts:
-            terms = [(factor, self.exact.measures.index(measure)) for factor, measure in part.vector.terms]
-            values = [sum(factor * row[index] for factor, index in terms) for row in rows]
-            released.append(part.mechanism.release(values, bits))
-        return released
+        if self.shown is None:
+            groups: list[Group] = list(product(*(key.values or () for key in self.exact.keys)))
+            return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
+        counts = {group: self._counted(exact[group]) for group in sorted(exact, key=_order)}
+        if isinstance(self.shown.mechanism, Threshold):
+            reached = self.shown.mechanism.release(counts, bits)
+            kept = list(reached)[:MAX_GROUPS]
+            parts = [
+                [reached[group] for group in kept] if index == self.shown.part else self._part(part, exact, kept, bits)
+                for index, part in enumerate(self.parts)
+            ]
+            return Release(kept, parts)
+        kept = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
+        return Release(kept, [self._part(part, exact, kept, bits) for part in self.parts])
+
+    def _counted(self, row: tuple[Cell, ...]) -> int:
+        """What the selection of keys looks at: the part that it counts by, or the number of units."""
+        assert self.shown is not None
+        if self.shown.part is None:
+            return self._number(((1, Measure("units", None)),), row)
+        part = self.parts[self.shown.part]
+        assert isinstance(part, Part)
+        return self._number(part.need.terms, row)
+
+    def _number(self, terms: tuple[tuple[int, Measure], ...], row: tuple[Cell, ...]) -> int:
+        total = 0
+        for factor, measure in terms:
+            cell = row[self.exact.measures.index(measure)]
+            assert isinstance(cell, int)
+            total += factor * cell
+        return total
+
+    def _part(
+        self, part: Part | Pick, exact: Mapping[Group, tuple[Cell, ...]], groups: list[Group], bits: Bits
+    ) -> list[int]:
+        if isinstance(part, Part):
+            nothing: tuple[Cell, ...] = tuple({} if m.function == "histogram" else 0 for m in self.exact.measures)
+            values = [self._number(part.need.terms, exact.get(group, nothing)) for group in groups]
+            return part.mechanism.release(values, bits)
+        position = self.exact.measures.index(part.need.measure)
+        chosen = []
+        for group in groups:
+            cell = exact[group][position] if group in exact else {}
+            assert not isinstance(cell, int)
+            chosen.append(_choice(part, cell, bits))
+        return chosen
 
 
 def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     """The plan of a question at a price, or Refused."""
     price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
-    table = policy.table(query.table)
-    if table is None:
-        names = ", ".join(t.name for t in policy.tables)
+    relation = Scope(policy).relation(query.source)
+    if relation.people is None:
         raise Refused(
-            Code.UNKNOWN_TABLE, f"there is no table {query.table}", at=query.table_at, fix=f"the tables are {names}"
+            Code.UNSUPPORTED,
+            "a question over public tables only is not answered",
+            at=query.at,
+            fix="read public tables where they are; join one to a private table to use it here",
         )
-    halves = split(query, table)
-    needed = [vectors(aggregate, argument) for aggregate, argument in halves.aggregates]
-    chosen = sorted({vector for some in needed for vector in some}, key=repr)
-    recipe = _recipe(query, halves, needed, chosen)
-    unit, keep = kept(table, recipe.groups)
-    moves = [sensitivity(vector, keep, policy.neighbors, recipe.groups) for vector in chosen]
-    share = price / max(1, sum(move > 0 for move in moves))  # what no row can move costs nothing
-    parts = [Part(v, Laplace.calibrated(share, move), move) for v, move in zip(chosen, moves, strict=True)]
-    noisy = tuple(Noisy(part.vector.name, part.mechanism, part.vector.unit) for part in parts)
-    loss = Compose(tuple(part.mechanism.loss(part.sensitivity) for part in parts))
-    exact = Aggregation(
-        table=table.name,
-        where=None if halves.where is None else halves.where.scalar,
-        unit=unit,
-        keys=halves.keys,
-        keep=keep,
-        measures=_measures(chosen),
+    halves = split(query, relation)
+    needed = [needs(a.aggregate, a.argument, a.values, a.of_unit) for a in halves.aggregates]
+    chosen = _weighted(halves, needed)
+    recipe = _recipe(query, halves, needed, list(chosen))
+    each = (
+        relation.each
+        if recipe.groups is None
+        else Contribution(min(relation.each.groups, recipe.groups), relation.each.rows)
     )
-    key = _key(policy, exact, parts)
+    if recipe.groups is None and relation.unit is None and not relation.single and each.rows > 1:
+        raise Refused(
+            Code.PRIVATE_KEY,
+            "private keys over rows that may occur several times are not answered",
+            at=query.at,
+            fix="group by a column with declared values",
+        )
+    spending = spend(chosen, price, policy.delta_per_question, Setting(each, policy.neighbors, recipe.groups))
+    exact = _exact(halves, relation, each, spending)
+    key = _key(policy, exact, spending)
+    unit = relation.called
+    parts = tuple(_read(part) for part in spending.parts)
+    recipe = replace(recipe, parts=parts, notes=_notes(exact, relation, unit))
     return Plan(
-        table, replace(exact, salt=key[:16]), tuple(parts), replace(recipe, parts=noisy, notes=_notes(exact)), loss, key
+        unit, replace(exact, salt=key[:16]), spending.parts, spending.shown, recipe, spending.loss, spending.delta, key
     )
 
 
-def _recipe(query: Query, halves: Halves, needed: list[tuple[Vector, ...]], chosen: list[Vector]) -> Recipe:
-    """How to read the released vectors, in the order chosen."""
+def _weighted(halves: Halves, needed: list[tuple[Need, ...]]) -> dict[Need, Fraction]:
+    """All that is needed, once, in an order of its own, each with the largest weight that an aggregate gives it."""
+    found: dict[Need, Fraction] = {}
+    for asked, some in zip(halves.aggregates, needed, strict=True):
+        for need, weight in zip(some, weights(asked.aggregate), strict=False):
+            found[need] = max(found.get(need, Fraction(0)), weight)
+    return {need: found[need] for need in sorted(found, key=repr)}
+
+
+def _recipe(query: Query, halves: Halves, needed: list[tuple[Need, ...]], chosen: list[Need]) -> Recipe:
+    """How to read the released parts, in the order chosen."""
     values = []
-    for (aggregate, argument), some in zip(halves.aggregates, needed, strict=True):
-        values.append(finished(aggregate, argument, [chosen.index(vector) for vector in some]))
+    for asked, some in zip(halves.aggregates, needed, strict=True):
+        values.append(finished(asked.aggregate, asked.argument, some, [chosen.index(need) for need in some]))
     return Recipe(
-        keys=halves.keys,
+        keys=_keys(halves),
         parts=(),
         values=tuple(values),
         results=halves.results,
@@ -123,7 +177,47 @@ def _recipe(query: Query, halves: Halves, needed: list[tuple[Vector, ...]], chos
     )
 
 
-def _notes(exact: Aggregation) -> tuple[str, ...]:
+def _keys(halves: Halves) -> tuple[KeyColumn, ...]:
+    """The keys; of a list with a private one none is public, because it is selected as a whole."""
+    private = any(key.values is None for key in halves.keys)
+    pairs = zip(halves.key_types, halves.keys, strict=True)
+    return tuple(KeyColumn(kind, None if private else key.values) for kind, key in pairs)
+
+
+def _exact(halves: Halves, relation: Relation, each: Contribution, spending: Spending) -> Aggregation:
+    """What the engine is told. A unit with one row at most needs no bounding, only to be somebody's."""
+    measures = [measure for part in spending.parts for measure in part.need.measures]
+    if spending.shown is not None and spending.shown.part is None:
+        measures.append(Measure("units", None))
+    where, unit = halves.where, relation.unit
+    if relation.single and unit is not None:
+        somebody: Scalar = Call(Fn.NOT, (Call(Fn.IS_NULL, (Column(unit),)),))
+        where, unit = somebody if where is None else Call(Fn.AND, (where, somebody)), None
+    return Aggregation(relation.rows, where, unit, halves.keys, each, tuple(dict.fromkeys(measures)))
+
+
+def _read(part: Part | Pick) -> Noisy | Picked:
+    if isinstance(part, Part):
+        return Noisy(part.need.name, part.mechanism, part.need.unit)
+    choices = part.need.grid.upper - part.need.grid.lower + 1 if isinstance(part.need, Rank) else len(part.need.values)
+    return Picked(part.need.name, part.mechanism, choices)
+
+
+def _choice(part: Pick, cell: Mapping[Key, int], bits: Bits) -> int:
+    """One choice from a histogram: a point of the grid, days as ordinals, or the position of a key."""
+    if isinstance(part.mechanism, Quantile):
+        numbers = {k.toordinal() if isinstance(k, datetime.date) else int(k): n for k, n in cell.items()}
+        return part.mechanism.release(numbers, bits)
+    assert not isinstance(part.need, Rank | Vector)
+    return part.mechanism.release([cell.get(value, 0) for value in part.need.values], bits)
+
+
+def _order(group: Group) -> tuple[Any, ...]:
+    """An order of keys that depends on the keys alone; NULL comes last."""
+    return tuple((key is None, "" if key is None else key) for key in group)
+
+
+def _notes(exact: Aggregation, relation: Relation, unit: str) -> tuple[str, ...]:
     """What every answer says of the rows it is about."""
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
     if exact.unit is None:
@@ -131,18 +225,13 @@ def _notes(exact: Aggregation) -> tuple[str, ...]:
     rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"
     groups = f"{exact.keep.groups} group{'s' if exact.keep.groups != 1 else ''}"
     kept_of = f"in at most {groups}, with at most {rows} in each" if exact.keys else f"with at most {rows}"
-    return (f"After WHERE, each {exact.unit} counts {kept_of}.", bars)
+    return (f"After WHERE, each {unit} counts {kept_of}.", bars)
 
 
-def _measures(chosen: list[Vector]) -> tuple[Measure, ...]:
-    """Every measure that some vector needs, once."""
-    return tuple(dict.fromkeys(measure for vector in chosen for _, measure in vector.terms))
-
-
-def _key(policy: Policy, exact: Aggregation, parts: list[Part]) -> str:
+def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:
     """The name of the private half: equal for questions that differ only in finishing.
 
-    The price is in it through the scales, and the data's epoch through the policy's digest.
+    The price is in it through the noise, and the data's epoch through the policy's digest.
     """
-    text = repr((policy.digest, exact, [(part.vector, part.mechanism) for part in parts]))
+    text = repr((policy.digest, exact, [(part.need, part.mechanism) for part in spending.parts], spending.shown))
     return hashlib.sha256(text.encode()).hexdigest()

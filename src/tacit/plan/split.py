@@ -1,133 +1,170 @@
 """The two halves of a question: private aggregates over rows, and the finishing of what is released.
 
-Whatever stands outside an aggregate sees released values and declared keys only, so it is post-processing and free.
+Whatever stands outside an aggregate sees released values and keys only, so it is post-processing and free.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
 
 from tacit.answers.recipe import Result
 from tacit.errors import Code, Refused
-from tacit.plan.bind import Bound, bind_released, bind_row, find
-from tacit.policy.model import Table
-from tacit.query.nodes import Aggregate, Column, Domain, KeyOf, Order, Output, Query, Released, Scalar
-from tacit.query.types import NUMBERS, Type
+from tacit.plan.bounds import Bound, bind, domain
+from tacit.plan.scope import Field, Relation, condition
+from tacit.query.functions import Fn
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    Case,
+    Column,
+    GroupKey,
+    KeyOf,
+    Literal,
+    Order,
+    Output,
+    Quantize,
+    Query,
+    Released,
+    Scalar,
+    place_of,
+    walk,
+)
+from tacit.query.types import NUMBERS, Key, Type
 
 MAX_GROUPS = 10_000
+MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by itself
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An aggregate over rows: its bound argument, the public keys of it, and whether it is the unit."""
+
+    aggregate: Aggregate
+    argument: Bound | None
+    values: tuple[Key, ...] | None
+    of_unit: bool
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The aggregates in order of appearance, each with its bound argument, and the finishing over them."""
+    """The aggregates in order of appearance, and the finishing over them."""
 
-    where: Bound | None
-    keys: tuple[Domain, ...]
-    aggregates: tuple[tuple[Aggregate, Bound | None], ...]
+    where: Scalar | None
+    keys: tuple[GroupKey, ...]
+    key_types: tuple[Type, ...]
+    aggregates: tuple[Asked, ...]
     results: tuple[Result, ...]
     having: Scalar | None
     order: tuple[Order, ...]
 
 
-def split(query: Query, table: Table) -> Halves:
-    """Both halves of the question, bound to the table."""
-    return _Splitter(query, table).halves()
+def split(query: Query, relation: Relation) -> Halves:
+    """Both halves of the question, bound to its rows."""
+    return _Splitter(query, relation).halves()
 
 
 class _Splitter:
-    def __init__(self, query: Query, table: Table) -> None:
+    def __init__(self, query: Query, relation: Relation) -> None:
         self.query = query
-        self.table = table
-        self.keys = [self.key(scalar) for scalar in query.keys]
-        self.aggregates: list[tuple[Aggregate, Bound | None]] = []
+        self.relation = relation
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
+        self.keys: list[GroupKey] = []
+        self.key_types: list[Type] = []
+        self.known: list[Scalar] = []
+        self.aggregates: list[Asked] = []
 
     def halves(self) -> Halves:
-        where = None if self.query.where is None else self.row(self.query.where)
-        if where is not None and where.type is not Type.BOOL:
-            raise Refused(Code.TYPE, "WHERE takes a condition", fix="write WHERE age >= 40")
+        query = self.query
+        where = None if query.where is None else condition(self.relation.bind(query.where), "WHERE")
+        for scalar in query.keys:
+            self.key(scalar)
         self.count_groups()
-        results = tuple(self.result(output) for output in self.query.outputs)
-        having = None if self.query.having is None else self.finishing(self.query.having)
-        if having is not None and having.type is not Type.BOOL:
-            raise Refused(Code.TYPE, "HAVING takes a condition", fix="write HAVING COUNT(*) > 100")
+        results = tuple(self.result(output) for output in query.outputs)
+        having = None if query.having is None else condition(self.finishing(query.having), "HAVING")
         order = tuple(
-            Order(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in self.query.order
+            Order(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
         )
         if not self.aggregates:
             raise Refused(Code.AGGREGATE, "the question asks for no aggregate", fix="add COUNT(*), SUM(x) or AVG(x)")
-        scalar = None if having is None else having.scalar
-        return Halves(where, tuple(self.keys), tuple(self.aggregates), results, scalar, order)
+        return Halves(where, tuple(self.keys), tuple(self.key_types), tuple(self.aggregates), results, having, order)
 
-    def row(self, scalar: Scalar) -> Bound:
-        return bind_row(scalar, self.table, self.query.alias)
+    def key(self, scalar: Scalar) -> None:
+        """A grouping scalar, with its public keys if it has some. An alias of an output stands for it."""
+        if isinstance(scalar, Column) and scalar.table is None and not self.is_field(scalar):
+            scalar = self.named.get(scalar.name.lower(), scalar)
+        if any(isinstance(node, Aggregate) for node in walk(scalar)):
+            raise Refused(Code.AGGREGATE, "GROUP BY takes no aggregate", at=place_of(scalar), fix="group by columns")
+        found = self.relation.field_of(scalar) if isinstance(scalar, Column) else None
+        bound = self.relation.bind(scalar)
+        if bound.type is None:
+            raise Refused(Code.TYPE, "NULL is no key", at=place_of(scalar), fix="group by a column")
+        resolved = self.relation.resolved(scalar)
+        if resolved in self.known:
+            raise Refused(Code.AMBIGUOUS, "GROUP BY names a column twice", at=place_of(scalar), fix="name each once")
+        self.known.append(resolved)
+        values = found.values if found is not None and found.values is not None else domain(bound, MAX_RANGE)
+        if bound.type is Type.FLOAT:
+            self.keys.append(self.whole_key(bound, values, scalar))
+            self.key_types.append(Type.INT)
+            return
+        self.keys.append(GroupKey(*_with_other(bound.scalar, values, found)))
+        self.key_types.append(bound.type)
 
-    def key(self, scalar: Scalar) -> Domain:
-        """A grouping column with declared keys. An alias of a plain column stands for it."""
-        if isinstance(scalar, Column) and scalar.table is None and self.table.column(scalar.name) is None:
-            scalar = {o.name.lower(): o.scalar for o in self.query.outputs}.get(scalar.name.lower(), scalar)
-        if not isinstance(scalar, Column):
-            raise Refused(
-                Code.UNSUPPORTED,
-                "GROUP BY an expression is not answered",
-                at=getattr(scalar, "at", None),
-                fix="group by a column, or count cases: COUNT(CASE WHEN age < 18 THEN 1 END)",
-            )
-        column = self.table.column(find(scalar, self.table, self.query.alias))
-        assert column is not None
-        if column.values is None:
-            raise Refused(
-                Code.PRIVATE_KEY,
-                f"the values of {column.name} are not public, so a group could reveal that someone exists",
-                at=scalar.at,
-                fix=f"ask the owner to declare values for {column.name}, or count one value: WHERE {column.name} = ...",
-            )
-        return Domain(column.name, column.values)
+    def whole_key(self, bound: Bound, values: tuple[Key, ...] | None, scalar: Scalar) -> GroupKey:
+        """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""
+        whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
+        if not whole or not bound.bounded or bound.lower is None or bound.upper is None:
+            fix = "group by FLOOR(x / 10), which has whole values and bounds"
+            raise Refused(Code.TYPE, "a float is no key", at=place_of(scalar), fix=fix)
+        return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
+
+    def is_field(self, column: Column) -> bool:
+        return any(f.name.lower() == column.name.lower() for f in self.relation.fields)
 
     def count_groups(self) -> None:
-        groups = 1
-        for domain in self.keys:
-            groups *= len(domain.values)
-        if groups > MAX_GROUPS:
+        groups = prod(len(key.values) for key in self.keys if key.values is not None)
+        if groups > MAX_GROUPS and all(key.values is not None for key in self.keys):
             raise Refused(
                 Code.TOO_MANY_GROUPS,
                 f"the keys make {groups:,} groups; {MAX_GROUPS:,} is the most",
                 fix="group by fewer columns",
             )
-        if len({domain.column for domain in self.keys}) < len(self.keys):
-            raise Refused(Code.AMBIGUOUS, "GROUP BY names a column twice", fix="name each column once")
 
     def result(self, output: Output) -> Result:
-        bound = bind_released(output.scalar, self.leaf)
+        bound = bind(output.scalar, self.leaf, rows=False)
         if bound.type is None:
             raise Refused(Code.TYPE, f"column {output.name} is always NULL", fix="leave it out")
         return Result(output.name, bound.scalar, bound.type)
 
     def finishing(self, scalar: Scalar) -> Bound:
         """A scalar of HAVING or ORDER BY, where the names of outputs may be used too."""
-        return bind_released(scalar, self.leaf_or_output)
+        return bind(scalar, self.leaf_or_output, rows=False)
 
-    def leaf_or_output(self, node: Scalar) -> Bound:
+    def leaf_or_output(self, node: Scalar) -> Bound | None:
         if isinstance(node, Column) and node.table is None and node.name.lower() in self.named:
-            return bind_released(self.named[node.name.lower()], self.leaf)
+            return bind(self.named[node.name.lower()], self.leaf, rows=False)
         return self.leaf(node)
 
-    def leaf(self, node: Scalar) -> Bound:
-        """An aggregate or a key, as a value of the noisy table."""
+    def leaf(self, node: Scalar) -> Bound | None:
+        """An aggregate or a key, as a value of the noisy table; None for what is computed from these."""
         if isinstance(node, Aggregate):
             return self.aggregate(node)
-        assert isinstance(node, Column)
-        name = find(node, self.table, self.query.alias)
-        for index, domain in enumerate(self.keys):
-            if domain.column == name:
-                column = self.table.column(name)
-                assert column is not None
-                return Bound(KeyOf(index), column.type)
-        column = self.table.column(name)
-        assert column is not None
-        function = "AVG" if column.type in NUMBERS else "COUNT"
-        group = "" if column.values is None else ", or into GROUP BY"
-        raise Refused(
+        if self.known and isinstance(node, Column | Call | Case):
+            known = None if any(isinstance(n, Aggregate) for n in walk(node)) else self.relation.resolved(node)
+            if known in self.known:
+                index = self.known.index(known)
+                return Bound(KeyOf(index), self.key_types[index])
+        if isinstance(node, Column):
+            raise self.raw(node)
+        return None
+
+    def raw(self, node: Column) -> Refused:
+        found = self.relation.field_of(node)
+        function = "AVG" if found.bound.type in NUMBERS else "COUNT"
+        group = "" if found.values is None else ", or into GROUP BY"
+        return Refused(
             Code.RAW_COLUMN,
             f"{node.name} would show the values of single rows",
             at=node.at,
@@ -135,10 +172,35 @@ class _Splitter:
         )
 
     def aggregate(self, node: Aggregate) -> Bound:
-        argument = None if node.argument is None else self.row(node.argument)
-        if (node, argument) not in self.aggregates:
-            self.aggregates.append((node, argument))
+        asked = self.asked(node)
+        if asked not in self.aggregates:
+            self.aggregates.append(asked)
         kind = Type.FLOAT
-        if node.function == "count" or (node.function == "sum" and argument is not None and argument.type is Type.INT):
+        argument = asked.argument
+        if node.function == "count":
             kind = Type.INT
-        return Bound(Released(self.aggregates.index((node, argument))), kind)
+        elif (
+            argument is not None
+            and argument.type is not None
+            and node.function in {"sum", "min", "max", "quantile", "mode"}
+        ):
+            kind = argument.type
+        return Bound(Released(self.aggregates.index(asked)), kind)
+
+    def asked(self, node: Aggregate) -> Asked:
+        if node.argument is None:
+            return Asked(node, None, None, of_unit=False)
+        found = self.relation.field_of(node.argument) if isinstance(node.argument, Column) else None
+        if node.function == "count" and node.distinct and found is not None and found.is_unit:
+            return Asked(node, None, None, of_unit=True)
+        return Asked(node, self.relation.bind(node.argument), found.values if found else None, of_unit=False)
+
+
+def _with_other(
+    scalar: Scalar, values: tuple[Key, ...] | None, found: Field | None
+) -> tuple[Scalar, tuple[Key, ...] | None]:
+    """A key whose undeclared values are read as the one that stands for all others, where there is one."""
+    if found is None or found.other is None or values is None:
+        return scalar, values
+    listed = Call(Fn.IN, (scalar, *(Literal(value) for value in values)))
+    return Case(((listed, scalar),), Literal(found.other)), (*values, found.other)

@@ -20,8 +20,11 @@ ROW = "row"
 class Column:
     """A column that analysts may name.
 
-    `lower` and `upper` bound a number: a value outside is read as the nearest bound. `step` is the grid of a float.
-    `values` are the public keys of GROUP BY: every one appears in an answer, and a value outside belongs to no group.
+    `lower` and `upper` bound a number or a date: a value outside is read as the nearest bound; those of a date are days
+    as `date.toordinal` counts them. `step` is the grid of a float. `values` are the public keys of GROUP BY: every one
+    appears in an answer, and a value outside belongs to no group, or to the key `other`. `unique` says of a public
+    table's column that no two rows share a value. Where a number is not `nullable`, a missing one is read as `lower`:
+    then COUNT(*) serves its average too, which leaves more of the price to the sum.
     """
 
     name: str
@@ -30,17 +33,41 @@ class Column:
     upper: Fraction | None = None
     step: Fraction | None = None
     values: tuple[Key, ...] | None = None
+    other: Key | None = None
+    unique: bool = False
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Through:
+    """How a table reaches its unit: `column` names a row of `table` by its unique `key`, and the unit is that row's."""
+
+    column: str
+    table: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"that of {self.table} by {self.column} = {self.key}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A private table. `unit` is `row`, or the column that says whose row it is."""
+    """A table. `unit` is `row`, or the column that says whose row it is, or the way to the table that has it.
+
+    The units of two tables are the same people where `people` is the same. A public table has no unit.
+    """
 
     name: str
-    unit: str
+    unit: str | Through | None
     columns: tuple[Column, ...]
     max_groups: int = 1
     max_rows_per_group: int = 1
+    people: str = ""
+
+    @property
+    def public(self) -> bool:
+        """Whether its rows are nobody's."""
+        return self.unit is None
 
     def column(self, name: str) -> Column | None:
         """The column of that name in any case, or None."""
@@ -96,24 +123,38 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all that a question's meaning depends on: the relation, the epoch and the tables.
+        """A hash of all that a question's meaning depends on: the relation, the delta, the epoch and the tables.
 
         Where the data and the ledger lie, and who may ask for how much, do not change what an answer means.
         """
-        meaning = [str(self.neighbors), self.epoch, [_meaning(t) for t in self.tables]]
+        meaning = [str(self.neighbors), str(self.delta_per_question), self.epoch, [_meaning(t) for t in self.tables]]
         text = json.dumps(meaning, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _meaning(table: Table) -> list[object]:
-    columns = [[c.name, c.type, _text(c.lower), _text(c.upper), _text(c.step), _keys(c.values)] for c in table.columns]
-    return [table.name, table.unit, table.max_groups, table.max_rows_per_group, columns]
+    columns = [
+        [
+            c.name,
+            c.type,
+            _text(c.lower),
+            _text(c.upper),
+            _text(c.step),
+            _keys(c.values),
+            _keys((c.other,)),
+            c.unique,
+            c.nullable,
+        ]
+        for c in table.columns
+    ]
+    unit = [table.unit.column, table.unit.table, table.unit.key] if isinstance(table.unit, Through) else table.unit
+    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns]
 
 
 def _text(number: Fraction | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _keys(values: tuple[Key, ...] | None) -> list[list[str]] | None:
+def _keys(values: tuple[Key | None, ...] | None) -> list[list[str]] | None:
     """The keys, each with its type, so that 1, true and '1' stay apart."""
     return None if values is None else [[type(value).__name__, str(value)] for value in values]

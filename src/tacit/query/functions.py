@@ -1,7 +1,8 @@
 """The closed table of functions and operators. What is not here cannot be asked.
 
-To add one: a row here, its rule in `plan/bind.py`, its SQL in `engines/sql.py` and its meaning in
-`engines/reference.py`. Every function is total: no argument can raise, overflow or take longer than another.
+To add one: a row here, its rule in `plan/bounds.py`, its SQL in `engines/scalars.py`, its meaning in
+`engines/evaluate.py` and its line in `docs/reference/functions.md`. Every function is total: no argument can raise,
+overflow or take longer than another of its length.
 """
 
 from __future__ import annotations
@@ -35,8 +36,35 @@ class Fn(StrEnum):
     OR = "or"
     NOT = "not"
     ROUND = "round"
+    MOD = "mod"
+    POWER = "power"
+    SQRT = "sqrt"
+    LN = "ln"
+    EXP = "exp"
+    SIGN = "sign"
+    LOWER = "lower"
+    UPPER = "upper"
+    TRIM = "trim"
+    LENGTH = "length"
+    SUBSTRING = "substring"
+    CONCAT = "concat"
+    LIKE = "like"
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    DAY = "day"
+    WEEKDAY = "isodow"
+    DATE_TRUNC = "date_trunc"
+    DAYS = "days"
 
 
 FINISHING_ONLY = frozenset({Fn.ROUND})
 COMPARISONS = frozenset({Fn.EQUAL, Fn.UNEQUAL, Fn.LESS, Fn.LESS_EQUAL, Fn.GREATER, Fn.GREATER_EQUAL})
 CONDITIONS = frozenset({Fn.AND, Fn.OR, Fn.NOT})
+DATE_PARTS = frozenset({Fn.YEAR, Fn.QUARTER, Fn.MONTH, Fn.DAY, Fn.WEEKDAY})
+
+UNITS = ("year", "quarter", "month", "week", "day")  # of DATE_TRUNC; a week starts on Monday
+MOST_POWER = 10  # the largest exponent of POWER
+MOST_TEXTS = 8  # texts that one text may be put together from
+MOST_PATTERN = 100  # characters of a pattern of LIKE
+MOST_POSITION = 2**31 - 1  # the largest start and length of SUBSTRING

@@ -16,6 +16,9 @@ from tacit.errors import Place
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.types import Key
 
+AGGREGATES = frozenset(
+    ["count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "min", "max", "quantile", "mode"]
+)
 Value = int | Fraction | str | bool | datetime.date | None
 
 
@@ -60,10 +63,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """COUNT, SUM or AVG of a scalar over rows; no argument means COUNT(*)."""
+    """An aggregate of a scalar over rows, by a name of `AGGREGATES`; no argument means COUNT(*).
+
+    `share` is which quantile: 1/2 is the median.
+    """
 
     function: str
     argument: Scalar | None
+    distinct: bool = False
+    share: Fraction | None = None
     at: Place | None = _place()
 
 
@@ -129,11 +137,43 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Query:
-    """SELECT outputs FROM table WHERE ... GROUP BY keys HAVING ... ORDER BY ... LIMIT ... OFFSET ..."""
+class Named:
+    """A table of the policy, and the name it has in the question."""
 
     table: str
     alias: str
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A subquery, or a name that WITH gave to one."""
+
+    query: Query | Union
+    alias: str
+    at: Place | None = _place()
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN."""
+
+    left: From
+    right: From
+    on: Scalar | None
+    using: tuple[str, ...]
+    outer: bool
+    at: Place | None = _place()
+
+
+From = Named | Derived | Joined
+
+
+@dataclass(frozen=True)
+class Query:
+    """SELECT outputs FROM source WHERE ... GROUP BY keys HAVING ... ORDER BY ... LIMIT ... OFFSET ..."""
+
+    source: From
     outputs: tuple[Output, ...]
     where: Scalar | None
     keys: tuple[Scalar, ...]
@@ -141,38 +181,101 @@ class Query:
     order: tuple[Order, ...]
     limit: int | None
     offset: int
-    table_at: Place | None = _place()
+    at: Place | None = _place()
 
 
 @dataclass(frozen=True)
-class Domain:
-    """A grouping column and its declared keys."""
+class Union:
+    """UNION ALL. Columns are matched by their position, and named as in the first part."""
 
-    column: str
-    values: tuple[Key, ...]
+    parts: tuple[Query, ...]
+    at: Place | None = _place()
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What an engine adds up in each group: rows where `argument` is not NULL, or the integers it gives."""
+    """What an engine computes in each group, an integer unless said otherwise.
 
-    function: str  # "count" or "sum"
+    count: rows where `argument` is not NULL, or all rows; sum: of the integers that `argument` gives; distinct: the
+    number of its values that are not NULL; units: the number of units; histogram: how many rows have each of its
+    values that are not NULL. Inside a `Fold` also min and max.
+    """
+
+    function: str
     argument: Scalar | None
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The rows of a table, its columns by name: (the declared name, the name here)."""
+
+    table: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Select:
+    """For each row of `source` where `where` is true, named scalars."""
+
+    source: Rows
+    columns: tuple[tuple[str, Scalar], ...]
+    where: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class Match:
+    """Each row of `left` with each row of `right` that gives the same values; NULL is the same as nothing.
+
+    With `outer`, a row of `left` that matches nothing stays, with NULLs. The names of both sides differ.
+    """
+
+    left: Rows
+    right: Rows
+    on: tuple[tuple[Scalar, Scalar], ...]
+    outer: bool = False
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One row for each combination of keys that occurs, NULL being a value: the keys, and exact aggregates."""
+
+    source: Rows
+    keys: tuple[tuple[str, Scalar], ...]
+    measures: tuple[tuple[str, Measure], ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The rows of all parts, which have the same names in the same order."""
+
+    parts: tuple[Rows, ...]
+
+
+Rows = Scan | Select | Match | Fold | Stack
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """A grouping scalar. `values` are its public keys, which are all shown; None where those that occur are private."""
+
+    scalar: Scalar
+    values: tuple[Key, ...] | None
 
 
 @dataclass(frozen=True)
 class Aggregation:
     """All that an engine is told.
 
-    Rows of `table` where `where` is true, whose keys are declared and whose unit is not NULL; of these, for each unit,
-    at most `keep.groups` groups and `keep.rows` rows in each (all of them where `unit` is None); the measures of each
-    group. Rows and groups are chosen by a hash of their contents keyed with `salt`, so never by where they lie.
+    Rows of `source` where `where` is true, whose keys are public ones where these are listed and whose unit is not
+    NULL; of these, for each unit, at most `keep.groups` groups and `keep.rows` rows in each (all of them where `unit`,
+    a column of `source`, is None); the measures of each group. Rows and groups are chosen by a hash of their contents
+    keyed with `salt`, so never by where they lie.
     """
 
-    table: str
+    source: Rows
     where: Scalar | None
     unit: str | None
-    keys: tuple[Domain, ...]
+    keys: tuple[GroupKey, ...]
     keep: Contribution
     measures: tuple[Measure, ...]
     salt: str = ""

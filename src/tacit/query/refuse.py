@@ -1,164 +1,269 @@
-"""What is refused before anything is understood, and how a refusal points at the text."""
+"""What is refused, and what to do instead: limits on size, clauses and functions, and how a refusal points at the text.
+
+The tables are for people: each name of SQL that is not answered, and the rewriting that would be.
+"""
 
 from __future__ import annotations
 
-import re
-
-from sqlglot import exp
+from bisect import bisect_right
 
 from tacit.errors import Code, Place, Refused
-from tacit.query.nodes import Scalar, children, place_of
+from tacit.query.nodes import Derived, From, Joined, Named, Query, Scalar, Union, children, place_of
 
-MAX_CHARACTERS = 20_000
-MAX_DEPTH = 40
+MAX_CHARACTERS = 50_000
+MAX_TOKENS = 4_000  # words, signs and constants
+MAX_DEPTH = 40  # brackets within brackets
+MAX_LEVELS = 120  # operators within operators
+MAX_NODES = 10_000  # in all expressions, a part of WITH counted at each use
 MAX_ITEMS = 1_000
-MAX_NODES = 5_000
+MAX_SOURCES = 50  # tables and subqueries, a part of WITH counted at each use
+MAX_NESTED = 12  # subqueries within subqueries
 _WIDTH = 100  # characters of a line that an error shows
-_NAME = 40  # characters in which a function's name and its bracket are looked for
 
-# Clauses of a SELECT that are not answered, with what to do instead.
+SMALLER = "ask several smaller questions"
+ONE_EACH = "JOIN (SELECT id, COUNT(*) AS n FROM t GROUP BY id) AS s USING (id)"  # one row for each unit
+
+# What may stand where the grammar has something else: the first word, what it is called, what to do instead.
 CLAUSES = {
-    "with_": ("WITH", "ask over one table of the policy"),
-    "joins": ("JOIN", "ask over one table of the policy"),
-    "laterals": ("LATERAL", "ask over one table of the policy"),
-    "distinct": ("SELECT DISTINCT", "GROUP BY a column with declared values lists them"),
-    "windows": ("WINDOW", "aggregate with GROUP BY instead"),
-    "qualify": ("QUALIFY", "filter released values with HAVING"),
-    "sample": ("SAMPLE", "leave it out: the noise already hides each row"),
-    "pivots": ("PIVOT", "use CASE inside an aggregate: SUM(CASE WHEN ward = 'A' THEN cost END)"),
-    "connect": ("CONNECT BY", "ask over one table of the policy"),
-    "locks": ("FOR UPDATE", "leave it out: nothing is ever written"),
-    "into": ("INTO", "leave it out: take the answer with .to_pandas()"),
-    "kind": ("SELECT AS", "leave it out"),
-    "hint": ("a hint", "leave it out"),
+    "WINDOW": ("WINDOW", "aggregate with GROUP BY instead"),
+    "OVER": ("a window function", "aggregate with GROUP BY instead"),
+    "QUALIFY": ("QUALIFY", "filter released values with HAVING"),
+    "TABLESAMPLE": ("TABLESAMPLE", "leave it out: the noise already hides each row"),
+    "SAMPLE": ("SAMPLE", "leave it out: the noise already hides each row"),
+    "PIVOT": ("PIVOT", "use CASE inside an aggregate: SUM(CASE WHEN ward = 'A' THEN cost END)"),
+    "UNPIVOT": ("UNPIVOT", "stack the columns: (SELECT a AS x FROM t UNION ALL SELECT b FROM t) AS s"),
+    "CONNECT": ("CONNECT BY", "join as often as needed: JOIN ... USING (id)"),
+    "FOR": ("FOR UPDATE", "leave it out: nothing is ever written"),
+    "INTO": ("INTO", "leave it out: take the answer with .to_pandas()"),
+    "FETCH": ("FETCH FIRST", "write LIMIT 10"),
+    "LATERAL": ("LATERAL", f"join one row for each unit: {ONE_EACH}"),
+    "COLLATE": ("COLLATE", "compare with LOWER(x) = 'flu'"),
+    "IGNORE": ("IGNORE NULLS", "leave it out: aggregates leave NULLs out"),
+    "RESPECT": ("RESPECT NULLS", "leave it out: aggregates leave NULLs out"),
+    "ESCAPE": ("ESCAPE", "leave it out: in a pattern _ stands for any one character"),
+    "SIMILAR": ("SIMILAR TO", "use LIKE: x LIKE 'flu%'"),
+    "GLOB": ("GLOB", "use LIKE: x LIKE 'flu%'"),
+    "ROLLUP": ("ROLLUP", "ask once for each list of keys"),
+    "CUBE": ("CUBE", "ask once for each list of keys"),
+    "GROUPING": ("GROUPING SETS", "ask once for each list of keys"),
 }
 
-# What to do instead, and for what: names in SQL or the parser's.
+JOINS = {
+    "RIGHT": "swap the tables: FROM b LEFT JOIN a USING (id)",
+    "FULL": "ask twice: a LEFT JOIN b USING (id), and b LEFT JOIN a USING (id)",
+    "CROSS": "say which rows match: FROM a JOIN b USING (id)",
+    "NATURAL": "name the columns that match: FROM a JOIN b USING (id)",
+    "SEMI": f"join one row for each unit: {ONE_EACH}",
+    "ANTI": f"keep those without a match: LEFT {ONE_EACH} WHERE n IS NULL",
+    "ASOF": "say which rows match: FROM a JOIN b USING (id)",
+    "POSITIONAL": "say which rows match: FROM a JOIN b USING (id)",
+}
+
+_STATEMENTS = (
+    "ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DETACH DO DROP EXECUTE "
+    "EXPORT GRANT IMPORT INSERT INSTALL LOAD MERGE PREPARE REPLACE RESET REVOKE ROLLBACK SET TRUNCATE UPDATE USE VACUUM"
+)
+STATEMENTS = frozenset(_STATEMENTS.split())  # that write, or may
+OTHERS = frozenset({"PIVOT", "TABLE", "UNPIVOT", "VALUES"})
+LOOKS = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "PRAGMA", "SHOW", "SUMMARIZE"})
+
+_ORDER = "which row comes first decides it; ask for MIN, MAX, MEDIAN or MODE"
+_SHOWS = "it would show single rows; count them: SELECT ward, COUNT(*) ... GROUP BY ward"
+_WINDOW = "rows are not numbered or compared in turn; aggregate with GROUP BY"
+_PATTERN = "use LIKE: x LIKE 'flu%'"
+_TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
+_CLOCK = "write the date itself: DATE '2025-12-31'"
+_WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
+_HOUR = "a date has no time of day; use YEAR, QUARTER, MONTH, DAY or ISODOW"
+_LOGARITHM = "write LN(x) / LN(10), or LN(x) / LN(2)"
+_TOGETHER = "made of averages: AVG(x * y) - AVG(x) * AVG(y)"
+_CHANCE = "the answer depends on the data alone; leave it out"
+
 _INSTEAD = {
-    "an extreme is one person's value; count beyond one you choose: COUNT(*) FILTER (WHERE x > 90)": (
-        "min max any_value first last arg_min arg_max mode"
+    _ORDER: (
+        "any_value arbitrary first last arg_min arg_max argmin argmax min_by max_by first_value last_value nth_value"
     ),
-    "quantiles are not answered; AVG is, and COUNT(*) FILTER (WHERE x < 50)": (
-        "median quantile quantile_cont percentile_cont percentilecont withingroup"
+    _SHOWS: "string_agg group_concat listagg list array_agg histogram map_agg json_group_array json_group_object",
+    _WINDOW: "row_number rank dense_rank percent_rank cume_dist ntile lag lead fill",
+    _PATTERN: "regexp_matches regexp_full_match regexp_extract regexp_replace regexp_like regexp",
+    "write CONTAINS(x, 'flu')": "position strpos instr",
+    "write SUBSTRING(x, 1, 3)": "left right split split_part string_split",
+    "TRIM(x) takes spaces away on both sides": "ltrim rtrim",
+    _TEXT: (
+        "concat_ws repeat replace lpad rpad reverse translate format printf chr ascii ord md5 sha256 hash strlen "
+        "octet_length bit_length levenshtein title initcap overlay"
     ),
-    "variances are not answered; AVG(x) and AVG(x * x) are": (
-        "stddev stddev_samp stddev_pop stddevpop variance var_samp var_pop variancepop"
+    _CLOCK: (
+        "current_date current_timestamp current_time localtime localtimestamp now today get_current_timestamp getdate "
+        "make_date strptime to_date to_timestamp"
     ),
-    "compare whole texts with = or IN": (
-        "like ilike regexplike regexp_matches similarto dpipe lower upper concat substring length trim replace"
+    _WEEKDAY: "dayofweek dow weekday dayname day_of_week",
+    _HOUR: "hour minute second millisecond microsecond epoch timezone century decade millennium era julian",
+    "use DATE_TRUNC('week', d)": "week weekofyear yearweek isoyear dayofyear time_bucket date_bin",
+    "count days: DATE_DIFF('day', a, b) < 30": "date_add date_sub datesub age interval add_months last_day",
+    "use YEAR(d), MONTH(d) or DAY(d)": "strftime monthname to_char date_format",
+    _LOGARITHM: "log log10 log2",
+    _TOGETHER: "corr covar_samp covar_pop regr_slope regr_intercept regr_r2 regr_count",
+    "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
+    "write AVG(LN(x)) and take EXP of the answer": "product geomean geometric_mean",
+    "write COUNT(*) FILTER (WHERE age > 40), and COUNT(*)": (
+        "bool_and bool_or every count_if countif logical_and logical_or bit_and bit_or bit_xor"
     ),
-    "compare dates: visited >= DATE '2025-12-31'": (
-        "extract year month day datetrunc timestamptrunc interval currentdate current_date"
-    ),
-    "the answer depends on the data alone; leave it out": "rand random currentuser currenttimestamp now",
-    "ask once for each list of keys": "rollup cube groupingsets",
-    "FLOOR(x / 10) gives the tens": "mod intdiv",
-    "write x * x": "pow",
-    "write CASE WHEN x <> 0 THEN x END": "nullif",
-    "write CASE WHEN ... THEN ... ELSE ... END": "if",
-    "over rows use FLOOR(x + 0.5); over aggregates ROUND works": "round",
-    "list the values: IN ('A', 'B')": "any",
-    "leave it out: the order of rows decides nothing": "order",
+    "write AVG(x)": "mean favg average",
+    "write SUM(x)": "fsum sumkahan sum_no_overflow kahan_sum total",
+    "write COUNT(*)": "count_star",
+    "write COUNT(DISTINCT x)": "approx_count_distinct approx_distinct uniq",
+    "write QUANTILE(x, 0.5)": "approx_quantile reservoir_quantile approx_percentile percentile",
+    "write SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 3": "approx_top_k top_k",
+    _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
+    "FLOOR(x / 10) gives the tens": "div fdiv divide width_bucket",
+    "FLOOR(x) drops the decimals of a positive number": "trunc truncate",
+    "write CASE WHEN ... THEN ... ELSE ... END": "decode choose nvl2",
+    "list the values: IN ('A', 'B')": "any some all array list_contains list_value",
+    "ask once for each list of keys": "rollup cube grouping grouping_id",
+    "name the columns one by one": "row struct struct_pack columns map unnest",
+    "declare the type in the policy": "convert cast_to_type",
 }
 INSTEAD = {name: fix for fix, names in _INSTEAD.items() for name in names.split()}
-ARITHMETIC = "use + - * /, ABS, FLOOR, CEIL, LEAST, GREATEST, COALESCE and CASE"
+ANY_FUNCTION = "use + - * / % ^, ABS, FLOOR, CEIL, SQRT, LN, EXP, LEAST, GREATEST, COALESCE or CASE"
+_BARE = "current_date current_timestamp current_time localtime localtimestamp current_user session_user"
+BARE = frozenset(_BARE.split())  # functions that SQL calls without brackets
 
+# Types that CAST names, and what gives the same.
+_CASTS = {
+    "write x * 1.0 for a number; the types of columns are declared in the policy": (
+        "double float real float4 float8 decimal numeric"
+    ),
+    "write FLOOR(x + 0.5) for a number; the types of columns are declared in the policy": (
+        "int integer bigint smallint tinyint hugeint int2 int4 int8 signed long"
+    ),
+    "compare the value itself: x = 3": "text varchar char string bpchar",
+    "write CASE WHEN x <> 0 THEN TRUE ELSE FALSE END": "bool boolean logical",
+    "a date has no time of day: DATE '2025-12-31'": "timestamp timestamptz datetime time",
+    "declare the column as a date in the policy; constants are written DATE '2025-12-31'": "date",
+}
+CASTS = {name: fix for fix, names in _CASTS.items() for name in names.split()}
 
-def check_size(text: str) -> None:
-    """Refuse a text that is too long or nested too deeply, before a parser sees it."""
-    if len(text) > MAX_CHARACTERS:
-        raise Refused(
-            Code.TOO_LARGE,
-            f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most",
-            fix="ask several smaller questions",
-        )
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused(Code.SYNTAX, "the question holds a character that is no text", fix="take it out")
-    depth = deepest = 0
-    for character in text:
-        if character in "([{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in ")]}":
-            depth -= 1
-    words = text.upper().split()
-    # Each of these words and signs nests one level in the parser, too.
-    nesting = words.count("CASE") + words.count("NOT")
-    signs = max((len(run) for run in _runs_of_signs(text)), default=0)
-    if deepest > MAX_DEPTH or nesting > 4 * MAX_DEPTH or signs > MAX_DEPTH:
-        raise Refused(
-            Code.TOO_LARGE,
-            f"the question is nested more than {MAX_DEPTH} deep",
-            fix="take the inner parts apart into several questions",
-        )
-
-
-def check_tree(scalar: Scalar) -> None:
-    """Refuse an expression that is too deep or has too many parts for the planner's recursion."""
-    seen = 0
-    level: list[Scalar] = [scalar]
-    for _ in range(3 * MAX_DEPTH):
-        level = [child for one in level for child in children(one)]
-        seen += len(level)
-        if not level:
-            return
-        if seen > MAX_NODES:
-            break
-    raise Refused(
-        Code.TOO_LARGE, "an expression has too many parts", at=place_of(scalar), fix="ask several smaller questions"
-    )
-
-
-def _runs_of_signs(text: str) -> list[str]:
-    """The runs of unary signs, such as + + - +."""
-    squeezed = "".join(text.split())
-    return "".join(c if c in "+-~" else " " for c in squeezed).split()
+# Signs of SQL that are not answered: what they make, and what to do instead.
+_VALUE = "write the value into the question"
+_BITS = "an operation on bits"
+_MATCH = "a regular expression"
+SIGNS = {
+    "//": ("//", "FLOOR(x / 10) gives the tens"),
+    "[": ("a list", "list values in round brackets: IN ('A', 'B'); SUBSTRING(x, 1, 1) is a part of a text"),
+    "]": ("a list", "list values in round brackets: IN ('A', 'B')"),
+    "{": ("a struct", "name the columns one by one"),
+    "}": ("a struct", "name the columns one by one"),
+    "?": ("a parameter", _VALUE),
+    "$": ("a parameter or a quote with $", f"{_VALUE}, in single quotes if it is text"),
+    ":": ("a parameter or a name with :", f"{_VALUE}; names stand behind, with AS"),
+    ":=": (":=", f"{_VALUE}; names stand behind, with AS"),
+    "@": ("@", f"{_VALUE}; ABS(x) is the size of a number"),
+    "->": ("->", "compare columns with constants: x > 0"),
+    "->>": ("->>", "compare columns with constants: x > 0"),
+    "=>": ("=>", "give arguments by their position"),
+    "&": (_BITS, "join conditions with AND"),
+    "&&": ("&&", "join conditions with AND"),
+    "|": (_BITS, "join conditions with OR, and texts with ||"),
+    "|>": ("|>", "write SELECT ... FROM ... WHERE ..."),
+    "<<": (_BITS, "write x * 2"),
+    ">>": (_BITS, "write FLOOR(x / 2)"),
+    "~": (_MATCH, _PATTERN),
+    "~*": (_MATCH, _PATTERN),
+    "!~": (_MATCH, "use NOT LIKE: x NOT LIKE 'flu%'"),
+    "~~": ("~~", _PATTERN),
+    "~~*": ("~~*", "use ILIKE: x ILIKE 'flu%'"),
+    "!~~": ("!~~", "use NOT LIKE: x NOT LIKE 'flu%'"),
+    "!": ("!", "write NOT"),
+    "#": ("#", "start a comment with --"),
+    "^@": ("^@", "write STARTS_WITH(x, 'flu')"),
+    "<=>": ("<=>", "write x = y OR (x IS NULL AND y IS NULL)"),
+    "`": ("a name in such quotes", 'put names in double quotes: "ward"'),
+}
 
 
 class Places:
-    """Where each node of a statement stands: from its first known token to its last, with the bracket it opens."""
+    """Where stretches of a text stand."""
 
-    def __init__(self, statement: exp.Expr, text: str) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._spans: dict[int, tuple[int, int]] = {}
-        for node in reversed(list(statement.walk())):  # breadth first, reversed: children before parents
-            if "start" in node.meta:
-                self._widen(node, node.meta["start"], node.meta["end"] + 1)
-            if node.parent is not None and id(node) in self._spans:
-                self._widen(node.parent, *self._spans[id(node)])
+        self._lines = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
 
-    def _widen(self, node: exp.Expr, start: int, end: int) -> None:
-        known = self._spans.get(id(node), (start, end))
-        self._spans[id(node)] = (min(start, known[0]), max(end, known[1]))
-
-    def __call__(self, node: exp.Expr) -> Place | None:
-        """The place of a node, or None where the parser kept no position."""
-        span = self._spans.get(id(node))
-        if span is None:
-            return None
-        start, end = span
-        before = max(0, start - _NAME)
-        opening = re.search(r"(\w+)\s*\(\s*$", self._text[before:start])
-        if opening and opening[1].lower() == node.key:  # the parser keeps no position of some functions' names
-            start = before + opening.start()
-        missing = self._text.count("(", start, end) - self._text.count(")", start, end)
-        for _ in range(missing):
-            end = self._text.find(")", end) + 1 or end
-        return place_at(self._text, start, end)
+    def __call__(self, start: int, end: int) -> Place:
+        """The place of text[start:end]: its line, its column, and the part of the line that shows it."""
+        number = bisect_right(self._lines, start)
+        begin = self._lines[number - 1]
+        stop = self._lines[number] - 1 if number < len(self._lines) else len(self._text)
+        column = start - begin
+        first = max(0, min(column - _WIDTH // 2, stop - begin - _WIDTH))
+        excerpt = self._text[begin + first : min(stop, begin + first + _WIDTH)]
+        if not excerpt.isprintable():  # a control character could move the mark, or more
+            excerpt = "".join(c if c.isprintable() else " " for c in excerpt).rstrip()
+        length = max(1, min(end - start, len(excerpt) - (column - first)))
+        return Place(number, column + 1, excerpt, length, offset=first)
 
 
-def place_at(text: str, start: int, end: int) -> Place:
-    """The place of text[start:end]: its line, its column, and the part of the line that shows it."""
-    begin = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", start)
-    line = text[begin : len(text) if stop < 0 else stop]
-    column = start - begin
-    first = max(0, min(column - _WIDTH // 2, len(line) - _WIDTH)) if len(line) > _WIDTH else 0
-    excerpt = line[first : first + _WIDTH].replace("\t", " ")
-    length = max(1, min(end - start, len(excerpt) - (column - first)))
-    return Place(text.count("\n", 0, start) + 1, column + 1, excerpt, length, offset=first)
+def plain(text: str) -> str:
+    """As much of a text of the question as fits a sentence, without what could move a cursor."""
+    return "".join(character if character.isprintable() else " " for character in text[:40])
+
+
+def no_question(key: str, at: Place) -> Refused:
+    """A refusal of a statement that is no SELECT, by its first word."""
+    if key in LOOKS:
+        return Refused(Code.STATEMENT, "only SELECT is answered", at=at, fix="use explain, schema and budget instead")
+    if key in OTHERS:
+        return Refused(Code.STATEMENT, "only SELECT is answered", at=at, fix="SELECT COUNT(*) FROM ...")
+    if key in STATEMENTS:
+        what = "only SELECT is answered; nothing is ever written"
+        return Refused(Code.STATEMENT, what, at=at, fix="SELECT COUNT(*) FROM ...")
+    return Refused(Code.SYNTAX, "this is not SQL that can be read", at=at, fix="a question starts with SELECT")
 
 
 def unsupported(what: str, fix: str, at: Place | None) -> Refused:
     """A refusal of a part of SQL that is not answered."""
     return Refused(Code.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix)
+
+
+def too_large(what: str, at: Place | None, fix: str = SMALLER) -> Refused:
+    """A refusal of a question that would keep the planner busy for long."""
+    return Refused(Code.TOO_LARGE, what, at=at, fix=fix)
+
+
+def unknown_function(name: str, at: Place | None) -> Refused:
+    """A refusal of a function that is not in the table, with the one that does the same where there is one."""
+    fix = INSTEAD.get(name.lower(), ANY_FUNCTION)
+    return Refused(Code.UNKNOWN_FUNCTION, f"{name.upper():.40} is not answered", at=at, fix=fix)
+
+
+def size(scalar: Scalar) -> int:
+    """How many parts an expression has, level by level: a part that is shared counts wherever it stands.
+
+    Refused where it is deeper or larger than the planner's recursion should meet. Takes no recursion itself, and stops
+    at the limit, so a text of n tokens takes O(n + MAX_NODES) steps.
+    """
+    seen, level = 1, [scalar]
+    for _ in range(MAX_LEVELS):
+        level = [child for one in level for child in children(one)]
+        seen += len(level)
+        if not level:
+            return seen
+        if seen > MAX_NODES:
+            break
+    raise too_large("an expression has too many parts", place_of(scalar))
+
+
+def nesting(query: Query | Union) -> int:
+    """How many subqueries stand within each other."""
+    parts = query.parts if isinstance(query, Union) else (query,)
+    return max(_nesting(part.source) for part in parts)
+
+
+def _nesting(source: From) -> int:
+    match source:
+        case Joined(left, right):
+            return max(_nesting(left), _nesting(right))
+        case Derived(query):
+            return 1 + nesting(query)
+        case Named():
+            return 0

@@ -1,0 +1,207 @@
+"""What a scalar means on one row, in plain Python.
+
+>>> evaluate(Call(Fn.MOD, (Column("age"), Literal(10))), {"age": 47})
+7
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from tacit.query.functions import DATE_PARTS, Fn
+from tacit.query.nodes import Call, Case, Clamp, Column, Literal, Quantize, Scalar, ToFloat
+
+Row = Mapping[str, Any]
+
+
+def evaluate(node: Scalar, row: Row) -> Any:
+    """The value of a scalar on one row; None is NULL."""
+    match node:
+        case Literal(Fraction() as value):
+            return float(value)
+        case Literal(value):
+            return value
+        case Column(name):
+            return row[name]
+        case ToFloat(operand):
+            value = evaluate(operand, row)
+            return None if value is None else float(value)
+        case Clamp(operand, lower, upper, whole):
+            value = evaluate(operand, row)
+            if value is None or (not whole and math.isnan(value)):
+                return None
+            if lower is None or upper is None:
+                return value
+            low, high = (int(lower), int(upper)) if whole else (float(lower), float(upper))
+            return min(max(value, low), high)
+        case Quantize(operand, step, lower, upper):
+            value = evaluate(operand, row)
+            if value is None or math.isnan(value):
+                return None
+            return math.floor(min(max(value * float(1 / step) + 0.5, lower), upper + 0.5))
+        case Case(branches, otherwise):
+            for when, then in branches:
+                if evaluate(when, row) is True:
+                    return evaluate(then, row)
+            return evaluate(otherwise, row)
+        case Call(function, arguments):
+            return _call(Fn(function), [evaluate(argument, row) for argument in arguments])
+    raise AssertionError(f"no meaning for {node!r}")
+
+
+def truncated(unit: str, day: datetime.date) -> datetime.date:
+    """The first day of the year, quarter, month or week that a day lies in; a week starts on Monday.
+
+    >>> truncated("quarter", datetime.date(2025, 6, 30)), truncated("week", datetime.date(2025, 6, 30))
+    (datetime.date(2025, 4, 1), datetime.date(2025, 6, 30))
+    """
+    match unit:
+        case "year":
+            return day.replace(month=1, day=1)
+        case "quarter":
+            return day.replace(month=day.month - (day.month - 1) % 3, day=1)
+        case "month":
+            return day.replace(day=1)
+        case "week":  # the first day that there is, 0001-01-01, is a Monday
+            return day - datetime.timedelta(days=day.weekday())
+        case "day":
+            return day
+    raise AssertionError(f"no unit of dates: {unit}")
+
+
+def part(function: Fn, day: datetime.date) -> int:
+    """A part of a date, by its function; weekdays are counted from Monday = 1."""
+    match function:
+        case Fn.YEAR:
+            return day.year
+        case Fn.QUARTER:
+            return (day.month + 2) // 3
+        case Fn.MONTH:
+            return day.month
+        case Fn.DAY:
+            return day.day
+        case Fn.WEEKDAY:
+            return day.isoweekday()
+    raise AssertionError(f"no part of dates: {function}")
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Whether a text is as a pattern says, where % stands for any characters and _ for any one.
+
+    Where a character does not fit, the last % takes one more. Earlier ones need not: what follows them is found as
+    early as can be already. So it takes at most len(text) * len(pattern) steps.
+
+    >>> is_like("influenza", "%flu_n%"), is_like("influenza", "flu%")
+    (True, False)
+    """
+    at = position = taken = 0
+    last = -1
+    while at < len(text):
+        if position < len(pattern) and pattern[position] == "%":
+            last, taken = position, at
+            position += 1
+        elif position < len(pattern) and pattern[position] in {"_", text[at]}:
+            at += 1
+            position += 1
+        elif last >= 0:
+            taken += 1
+            at, position = taken, last + 1
+        else:
+            return False
+    return set(pattern[position:]) <= {"%"}
+
+
+def _call(function: Fn, values: list[Any]) -> Any:
+    """Three-valued logic first, then functions that skip NULLs, then those that pass them on."""
+    match function:
+        case Fn.AND:
+            return False if False in values else None if None in values else True
+        case Fn.OR:
+            return True if True in values else None if None in values else False
+        case Fn.IS_NULL:
+            return values[0] is None
+        case Fn.LEAST | Fn.GREATEST | Fn.COALESCE:
+            present = [value for value in values if value is not None]
+            if not present or function is Fn.COALESCE:
+                return present[0] if present else None
+            return min(present, key=_order) if function is Fn.LEAST else max(present, key=_order)
+    if None in values:
+        return None
+    if function is Fn.IN:
+        return _order(values[0]) in map(_order, values[1:])
+    if function in DATE_PARTS:
+        return part(function, values[0])
+    if function is Fn.CONCAT:
+        return "".join(values)
+    return _MEANINGS[function](*values)
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """Where a value stands among others of its type: engines place NaN above all numbers, and equal to itself."""
+    return (True, 0) if isinstance(value, float) and math.isnan(value) else (False, value)
+
+
+def _whole(rounding: Callable[[float], int], value: Any) -> Any:
+    """FLOOR and CEIL: a float stays a float."""
+    if not isinstance(value, float):
+        return value
+    return float(rounding(value)) if math.isfinite(value) else value
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    """What is left of whole numbers divided, with the sign of the first."""
+    if right == 0:
+        return None
+    size = abs(left) % abs(right)
+    return -size if left < 0 else size
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 else math.inf
+
+
+def _exponential(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+_MEANINGS: dict[Fn, Callable[..., Any]] = {
+    Fn.NOT: lambda x: not x,
+    Fn.NEGATE: lambda x: -x,
+    Fn.ABS: abs,
+    Fn.FLOOR: lambda x: _whole(math.floor, x),
+    Fn.CEIL: lambda x: _whole(math.ceil, x),
+    Fn.ADD: lambda x, y: x + y,
+    Fn.SUBTRACT: lambda x, y: x - y,
+    Fn.MULTIPLY: lambda x, y: x * y,
+    Fn.DIVIDE: lambda x, y: None if y == 0 else x / y,
+    Fn.EQUAL: lambda x, y: _order(x) == _order(y),
+    Fn.UNEQUAL: lambda x, y: _order(x) != _order(y),
+    Fn.LESS: lambda x, y: _order(x) < _order(y),
+    Fn.LESS_EQUAL: lambda x, y: _order(x) <= _order(y),
+    Fn.GREATER: lambda x, y: _order(x) > _order(y),
+    Fn.GREATER_EQUAL: lambda x, y: _order(x) >= _order(y),
+    Fn.MOD: _remainder,
+    Fn.POWER: _power,
+    Fn.SQRT: lambda x: None if x < 0 else math.sqrt(x),
+    Fn.LN: lambda x: None if x <= 0 else math.log(x),
+    Fn.EXP: _exponential,
+    Fn.SIGN: lambda x: (x > 0) - (x < 0),
+    Fn.LOWER: str.lower,
+    Fn.UPPER: str.upper,
+    Fn.TRIM: lambda x: x.strip(" "),
+    Fn.LENGTH: len,
+    Fn.SUBSTRING: lambda x, start, length: x[start - 1 : start - 1 + length],
+    Fn.LIKE: is_like,
+    Fn.DATE_TRUNC: truncated,
+    Fn.DAYS: lambda x, y: x.toordinal() - y.toordinal(),
+}

@@ -1,0 +1,152 @@
+"""Subqueries that group by the unit: exact aggregates of each unit's own rows, which need no noise.
+
+**Rule.** An inner aggregate is a function of the multiset of the unit's own rows: counts, sums of integers (a float is
+put on its grid first, because engines add floats in an order that other units influence), least and largest values, and
+averages as the quotient of the two. How many rows a unit has is not bounded, so a count or a sum has no bounds until
+the question clamps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from tacit.errors import Code, Refused
+from tacit.plan.bounds import LEAST_INT, MOST_INT, Bound, bind
+from tacit.plan.measure import gridded, said
+from tacit.plan.scope import Field, Relation, condition
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.functions import Fn
+from tacit.query.nodes import Aggregate, Call, Column, Fold, Literal, Measure, Query, Scalar, Select, ToFloat, walk
+from tacit.query.types import Type
+
+INNER = frozenset({"count", "sum", "avg", "min", "max"})
+
+
+def folded(query: Query, relation: Relation, names: Iterator[str]) -> Relation:
+    """The rows of a subquery that groups by the unit, and maybe by more."""
+    if relation.unit is None or not any(relation.is_unit(key) for key in query.keys):
+        unit = next((f.name for f in relation.fields if f.is_unit), "the unit")
+        raise Refused(
+            Code.UNSUPPORTED,
+            "an aggregate in a subquery that does not group by the unit is not answered",
+            at=query.at,
+            fix=f"group by {unit} there, or ask for the aggregate itself and compute with its answer",
+        )
+    fold = _Fold(query, relation, names)
+    outputs = [(output.name, fold.bind(output.scalar)) for output in query.outputs]
+    having = None if query.having is None else condition(fold.bind(query.having), "HAVING")
+    where = None if query.where is None else condition(relation.bind(query.where), "WHERE")
+    source = relation.rows
+    if where is not None:
+        from tacit.plan.join import columns_of
+
+        source = Select(source, tuple((name, Column(name)) for name in columns_of(source)), where)
+    rows = Fold(source, tuple(fold.keys), tuple(fold.measures))
+    columns: list[tuple[str, Scalar]] = []
+    fields = []
+    for output, (name, bound) in zip(query.outputs, outputs, strict=True):
+        here = next(names)
+        columns.append((here, bound.scalar))
+        known = fold.key_fields.get(relation.resolved(output.scalar)) if isinstance(output.scalar, Column) else None
+        fresh = replace(bound, scalar=Column(here))
+        fields.append(Field(name, "", fresh) if known is None else replace(known, name=name, source="", bound=fresh))
+    unit = next(names)
+    columns.append((unit, Column(fold.unit)))
+    single = len(query.keys) == 1
+    each = Contribution(1, 1) if single else relation.each
+    whole = Select(rows, tuple(columns), having)
+    return replace(relation, rows=whole, fields=tuple(fields), unit=unit, each=each, single=single, sources=())
+
+
+@dataclass
+class _Fold:
+    query: Query
+    relation: Relation
+    names: Iterator[str]
+    keys: list[tuple[str, Scalar]] = field(default_factory=list)
+    measures: list[tuple[str, Measure]] = field(default_factory=list)
+    key_bounds: dict[Scalar, Bound] = field(default_factory=dict)
+    key_fields: dict[Scalar, Field] = field(default_factory=dict)
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for key in self.query.keys:
+            name = next(self.names)
+            plain = self.relation.field_of(key) if isinstance(key, Column) else None
+            bound = plain.bound if plain is not None and plain.is_unit else self.relation.bind(key)
+            if bound.type is Type.FLOAT:
+                fix = "group by FLOOR(x), or by an int, text or date column"
+                raise Refused(Code.TYPE, "a float is no key", at=getattr(key, "at", None), fix=fix)
+            self.keys.append((name, bound.scalar))
+            resolved = self.relation.resolved(key)
+            self.key_bounds[resolved] = replace(bound, scalar=Column(name))
+            if plain is not None:
+                self.key_fields[resolved] = plain
+                self.unit = name if plain.is_unit else self.unit
+
+    def bind(self, scalar: Scalar) -> Bound:
+        return bind(scalar, self.leaf, rows=True)
+
+    def leaf(self, node: Scalar) -> Bound | None:
+        if isinstance(node, Aggregate):
+            return self.aggregate(node)
+        if isinstance(node, Column) or not _has_aggregate(node):
+            known = self.key_bounds.get(self.relation.resolved(node))
+            if known is not None:
+                return known
+        if isinstance(node, Column):
+            what = f"{node.name} is neither grouped by nor inside an aggregate"
+            raise Refused(Code.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write MAX({node.name})")
+        return None
+
+    def aggregate(self, node: Aggregate) -> Bound:
+        if node.function not in INNER or (node.distinct and node.function != "count"):
+            raise Refused(
+                Code.UNSUPPORTED,
+                f"{said(node)} in a subquery is not answered",
+                at=node.at,
+                fix="inside a subquery use COUNT, SUM, AVG, MIN and MAX, and other aggregates outside",
+            )
+        argument = None if node.argument is None else self._argument(node.argument)
+        if node.function == "count":
+            function = "distinct" if node.distinct else "count"
+            name = self.measure(function, None if argument is None else argument.scalar)
+            return Bound(Column(name), Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
+        assert argument is not None
+        if node.function in {"min", "max"}:
+            if argument.type in {Type.TEXT, Type.BOOL, None}:
+                what = f"{said(node)} needs a number or a date"
+                raise Refused(Code.TYPE, what, at=node.at, fix="use COUNT(DISTINCT x)")
+            return replace(argument, scalar=Column(self.measure(node.function, argument.scalar)), nullable=True)
+        grid = gridded(node, argument)
+        total = Column(self.measure("sum", grid.scalar))
+        if node.function == "sum":
+            # However many rows there are, a sum of what is never negative is not, and likewise for never positive.
+            low, high = (Fraction(0) if grid.lower >= 0 else None), (Fraction(0) if grid.upper <= 0 else None)
+            if argument.type is Type.INT:
+                least, most = LEAST_INT if low is None else low, MOST_INT if high is None else high
+                return Bound(total, Type.INT, least, most, Fraction(1))
+            return Bound(Call(Fn.MULTIPLY, (ToFloat(total), Literal(grid.step))), Type.FLOAT, low, high, grid.step)
+        rows = Column(self.measure("count", grid.scalar))
+        mean = Call(Fn.DIVIDE, (Call(Fn.MULTIPLY, (ToFloat(total), Literal(grid.step))), ToFloat(rows)))
+        return Bound(mean, Type.FLOAT, grid.step * grid.lower, grid.step * grid.upper)
+
+    def _argument(self, scalar: Scalar) -> Bound:
+        plain = self.relation.field_of(scalar) if isinstance(scalar, Column) else None
+        return plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar)
+
+    def measure(self, function: str, argument: Scalar | None) -> str:
+        """The column of a measure; one needed twice is computed once."""
+        wanted = Measure(function, argument)
+        for name, known in self.measures:
+            if known == wanted:
+                return name
+        name = next(self.names)
+        self.measures.append((name, wanted))
+        return name
+
+
+def _has_aggregate(scalar: Scalar) -> bool:
+    return any(isinstance(node, Aggregate) for node in walk(scalar))

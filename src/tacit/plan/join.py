@@ -1,0 +1,148 @@
+"""Joins that keep every row one unit's. The rules are in `plan/scope.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tacit.errors import Code, Refused
+from tacit.plan.bounds import Bound
+from tacit.plan.scope import Field, Relation, condition
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.functions import Fn
+from tacit.query.nodes import Call, Column, Fold, Joined, Match, Rows, Scalar, Scan, Select, Stack, walk
+from tacit.query.types import Type
+
+_Pair = tuple[Field | None, Field | None, Bound, Bound]
+
+
+def joined(left: Relation, right: Relation, node: Joined) -> Relation:
+    """The join of two relations, or Refused where a row could become another unit's or too many."""
+    names = [*left.sources, *right.sources]
+    if len({name.lower() for name in names}) < len(names):
+        fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
+        raise Refused(Code.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
+    both = replace(left, fields=(*left.fields, *_hidden(right, node.using)), sources=tuple(names))
+    pairs, rest = _pairs(left, right, both, node)
+    if not pairs:
+        raise _refuse(node, "a join without an equality of columns", "write JOIN wards USING (ward)")
+    rows: Rows = Match(left.rows, right.rows, tuple((p[2].scalar, p[3].scalar) for p in pairs), node.outer)
+    kept = _merged(left, right, pairs, node)
+    fields = tuple(_maybe_null(f) if node.outer and f in both.fields[len(left.fields) :] else f for f in both.fields)
+    whole = replace(kept, rows=rows, fields=fields, sources=tuple(names))
+    if not rest:
+        return whole
+    if node.outer:
+        raise _refuse(node, "LEFT JOIN with a condition that is no equality of columns", "filter with WHERE instead")
+    where = [condition(whole.bind(part), "ON") for part in rest]
+    columns = tuple((name, Column(name)) for name in columns_of(rows))
+    return replace(whole, rows=Select(rows, columns, where[0] if len(where) == 1 else Call(Fn.AND, tuple(where))))
+
+
+def columns_of(rows: Rows) -> Iterator[str]:
+    """The names of the columns that rows have."""
+    match rows:
+        case Scan(_, columns):
+            yield from (here for _, here in columns)
+        case Select(_, columns):
+            yield from (name for name, _ in columns)
+        case Match(left, right):
+            yield from columns_of(left)
+            yield from columns_of(right)
+        case Fold(_, keys, measures):
+            yield from (name for name, _ in keys)
+            yield from (name for name, _ in measures)
+        case Stack(parts):
+            yield from columns_of(parts[0])
+
+
+def _merged(left: Relation, right: Relation, pairs: list[_Pair], node: Joined) -> Relation:
+    """Whose rows the joined ones are, and how many may be kept of a unit."""
+    if right.people is None:
+        if not any(theirs is not None and theirs.unique for _, theirs, _, _ in pairs):
+            raise _not_unique(right, node)
+        return left
+    if left.people is None:
+        if node.outer:
+            what = "LEFT JOIN from a public table to a private one"
+            raise _refuse(node, what, "join from the private table, or write JOIN: rows without a unit are left out")
+        if not any(ours is not None and ours.unique for ours, _, _, _ in pairs):
+            raise _not_unique(left, node)
+        return right
+    on_unit = any(
+        ours is not None and theirs is not None and ours.is_unit and theirs.is_unit for ours, theirs, _, _ in pairs
+    )
+    if left.unit is None or right.unit is None or left.people != right.people or not on_unit:
+        units = next((f.name for f in left.fields if f.is_unit), "the unit")
+        what = "a join of private tables on anything but the unit of both"
+        raise _refuse(node, what, f"add the unit to the condition: ON a.{units} = b.{units}")
+    each = Contribution(max(left.each.groups, right.each.groups), left.each.rows * right.each.rows)
+    return replace(left, each=each, single=left.single and right.single)
+
+
+def _pairs(left: Relation, right: Relation, both: Relation, node: Joined) -> tuple[list[_Pair], list[Scalar]]:
+    """The equalities between the two sides, and the conditions that are none."""
+    pairs: list[_Pair] = []
+    rest: list[Scalar] = []
+    for name in node.using:
+        column = Column(name, at=node.at)
+        pairs.append(_pair(left, right, column, column))
+    parts: tuple[Scalar, ...] = ()
+    if node.on is not None:
+        parts = node.on.arguments if isinstance(node.on, Call) and node.on.function == Fn.AND else (node.on,)
+    for part in parts:
+        sides = _sides(part, left, both)
+        if sides is None:
+            rest.append(part)
+        else:
+            pairs.append(_pair(left, right, *sides))
+    return pairs, rest
+
+
+def _sides(part: Scalar, left: Relation, both: Relation) -> tuple[Scalar, Scalar] | None:
+    """The sides of an equality, the left relation's first, if each side is about one relation only."""
+    if not isinstance(part, Call) or part.function != Fn.EQUAL:
+        return None
+    ours = {id(f) for f in left.fields}
+    about = []
+    for side in part.arguments:
+        found = {id(both.field_of(n)) in ours for n in walk(side) if isinstance(n, Column)}
+        about.append(found.pop() if len(found) == 1 else None)
+    if about == [True, False]:
+        return part.arguments[0], part.arguments[1]
+    return (part.arguments[1], part.arguments[0]) if about == [False, True] else None
+
+
+def _pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> _Pair:
+    one = left.field_of(ours) if isinstance(ours, Column) else None
+    two = right.field_of(theirs) if isinstance(theirs, Column) else None
+    first = one.bound if one is not None and one.is_unit else left.bind(ours)
+    second = two.bound if two is not None and two.is_unit else right.bind(theirs)
+    if first.type is not second.type and None not in (first.type, second.type):
+        what = f"{first.type} and {second.type} do not go together"
+        raise Refused(Code.TYPE, what, at=getattr(ours, "at", None), fix="join columns of one type")
+    if first.type is Type.FLOAT:
+        what = "a join on floats is not answered"
+        raise Refused(Code.UNSUPPORTED, what, at=getattr(ours, "at", None), fix="join on int, text or date columns")
+    return one, two, first, second
+
+
+def _hidden(right: Relation, using: tuple[str, ...]) -> tuple[Field, ...]:
+    """The right side's fields, those of USING by their qualified names only."""
+    names = {name.lower() for name in using}
+    return tuple(replace(f, hidden=True) if f.name.lower() in names else f for f in right.fields)
+
+
+def _maybe_null(found: Field) -> Field:
+    """A field of the outer side: NULL where nothing matches; its unit is not the row's."""
+    return replace(found, bound=replace(found.bound, nullable=True), is_unit=False)
+
+
+def _not_unique(public: Relation, node: Joined) -> Refused:
+    unique = [f"{f.source}.{f.name}" for f in public.fields if f.unique]
+    fix = f"join on {unique[0]}" if unique else f"ask the owner to declare a unique column of {public.sources[0]}"
+    return _refuse(node, f"a join with {public.sources[0]} on a column that is not unique there", fix)
+
+
+def _refuse(node: Joined, what: str, fix: str) -> Refused:
+    return Refused(Code.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix)

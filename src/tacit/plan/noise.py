@@ -1,0 +1,220 @@
+"""How a price is spent: which noise each vector gets, how each choice is made, which private keys are shown.
+
+All of it follows from the question, the policy and the price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.accounting.guard import largest_rho
+from tacit.errors import Code, Refused
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.partition import PartitionSelection
+from tacit.mechanisms.permute_and_flip import PermuteAndFlip
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.threshold import Threshold
+from tacit.plan.measure import Most, Need, Rank, Vector, euclidean, moved, sensitivity
+from tacit.privacy.loss import Approximate, BoundedRange, Compose, Loss, Pure, Repeat
+from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.unit import Neighbors
+
+_LIKELY = Fraction(95, 100)  # the confidence at which errors are compared
+
+
+@dataclass(frozen=True)
+class Part:
+    """One vector, the noise it gets, and how far one unit can move it in L1."""
+
+    need: Vector
+    mechanism: Laplace | Gaussian
+    sensitivity: int
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One choice in each group."""
+
+    need: Rank | Most
+    mechanism: Quantile | PermuteAndFlip
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How private keys are selected: by the units that hold them, or by the released count at `part`."""
+
+    mechanism: PartitionSelection | Threshold
+    part: int | None
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The parts in the order needed, the selection of keys, and what all of it costs.
+
+    `delta` is what Gaussian noise is charged by basic composition.
+    """
+
+    parts: tuple[Part | Pick, ...]
+    shown: Shown | None
+    loss: Loss
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one unit can do to an answer: kept groups and rows, the relation, the number of groups if it is public."""
+
+    each: Contribution
+    neighbors: Neighbors
+    groups: int | None
+
+
+def spend(needed: Mapping[Need, Fraction], price: Fraction, delta: Fraction, at: Setting) -> Spending:
+    """Share a price between what is needed, in proportion to its weight.
+
+    **Theorem.** The release is (price, delta)-DP. Proof. Laplace noise on a vector that moves by d in L1 and a choice
+    in each of the groups that a unit is felt in cost their shares of epsilon; private keys cost theirs, and a delta;
+    Gaussian noise as a whole costs what its rho converts to. The shares add up to the price, the deltas to at most
+    `delta`.
+    """
+    moves = {need: sensitivity(need, at.each, at.neighbors, at.groups) for need in needed if isinstance(need, Vector)}
+    still = {need for need, move in moves.items() if move == 0}  # what no row can move costs nothing
+    weights = {need: Fraction(0) if need in still else weight for need, weight in needed.items()}
+    if at.groups is None:
+        return _selected(weights, moves, price, delta, at)
+    total = sum(weights.values()) or Fraction(1)
+    shares = {need: price * weight / total for need, weight in weights.items()}
+    laplace, gaussian = _laplace(shares, moves), _gaussian(shares, delta, at)
+    noisy = laplace if gaussian is None or _worst(laplace) <= _worst(gaussian) else gaussian
+    return _spending(needed, shares, noisy, moves, at, None, delta if noisy is gaussian else Fraction(0))
+
+
+def _selected(
+    weights: Mapping[Need, Fraction], moves: Mapping[Vector, int], price: Fraction, delta: Fraction, at: Setting
+) -> Spending:
+    """The same with private keys, which need a delta.
+
+    A count that is released anyway may also say which keys are shown, at no epsilon of its own: whichever way shows a
+    key with fewer units, where each of them has one row.
+    """
+    if delta == 0:
+        raise Refused(
+            Code.PRIVATE_KEY,
+            "which keys occur is private, and showing them needs a delta, which the policy sets to zero",
+            fix="group by a column with declared values, or ask the owner for a delta",
+        )
+    felt = moved(at.each, at.neighbors, None)
+    total = sum(weights.values()) + 1
+    shares = {need: price * weight / total for need, weight in weights.items()}
+    selection = PartitionSelection.calibrated(price / total, delta, felt)
+    gaussian = _gaussian(shares, delta / 2, at)
+    laplace = _laplace(shares, moves)
+    if gaussian is not None and _worst(gaussian) < _worst(laplace):
+        halved = PartitionSelection.calibrated(price / total, delta / 2, felt)
+        return _spending(weights, shares, gaussian, moves, at, Shown(halved, None), delta / 2)
+    counted = next((need for need in weights if isinstance(need, Vector) and need.counts_rows), None)
+    if counted is not None:
+        richer = {need: price * weight / (total - 1) for need, weight in weights.items()}
+        rows = 1 if counted.once else at.each.rows
+        threshold = Threshold.calibrated(richer[counted], delta, at.each.groups, rows, moves[counted])
+        if threshold.least() <= selection.threshold():
+            shown = Shown(threshold, list(weights).index(counted))
+            return _spending(weights, richer, _laplace(richer, moves), moves, at, shown, Fraction(0))
+    return _spending(weights, shares, laplace, moves, at, Shown(selection, None), Fraction(0))
+
+
+Noises = dict[Vector, Laplace | Gaussian]
+
+
+def _laplace(shares: Mapping[Need, Fraction], moves: Mapping[Vector, int]) -> Noises:
+    return {
+        need: Laplace.calibrated(share or Fraction(1), moves[need])
+        for need, share in shares.items()
+        if isinstance(need, Vector)
+    }
+
+
+def _gaussian(shares: Mapping[Need, Fraction], delta: Fraction, at: Setting) -> Noises | None:
+    """Gaussian noise for all vectors at the price of all of them together; None where there is no delta for it.
+
+    rho is shared so that each vector has the same part of the root of it as it would have of epsilon.
+    """
+    vectors = [need for need, share in shares.items() if isinstance(need, Vector) and share > 0]
+    if delta == 0 or not vectors:
+        return None
+    rho = largest_rho(sum((shares[need] for need in vectors), Fraction(0)), delta)
+    squares = sum((shares[need] ** 2 for need in vectors), Fraction(0))
+    if rho == 0:
+        return None
+    noises: Noises = {}
+    for need, share in shares.items():
+        if isinstance(need, Vector):
+            shift, coordinates = euclidean(need, at.each, at.neighbors, at.groups)
+            part = rho * share**2 / squares if share > 0 else rho
+            noises[need] = Gaussian(_rounded(Gaussian.for_rho(part, shift, coordinates).variance))
+    return noises
+
+
+def _rounded(variance: Fraction) -> Fraction:
+    """A little more, with few digits: a short name for the same noise."""
+    scale = Fraction(10) ** 12
+    return Fraction(-(-variance * scale // 1)) / scale if variance < 10**6 else Fraction(-(-variance // 1))
+
+
+def _worst(noises: Noises) -> Fraction:
+    """The largest likely error, relative to what one row may add."""
+    return max(
+        (
+            Fraction(noise.error(_LIKELY)) / max(1, abs(need.lower), abs(need.upper))
+            for need, noise in noises.items()
+            if need.lower or need.upper
+        ),
+        default=Fraction(0),
+    )
+
+
+def _spending(
+    needed: Mapping[Need, Fraction],
+    shares: Mapping[Need, Fraction],
+    noises: Noises,
+    moves: Mapping[Vector, int],
+    at: Setting,
+    shown: Shown | None,
+    delta: Fraction,
+) -> Spending:
+    """The parts in order, with the loss of each."""
+    felt = moved(at.each, at.neighbors, at.groups)
+    parts: list[Part | Pick] = []
+    losses: list[Loss] = []
+    for need in needed:
+        if isinstance(need, Vector):
+            noise = noises[need]
+            parts.append(Part(need, noise, moves[need]))
+            if isinstance(noise, Laplace):
+                losses.append(noise.loss(moves[need]))
+            else:
+                losses.append(noise.loss(*euclidean(need, at.each, at.neighbors, at.groups)))
+        else:
+            share = shares[need] / felt
+            pick = _pick(need, share, at)
+            parts.append(pick)
+            losses.append(Repeat(BoundedRange(share), felt) if isinstance(need, Rank) else Repeat(Pure(share), felt))
+    if shown is not None:
+        selecting = shown.mechanism
+        if isinstance(selecting, PartitionSelection):
+            losses.append(selecting.loss())
+        else:
+            losses.append(Approximate(Fraction(0), selecting.delta))
+    return Spending(tuple(parts), shown, Compose(tuple(losses)), delta)
+
+
+def _pick(need: Rank | Most, share: Fraction, at: Setting) -> Pick:
+    """A choice at its price in one group."""
+    if isinstance(need, Most):
+        monotone = at.neighbors is Neighbors.ADD_REMOVE
+        return Pick(need, PermuteAndFlip.calibrated(share, at.each.rows, monotone))
+    grid = need.grid
+    return Pick(need, Quantile.calibrated(share, need.share, at.each.rows, at.neighbors, grid.lower, grid.upper))

@@ -1,0 +1,350 @@
+"""What FROM means: rows, the columns that may be named, and whose rows they are.
+
+**Rule.** Every row of a private relation belongs to one unit: the value of its unit column, or the row itself where
+the policy says so. A relation is made so that the rows of one unit are a function of that unit's rows in the tables and
+of public tables, whatever other units hold. So adding or removing a unit adds or removes that unit's rows and changes
+no others; what is kept of them is bounded afterwards, by a choice that looks at the unit's own rows only.
+
+- A scan is the table. A table that reaches its unit through another takes the unit of the one row it refers to.
+- Private with public, on a column that is unique in the public table: each row finds at most one row, so it stays one.
+- Private with private, on the unit of both, within one group of people: the rows of a unit are matched with its own.
+- A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
+  with aggregates that are exact and do not depend on the order of rows.
+- UNION ALL puts the rows of all parts together; they keep their units.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import count
+
+from tacit.errors import Code, Place, Refused
+from tacit.plan.bounds import LEAST_INT, MOST_INT, Bound, bind
+from tacit.policy.model import ROW, Policy, Table, Through
+from tacit.policy.model import Column as Declared
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.functions import Fn
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    Case,
+    Clamp,
+    Column,
+    Derived,
+    From,
+    Joined,
+    Literal,
+    Match,
+    Named,
+    Query,
+    Rows,
+    Scalar,
+    Scan,
+    Select,
+    Stack,
+    Union,
+    walk,
+)
+from tacit.query.types import NUMBERS, Key, Type
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column that may be named: where it stands, what it gives, its public keys and the one for all others.
+
+    `hidden` is one that only its qualified name means, because USING made it one with another.
+    """
+
+    name: str
+    source: str
+    bound: Bound
+    values: tuple[Key, ...] | None = None
+    other: Key | None = None
+    is_unit: bool = False
+    unique: bool = False
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Rows and what is known of them.
+
+    `people` says whose units they are, and is None where the rows are public. `unit` is the column that holds the unit,
+    or None where each row is a unit, or public. `each` is what may be kept of one unit; where each row is one, how
+    often it may occur. `single` says that a unit has at most one row.
+    """
+
+    rows: Rows
+    fields: tuple[Field, ...]
+    people: str | None
+    unit: str | None
+    each: Contribution
+    called: str = ROW  # the name of the unit, for people
+    single: bool = False
+    sources: tuple[str, ...] = ()
+
+    def field_of(self, node: Column) -> Field:
+        """The field that a name means, or Refused. Unlisted columns and absent ones are refused alike."""
+        if node.table is not None and node.table.lower() not in {s.lower() for s in self.sources}:
+            what = f"{node.table} is not a table of this question"
+            raise Refused(Code.UNKNOWN_TABLE, what, at=node.at, fix=f"this question is over {', '.join(self.sources)}")
+        found = [f for f in self.fields if f.name.lower() == node.name.lower() and _is_of(f, node.table)]
+        if not found:
+            where = node.table or " or ".join(self.sources)
+            names = ", ".join(dict.fromkeys(f.name for f in self.fields if _is_of(f, node.table, loose=True)))
+            what = f"{where} has no column {node.name}"
+            raise Refused(Code.UNKNOWN_COLUMN, what, at=node.at, fix=f"its columns are {names}")
+        if len(found) > 1:
+            fix = f"say which: {found[0].source}.{node.name} or {found[1].source}.{node.name}"
+            raise Refused(Code.AMBIGUOUS, f"{node.name} is a column of several tables", at=node.at, fix=fix)
+        return found[0]
+
+    def leaf(self, node: Scalar) -> Bound | None:
+        """What a column's name means over rows; None for what is no name."""
+        if isinstance(node, Aggregate):
+            raise Refused(
+                Code.AGGREGATE,
+                f"{node.function.upper()} cannot stand inside WHERE or another aggregate",
+                at=node.at,
+                fix="filter released values with HAVING; combine them outside: SUM(x) / COUNT(*)",
+            )
+        if not isinstance(node, Column):
+            return None
+        found = self.field_of(node)
+        if found.is_unit and found.bound.type is None:
+            raise Refused(
+                Code.UNKNOWN_COLUMN,
+                f"{node.name} is the unit of protection, and no listed column",
+                at=node.at,
+                fix=f"COUNT(DISTINCT {node.name}) counts units; join on it, or group by it in a subquery",
+            )
+        return found.bound
+
+    def bind(self, scalar: Scalar) -> Bound:
+        """A scalar over the rows."""
+        return bind(scalar, self.leaf, rows=True)
+
+    def resolved(self, scalar: Scalar) -> Scalar:
+        """The scalar with every name replaced by the column it means, so that equal ones are equal."""
+        match scalar:
+            case Column():
+                return self.field_of(scalar).bound.scalar
+            case Call(function, arguments):
+                return Call(function, tuple(self.resolved(a) for a in arguments))
+            case Case(branches, otherwise):
+                parts = tuple((self.resolved(when), self.resolved(then)) for when, then in branches)
+                return Case(parts, self.resolved(otherwise))
+        return scalar
+
+    def is_unit(self, scalar: Scalar | None) -> bool:
+        """Whether a scalar is the unit itself."""
+        return isinstance(scalar, Column) and self.field_of(scalar).is_unit
+
+
+def _is_of(found: Field, table: str | None, *, loose: bool = False) -> bool:
+    return (loose or not found.hidden) if table is None else found.source.lower() == table.lower()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Makes relations. Columns get names of their own, in the order in which they are met."""
+
+    policy: Policy
+    names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()), repr=False)
+
+    def relation(self, source: From) -> Relation:
+        """What a source in FROM means."""
+        match source:
+            case Named():
+                return self._table(source)
+            case Joined():
+                from tacit.plan.join import joined
+
+                return joined(self.relation(source.left), self.relation(source.right), source)
+            case Derived(query, alias):
+                inner = self._union(query) if isinstance(query, Union) else self.subquery(query)
+                fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)
+                return replace(inner, fields=fields, sources=(alias,))
+
+    def subquery(self, query: Query) -> Relation:
+        """A query in FROM, whose rows still belong to units."""
+        for what, there in (("ORDER BY", query.order), ("LIMIT", query.limit is not None or query.offset)):
+            if there:
+                fix = "leave it out: which rows come first depends on other people's rows"
+                raise Refused(Code.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
+        relation = self.relation(query.source)
+        clauses = [*(o.scalar for o in query.outputs), *([] if query.having is None else [query.having])]
+        if query.keys or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause)):
+            from tacit.plan.fold import folded
+
+            return folded(query, relation, self.names)
+        if query.having is not None:
+            raise Refused(Code.AGGREGATE, "HAVING filters groups", at=query.at, fix="filter rows with WHERE")
+        return self._computed(query, relation)
+
+    def _computed(self, query: Query, relation: Relation) -> Relation:
+        """A subquery that computes row by row. The unit goes along, named or not."""
+        where = None if query.where is None else condition(relation.bind(query.where), "WHERE")
+        columns: list[tuple[str, Scalar]] = []
+        fields = []
+        for output in query.outputs:
+            plain = relation.field_of(output.scalar) if isinstance(output.scalar, Column) else None
+            bound = plain.bound if plain is not None and plain.is_unit else relation.bind(output.scalar)
+            name = next(self.names)
+            columns.append((name, bound.scalar))
+            fields.append(_passed(output.name, name, bound, plain))
+        unit = None
+        if relation.unit is not None:
+            unit = next(self.names)
+            columns.append((unit, Column(relation.unit)))
+        rows = Select(relation.rows, tuple(columns), where)
+        return replace(relation, rows=rows, fields=tuple(fields), unit=unit, sources=())
+
+    def _union(self, union: Union) -> Relation:
+        parts = [self.subquery(query) for query in union.parts]
+        first = parts[0]
+        for part in parts[1:]:
+            if part.people != first.people or (part.unit is None) != (first.unit is None):
+                fix = "put tables together whose units are the same people"
+                raise Refused(Code.UNSUPPORTED, "UNION ALL of different units is not answered", at=union.at, fix=fix)
+            if len(part.fields) != len(first.fields):
+                fix = "select the same columns in the same order"
+                raise Refused(Code.TYPE, "the parts of UNION ALL have different columns", at=union.at, fix=fix)
+        fields, renamed = [], [list[tuple[str, Scalar]]() for _ in parts]
+        for position, one in enumerate(first.fields):
+            name = next(self.names)
+            same = [part.fields[position] for part in parts]
+            fields.append(_alike(one, name, same, union.at))
+            for columns, other in zip(renamed, same, strict=True):
+                columns.append((name, other.bound.scalar))
+        unit = next(self.names) if first.unit is not None else None
+        for part, columns in zip(parts, renamed, strict=True):
+            if unit is not None and part.unit is not None:
+                columns.append((unit, Column(part.unit)))
+        stack = Stack(tuple(Select(part.rows, tuple(columns)) for part, columns in zip(parts, renamed, strict=True)))
+        groups = [part.each.groups for part in parts]
+        # A row that is its own unit may stand in every part; a unit with a name is bounded once more afterwards.
+        each = Contribution(sum(groups) if unit is None else max(groups), sum(part.each.rows for part in parts))
+        return Relation(stack, tuple(fields), first.people, unit, each, first.called)
+
+    def _table(self, named: Named) -> Relation:
+        table = self.policy.table(named.table)
+        if table is None:
+            names = ", ".join(t.name for t in self.policy.tables)
+            what = f"there is no table {named.table}"
+            raise Refused(Code.UNKNOWN_TABLE, what, at=named.at, fix=f"the tables are {names}")
+        columns, fields = [], []
+        for column in table.columns:
+            name = next(self.names)
+            columns.append((column.name, name))
+            is_unit = isinstance(table.unit, str) and table.unit != ROW and column.name == table.unit
+            bound = declared(column, Column(name))
+            fields.append(Field(column.name, named.alias, bound, column.values, column.other, is_unit, column.unique))
+        each = Contribution(table.max_groups, table.max_rows_per_group)
+        rows, unit = self._unit(table, columns, fields, named.alias)
+        people = None if table.public else table.people or f"rows of {table.name}"
+        return Relation(rows, tuple(fields), people, unit, each, self._called(table), sources=(named.alias,))
+
+    def _called(self, table: Table) -> str:
+        """The name of a table's unit."""
+        while isinstance(table.unit, Through):
+            above = self.policy.table(table.unit.table)
+            assert above is not None
+            table = above
+        return table.unit or ROW
+
+    def _unit(
+        self, table: Table, columns: list[tuple[str, str]], fields: list[Field], alias: str
+    ) -> tuple[Rows, str | None]:
+        """The rows of a table with the column that holds their unit."""
+        match table.unit:
+            case None | "row":
+                return Scan(table.name, tuple(columns)), None
+            case Through(column, parent, key):
+                link = next(self.names)
+                child = Scan(table.name, (*columns, (column, link)))
+                above = self.policy.table(parent)
+                assert above is not None
+                known, unit_columns = next(self.names), list[tuple[str, str]]()
+                unit_columns.append((key, known))
+                rows, unit = self._unit(above, unit_columns, [], alias)
+                return Match(child, rows, ((Column(link), Column(known)),)), unit
+            case str(unit_name):
+                found = next((here for there, here in columns if there == unit_name), None)
+                if found is None:
+                    found = next(self.names)
+                    columns.append((unit_name, found))
+                    fields.append(Field(unit_name, alias, Bound(Column(found), None), is_unit=True))
+                return Scan(table.name, tuple(columns)), found
+
+
+def declared(column: Declared, plain: Scalar) -> Bound:
+    """A column as declared: clamped to its bounds, NaN read as NULL, and a NULL that must not be as `lower`."""
+    bound = _clamped(column, plain)
+    if column.nullable or bound.lower is None or bound.type not in NUMBERS:
+        return bound
+    missing = Literal(int(bound.lower) if bound.type is Type.INT else bound.lower)
+    return replace(bound, scalar=Call(Fn.COALESCE, (bound.scalar, missing)), nullable=False)
+
+
+def _clamped(column: Declared, plain: Scalar) -> Bound:
+    match column.type:
+        case Type.INT if column.lower is None:
+            return Bound(plain, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
+        case Type.INT:
+            clamped: Scalar = Clamp(plain, column.lower, column.upper, whole=True)
+            return Bound(clamped, Type.INT, column.lower, column.upper, Fraction(1))
+        case Type.FLOAT:
+            clamped = Clamp(plain, column.lower, column.upper, whole=False)
+            return Bound(clamped, Type.FLOAT, column.lower, column.upper, column.step)
+        case Type.DATE if column.lower is not None and column.upper is not None:
+            first, last = (Literal(datetime.date.fromordinal(int(day))) for day in (column.lower, column.upper))
+            early, late = Call(Fn.LESS, (plain, first)), Call(Fn.GREATER, (plain, last))
+            clamped = Case(((early, first), (late, last)), plain)
+            return Bound(clamped, Type.DATE, column.lower, column.upper, Fraction(1))
+    return Bound(plain, column.type)
+
+
+def condition(bound: Bound, clause: str) -> Scalar:
+    """The scalar of a clause that takes a condition."""
+    if bound.type is not Type.BOOL:
+        raise Refused(Code.TYPE, f"{clause} takes a condition", fix=f"write {clause} age >= 40")
+    return bound.scalar
+
+
+def _passed(name: str, column: str, bound: Bound, plain: Field | None) -> Field:
+    """A column of a subquery. What was known of its name is void unless it is passed on as it is."""
+    here = replace(bound, scalar=Column(column))
+    if plain is None:
+        return Field(name, "", here)
+    return Field(name, "", here, plain.values, plain.other, plain.is_unit)
+
+
+def _alike(one: Field, name: str, same: list[Field], at: Place | None) -> Field:
+    """A column of a union: all that is known of every part."""
+    kinds = {f.bound.type for f in same}
+    if len(kinds) > 1:
+        what = f"column {one.name} has different types in the parts of UNION ALL"
+        raise Refused(Code.TYPE, what, at=at, fix="select columns of the same type")
+    lowers, uppers = [f.bound.lower for f in same], [f.bound.upper for f in same]
+    known_low, known_high = [v for v in lowers if v is not None], [v for v in uppers if v is not None]
+    bounded = len(known_low) == len(lowers) and len(known_high) == len(uppers)
+    steps = {f.bound.step for f in same}
+    values = tuple(dict.fromkeys(v for f in same for v in f.values or ()))
+    return Field(
+        one.name,
+        "",
+        Bound(
+            Column(name),
+            one.bound.type,
+            min(known_low) if bounded else None,
+            max(known_high) if bounded else None,
+            steps.pop() if len(steps) == 1 else None,
+            any(f.bound.nullable for f in same),
+        ),
+        values if all(f.values is not None for f in same) else None,
+        is_unit=all(f.is_unit for f in same),
+    )

@@ -1,0 +1,227 @@
+"""The tables of a policy: whose rows they hold, and what may be named of them."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.policy.check import INT64, KEYS, MAX_NAME, decimal_text, key_of, shown
+from tacit.policy.model import ROW, Column, Key, Table, Through, Type
+from tacit.policy.section import Section
+
+UNFILLED = "?"
+MAX_GROUPS = 10_000
+MAX_ROWS_PER_GROUP = 1_000_000
+MAX_VALUES = 10_000
+MAX_FLOAT = 10**15
+MAX_STEPS = 2**52  # so that every point of a float's grid, and its number, is exact in double precision
+
+_MEANING = {
+    "max_groups": "the most groups of one answer that one unit may touch; more of its groups are left out",
+    "max_rows_per_group": "the most rows of one unit that count in one group; more of its rows are left out",
+}
+
+
+def tables(at: Section) -> tuple[Table, ...]:
+    """All tables. One that reaches its unit through another is checked against it."""
+    found = {
+        str(section.path[-1]): (section, _table(section)) for section in at.sections("[tables.{}]", "visits", Repeats())
+    }
+    if all(table.public for _, table in found.values()):
+        at.fail("all of them are public, so nobody is protected", fix="declare a private table, with its unit")
+    return tuple(
+        _reached(section, table, {name: t for name, (_, t) in found.items()}) for section, table in found.values()
+    )
+
+
+def _reached(at: Section, table: Table, known: dict[str, Table]) -> Table:
+    """A table with the people of the one that it reaches its unit through."""
+    above, seen = table, {table.name}
+    while isinstance(above.unit, Through):
+        parent = known.get(above.unit.table)
+        if parent is None or parent.name in seen:
+            what = f"there is no table {above.unit.table} to find the unit in" if parent is None else "goes in a circle"
+            at.fail(
+                what,
+                "unit",
+                fix='name a private table and its unique column: { through = "order_id", to = "orders.id" }',
+            )
+        if parent.public or parent.unit == ROW:
+            at.fail(f"{parent.name} has no unit to be reached", "unit", fix=f"give {parent.name} a column as its unit")
+        seen.add(parent.name)
+        above = parent
+    return replace(table, people=above.people)
+
+
+def _table(at: Section) -> Table:
+    at.only("unit", "people", "max_groups", "max_rows_per_group", "columns", "public")
+    name = str(at.path[-1])
+    public = at.entries.get("public", False)
+    if not isinstance(public, bool):
+        at.fail(f"must be true or false, not {shown(public)}", "public", fix="write public = true")
+    if public:
+        for key in ("unit", "people", "max_groups", "max_rows_per_group"):
+            if key in at.entries:
+                at.fail("a public table has no unit, since its rows are nobody's", key, fix="leave it out")
+        return Table(name, None, _columns(at, public=True))
+    unit = _unit(at)
+    groups = _contribution(at, unit, "max_groups", MAX_GROUPS)
+    rows = _contribution(at, unit, "max_rows_per_group", MAX_ROWS_PER_GROUP)
+    people = at.text("people", "name the people, as in other tables that hold them") if "people" in at.entries else name
+    if "people" in at.entries and not isinstance(unit, str):
+        at.fail("are those of the table that the unit is reached through", "people", fix="leave it out")
+    return Table(name, unit, _columns(at, public=False), groups, rows, people)
+
+
+def _unit(at: Section) -> str | Through:
+    fix = f'name the column that says whose row it is, or write unit = "{ROW}" where each row is one person'
+    if "unit" in at.entries and not isinstance(at.entries["unit"], str):
+        way = at.section("unit", fix=fix)
+        way.only("through", "to")
+        column = way.text("through", "name the column that refers to the other table")
+        table, _, key = way.text("to", "name the other table and its unique column: orders.id").partition(".")
+        if not table or not key:
+            way.fail("must be a table and its unique column", "to", fix='to = "orders.id"')
+        return Through(column, table, key)
+    unit = at.text("unit", fix)
+    if unit == UNFILLED:
+        at.fail("fill in the unit of protection: it is never read from the data", "unit", fix=fix)
+    if len(unit) > MAX_NAME:
+        at.fail(f"a name has at most {MAX_NAME} characters", "unit", fix=fix)
+    return unit
+
+
+def _columns(at: Section, *, public: bool) -> tuple[Column, ...]:
+    columns = at.section("columns").sections('{} = {{ type = "int" }}', "age", Repeats())
+    return tuple(_column(column, public=public) for column in columns)
+
+
+def _contribution(at: Section, unit: str | Through, name: str, most: int) -> int:
+    """How much of one unit is counted. No default for a unit of many rows: it decides both noise and bias."""
+    fix = f'give {_MEANING[name]}; or write unit = "{ROW}" where each row is one person'
+    if unit != ROW:
+        return at.whole(name, 1, most, fix)
+    if name in at.entries and at.whole(name, 1, most, fix) != 1:
+        at.fail(f'must be 1 or left out where unit = "{ROW}"', name, fix="leave it out, or name a column as the unit")
+    return 1
+
+
+def _column(at: Section, *, public: bool) -> Column:
+    at.only("type", "lower", "upper", "step", "values", "other", "unique", "nullable")
+    kind = Type(at.choice("type", *Type))
+    lower, upper = _bounds(at, kind)
+    values = _values(at, kind, lower, upper)
+    unique = at.entries.get("unique", False)
+    if not isinstance(unique, bool) or (unique and not public):
+        fix = "leave it out: it is for the columns of public tables that others are joined on"
+        at.fail("must be true or false, and stands in public tables only", "unique", fix=fix)
+    other = _other(at, kind, values)
+    nullable = at.entries.get("nullable", True)
+    if not isinstance(nullable, bool) or (not nullable and (lower is None or kind is Type.DATE)):
+        fix = "leave it out; nullable = false is for numbers with bounds, and reads a missing one as lower"
+        at.fail("must be true or false, and false needs a number with bounds", "nullable", fix=fix)
+    step = _step(at, kind, lower, upper)
+    return Column(str(at.path[-1]), kind, lower, upper, step, values, other, unique, nullable)
+
+
+def _other(at: Section, kind: Type, values: tuple[Key, ...] | None) -> Key | None:
+    """The key that stands for all values that are not listed."""
+    if "other" not in at.entries:
+        return None
+    if values is None or kind not in (Type.TEXT, Type.INT):
+        at.fail("stands for values that are not listed, so it needs a list", "other", fix="give values too")
+    key = key_of(at.entries["other"], kind)
+    if key is None or key in values:
+        at.fail(f"must be {KEYS[kind]}, and not one of the values", "other", fix='other = "Other", say')
+    return key
+
+
+def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
+    given = [name for name in ("lower", "upper") if name in at.entries]
+    if not given:
+        return None, None
+    if kind not in (Type.INT, Type.FLOAT, Type.DATE):
+        at.fail(f"{kind} columns have no bounds", given[0], fix="leave them out; bounds are for int, float and date")
+    for name in given:
+        if isinstance(at.entries[name], str) and at.entries[name] == UNFILLED:
+            fix = "choose them from what the column means, or leave both out: it can then be counted and compared only"
+            at.fail("fill in lower and upper: bounds are never read from the data", name, fix=fix)
+    if kind is Type.DATE:
+        lower, upper = _day(at, "lower"), _day(at, "upper")
+    elif kind is Type.INT:
+        rule = "that is whole and fits 64 bits"
+        lower, upper = (at.number(name, rule, _is_whole) for name in ("lower", "upper"))
+    else:
+        rule = "from -1e15 to 1e15"
+        lower, upper = (at.number(name, rule, lambda x: abs(x) <= MAX_FLOAT) for name in ("lower", "upper"))
+    if lower > upper:
+        least = datetime.date.fromordinal(int(lower)).isoformat() if kind is Type.DATE else decimal_text(lower)
+        at.fail(f"must be at least lower, which is {least}", "upper", fix="swap the two")
+    return lower, upper
+
+
+def _is_whole(number: Fraction) -> bool:
+    return number.denominator == 1 and number.numerator in INT64
+
+
+def _day(at: Section, name: str) -> Fraction:
+    """A date, as the number of its day."""
+    fix = f'write {name} = 2025-12-31, or "2025-12-31"'
+    day = key_of(at.need(name, fix), Type.DATE)
+    if not isinstance(day, datetime.date):
+        at.fail(f"must be {KEYS[Type.DATE]}, not {shown(at.entries[name])}", name, fix=fix)
+    return Fraction(day.toordinal())
+
+
+def _step(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | None) -> Fraction | None:
+    if "step" not in at.entries:
+        return None
+    if kind is not Type.FLOAT:
+        at.fail(f"{kind} columns have no step", "step", fix="leave it out; a step is the grid of a float")
+    if lower is None or upper is None:
+        at.fail("a step needs bounds", "step", fix="give lower and upper too, or leave the step out")
+    step = at.number("step", "above 0", lambda x: x > 0)
+    if max(upper - lower, abs(lower), abs(upper)) / step > MAX_STEPS:
+        at.fail("too fine for these bounds: the grid has more than 2^52 steps", "step", fix="give a larger step")
+    for name, bound in ("lower", lower), ("upper", upper):
+        below = bound // step * step
+        if below != bound:
+            fix = f"the nearest are {decimal_text(below)} and {decimal_text(below + step)}"
+            at.fail(f"must be a multiple of the step, which is {decimal_text(step)}", name, fix=fix)
+    return step
+
+
+def _values(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | None) -> tuple[Key, ...] | None:
+    if "values" not in at.entries:
+        return (False, True) if kind is Type.BOOL else None
+    values = at.entries["values"]
+    if kind in (Type.BOOL, Type.FLOAT):
+        why = "are always false and true" if kind is Type.BOOL else "cannot be listed"
+        at.fail(f"the keys of {kind} columns {why}", "values", fix="leave it out")
+    if not isinstance(values, list | tuple) or not 1 <= len(values) <= MAX_VALUES:
+        size = f"{len(values)} of them" if isinstance(values, list | tuple) else shown(values)
+        at.fail(f"must be a list of 1 to {MAX_VALUES} keys, not {size}", "values", fix="list the public keys")
+    seen: dict[Key, int] = {}
+    for index, value in enumerate(values):
+        key = key_of(value, kind)
+        if key is None:
+            at.fail(f"must be {KEYS[kind]}, not {shown(value)}", "values", index, fix=f"give {KEYS[kind]}")
+        if lower is not None and upper is not None and isinstance(key, int) and not lower <= key <= upper:
+            limits = f"from {decimal_text(lower)} to {decimal_text(upper)}"
+            at.fail(f"{key} is outside the bounds, {limits}", "values", index, fix="leave it out or widen the bounds")
+        if seen.setdefault(key, index) != index:
+            at.fail(f"{shown(value)} is there twice", "values", index, fix="leave one out")
+    return tuple(seen)
+
+
+class Repeats:
+    """Finds names that SQL, which ignores case, could not tell apart."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        """What is wrong with a name, after those before it."""
+        first = self.seen.setdefault(name.lower(), name)
+        return "" if first == name else f"differs from {shown(first)} in case only"

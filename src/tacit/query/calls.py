@@ -1,0 +1,347 @@
+"""Functions and aggregates by the names SQL has for them, made of the few that there are.
+
+What a name stands for is written here once: NULLIF, IF and STARTS_WITH become CASE and LIKE, MEDIAN becomes a quantile,
+FILTER becomes a CASE inside the aggregate. So the planner and the engines know fewer functions than an analyst does.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.errors import Code, Place, Refused
+from tacit.query.functions import MOST_POSITION, UNITS, Fn
+from tacit.query.nodes import Aggregate, Call, Case, Literal, Scalar
+from tacit.query.refuse import MAX_ITEMS, plain, too_large, unsupported
+from tacit.query.types import iso_date
+
+MANY = MAX_ITEMS
+_DECIMALS = 10**6  # a share of rows has at most six decimals
+_MOST_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Written:
+    """A call as the text has it. `within` is the operand of WITHIN GROUP, and whether it is in descending order."""
+
+    name: str
+    arguments: tuple[Scalar, ...]
+    at: Place
+    star: bool = False
+    distinct: bool = False
+    within: tuple[Scalar, bool] | None = None
+    where: Scalar | None = None
+
+
+# The function, the least and the largest number of arguments, and how it is written.
+_PLAIN: dict[str, tuple[Fn, int, int, str]] = {
+    "abs": (Fn.ABS, 1, 1, "ABS(x)"),
+    "floor": (Fn.FLOOR, 1, 1, "FLOOR(x)"),
+    "ceil": (Fn.CEIL, 1, 1, "CEIL(x)"),
+    "ceiling": (Fn.CEIL, 1, 1, "CEILING(x)"),
+    "least": (Fn.LEAST, 1, MANY, "LEAST(x, 100)"),
+    "greatest": (Fn.GREATEST, 1, MANY, "GREATEST(x, 0)"),
+    "coalesce": (Fn.COALESCE, 1, MANY, "COALESCE(x, 0)"),
+    "ifnull": (Fn.COALESCE, 2, 2, "IFNULL(x, 0)"),
+    "nvl": (Fn.COALESCE, 2, 2, "NVL(x, 0)"),
+    "mod": (Fn.MOD, 2, 2, "MOD(x, 10)"),
+    "power": (Fn.POWER, 2, 2, "POWER(x, 2)"),
+    "pow": (Fn.POWER, 2, 2, "POW(x, 2)"),
+    "sqrt": (Fn.SQRT, 1, 1, "SQRT(x)"),
+    "ln": (Fn.LN, 1, 1, "LN(x)"),
+    "exp": (Fn.EXP, 1, 1, "EXP(x)"),
+    "sign": (Fn.SIGN, 1, 1, "SIGN(x)"),
+    "lower": (Fn.LOWER, 1, 1, "LOWER(x)"),
+    "lcase": (Fn.LOWER, 1, 1, "LCASE(x)"),
+    "upper": (Fn.UPPER, 1, 1, "UPPER(x)"),
+    "ucase": (Fn.UPPER, 1, 1, "UCASE(x)"),
+    "trim": (Fn.TRIM, 1, 1, "TRIM(x), which takes spaces away"),
+    "length": (Fn.LENGTH, 1, 1, "LENGTH(x)"),
+    "len": (Fn.LENGTH, 1, 1, "LEN(x)"),
+    "char_length": (Fn.LENGTH, 1, 1, "CHAR_LENGTH(x)"),
+    "character_length": (Fn.LENGTH, 1, 1, "CHARACTER_LENGTH(x)"),
+    "year": (Fn.YEAR, 1, 1, "YEAR(d)"),
+    "quarter": (Fn.QUARTER, 1, 1, "QUARTER(d)"),
+    "month": (Fn.MONTH, 1, 1, "MONTH(d)"),
+    "day": (Fn.DAY, 1, 1, "DAY(d)"),
+    "dayofmonth": (Fn.DAY, 1, 1, "DAYOFMONTH(d)"),
+    "isodow": (Fn.WEEKDAY, 1, 1, "ISODOW(d)"),
+}
+_PARTS = {"year": Fn.YEAR, "quarter": Fn.QUARTER, "month": Fn.MONTH, "day": Fn.DAY, "isodow": Fn.WEEKDAY}
+
+_AGGREGATES = {
+    "count": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "var_samp": "var_samp",
+    "variance": "var_samp",
+    "var_pop": "var_pop",
+    "stddev": "stddev_samp",
+    "stddev_samp": "stddev_samp",
+    "stddev_pop": "stddev_pop",
+    "min": "min",
+    "max": "max",
+    "mode": "mode",
+    "median": "quantile",
+    "quantile": "quantile",
+    "quantile_cont": "quantile",
+    "quantile_disc": "quantile",
+    "percentile_cont": "quantile",
+    "percentile_disc": "quantile",
+}
+_ORDERED = frozenset({"mode", "percentile_cont", "percentile_disc"})  # take WITHIN GROUP
+
+
+def is_known(name: str) -> bool:
+    """Whether a function of this name, in small letters, is answered."""
+    return name in _PLAIN or name in _SPECIAL or name in _AGGREGATES
+
+
+def call(written: Written) -> Scalar:
+    """What a call means, or Refused."""
+    if written.name in _AGGREGATES:
+        return _aggregate(written)
+    if written.star or written.distinct or written.within is not None or written.where is not None:
+        what = (
+            "*" if written.star else "DISTINCT" if written.distinct else "WITHIN GROUP" if written.within else "FILTER"
+        )
+        fix = f"only aggregates take {what}: COUNT(*) FILTER (WHERE age > 40)"
+        raise unsupported(f"{what} in {written.name.upper()}", fix, written.at)
+    if len(written.arguments) > MAX_ITEMS:
+        raise too_large(f"a list of more than {MAX_ITEMS:,} items", written.at)
+    if written.name in _PLAIN:
+        function, least, most, usage = _PLAIN[written.name]
+        _count(written, least, most, usage)
+        return Call(function, written.arguments, written.at)
+    return _SPECIAL[written.name](written)
+
+
+def _only_aggregates(written: Written) -> Refused:
+    if written.star:
+        what, usage = "*", "COUNT(*)"
+    elif written.distinct:
+        what, usage = "DISTINCT", "COUNT(DISTINCT x)"
+    elif written.within is not None:
+        what, usage = "WITHIN GROUP", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
+    else:
+        what, usage = "FILTER", "COUNT(*) FILTER (WHERE age > 40)"
+    return unsupported(f"{what} in {written.name.upper()}", f"only aggregates take {what}: {usage}", written.at)
+
+
+def _count(written: Written, least: int, most: int, usage: str) -> None:
+    if not least <= len(written.arguments) <= most:
+        what = f"{written.name.upper()} with {_arguments(len(written.arguments))}"
+        raise unsupported(what, f"write {usage}", written.at)
+
+
+def _arguments(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number or 'no'} arguments"
+
+
+def _aggregate(written: Written) -> Aggregate:
+    """An aggregate. FILTER (WHERE c) is a CASE around the argument: all of them leave NULLs out.
+
+    So AGG(x) FILTER (WHERE c) is AGG(CASE WHEN c THEN x END), and COUNT(*) FILTER (WHERE c) counts a constant.
+    """
+    function, name = _AGGREGATES[written.name], written.name.upper()
+    if written.distinct and function != "count":
+        raise unsupported(
+            f"{name}(DISTINCT ...)", "leave DISTINCT out; COUNT(DISTINCT x) counts the values", written.at
+        )
+    if written.within is not None and written.name not in _ORDERED:
+        usage = "QUANTILE(x, 0.9)" if function == "quantile" else f"{name}(x)"
+        raise unsupported(f"WITHIN GROUP in {name}", f"write {usage}", written.at)
+    if function == "quantile":
+        argument, share = _quantile(written)
+    elif function == "count" and not written.distinct and not written.arguments:
+        argument, share = None, None
+    else:
+        argument, share = _operand(written, name), None
+    if written.where is not None:
+        chosen = Literal(1) if argument is None else argument
+        argument = Case(((written.where, chosen),), Literal(None), written.at)
+    return Aggregate(function, argument, written.distinct, share, written.at)
+
+
+def _operand(written: Written, name: str) -> Scalar:
+    """The one argument; MODE may have it in WITHIN GROUP."""
+    if written.within is not None and not written.arguments and not written.star:
+        return written.within[0]
+    if written.star or written.within is not None or len(written.arguments) != 1:
+        distinct = "DISTINCT " if written.distinct else ""
+        found = "*" if written.star else _arguments(len(written.arguments))
+        if written.within is not None:
+            found += " and WITHIN GROUP"
+        raise unsupported(f"{name} of {found}", f"give it one argument: {name}({distinct}x)", written.at)
+    return written.arguments[0]
+
+
+def _quantile(written: Written) -> tuple[Scalar, Fraction]:
+    """The argument and the share of rows below it. In descending order the share counts from above."""
+    name = written.name.upper()
+    if written.name == "median":
+        return _operand(written, name), Fraction(1, 2)
+    usage = "QUANTILE(x, 0.9)"
+    if written.name.startswith("percentile"):
+        usage = f"{name}(0.9) WITHIN GROUP (ORDER BY x)"
+    match written.arguments, written.within:
+        case (share,), (operand, descending) if written.name.startswith("percentile"):
+            below = _share(share, written, usage)
+            return operand, 1 - below if descending else below
+        case (operand, share), None if written.name.startswith("quantile"):
+            return operand, _share(share, written, usage)
+    raise unsupported(f"this {name}", f"write {usage}", written.at)
+
+
+def _share(scalar: Scalar, written: Written, usage: str) -> Fraction:
+    value = scalar.value if isinstance(scalar, Literal) else None
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise unsupported(f"{written.name.upper()} of a share that is no constant", f"write {usage}", written.at)
+    if not 0 <= value <= 1 or (value * _DECIMALS) % 1:
+        fix = f"a share is between 0 and 1, with at most six decimals: {usage}"
+        raise unsupported(f"the share {float(value):g}", fix, scalar.at if isinstance(scalar, Literal) else written.at)
+    return Fraction(value)
+
+
+def _if(written: Written) -> Case:
+    _count(written, 3, 3, f"{written.name.upper()}(age > 40, 1, 0)")
+    condition, then, otherwise = written.arguments
+    return Case(((condition, then),), otherwise, written.at)
+
+
+def _nullif(written: Written) -> Case:
+    """NULLIF(x, y) is x unless x = y; where y is NULL the comparison is not true, so x stays."""
+    _count(written, 2, 2, "NULLIF(x, 0)")
+    value, other = written.arguments
+    return Case(((Call(Fn.EQUAL, (value, other), written.at), Literal(None)),), value, written.at)
+
+
+def _concat(written: Written) -> Call:
+    """CONCAT reads NULL as the empty text, which || does not."""
+    _count(written, 1, MANY, "CONCAT(x, y)")
+    return Call(Fn.CONCAT, tuple(_present(argument, written.at) for argument in written.arguments), written.at)
+
+
+def _present(argument: Scalar, at: Place) -> Scalar:
+    if isinstance(argument, Literal) and argument.value is not None:
+        return argument
+    return Call(Fn.COALESCE, (argument, Literal("")), at)
+
+
+def _substring(written: Written) -> Call:
+    """SUBSTRING(x, start, length); without a length, to the end."""
+    _count(written, 2, 3, "SUBSTRING(x, 1, 3)")
+    rest = () if len(written.arguments) == 3 else (Literal(MOST_POSITION),)
+    return Call(Fn.SUBSTRING, (*written.arguments, *rest), written.at)
+
+
+def _round(written: Written) -> Call:
+    _count(written, 1, 2, "ROUND(AVG(x), 2)")
+    for digits in written.arguments[1:]:
+        value = digits.value if isinstance(digits, Literal) else None
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_DIGITS:
+            what = f"ROUND takes a constant number of digits, 0 to {_MOST_DIGITS}"
+            raise Refused(Code.TYPE, what, at=written.at, fix="ROUND(AVG(x), 2)")
+    return Call(Fn.ROUND, written.arguments, written.at)
+
+
+def _affix(before: str, after: str) -> Callable[[Written], Scalar]:
+    """STARTS_WITH, ENDS_WITH and CONTAINS as LIKE, of a constant in which nothing is a wildcard."""
+
+    def build(written: Written) -> Scalar:
+        name = written.name.upper()
+        _count(written, 2, 2, f"{name}(x, 'flu')")
+        value, part = written.arguments
+        text = part.value if isinstance(part, Literal) else None
+        if not isinstance(text, str):
+            raise unsupported(f"{name} with anything but a constant text", f"write {name}(x, 'flu')", written.at)
+        if any(character in text for character in "%_\\"):
+            raise unsupported(f"{name} with %, _ or \\", "use LIKE, where _ is any one character", written.at)
+        return Call(Fn.LIKE, (value, Literal(before + text + after, written.at)), written.at)
+
+    return build
+
+
+def like(value: Scalar, pattern: Scalar, at: Place, *, any_case: bool = False) -> Call:
+    """x LIKE pattern; x ILIKE 'Flu%' is LOWER(x) LIKE 'flu%', for letters that all engines make small alike."""
+    if not any_case:
+        return Call(Fn.LIKE, (value, pattern), at)
+    text = pattern.value if isinstance(pattern, Literal) else None
+    if not isinstance(text, str) or not text.isascii():
+        what = "ILIKE with anything but a constant of letters from A to Z"
+        raise unsupported(what, "write LOWER(x) LIKE 'flu%'", at)
+    return Call(Fn.LIKE, (Call(Fn.LOWER, (value,), at), Literal(text.lower(), at)), at)
+
+
+def _part(written: Written) -> Call:
+    """DATE_PART('month', d) and EXTRACT(month FROM d)."""
+    _count(written, 2, 2, "DATE_PART('month', d)")
+    named, value = written.arguments
+    part = str(named.value).lower() if isinstance(named, Literal) else ""
+    if part not in _PARTS:
+        what = f"the part {plain(part)} of a date" if part else "a part of a date that is no constant"
+        raise unsupported(what, f"a date has {', '.join(_PARTS)}", written.at)
+    return Call(_PARTS[part], (value,), written.at)
+
+
+def _truncate(written: Written) -> Call:
+    """DATE_TRUNC(unit, d): the unit stays the first argument, in small letters."""
+    _count(written, 2, 2, "DATE_TRUNC('month', d)")
+    named, value = written.arguments
+    unit = str(named.value).lower() if isinstance(named, Literal) else ""
+    if unit not in UNITS:
+        what = f"DATE_TRUNC to {plain(unit)}" if unit else "DATE_TRUNC to what is no constant"
+        raise unsupported(what, f"cut to {', '.join(UNITS)}", written.at)
+    return Call(Fn.DATE_TRUNC, (Literal(unit), value), written.at)
+
+
+def _difference(written: Written) -> Call:
+    """DATE_DIFF('day', from, to) is DAYS(to, from), the days from one date to the other."""
+    _count(written, 3, 3, "DATE_DIFF('day', a, b)")
+    named, earlier, later = written.arguments
+    if not isinstance(named, Literal) or str(named.value).lower() != "day":
+        fix = "count days: FLOOR(DATE_DIFF('day', a, b) / 7) is whole weeks"
+        raise unsupported("DATE_DIFF in anything but days", fix, written.at)
+    return Call(Fn.DAYS, (later, earlier), written.at)
+
+
+def date(scalar: Scalar, at: Place) -> Literal:
+    """DATE '2025-12-31', of a constant."""
+    text = scalar.value if isinstance(scalar, Literal) else None
+    if not isinstance(text, str):
+        raise unsupported("DATE of anything but a constant text", "write DATE '2025-12-31'", at)
+    found: datetime.date | None = iso_date(text)
+    if found is None:
+        raise unsupported(f"the date '{plain(text)}'", "write a day that there is, as DATE '2025-12-31'", at)
+    return Literal(found, at)
+
+
+def _date(written: Written) -> Literal:
+    _count(written, 1, 1, "DATE '2025-12-31'")
+    return date(written.arguments[0], written.at)
+
+
+_SPECIAL: dict[str, Callable[[Written], Scalar]] = {
+    "if": _if,
+    "iif": _if,
+    "nullif": _nullif,
+    "concat": _concat,
+    "round": _round,
+    "substring": _substring,
+    "substr": _substring,
+    "starts_with": _affix("", "%"),
+    "prefix": _affix("", "%"),
+    "ends_with": _affix("%", ""),
+    "suffix": _affix("%", ""),
+    "contains": _affix("%", "%"),
+    "extract": _part,
+    "date_part": _part,
+    "datepart": _part,
+    "date_trunc": _truncate,
+    "datetrunc": _truncate,
+    "date_diff": _difference,
+    "datediff": _difference,
+    "date": _date,
+}

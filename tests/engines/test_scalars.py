@@ -1,0 +1,410 @@
+"""Every function in DuckDB and in plain Python: the same values, and those that the planner's bounds claim."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.engines.evaluate import evaluate
+from tacit.engines.scalars import literal, name, scalar, text
+from tacit.errors import Refused
+from tacit.plan.bounds import LEAST_INT, MOST_INT, Bound, bind
+from tacit.query.functions import COMPARISONS, DATE_PARTS, UNITS, Fn
+from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Quantize, Released, Scalar, ToFloat
+from tacit.query.types import Type
+
+EXAMPLES = 1_000 if os.environ.get("TACIT_FULL") == "1" else 25
+FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
+
+
+def _whole(column: str, lower: int, upper: int) -> Bound:
+    clamped = Clamp(Column(column), Fraction(lower), Fraction(upper), whole=True)
+    return Bound(clamped, Type.INT, Fraction(lower), Fraction(upper), Fraction(1))
+
+
+def _real(column: str, lower: Fraction | None, upper: Fraction | None, step: Fraction | None = None) -> Bound:
+    return Bound(Clamp(Column(column), lower, upper, whole=False), Type.FLOAT, lower, upper, step)
+
+
+def _date(column: str, first: datetime.date, last: datetime.date) -> Bound:
+    here, low, high = Column(column), Literal(first), Literal(last)
+    clamped = Case(((Call(Fn.LESS, (here, low)), low), (Call(Fn.GREATER, (here, high)), high)), here)
+    return Bound(clamped, Type.DATE, Fraction(first.toordinal()), Fraction(last.toordinal()), Fraction(1))
+
+
+COLUMNS = {
+    "i": _whole("i", -7, 12),
+    "j": _whole("j", 3, 40),
+    "free": Bound(Column("free"), Type.INT, LEAST_INT, MOST_INT, Fraction(1)),
+    "x": _real("x", Fraction(-2), Fraction(5), Fraction(1, 4)),
+    "y": _real("y", Fraction(1, 2), Fraction(100)),
+    "wild": _real("wild", None, None),
+    "s": Bound(Column("s"), Type.TEXT),
+    "t": Bound(Column("t"), Type.TEXT),
+    "b": Bound(Column("b"), Type.BOOL),
+    "d": _date("d", FIRST, LAST),
+    "any": Bound(Column("any"), Type.DATE),
+}
+STORED = {
+    Type.INT: pa.int64(),
+    Type.FLOAT: pa.float64(),
+    Type.TEXT: pa.string(),
+    Type.BOOL: pa.bool_(),
+    Type.DATE: pa.date32(),
+}
+SCHEMA = pa.schema([(column, STORED[bound.type]) for column, bound in COLUMNS.items() if bound.type])
+
+# Rows: plain values, and all that is hard about each type.
+
+INTS = st.one_of(st.none(), st.integers(-15, 45), st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, 0]))
+HARD = [math.nan, math.inf, -math.inf, -0.0, 0.0, 1e300, -1e300, 5e-324, -5e-324, 0.1, 2.0**53]
+QUARTERS = st.integers(-40, 420).map(lambda n: n / 4)
+FLOATS = st.one_of(st.none(), QUARTERS, st.sampled_from(HARD), st.floats())
+TEXTS = st.one_of(
+    st.none(),
+    st.sampled_from(["", " ", "  a b ", "a%b", "a_b", "a\\b", "'", '"', "a\nb", "\t", "Z" * 300, "(a|b)*", "a.b"]),
+    st.text([chr(n) for n in range(1, 128)], max_size=12),
+    st.text("ab", max_size=12),
+)
+EXTREMES = "0001-01-01 0001-12-31 1900-02-28 2000-02-29 2020-12-31 2021-01-03 2024-02-29 9999-12-27 9999-12-31"
+DATES = st.one_of(
+    st.none(),
+    st.dates(),
+    st.dates(FIRST, LAST),
+    st.sampled_from([datetime.date.fromisoformat(day) for day in EXTREMES.split()]),
+)
+OF_TYPE = {Type.INT: INTS, Type.FLOAT: FLOATS, Type.TEXT: TEXTS, Type.BOOL: st.sampled_from([None, False, True])}
+OF_TYPE |= {Type.DATE: DATES}
+ROWS = st.lists(
+    st.fixed_dictionaries({column: OF_TYPE[bound.type] for column, bound in COLUMNS.items() if bound.type}),
+    min_size=1,
+    max_size=12,
+)
+
+# Arguments: columns, constants, and small expressions of them that doubles hold exactly.
+
+
+def columns(*names: str) -> st.SearchStrategy[Scalar]:
+    return st.sampled_from(names).map(Column)
+
+
+def call(function: Fn, *arguments: Scalar) -> Call:
+    return Call(function, arguments)
+
+
+SMALL = st.integers(-9, 9).map(Literal)
+CAPPED = call(Fn.GREATEST, Literal(-3), call(Fn.LEAST, Column("free"), Literal(3)))
+LIMITED = call(Fn.GREATEST, Literal(Fraction(-3)), call(Fn.LEAST, Column("wild"), Literal(Fraction(3))))
+WHOLE = st.one_of(
+    columns("i", "j", "free"),
+    SMALL,
+    st.sampled_from([call(Fn.ADD, Column("i"), Column("j")), call(Fn.MULTIPLY, Column("i"), Literal(6)), CAPPED]),
+)
+NUMBER = st.one_of(
+    WHOLE,
+    columns("x", "y", "wild", "x", "y"),
+    st.integers(-20, 20).map(lambda n: Literal(Fraction(n, 4))),
+    st.sampled_from(
+        [call(Fn.SUBTRACT, Column("x"), Column("i")), call(Fn.MULTIPLY, Column("x"), Column("y")), LIMITED]
+    ),
+)
+TEXT = st.one_of(
+    columns("s", "t"),
+    st.sampled_from(["", "a", " b ", "'"]).map(Literal),
+    st.sampled_from([call(Fn.UPPER, Column("s")), call(Fn.COALESCE, Column("t"), Literal("none"))]),
+)
+DATE = st.one_of(
+    columns("d", "any"),
+    st.dates().map(Literal),
+    st.sampled_from(
+        [call(Fn.COALESCE, Column("any"), Literal(LAST)), call(Fn.GREATEST, Column("any"), Literal(FIRST))]
+    ),
+    st.sampled_from([call(Fn.DATE_TRUNC, Literal(unit), Column("any")) for unit in UNITS]),
+)
+CONDITION = st.one_of(columns("b"), st.just(call(Fn.GREATER, Column("i"), Literal(3))), st.booleans().map(Literal))
+PATTERN = st.one_of(st.text("ab%_.", max_size=8), st.text([chr(n) for n in range(1, 128) if n != 92], max_size=6))
+
+
+def alike(of: st.SearchStrategy[Scalar], least: int, most: int) -> st.SearchStrategy[tuple[Scalar, ...]]:
+    return st.lists(of, min_size=least, max_size=most).map(tuple)
+
+
+def several(*of: st.SearchStrategy[Scalar], least: int, most: int) -> st.SearchStrategy[tuple[Scalar, ...]]:
+    return st.one_of([alike(one, least, most) for one in of])
+
+
+ARGUMENTS: dict[Fn, st.SearchStrategy[tuple[Scalar, ...]]] = {
+    **dict.fromkeys((Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY, Fn.DIVIDE), st.tuples(NUMBER, NUMBER)),
+    **dict.fromkeys((Fn.NEGATE, Fn.ABS, Fn.FLOOR, Fn.CEIL, Fn.SQRT, Fn.LN, Fn.EXP, Fn.SIGN), st.tuples(NUMBER)),
+    **dict.fromkeys((Fn.LEAST, Fn.GREATEST), several(NUMBER, DATE, least=1, most=4)),
+    Fn.COALESCE: several(NUMBER, DATE, TEXT, CONDITION, least=1, most=4),
+    **dict.fromkeys(COMPARISONS, several(NUMBER, DATE, least=2, most=2)),
+    **dict.fromkeys((Fn.EQUAL, Fn.UNEQUAL), several(NUMBER, DATE, TEXT, least=2, most=2)),
+    Fn.IN: st.one_of(
+        st.builds(lambda x, list_: (x, *list_), NUMBER, alike(SMALL, 1, 5)),
+        st.builds(lambda x, list_: (x, *list_), TEXT, alike(st.sampled_from(["", "a", "'"]).map(Literal), 1, 3)),
+    ),
+    Fn.IS_NULL: several(NUMBER, DATE, TEXT, CONDITION, least=1, most=1),
+    **dict.fromkeys((Fn.AND, Fn.OR), alike(CONDITION, 2, 4)),
+    Fn.NOT: st.tuples(CONDITION),
+    Fn.MOD: st.tuples(WHOLE, WHOLE),
+    Fn.POWER: st.tuples(NUMBER, st.integers(0, 10).map(Literal)),
+    **dict.fromkeys((Fn.LOWER, Fn.UPPER, Fn.TRIM, Fn.LENGTH), st.tuples(TEXT)),
+    Fn.SUBSTRING: st.tuples(
+        TEXT, st.one_of(st.integers(1, 9), st.just(2**31 - 1)).map(Literal), st.integers(1, 9).map(Literal)
+    ),
+    Fn.CONCAT: alike(TEXT, 1, 8),
+    Fn.LIKE: st.tuples(TEXT, PATTERN.map(Literal)),
+    **dict.fromkeys(DATE_PARTS, st.tuples(DATE)),
+    Fn.DATE_TRUNC: st.tuples(st.sampled_from(UNITS).map(Literal), DATE),
+    Fn.DAYS: st.tuples(DATE, DATE),
+}
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with duckdb.connect(":memory:", config={"threads": 1}) as open_one:
+        yield open_one
+
+
+def leaf(node: Scalar) -> Bound | None:
+    return COLUMNS[node.name] if isinstance(node, Column) else None
+
+
+def bound_or_none(node: Scalar) -> Bound | None:
+    try:
+        return bind(node, leaf, rows=True)
+    except Refused:
+        return None
+
+
+def run(connection: Any, nodes: list[Scalar], rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What DuckDB makes of scalars, for each row."""
+    connection.register("here", pa.Table.from_pylist(rows, SCHEMA))
+    outputs = ", ".join(f"{scalar(node)} AS o{n}" for n, node in enumerate(nodes))
+    try:
+        return connection.execute(f"SELECT {outputs} FROM here").fetchall()
+    finally:
+        connection.unregister("here")
+
+
+def same(got: Any, expected: Any) -> bool:
+    """Equal, and of one type; floats up to 1e-12, for engines take their curves from different libraries."""
+    if isinstance(expected, float) and isinstance(got, float):
+        return (
+            got == expected or (math.isnan(got) and math.isnan(expected)) or math.isclose(got, expected, rel_tol=1e-12)
+        )
+    return type(got) is type(expected) and got == expected
+
+
+PYTHON = {Type.INT: int, Type.FLOAT: float, Type.TEXT: str, Type.BOOL: bool, Type.DATE: datetime.date}
+
+
+def check_claim(claim: Bound, got: Any, on_grid: bool) -> None:
+    """What the bound says of a value."""
+    if got is None:
+        assert claim.nullable
+        return
+    assert claim.type is not None and type(got) is PYTHON[claim.type]
+    if claim.type is Type.INT:
+        assert claim.lower is not None and claim.upper is not None
+    number = got.toordinal() if isinstance(got, datetime.date) else got
+    slack = 0.0
+    if claim.type is Type.FLOAT:
+        assert not math.isnan(got)
+        ends = [abs(end) for end in (claim.lower, claim.upper) if end is not None]
+        slack = 1e-9 * max([1.0, *map(float, ends)])
+    if claim.lower is not None:
+        assert number >= claim.lower - Fraction(slack)
+    if claim.upper is not None:
+        assert number <= claim.upper + Fraction(slack)
+    if claim.step is not None and on_grid and not (claim.type is Type.FLOAT and slack > claim.step / 1000):
+        assert number == 0 if claim.step == 0 else abs(number / claim.step - round(number / claim.step)) < 1e-6
+
+
+def is_on_grid(row: dict[str, Any]) -> bool:
+    """Whether x, once clamped to [-2, 5], is a number of quarters."""
+    return row["x"] is None or math.isnan(row["x"]) or (4 * min(max(row["x"], -2.0), 5.0)).is_integer()
+
+
+@pytest.mark.parametrize("function", sorted(ARGUMENTS))
+def test_duckdb_means_what_python_means_and_what_bounds_claim(connection, function):
+    accepted = []
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
+    @given(st.lists(ARGUMENTS[function], min_size=1, max_size=6), ROWS)
+    def check(drawn: list[tuple[Scalar, ...]], rows: list[dict[str, Any]]) -> None:
+        claims = [bound for arguments in drawn if (bound := bound_or_none(Call(function, arguments))) is not None]
+        if not claims:
+            return
+        accepted.append(len(claims))
+        for row, values in zip(rows, run(connection, [claim.scalar for claim in claims], rows), strict=True):
+            for claim, got in zip(claims, values, strict=True):
+                expected = evaluate(claim.scalar, row)
+                assert same(got, expected), (scalar(claim.scalar), row, got, expected)
+                check_claim(claim, got, is_on_grid(row))
+
+    check()
+    assert sum(accepted) >= EXAMPLES  # refused for want of bounds is right too, but not always
+
+
+def test_every_function_over_rows_is_tried():
+    assert set(ARGUMENTS) == set(Fn) - {Fn.ROUND}
+
+
+def test_other_nodes_mean_the_same(connection):
+    @settings(max_examples=2 * EXAMPLES, deadline=None, derandomize=True, database=None)
+    @given(NUMBER, CONDITION, ROWS)
+    def check(number: Scalar, condition: Scalar, rows: list[dict[str, Any]]) -> None:
+        claim = bind(number, leaf, rows=True)
+        real = claim.scalar if claim.type is Type.FLOAT else ToFloat(claim.scalar)
+        nodes = [
+            claim.scalar,
+            real,
+            Quantize(real, Fraction(1, 4), -50, 70),
+            Quantize(real, Fraction(1), -(2**40), 2**40),
+            Case(((condition, claim.scalar),), Literal(None)),
+        ]
+        for row, values in zip(rows, run(connection, nodes, rows), strict=True):
+            for node, got in zip(nodes, values, strict=True):
+                assert same(got, evaluate(node, row)), (scalar(node), row)
+
+    check()
+
+
+# Dates that only engines hold.
+
+FAR = ["infinity", "-infinity", "5881580-07-10", "5877642-06-25 (BC)", "300000-01-01", "0001-12-31 (BC)", "2024-02-29"]
+
+
+def test_dates_beyond_python_never_raise(connection):
+    values = ", ".join(f"(DATE '{day}', DATE '{other}')" for day in FAR for other in FAR)
+    everywhere: Callable[[str], Scalar] = Column
+    for first in (everywhere("any"), everywhere("d"), call(Fn.COALESCE, Column("any"), Literal(LAST))):
+        scalars = [call(part, first) for part in sorted(DATE_PARTS)]
+        scalars += [call(Fn.DATE_TRUNC, Literal(unit), first) for unit in UNITS if unit != "day"]
+        scalars += [call(Fn.YEAR, call(Fn.DATE_TRUNC, Literal(unit), first)) for unit in UNITS if unit != "day"]
+        scalars += [call(Fn.DAYS, first, Column("any")), call(Fn.DAYS, first, Literal(LAST))]
+        claims = [bind(node, leaf, rows=True) for node in scalars]
+        outputs = ", ".join(scalar(claim.scalar) for claim in claims)
+        statement = f'SELECT {outputs} FROM (VALUES {values}) AS far("any", d)'
+        for row in connection.execute(statement).fetchall():
+            for claim, got in zip(claims, row, strict=True):
+                check_claim(claim, got, on_grid=True)
+
+
+def test_dates_outside_of_four_digits_start_no_month(connection):
+    node = bind(call(Fn.DATE_TRUNC, Literal("month"), Column("any")), leaf, rows=True).scalar
+    values = ", ".join(f"(DATE '{day}')" for day in FAR)
+    found = connection.execute(f'SELECT {scalar(node)} FROM (VALUES {values}) AS far("any")').fetchall()
+    assert found == [(None,)] * 6 + [(datetime.date(2024, 2, 1),)]
+
+
+# Cost.
+
+
+def test_patterns_take_time_that_grows_with_the_text_alone(connection):
+    """A search that tried all places would take 3000**4 / 4! steps a row for the first pattern, over 10**12."""
+    for pattern in ("%a_%a_%a_%b", "a%a%a%a%a%b", "_%a_%", "%" + "a" * 50 + "_" + "a" * 40 + "b%", "%_a" * 30):
+        node = call(Fn.LIKE, Column("s"), Literal(pattern))
+        table = "SELECT repeat('a', 3000) || chr(99 + i::INT) AS s FROM range(20) AS r(i)"
+        start = time.monotonic()
+        connection.execute(f"SELECT COUNT(CASE WHEN {scalar(node)} THEN 1 END) FROM ({table})").fetchall()
+        assert time.monotonic() - start < 5, pattern
+
+
+def test_the_deepest_guards_that_are_admitted_run(connection):
+    for function in (Fn.DIVIDE, Fn.SQRT, Fn.LN):
+        node: Scalar = Column("y")
+        while True:
+            deeper = call(function, Literal(1), node) if function is Fn.DIVIDE else call(function, node)
+            if function is Fn.LN:  # with bounds of its own at every level
+                deeper = call(Fn.GREATEST, Literal(Fraction(1, 2)), call(Fn.LEAST, deeper, Literal(Fraction(9))))
+            if bound_or_none(deeper) is None:
+                break
+            node = deeper
+        start = time.monotonic()
+        row = dict.fromkeys(COLUMNS) | {"y": 2.0}
+        claim = bind(node, leaf, rows=True)
+        summed = Quantize(claim.scalar, Fraction(1, 1000), 0, 10**6)
+        assert same(run(connection, [claim.scalar, summed], [row])[0][0], evaluate(claim.scalar, row))
+        assert time.monotonic() - start < 5
+
+
+def test_the_text_of_a_guard_names_its_operand_once():
+    for function in (Fn.SQRT, Fn.LN):
+        assert scalar(call(function, Column("y"))).count('"y"') == 1
+    assert scalar(call(Fn.MOD, Column("i"), Column("j"))).count('"j"') == 1
+
+
+# Text.
+
+
+@pytest.mark.parametrize(
+    "value", ["'", "''", "a'; DROP TABLE t; --", "%_", "(", "[a]", "*", "^$", "{1}", "é", "日", "🦆"]
+)
+def test_patterns_are_quoted(connection, value):
+    """As LIKE, and as the regular expression that stands for it where there are several texts and a _."""
+    for pattern, text_of in ((value, value), (f"%{value}%x_{value}", f"a{value}bxc{value}")):
+        node = call(Fn.LIKE, Literal(text_of), Literal(pattern))
+        assert connection.execute(f"SELECT {scalar(node)}").fetchall() == [(True,)]
+        other = call(Fn.LIKE, Literal("nothing like it"), Literal(f"{value}_%{value}%_y"))
+        assert connection.execute(f"SELECT {scalar(other)}").fetchall() == [(False,)]
+
+
+def test_forms_that_other_engines_share():
+    d, s = Column("d"), Column("s")
+    assert scalar(call(Fn.YEAR, d)) == 'CAST(EXTRACT(YEAR FROM "d") AS BIGINT)'
+    assert scalar(call(Fn.WEEKDAY, d)) == 'CAST(EXTRACT(ISODOW FROM "d") AS BIGINT)'
+    assert scalar(call(Fn.DATE_TRUNC, Literal("month"), d)) == "CAST(date_trunc('month', \"d\") AS DATE)"
+    assert scalar(call(Fn.DAYS, d, d)) == 'CAST(("d" - "d") AS BIGINT)'
+    assert scalar(call(Fn.TRIM, s)) == "trim(BOTH ' ' FROM \"s\")"
+    assert scalar(call(Fn.SUBSTRING, s, Literal(2), Literal(3))) == 'substring("s", 2, 3)'
+    assert scalar(call(Fn.CONCAT, s, s, Literal("!"))) == '("s" || "s" || \'!\')'
+    assert scalar(call(Fn.LIKE, s, Literal("a_%"))) == "(\"s\" LIKE 'a_%')"
+    assert scalar(call(Fn.MOD, Column("i"), Literal(2))) == 'mod("i", NULLIF(CAST(2 AS BIGINT), 0))'
+
+
+def test_finishing_nodes():
+    assert scalar(call(Fn.ROUND, Released(0), Literal(2))) == "round(v0, CAST(CAST(2 AS BIGINT) AS INTEGER))"
+    assert scalar(call(Fn.ROUND, Released(0))) == "round(v0)"
+    assert scalar(call(Fn.UPPER, KeyOf(1))) == "upper(k1)"
+    assert scalar(call(Fn.IS_NULL, Released(2))) == "(v2 IS NULL)"
+
+
+@pytest.mark.parametrize("kind", ["HUGEINT", "DOUBLE"])
+def test_functions_of_whole_numbers_take_released_values_and_redrawn_ones(connection, kind):
+    """Released integers are wide, and those that the noise is drawn again for are doubles."""
+
+    def released(node: Scalar) -> Bound | None:
+        return Bound(node, Type.INT) if isinstance(node, Released) else None
+
+    nodes = [
+        call(Fn.MOD, Released(0), Literal(-5)),
+        call(Fn.SIGN, Released(0)),
+        call(Fn.POWER, Released(0), Literal(2)),
+    ]
+    nodes += [call(Fn.SQRT, Released(0)), call(Fn.LN, Released(0))]
+    outputs = ", ".join(scalar(bind(node, released, rows=False).scalar) for node in nodes)
+    found = connection.execute(f"SELECT {outputs} FROM (VALUES (CAST(-7 AS {kind}))) AS noisy(v0)").fetchall()
+    assert found == [(-2, -1, 49.0, None, None)]
+
+
+def test_constants_and_names(connection):
+    for value in (None, True, False, 0, 2**63 - 1, -(2**63), "it's", datetime.date(2024, 2, 29)):
+        assert connection.execute(f"SELECT {literal(value)}").fetchall() == [(value,)]
+    assert connection.execute(f"SELECT {literal(Fraction(1, 3))}").fetchall() == [(1 / 3,)]
+    assert (name('a"b'), text("a'b")) == ('"a""b"', "'a''b'")
+    with pytest.raises(AssertionError):
+        literal(object())

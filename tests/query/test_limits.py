@@ -1,0 +1,168 @@
+"""Texts that no file should hold. Each is read or refused within a tenth of a second."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tacit.errors import Code, Refused
+from tacit.query.refuse import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_NESTED, MAX_SOURCES, MAX_TOKENS
+from tacit.query.sql import parse
+
+DEEP = 10**5
+COUNT = "SELECT COUNT(*) FROM visits "
+WHERE = COUNT + "WHERE "
+
+
+def in_a_tenth_of_a_second(sql: Any) -> Refused | None:
+    """The refusal, if it is one. Of three runs the best counts, for the machine may be busy."""
+    best, found = 1.0, None
+    for _ in range(3):
+        start = time.process_time()
+        try:
+            parse(sql)
+        except Refused as error:
+            found = error
+        best = min(best, time.process_time() - start)
+    assert best < 0.1
+    return found
+
+
+def listed(item: str, count: int, by: str = ", ") -> str:
+    return by.join([item] * count)
+
+
+def uses(count: int, each: str) -> str:
+    """A chain of names in WITH, each made of the one before it."""
+    names = ", ".join(f"c{i + 1} AS ({each.replace('?', f'c{i}')})" for i in range(count))
+    return f"WITH c0 AS (SELECT a FROM t), {names} SELECT COUNT(*) FROM c{count}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("x" * 10_000_000, Code.TOO_LARGE),
+        ("SELECT '" + "x" * 10_000_000, Code.TOO_LARGE),
+        (COUNT + " " * MAX_CHARACTERS, Code.TOO_LARGE),
+        (COUNT + "/*" * 20_000, Code.TOO_LARGE),
+        (WHERE + "a = '" + "''" * 20_000, Code.SYNTAX),
+        (WHERE + "(" * DEEP + "a" + ")" * DEEP, Code.TOO_LARGE),
+        (WHERE + "(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1), Code.TOO_LARGE),
+        (WHERE + "(" * 9000, Code.TOO_LARGE),
+        (WHERE + ")" * 9000, Code.SYNTAX),
+        (WHERE + "NOT " * DEEP + "a", Code.TOO_LARGE),
+        (WHERE + "NOT " * 3900 + "a", Code.TOO_LARGE),
+        (WHERE + "NOT\t" * 150 + "a", Code.TOO_LARGE),
+        (WHERE + "- " * DEEP + "a", Code.TOO_LARGE),
+        ("SELECT SUM(" + "- " * 3900 + "age) FROM visits", Code.TOO_LARGE),
+        ("SELECT " + "CASE WHEN a THEN " * DEEP + "1" + " END" * DEEP + " FROM t", Code.TOO_LARGE),
+        ("SELECT " + "CASE/**/WHEN a THEN " * 700 + "1" + " END" * 700 + " FROM t", Code.TOO_LARGE),
+        ("SELECT COUNT(*) FROM " + "(SELECT a FROM " * DEEP + "t" + ")" * DEEP, Code.TOO_LARGE),
+        ("SELECT COUNT(*) FROM " + "(SELECT a FROM " * 39 + "t" + ")" * 39, Code.TOO_LARGE),
+        (WHERE + f"a IN ({listed('1', DEEP)})", Code.TOO_LARGE),
+        (WHERE + f"a IN ({listed('1', MAX_ITEMS + 1)})", Code.TOO_LARGE),
+        (WHERE + f"LEAST({listed('a', MAX_ITEMS + 1)}) = 1", Code.TOO_LARGE),
+        (f"SELECT SUM({listed('a', 5000, ' + ')}) FROM t", Code.TOO_LARGE),
+        (f"SELECT SUM({listed('a', 1990, ' + ')}) FROM t", Code.TOO_LARGE),
+        (f"SELECT SUM({listed('a', 150, ' * ')}) FROM t", Code.TOO_LARGE),
+        (WHERE + listed("a = 1", 1500, " OR "), Code.TOO_LARGE),
+        (f"SELECT {listed('COUNT(*)', MAX_ITEMS + 1)} FROM visits", Code.TOO_LARGE),
+        (f"SELECT {listed('a', MAX_ITEMS + 1)} FROM visits", Code.TOO_LARGE),
+        (COUNT + "JOIN b USING (x) " * 1000, Code.TOO_LARGE),
+        (COUNT + "JOIN b USING (x) " * MAX_SOURCES, Code.TOO_LARGE),
+        (COUNT + "JOIN b " * 1000, Code.UNSUPPORTED),
+        (COUNT + "LEFT JOIN b " * 30, Code.UNSUPPORTED),
+        (uses(1000, "SELECT a FROM t"), Code.TOO_LARGE),
+        (uses(40, "SELECT x.a FROM ? AS x JOIN ? AS y USING (a)"), Code.TOO_LARGE),
+        (uses(40, "SELECT a FROM ?"), Code.TOO_LARGE),
+        (uses(5, f"SELECT a FROM t WHERE a IN ({listed('1', 100)}) UNION ALL SELECT a FROM ?") + "0", None),
+        ("SELECT COUNT(*) FROM (SELECT a FROM t" + " UNION ALL SELECT a FROM t" * 600 + ") AS s", Code.TOO_LARGE),
+        # each of these writes its operand twice, so forty of them would be 2^40 nodes
+        (WHERE + "(" * 39 + "a" + " BETWEEN 1 AND 2)" * 39, Code.TOO_LARGE),
+        ("SELECT SUM(" + "NULLIF(" * 38 + "a" + ", 1)" * 38 + ") FROM t", Code.TOO_LARGE),
+        # all the levels of operators within each other, in brackets within each other
+        (WHERE + "(a OR b AND c = d || e + f * g ^ " * 39 + "1" + ")" * 39, Code.TOO_LARGE),
+        (WHERE + "COALESCE(a OR b AND c = d || e + f * g ^ " * 39 + "1" + ")" * 39, Code.TOO_LARGE),
+        # what makes parsers go back and try again
+        (WHERE + "DATE(" * 39 + "1" + ")" * 39, Code.UNSUPPORTED),
+        (WHERE + "STRUCT(" * 39 + "1" + ")" * 39, Code.UNKNOWN_FUNCTION),
+        (WHERE + "DECIMAL(" * 39 + "1" + ")" * 39, Code.UNKNOWN_FUNCTION),
+        ("WITH " * 2000, Code.SYNTAX),
+        ("SELECT " * 2000, Code.SYNTAX),
+        (WHERE + "a !" * 9000, Code.UNSUPPORTED),
+        ("SELECT " + "1" * 40_000 + " FROM t", Code.UNSUPPORTED),
+        ("SELECT 1e" + "9" * 40_000 + " FROM t", Code.UNSUPPORTED),
+        (COUNT + "\0", Code.SYNTAX),
+        ("\0", Code.SYNTAX),
+        (WHERE + "diagnosis = '\0'", Code.SYNTAX),
+        (WHERE + "diagnosis = '\ud800'", Code.SYNTAX),
+        ("   \n\t  ", Code.SYNTAX),
+        (";;;", Code.SYNTAX),
+        ("/* only */ -- a comment", Code.SYNTAX),
+        ("\N{PILE OF POO}", Code.SYNTAX),
+        (b"SELECT COUNT(*) FROM visits", Code.SYNTAX),
+        (None, Code.SYNTAX),
+        (7, Code.SYNTAX),
+    ],
+    ids=lambda value: str(value)[:60].replace("\0", "NUL").replace("\ud800", "HALF") if value else "read",
+)
+def test_a_text_is_refused_at_once(sql: Any, code: Code | None) -> None:
+    found = in_a_tenth_of_a_second(sql if code else sql[:-1])
+    assert (found and found.code) is code
+    assert found is None or (found.fix and len(str(found)) < 400)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        WHERE + "(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH,
+        WHERE + "NOT " * 110 + "a",
+        "SELECT " + "CASE WHEN a THEN " * 100 + "1" + " END" * 100 + " FROM t",
+        WHERE + f"a IN ({', '.join(map(str, range(MAX_ITEMS)))})",
+        WHERE + f"a IN ({listed('-1', MAX_ITEMS)})",
+        WHERE + f"a IN ({listed(chr(39) + 'b' * 36 + chr(39), MAX_ITEMS)})",
+        WHERE + f"a IN ({listed('DATE ' + repr('2025-01-01'), MAX_ITEMS)})",
+        f"SELECT SUM({listed('a', 100, ' + ')}) FROM t",
+        WHERE + listed("a = 1", 900, " OR "),
+        f"SELECT {listed('a', MAX_ITEMS)} FROM visits",
+        COUNT + "JOIN b USING (x) " * (MAX_SOURCES - 1),
+        uses(MAX_NESTED - 1, "SELECT a FROM ?"),
+        "WITH " + ", ".join(f"c{i} AS (SELECT a FROM t)" for i in range(400)) + " SELECT COUNT(*) FROM c3",
+        COUNT + "-- " + "x" * 49_000,
+        WHERE + "a = '" + "''" * 20_000 + "'",
+        "SELECT " + "é" * 49_000 + " FROM visits",
+    ],
+    ids=lambda sql: sql[:60],
+)
+def test_a_large_question_is_read_at_once(sql: str) -> None:
+    assert in_a_tenth_of_a_second(sql) is None
+
+
+def test_the_time_grows_with_the_number_of_tokens() -> None:
+    # 3,900 tokens against 390; a square would take a hundred times as long, and twenty leaves room for a busy machine
+    def seconds(terms: int) -> float:
+        start = time.process_time()
+        for _ in range(3):
+            parse(WHERE + listed("a = 1", terms, " OR "))
+        return time.process_time() - start
+
+    seconds(90)
+    assert seconds(900) < 20 * max(seconds(90), 0.002)
+
+
+def test_a_thousand_values_fit_into_the_tokens_of_a_question() -> None:
+    # a value and a comma each, three tokens if the values are dates or negative
+    assert MAX_TOKENS >= 3 * MAX_ITEMS + 100
+
+
+def test_the_column_counts_in_the_whole_line() -> None:
+    sql = WHERE + "age > 10 AND " * 10 + "SIN(height) > 180 AND age > 16"
+    with pytest.raises(Refused) as caught:
+        parse(sql)
+    printed = str(caught.value).splitlines()
+    # 34 characters up to WHERE and its space, 13 for each of the ten conditions, and columns count from 1
+    assert printed[1] == "  line 1, column 165"
+    start = printed[3].index("^")
+    assert printed[2][start : len(printed[3])] == "SIN(height)"

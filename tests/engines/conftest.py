@@ -16,7 +16,7 @@ import pytest
 from tacit.curator.curator import Analyst, Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.reference import Reference
-from tacit.ledger.sqlite import Ledger
+from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 

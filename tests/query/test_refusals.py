@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.accounting.filter import Amount
+from tacit.accounting.guard import Cost
 from tacit.curator.curator import Curator
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import plan_for
@@ -38,8 +38,8 @@ def refused(curator: Curator, sql: Any, **price: Any) -> Refused:
 
 def nothing_charged(curator: Curator) -> None:
     assert [entry.kind for entry in curator.ledger.entries()] == ["open"]
-    assert curator.ledger.standing("ada").spent == Amount.zero()
-    assert curator.ledger.overall().spent == Amount.zero()
+    assert curator.ledger.standing("ada").spent == Cost.zero()
+    assert curator.ledger.overall().spent == Cost.zero()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -35,6 +35,9 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
     to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
     charged in full. A charge without an answer fails, because its answer may be among what was lost.
+
+    The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
+    whom only the lost entries named is in the sum of all together.
     """
     if not because.strip():
         raise ParameterError("because", "no reason is given", fix="say what happened: it is written down for good")

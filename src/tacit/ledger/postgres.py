@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -132,7 +132,8 @@ class PostgresStore(Store):
                 self._disconnect()  # which also rolls back; the next transaction starts afresh
                 raise
             except BaseException:
-                session.run("ROLLBACK")
+                with suppress(psycopg.Error):
+                    session.run("ROLLBACK")
                 raise
         except psycopg.Error as error:
             raise self._explained(error) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.demo.clinic import build
+from tacit.errors import Code
 from tacit.policy.load import load
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +46,18 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
 def test_the_python_of_the_guide_runs(page, tmp_path):
     code = "\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python"))
     run(code, tmp_path)
+
+
+def test_the_figures_of_the_ledger_page_come_out(tmp_path):
+    (code,) = blocks(ROOT / "docs" / "guide" / "ledger.md", "python")
+    assert run(code, tmp_path).splitlines() == re.findall(r"^print.*  # (.+)$", code, re.MULTILINE) != []
+
+
+def test_the_table_of_failures_has_every_code_of_the_ledger():
+    page = (ROOT / "docs" / "guide" / "ledger.md").read_text(encoding="utf-8")
+    table = page.partition("## Everything that can break")[2]
+    told = set(re.findall(r"^\|.*\| `([a-z-]+)` \|.*\|$", table, re.MULTILINE))
+    assert told == {code for code in Code if code.startswith("ledger")} | {Code.FAILED}
 
 
 def test_the_policy_of_the_guide_loads(tmp_path):

@@ -1,4 +1,4 @@
-"""The union of filters: whatever is admitted, at least one filter is within its caps."""
+"""The union of filters: caps round down, charges round up, and of what is admitted one filter is within its caps."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.accounting.guard import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_EPSILON,
     GRAINS_PER_RHO,
     LARGEST,
     Caps,
     Cost,
     Share,
+    Standing,
     admits,
     caps,
     cost,
+    room,
+    shown,
     within_basic,
     within_concentrated,
 )
@@ -30,6 +35,8 @@ MILLIONTH = Fraction(1, 10**6)
 grains = st.integers(0, 10**14)
 costs = st.builds(Cost, grains, grains, grains, grains)
 limits = st.builds(Caps, grains, grains, grains, grains)
+epsilons = st.fractions(0, 1000)
+deltas = st.fractions(0, Fraction(999, 1000))
 
 
 @given(limits, st.lists(costs, max_size=30))
@@ -59,6 +66,45 @@ def test_charges_round_up_and_caps_down():
     # epsilon tanh(epsilon/2) at 1/3: 0.0550468
     assert Fraction(third.rho, GRAINS_PER_RHO) >= rho(Pure(Fraction(1, 3))).rho
     assert third.rho / GRAINS_PER_RHO == pytest.approx(0.0550468, abs=1e-7)
+
+
+@given(epsilons, deltas)
+def test_rounding_is_by_less_than_a_grain(epsilon, delta):
+    charge, cap = cost(Approximate(epsilon, delta)), caps(epsilon, delta)
+    assert 0 <= charge.epsilon - epsilon * GRAINS_PER_EPSILON < 1
+    assert 0 <= epsilon * GRAINS_PER_EPSILON - cap.epsilon < 1
+    assert 0 <= charge.delta_a - delta * GRAINS_PER_DELTA < 1
+    assert 0 <= delta / 2 * GRAINS_PER_DELTA - cap.delta_a < 1  # A's share of delta is a half, B's a quarter
+    assert 0 <= delta / 4 * GRAINS_PER_DELTA - cap.delta_b < 1
+
+
+@given(epsilons, deltas, st.lists(st.tuples(epsilons, deltas), max_size=30), st.integers(1, 1000))
+def test_what_filter_a_accepts_never_exceeds_the_cap(epsilon, delta, prices, shrink):
+    limit, spent, admitted = caps(epsilon, delta), Cost.zero(), []
+    for price in prices:
+        exact = price[0] / shrink, price[1] / shrink
+        charge = cost(Approximate(*exact))
+        if within_basic(spent + charge, limit):
+            spent += charge
+            admitted.append(exact)
+    assert sum(price for price, _ in admitted) <= epsilon
+    assert sum(price for _, price in admitted) <= delta / 2
+
+
+def test_whole_grains_are_exact():
+    # In doubles 0.1 + 0.1 + 0.1 is above 0.3.
+    tenth, limit = cost(Pure(Fraction(1, 10))), caps(Fraction(3, 10), Fraction(0))
+    assert admits(tenth + tenth, tenth, limit)
+    assert not admits(tenth + tenth + tenth, Cost(1, 0, 1, 0), limit)
+    assert admits(tenth + tenth + tenth, Cost.zero(), limit)
+
+
+def test_delta_is_guarded_too():
+    # A's share is half a millionth, to the grain. B is of no use: its rho is 1/2 tanh 1/4 = 0.12, beyond 0.0059.
+    limit = caps(Fraction(1, 2), MILLIONTH)
+    grain = Fraction(1, GRAINS_PER_DELTA)
+    assert admits(Cost.zero(), cost(Approximate(Fraction(1, 2), MILLIONTH / 2)), limit)
+    assert not admits(Cost.zero(), cost(Approximate(Fraction(1, 2), MILLIONTH / 2 + grain)), limit)
 
 
 def test_gaussian_noise_has_no_delta_in_filter_b():
@@ -117,6 +163,65 @@ def test_what_is_charged_is_never_less_than_the_loss(epsilons):
     whole = Compose(tuple(map(Pure, epsilons)))
     assert Fraction(spent.epsilon, 10**12) >= (basic(whole).epsilon or 0)
     assert Fraction(spent.rho, GRAINS_PER_RHO) >= rho(whole).rho
+
+
+@pytest.mark.parametrize(("epsilon", "by_a", "by_both"), [(10, 1, 1), (1, 10, 10), (Fraction(1, 100), 1000, 28444)])
+def test_how_many_laplace_answers_a_budget_of_ten_admits(epsilon, by_a, by_both):
+    # 10 / epsilon by A. By B, Laplace noise of epsilon 0.01 costs rho 4.99e-5 of 1.4222.
+    limit, price = caps(Fraction(10), MILLIONTH), cost(LaplaceNoise(1 / Fraction(epsilon), 1))
+    assert limit.epsilon // price.epsilon == by_a
+    assert max(limit.epsilon // price.epsilon, limit.rho // price.rho) == by_both
+    spent = Cost(*(grain * (by_both - 1) for grain in price.grains))
+    assert admits(spent, price, limit)
+    assert not admits(spent + price, price, limit)
+
+
+@given(costs, limits, st.integers(0, 10**14), st.integers(0, 10**14))
+def test_what_there_is_room_for_is_admitted_and_a_little_more_is_not(spent, limit, delta_a, delta_b):
+    left = room(spent, limit, delta_a, delta_b)
+
+    def asked(epsilon: int) -> Cost:
+        pure = cost(Pure(Fraction(epsilon, GRAINS_PER_EPSILON)))
+        return Cost(pure.epsilon, delta_a, pure.rho, delta_b)
+
+    if left > 0:
+        assert admits(spent, asked(left), limit)
+    assert not admits(spent, asked(left + left // 10**6 + 10**6), limit)
+
+
+def test_what_remains():
+    # By A 3 - 0.5 = 2.5; without delta B has nothing
+    half = cost(Pure(Fraction(1, 2)))
+    assert Standing(half, caps(Fraction(3), Fraction(0))).remaining == 25 * 10**11
+    # By B rho 0.1 is left, and 1/2 tanh 1/4 = 0.122 is more than that
+    assert Standing(Cost(3, 0, 4, 0), Caps(2, 0, 4 + 10**14, 0)).remaining < 5 * 10**11
+
+
+def test_what_remains_is_never_below_zero():
+    assert Standing(Cost(9, 9, 9, 9), Caps(7, 9, 7, 9)).remaining == 0  # the owner lowered the caps
+    assert Standing(Cost(5, 9, 0, 9), Caps(7, 8, 0, 8)).remaining == 0  # the deltas are used up
+
+
+def test_costs_in_words():
+    assert Cost.zero().shown == "0"
+    assert Cost(1, 0, 0, 0).shown == "0.000000000001"
+    assert cost(Pure(Fraction(5, 2))).shown == "2.5"
+    assert cost(Pure(Fraction(100))).shown == "100"  # not 1E+2
+    assert cost(Pure(Fraction(1, 3))).shown == "0.333333333334"  # rounded up
+    assert cost(Approximate(Fraction(1), MILLIONTH)).shown == "1, delta 1e-06"
+    assert cost(GaussianNoise(Fraction(100), 1)).shown == "without bound, rho 0.005"
+
+
+@given(st.integers(0, LARGEST))
+def test_an_epsilon_is_shown_exactly(epsilon):
+    assert Fraction(shown(epsilon)) == Fraction(epsilon, GRAINS_PER_EPSILON)
+
+
+@pytest.mark.parametrize("grain", range(4))
+@pytest.mark.parametrize("bad", [-1, LARGEST])
+def test_a_cap_is_below_what_a_database_integer_holds(grain, bad):
+    with pytest.raises(ParameterError):
+        Caps(*(bad if index == grain else 0 for index in range(4)))
 
 
 def test_huge_amounts_saturate():

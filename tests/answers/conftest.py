@@ -12,7 +12,7 @@ import pytest
 
 from tacit.curator.curator import Analyst, Curator, limits
 from tacit.engines.base import Groups
-from tacit.ledger.sqlite import Ledger
+from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 from tacit.query.nodes import Aggregation
 

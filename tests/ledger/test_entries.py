@@ -1,32 +1,59 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.accounting.guard import LARGEST, Cost
 from tacit.ledger.entries import COLUMNS, Entry, Kind, digest, from_values, seal, values
 
 NOON = "2030-01-01T12:00:00.000000+00:00"
-ENTRY = seal(Entry(7, NOON, Kind.RESERVE, who="ada", key="5eed", epsilon=3, spent_epsilon=9, loss="{}"))
+ENTRY = seal(
+    Entry(
+        sequence=7,
+        time=NOON,
+        kind=Kind.RESERVE,
+        who="ada",
+        month="2030-01",
+        request="r-1",
+        key="5eed",
+        loss="{}",
+        claim=3,
+        shared=1,
+        charge=Cost(1, 2, 3, 4),
+        spent=Cost(5, 6, 7, 8),
+        overall=Cost(9, 10, 11, 12),
+        everyone=Cost(13, 14, 15, LARGEST),
+        answer_digest="d",
+        note="n",
+    )
+)
 
 
-@pytest.mark.parametrize("name", [name for name in COLUMNS if name != "hash"])
-def test_the_hash_covers_every_field(name):
-    value = getattr(ENTRY, name)
-    other = Kind.REPEAT if name == "kind" else value + 1 if isinstance(value, int) else value + "x"
-    assert digest(replace(ENTRY, **{name: other})) != ENTRY.hash
+@pytest.mark.parametrize("at", range(len(COLUMNS) - 1), ids=COLUMNS[:-1])
+def test_the_hash_covers_every_column(at):
+    row = list(values(ENTRY))
+    row[at] = "repeat" if COLUMNS[at] == "kind" else row[at] + 1 if isinstance(row[at], int) else row[at] + "x"
+    assert digest(from_values(tuple(row))) != ENTRY.hash
 
 
 def test_the_hash_is_not_part_of_itself():
+    assert COLUMNS[-1] == "hash"
     assert digest(ENTRY) == ENTRY.hash == digest(replace(ENTRY, hash=""))
 
 
+def test_every_field_has_its_columns():
+    # Four of the fields are costs, of four numbers each.
+    assert len(COLUMNS) == len(set(COLUMNS)) == len(fields(Entry)) + 4 * 3 == len(values(ENTRY))
+
+
 @given(st.text(), st.text(), st.text(), st.text())
-def test_text_does_not_slip_from_one_field_into_the_next(who, key, other_who, other_key):
-    same = (who, key) == (other_who, other_key)
-    assert (digest(replace(ENTRY, who=who, key=key)) == digest(replace(ENTRY, who=other_who, key=other_key))) is same
+def test_text_does_not_slip_from_one_field_into_the_next(who, month, other_who, other_month):
+    same = (who, month) == (other_who, other_month)
+    one, other = replace(ENTRY, who=who, month=month), replace(ENTRY, who=other_who, month=other_month)
+    assert (digest(one) == digest(other)) is same
 
 
 def test_an_entry_survives_being_a_row():
@@ -38,3 +65,8 @@ def test_a_kind_that_does_not_exist_is_a_value_error():
     row[COLUMNS.index("kind")] = "refund"
     with pytest.raises(ValueError, match="refund"):
         from_values(tuple(row))
+
+
+def test_only_a_shared_charge_counts_for_all():
+    assert ENTRY.shared_charge == Cost(1, 2, 3, 4)
+    assert replace(ENTRY, shared=0).shared_charge == Cost.zero()

@@ -1,102 +1,293 @@
-"""Random histories against a model that fits on a page. One unit is a quarter of an epsilon."""
+"""Random histories against a model that fits on a page."""
 
 from __future__ import annotations
 
+import itertools
 import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from tests.ledger.conftest import MEMORY, clock, fresh
 
-from tacit.accounting.filter import Amount
-from tacit.errors import Refused
-from tacit.ledger.budget import Limits
-from tacit.ledger.sqlite import Ledger
+from tacit.accounting.guard import Caps, Cost, admits, caps, cost
+from tacit.errors import Code, Failed, Refused
+from tacit.ledger import ledger as ledger_module
+from tacit.ledger.budget import Grant, Limits
+from tacit.ledger.entries import Claim
+from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
-from tacit.privacy.loss import LaplaceNoise
+from tacit.privacy.loss import Approximate, GaussianNoise, LaplaceNoise
 
 ANALYSTS = ("ada", "bob", "eve")
-PRICES = (0, 1, 1, 2, 3, 5)  # of the six questions, in units
+EVERYONE = "everyone"
+NOTHING = Cost.zero()
+SMALL = Fraction(1, 10**7)
+QUESTIONS = (  # each with the delta that Gaussian noise may be charged
+    (LaplaceNoise(Fraction(1), 0), Fraction(0)),  # which costs nothing
+    (LaplaceNoise(Fraction(4), 1), Fraction(0)),
+    (LaplaceNoise(Fraction(2), 1), Fraction(0)),
+    (LaplaceNoise(Fraction(20), 1), Fraction(0)),
+    (Approximate(Fraction(1, 4), SMALL), Fraction(0)),
+    (GaussianNoise(Fraction(100), 1), SMALL),
+    (GaussianNoise(Fraction(400), 1), Fraction(0)),  # which only the second filter admits
+)
+priced = cache(cost)  # the price of Gaussian noise takes a tenth of a second
+capped = cache(caps)
+epsilons = st.sampled_from([Fraction(halves, 2) for halves in (6, 4, 3, 2, 1, 0)])
+budgets = st.builds(capped, epsilons, st.sampled_from([Fraction(0), 8 * SMALL]))
+grants = st.builds(Grant, budgets, st.booleans())
+terms = st.builds(
+    lambda overall, given, left_out: Limits(overall, {who: given[who] for who in ANALYSTS if who != left_out}),
+    budgets,
+    st.fixed_dictionaries(dict.fromkeys(ANALYSTS, grants)),
+    st.sampled_from(["", "", "", "eve"]),
+)
+analysts = st.sampled_from(ANALYSTS)
+names = st.sampled_from(["", "", "r-1", "r-2"])
 
 
-def units(count: int) -> Amount:
-    return Amount.cap(Fraction(count, 4), Fraction(0))
+@dataclass
+class Paid:
+    """A charge in the model."""
+
+    question: int
+    who: str
+    outcome: str = "open"  # then "committed" or "failed"
 
 
 class Histories(RuleBasedStateMachine):
-    """Anyone asks anything; answers arrive, fail or are forgotten; the owner changes the caps."""
+    """Anyone asks anything; answers arrive, fail or are interrupted; the owner changes the terms; the clock jumps."""
 
-    @initialize(overall=st.integers(0, 12), caps=st.tuples(*[st.integers(0, 8)] * 3))
-    def start(self, overall, caps):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "ledger"
-        self.spent = dict.fromkeys((*ANALYSTS, "all"), 0)
+    new_place: ClassVar[Callable[[], Path | str]]
+
+    @initialize(limits=terms)
+    def start(self, limits):
+        self.stack = ExitStack()
+        self.stack.enter_context(pytest.MonkeyPatch.context()).setattr(ledger_module, "cost", priced)
+        self.set_clock = self.stack.enter_context(clock())
+        self.place = self.new_place()
+        self.spent = dict.fromkeys((*ANALYSTS, EVERYONE), NOTHING)
+        self.lives = dict.fromkeys(ANALYSTS, NOTHING)
+        self.months: dict[str, str] = {}
+        self.limits: Limits | None = None
+        self.ledger: Ledger | None = None
+        self.written = ""  # the month of the last entry
         self.stored: dict[int, bytes] = {}
         self.paid: set[tuple[str, int]] = set()
-        self.claims: list = []
-        self.ledger = None
-        self.open(overall, caps)
+        self.charges: dict[int, Paid] = {}  # by entry
+        self.requests: dict[tuple[str, str], tuple[int, int]] = {}  # to a question and the entry of its charge
+        self.flying: set[int] = set()
+        self.claims: list[Claim] = []
+        self.asked: list[tuple[str, int, str]] = []
+        self.turn_clock(3)
+        self.open(limits)
 
-    @rule(overall=st.integers(0, 12), caps=st.tuples(*[st.integers(0, 8)] * 3))
-    def open(self, overall, caps):
+    # The owner
+
+    @rule(month=st.integers(1, 6))
+    def turn_clock(self, month):
+        self.today = f"2030-{month:02d}"
+        self.set_clock(f"{self.today}-15")
+
+    @rule(limits=st.none() | terms)
+    def open(self, limits):
         if self.ledger is not None:
             self.ledger.close()
-        self.caps = {**dict(zip(ANALYSTS, caps, strict=True)), "all": overall}
-        self.ledger = Ledger(self.path, Limits(units(overall), {who: units(self.caps[who]) for who in ANALYSTS}))
+        self.flying.clear()
+        limits = limits or self.limits
+        self.ledger = Ledger(self.place, limits)
+        if limits != self.limits:
+            self.limits = limits
+            self.write()
+            for who, grant in limits.analysts.items():
+                self.begin_terms(who, grant)
 
-    @rule(who=st.sampled_from(ANALYSTS), question=st.integers(0, 5))
-    def ask(self, who, question):
-        price = PRICES[question]
-        known, paid = question in self.stored, (who, question) in self.paid
-        guards = () if known and paid else (who,) if known else (who, "all")
-        fits = all(self.spent[guard] + price <= self.caps[guard] for guard in guards)
-        try:
-            claim = self.ledger.reserve(who, LaplaceNoise(Fraction(4), price), f"{question}")
-        except Refused:
-            assert not fits
+    def begin_terms(self, who: str, grant: Grant) -> None:
+        """What was spent goes on as that of this month, or of all months."""
+        if bool(self.months.get(who, "")) != grant.monthly or who not in self.months:
+            self.months[who] = self.written if grant.monthly else ""
+            if not grant.monthly:
+                self.spent[who] = self.lives[who]
+
+    # The analysts
+
+    @rule(who=analysts, question=st.integers(0, len(QUESTIONS) - 1), request=names)
+    def ask(self, who, question, request):
+        self.asked.append((who, question, request))
+        loss, delta = QUESTIONS[question]
+        head, expected = self.ledger.head(), self.expected(who, question, request)
+        in_flight = any(self.charges[entry].question == question for entry in self.flying)
+        self.ledger._patience = 0 if in_flight else 60  # where nobody is at work there is nothing to wait for
+        begun = time.monotonic()
+        if isinstance(expected, Code):
+            with pytest.raises((Refused, Failed)) as error:
+                self.ledger.reserve(who, loss, f"{question}", delta=delta, request=request)
+            assert error.value.code is expected
+            assert self.ledger.head() == head
             return
-        assert fits
-        for guard in guards:
-            self.spent[guard] += price
-        self.paid.add((who, question))
+        claim = self.ledger.reserve(who, loss, f"{question}", delta=delta, request=request)
+        assert time.monotonic() - begun < 30
         assert claim.stored == self.stored.get(question)
-        assert claim.receipt.charged == units(price if guards else 0)
-        assert claim.receipt.analyst.spent == units(self.spent[who])
-        assert claim.receipt.overall.spent == units(self.spent["all"])
+        if expected == "bound":
+            assert claim.entry == self.requests[who, request][1]
+            assert self.ledger.head() == head
+            return
+        if expected == "resume":
+            assert claim.entry == self.open_charge(who, question)
+            self.write()
+        else:
+            self.charge(claim, who, question, priced(loss, delta), expected)
+        if request and (who, request) not in self.requests:
+            self.requests[who, request] = question, claim.entry
         if claim.stored is None:
-            self.claims.append((question, claim))
+            self.flying.add(claim.entry)
+            self.claims.append(claim)
+
+    @rule(data=st.data())
+    def ask_again(self, data):
+        if self.asked:
+            self.ask(*data.draw(st.sampled_from(self.asked)))
+
+    @rule(data=st.data(), who=analysts, request=names)
+    def ask_as_another(self, data, who, request):
+        if self.asked:
+            self.ask(who, data.draw(st.sampled_from(self.asked))[1], request)
+
+    def expected(self, who: str, question: int, request: str) -> Code | str:
+        """What asking must come to: a refusal, or how it is paid."""
+        if who not in self.limits.analysts:
+            return Code.UNKNOWN_ANALYST
+        about, entry = self.requests.get((who, request), (question, 0))
+        if about != question:
+            return Code.REQUEST
+        if entry in self.charges and self.charges[entry].outcome == "failed":
+            return Code.FAILED
+        if question in self.stored:
+            if entry:
+                return "bound"
+            if (who, question) in self.paid:
+                return "free"
+            return "own charge" if self.fits(who, question, (who,)) else Code.BUDGET
+        if self.open_charge(who, question):
+            return "resume"
+        return "charge" if self.fits(who, question, (who, EVERYONE)) else Code.BUDGET
+
+    def fits(self, who: str, question: int, guards: tuple[str, ...]) -> bool:
+        price = priced(*QUESTIONS[question])
+        return all(admits(self.so_far(guard), price, self.cap(guard)) for guard in guards)
+
+    def charge(self, claim: Claim, who: str, question: int, price: Cost, how: str) -> None:
+        charged = NOTHING if how == "free" else price
+        self.write()
+        if how != "free":
+            self.spent[who] = self.so_far(who) + price
+            self.lives[who] += price
+            if self.months[who]:
+                self.months[who] = self.month(who)
+        if how == "charge":
+            self.spent[EVERYONE] += price
+            self.charges[claim.entry] = Paid(question, who)
+        self.paid.add((who, question))
+        assert (claim.receipt.charged, claim.receipt.price) == (charged, price)
+        assert (claim.receipt.analyst.spent, claim.receipt.analyst.cap) == (self.spent[who], self.cap(who))
+        assert claim.receipt.overall.spent == self.spent[EVERYONE]
+
+    # What comes of a charge
 
     @rule(data=st.data(), answer=st.binary(max_size=3))
     def answer(self, data, answer):
-        if self.claims:
-            question, claim = self.claims.pop(data.draw(st.integers(0, len(self.claims) - 1)))
-            self.stored.setdefault(question, answer)
-            assert self.ledger.commit(claim, answer).stored == self.stored[question]
+        if claim := self.drawn(data):
+            paid = self.charges[claim.entry]
+            if paid.outcome == "failed":
+                with pytest.raises(Failed):
+                    self.ledger.commit(claim, answer)
+                return
+            stored = self.stored.setdefault(paid.question, answer)
+            assert self.ledger.commit(claim, answer).stored == stored
+            self.settle(claim, "committed")
 
     @rule(data=st.data())
     def fail(self, data):
-        if self.claims:
-            _, claim = self.claims.pop(data.draw(st.integers(0, len(self.claims) - 1)))
+        if claim := self.drawn(data):
             self.ledger.fail(claim)
+            self.settle(claim, "failed")
+
+    @rule(data=st.data())
+    def interrupt(self, data):
+        if claim := self.drawn(data):
+            with pytest.raises(KeyboardInterrupt), self.ledger.held(claim):
+                raise KeyboardInterrupt
+            self.flying.discard(claim.entry)
+
+    def drawn(self, data) -> Claim | None:
+        """Any claim that was ever handed out."""
+        return data.draw(st.sampled_from(self.claims)) if self.claims else None
+
+    def settle(self, claim: Claim, outcome: str) -> None:
+        if self.charges[claim.entry].outcome == "open":
+            self.charges[claim.entry].outcome = outcome
+            self.write()
+        self.flying.discard(claim.entry)
+
+    # The model's own
+
+    def write(self) -> None:
+        """An entry was written, at no earlier time than the one before it."""
+        self.written = max(self.written, self.today)
+
+    def month(self, who: str) -> str:
+        return max(self.months[who], self.written, self.today)
+
+    def so_far(self, guard: str) -> Cost:
+        """What counts against the next charge."""
+        refreshed = self.months.get(guard, "") and self.month(guard) > self.months[guard]
+        return NOTHING if refreshed else self.spent[guard]
+
+    def cap(self, guard: str) -> Caps:
+        return self.limits.overall if guard == EVERYONE else self.limits.analysts[guard].caps
+
+    def open_charge(self, who: str, question: int) -> int:
+        mine = (entry for entry, paid in self.charges.items() if (paid.who, paid.question) == (who, question))
+        return next((entry for entry in mine if self.charges[entry].outcome == "open"), 0)
 
     @invariant()
     def the_totals_are_those_of_the_model(self):
-        for who in ANALYSTS:
-            assert self.ledger.standing(who).spent == units(self.spent[who])
-        assert self.ledger.overall().spent == units(self.spent["all"])
+        for who in self.limits.analysts:
+            found = self.ledger.standing(who)
+            refreshed = self.months[who] and self.today > self.months[who]
+            assert found.spent == (NOTHING if refreshed else self.spent[who])
+            assert found.cap == self.cap(who)
+        assert self.ledger.overall().spent == self.spent[EVERYONE]
 
     def teardown(self):
         if getattr(self, "ledger", None) is not None:
             report = verify(self.ledger)
             self.ledger.close()
-            self.folder.cleanup()
+            self.stack.close()
             assert report.ok, report.problems
 
 
+def run(new_place: Callable[[], Path | str], examples: int) -> None:
+    machine = type("Run", (Histories,), {"new_place": staticmethod(new_place)})
+    steps = settings(max_examples=examples, stateful_step_count=40, deadline=None, derandomize=True, database=None)
+    run_state_machine_as_test(machine, settings=steps)
+
+
 def test_histories_agree_with_the_model(full):
-    examples = 1000 if full else 120
-    run_state_machine_as_test(
-        Histories, settings=settings(max_examples=examples, stateful_step_count=30, deadline=None, derandomize=True)
-    )
+    numbers = itertools.count()
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        run(lambda: Path(folder) / f"{next(numbers)}", 1000 if full else 120)
+
+
+def test_histories_agree_with_the_model_on_postgres(postgres, full):
+    run(lambda: fresh(postgres), 150 if full else 15)

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
-from tacit.accounting.filter import Amount
+import pytest
+from tests.ledger.conftest import fresh, grains, in_child, limits, noise, outcome
+
+from tacit.accounting.guard import Cost, cost
 from tacit.errors import LedgerError, Refused
 from tacit.ledger.budget import Limits
-from tacit.ledger.sqlite import Ledger
+from tacit.ledger.entries import Kind
+from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
-from tacit.privacy.loss import LaplaceNoise
+from tacit.privacy.loss import GaussianNoise, Loss
 
-TENTH = LaplaceNoise(Fraction(10), 1)  # a price of epsilon 0.1
-
-
-def cap(epsilon: str) -> Amount:
-    return Amount.cap(Fraction(epsilon), Fraction(0))
+RACERS = 8
+TENTH = noise("0.1")
 
 
-def limits(overall: str) -> Limits:
-    return Limits(cap(overall), {f"analyst{number}": cap("100") for number in range(8)})
+def shared(overall: str, delta: str = "0") -> Limits:
+    """Everyone has plenty; what is scarce is shared."""
+    return limits(overall, delta=delta, **{f"analyst{number}": "100" for number in range(RACERS)})
 
 
-def in_child(work) -> int:
-    """Run `work` in a forked process that exits with the number it returns, or 255."""
-    child = os.fork()
-    if child:
-        return child
-    code = 255
-    signal.alarm(60)  # a child that hangs is a child that fails
-    try:
-        code = work()
-    finally:
-        os._exit(code)
+def race(work) -> list[int]:
+    """The outcomes of racers that start together, each with its number."""
+    start, go = os.pipe()
 
+    def wait_and_work(number: int) -> int:
+        os.read(start, 1)
+        return work(number)
 
-def outcome(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    children = [in_child(lambda number=number: wait_and_work(number)) for number in range(RACERS)]
+    os.write(go, b"x" * RACERS)
+    outcomes = [outcome(child) for child in children]
+    os.close(start)
+    os.close(go)
+    return outcomes
 
 
 def ask_until_refused(ledger: Ledger, who: str, prefix: str) -> int:
@@ -56,38 +57,89 @@ def ask_until_refused(ledger: Ledger, who: str, prefix: str) -> int:
     return 1000
 
 
-def test_four_processes_race_for_the_last_of_the_budget(tmp_path, full):
+def for_the_last(place: Path | str, terms: Limits, loss: Loss = TENTH) -> int:
+    """How many of eight racers get a question answered. Whoever comes first makes the ledger."""
+
+    def work(number: int) -> int:
+        with Ledger(place, terms) as ledger:
+            try:
+                ledger.commit(ledger.reserve(f"analyst{number}", loss, f"{number}"), b"12")
+            except Refused:
+                return 0
+        return 1
+
+    outcomes = race(work)
+    assert set(outcomes) <= {0, 1}
+    with Ledger(place, terms) as ledger:
+        assert ledger.overall().spent == sum([cost(loss)] * sum(outcomes), Cost.zero())
+        assert verify(ledger).problems == ()
+    return sum(outcomes)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_eight_processes_race_for_the_last_of_the_budget(kind, tmp_path, request, full):
+    # 0.19, 0.29 and so on to 0.79 admit 1, 2, ... 7 questions of 0.1.
+    rounds = {"sqlite": 200 if full else 5, "postgres": 40 if full else 2}[kind]
+    server = request.getfixturevalue("postgres") if kind == "postgres" else ""
+    for number in range(rounds):
+        affordable = (3 * number) % (RACERS - 1) + 1
+        place = fresh(server) if server else tmp_path / f"ledger{number}"
+        assert for_the_last(place, shared(f"0.{affordable}9")) == affordable
+
+
+def test_eight_processes_race_for_the_last_of_the_second_filter(place):
+    # Of epsilon 1 at delta 1e-6 rho is 0.02167, and Gaussian noise of variance 100 costs 1/200: 4 of them.
+    assert for_the_last(place, shared("1", delta="1e-6"), GaussianNoise(Fraction(100), 1)) == 4
+
+
+def test_processes_race_until_nothing_is_left(place):
     # An overall cap of 2.05 admits 20 questions of 0.1, whoever asks them.
-    for round_number in range(50 if full else 3):
-        path = tmp_path / f"ledger{round_number}"
-        start, go = os.pipe()
+    def work(number: int) -> int:
+        with Ledger(place, shared("2.05")) as ledger:
+            return ask_until_refused(ledger, f"analyst{number}", f"{number}")
 
-        def work(who, path=path, start=start):
-            os.read(start, 1)
-            with Ledger(path, limits("2.05")) as ledger:
-                return ask_until_refused(ledger, who, who)
+    assert sum(race(work)) == 20
+    with Ledger(place, shared("2.05")) as ledger:
+        assert ledger.overall().spent.epsilon == grains("2")
+        assert verify(ledger).problems == ()
 
-        children = [in_child(lambda who=f"analyst{number}": work(who)) for number in range(4)]
-        os.write(go, b"1234")
-        assert sum(map(outcome, children)) == 20
-        os.close(start)
-        os.close(go)
-        with Ledger(path, limits("2.05")) as ledger:
-            assert ledger.overall().spent == cap("2")
-            assert verify(ledger).problems == ()
+
+def test_processes_that_ask_the_same_share_one_charge(place):
+    # All are charged for themselves, and once for all together: seven wait for the first.
+    def work(number: int) -> int:
+        with Ledger(place, shared("1")) as ledger:
+            claim = ledger.reserve(f"analyst{number}", TENTH, "same")
+            return int(ledger.commit(claim, b"%d" % (number + 100)).stored or b"0")
+
+    assert len(set(race(work))) == 1
+    with Ledger(place, shared("1")) as ledger:
+        assert ledger.overall().spent == cost(TENTH)
+        assert all(ledger.standing(f"analyst{number}").spent == cost(TENTH) for number in range(RACERS))
+        assert verify(ledger).problems == ()
+
+
+def test_processes_under_one_name_are_charged_once(place):
+    def work(number: int) -> int:
+        with Ledger(place, shared("1")) as ledger:
+            claim = ledger.reserve("analyst0", TENTH, "same", request="r-1")
+            return int(ledger.commit(claim, b"%d" % (number + 100)).stored or b"0")
+
+    assert len(set(race(work))) == 1
+    with Ledger(place, shared("1")) as ledger:
+        assert [entry.kind for entry in ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
 
 
 SCRIPT = """
 import sys
 from fractions import Fraction
 from pathlib import Path
-from tacit.accounting.filter import Amount
 from tacit.errors import Refused
 from tacit.ledger.budget import Limits
-from tacit.ledger.sqlite import Ledger
+from tacit.ledger.ledger import Ledger
 from tacit.privacy.loss import LaplaceNoise
-cap = Amount.cap(Fraction(2), Fraction(0))
-ledger = Ledger(Path(sys.argv[1]), Limits(cap, {"ada": cap}))
+two = (Fraction(2), Fraction(0))
+place = sys.argv[1] if sys.argv[1].startswith("postgresql:") else Path(sys.argv[1])
+ledger = Ledger(place, Limits.of(*two, {"ada": two}))
 count = 0
 try:
     while True:
@@ -98,9 +150,9 @@ except Refused:
 """
 
 
-def test_interpreters_of_their_own_race_too(tmp_path):
+def test_interpreters_of_their_own_race_too(place):
     # 2 / 0.1 = 20
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "ledger")]
+    command = [sys.executable, "-c", SCRIPT, str(place)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     racers = [
         subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True, env=environment)
@@ -109,30 +161,33 @@ def test_interpreters_of_their_own_race_too(tmp_path):
     assert sum(int(racer.communicate(timeout=60)[0]) for racer in racers) == 20
 
 
-def test_threads_race_on_one_ledger(tmp_path):
+def test_threads_race_on_one_ledger(place):
     # 3 / 0.1 = 30
-    with Ledger(tmp_path / "ledger", limits("3")) as ledger:
+    with Ledger(place, shared("3")) as ledger:
         with ThreadPoolExecutor(8) as pool:
             counts = pool.map(lambda number: ask_until_refused(ledger, f"analyst{number}", f"{number}"), range(8))
             assert sum(counts) == 30
         assert verify(ledger).problems == ()
 
 
-def test_the_same_question_by_many_at_once_has_one_answer(tmp_path):
-    with Ledger(tmp_path / "ledger", limits("100")) as ledger:
+def test_the_same_question_by_many_threads_has_one_answer_and_one_charge(place):
+    with Ledger(place, shared("100")) as ledger:
 
         def ask(number: int) -> bytes | None:
             claim = ledger.reserve(f"analyst{number % 8}", TENTH, "same")
-            return claim.stored if claim.stored is not None else ledger.commit(claim, f"{number}".encode()).stored
+            return ledger.commit(claim, f"{number}".encode()).stored
 
         with ThreadPoolExecutor(8) as pool:
             assert len(set(pool.map(ask, range(64)))) == 1
+        assert ledger.overall().spent == cost(TENTH)
         assert verify(ledger).problems == ()
 
 
-def test_a_child_goes_on_with_the_ledger_of_its_parent(tmp_path):
-    path = tmp_path / "ledger"
-    ledger = Ledger(path, limits("100"))
+# Forks
+
+
+def test_a_child_goes_on_with_the_ledger_of_its_parent(place):
+    ledger = Ledger(place, shared("100"))
     ledger.reserve("analyst0", TENTH, "before")
 
     def work() -> int:
@@ -144,15 +199,14 @@ def test_a_child_goes_on_with_the_ledger_of_its_parent(tmp_path):
     for number in range(10):
         ledger.commit(ledger.reserve("analyst0", TENTH, f"parent-{number}"), b"12")
     assert outcome(child) == 0
-    assert ledger.overall().spent == cap("2.1")  # 1 + 10 + 10 questions of 0.1
+    assert ledger.overall().spent.epsilon == grains("2.1")  # 1 + 10 + 10 questions of 0.1
     assert verify(ledger).problems == ()
     ledger.close()
 
 
-def test_what_a_child_wrote_stays_when_its_parent_closes_first(tmp_path):
-    # The child's connection must hold locks of its own, or the parent, closing, removes the log under it.
-    path = tmp_path / "ledger"
-    ledger = Ledger(path, limits("100"))
+def test_what_a_child_wrote_stays_when_its_parent_closes_first(place):
+    # The child's connection must hold locks of its own, or the parent, closing, removes SQLite's log under it.
+    ledger = Ledger(place, shared("100"))
     ledger.reserve("analyst0", TENTH, "before")
     opened, tell_opened = os.pipe()
     closed, tell_closed = os.pipe()
@@ -169,18 +223,18 @@ def test_what_a_child_wrote_stays_when_its_parent_closes_first(tmp_path):
     ledger.close()
     os.write(tell_closed, b"1")
     assert outcome(child) == 0
-    with Ledger(path, limits("100")) as again:
-        assert again.standing("analyst1").spent == cap("0.2")
+    with Ledger(place, shared("100")) as again:
+        assert again.standing("analyst1").spent.epsilon == grains("0.2")
 
 
-def test_forks_amid_busy_threads(tmp_path):
-    with Ledger(tmp_path / "ledger", limits("100")) as ledger:
+def test_forks_amid_busy_threads(place):
+    with Ledger(place, shared("100")) as ledger:
         stop = threading.Event()
         asked = [0] * 3
 
         def ask(number: int) -> None:
             while not stop.is_set():
-                ledger.reserve(f"analyst{number}", LaplaceNoise(Fraction(10**6), 1), f"{number}-{asked[number]}")
+                ledger.reserve(f"analyst{number}", noise("0.000001"), f"{number}-{asked[number]}")
                 asked[number] += 1
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
@@ -196,13 +250,13 @@ def test_forks_amid_busy_threads(tmp_path):
         for thread in threads:
             thread.join()
         assert outcomes == [0] * 8
-        assert ledger.standing("analyst7").spent == cap("0.8")
+        assert ledger.standing("analyst7").spent.epsilon == grains("0.8")
         assert sum(entry.who in ("analyst0", "analyst1", "analyst2") for entry in ledger.entries()) == sum(asked)
         assert verify(ledger).problems == ()
 
 
-def test_a_fork_that_python_does_not_see_is_noticed(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", limits("100"))
+def test_a_fork_that_python_does_not_see_is_noticed(place):
+    ledger = Ledger(place, shared("100"))
     child = ctypes.PyDLL(None).fork()  # the C function, which runs none of Python's hooks
     if child == 0:
         code = 1

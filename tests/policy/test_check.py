@@ -27,7 +27,7 @@ QUIET: dict[str, Any] = {
             },
         }
     },
-    "analysts": {"ada": {"epsilon": 0.5}, "bo": {"epsilon": 0.5}},
+    "analysts": {"ada": {"epsilon": 0.5, "delta": 1e-7}, "bo": {"epsilon": 0.5, "delta": 1e-7}},
 }
 
 
@@ -58,11 +58,39 @@ def test_delta():
     assert about("privacy", delta=1e-5) == []
 
 
+def test_without_a_delta_epsilons_add_up():
+    (path, text), *_ = about("privacy", delta=0)
+    assert (path, text[:32]) == ("privacy.delta", "0 means that epsilons add up one")
+    # the analysts' own deltas are above the overall one then, and that is all there is to say about them
+    assert [path for path, _ in about("privacy", delta=0)[1:]] == ["analysts.ada.delta", "analysts.bo.delta"]
+    [(path, text)] = about("analysts", bo={"epsilon": 0.5})
+    assert path == "analysts"
+    assert "epsilons add up one by one (bo);" in text
+
+
+def about_ledger(**ledger: str) -> list[tuple[str, str]]:
+    return [(r.path, r.text) for r in remarks(load(QUIET | {"ledger": ledger}))]
+
+
+def test_a_witness_beside_the_ledger():
+    [(path, text)] = about_ledger(store="clinic.ledger")
+    assert path == "ledger.witness"
+    assert "an older copy of the whole folder goes unnoticed" in text
+    assert about_ledger(store="kept/clinic.ledger", witness="clinic.witness") == []
+    assert about_ledger(store="postgresql://host/office") == []
+
+
+def test_a_password_in_a_public_policy():
+    [(path, text)] = about_ledger(store="postgresql://ada:s3cret@host/office")
+    assert (path, "s3cret" in text) == ("ledger.store", False)
+    assert "~/.pgpass" in text
+
+
 def test_analysts_beyond_the_overall_cap():
-    [(path, text)] = about("analysts", bo={"epsilon": 0.6})
+    [(path, text)] = about("analysts", bo={"epsilon": 0.6, "delta": 1e-7})
     assert path == "analysts"
     assert "add up to 1.1, more than the overall 1:" in text
-    own, total = about("analysts", bo={"epsilon": 2})
+    own, total = about("analysts", bo={"epsilon": 2, "delta": 1e-7})
     assert own == ("analysts.bo.epsilon", "2 is more than the overall 1, which binds")
     assert "2.5" in total[1]
     assert about("analysts", bo={"epsilon": 0.5, "delta": 1e-3})[0][0] == "analysts.bo.delta"
@@ -107,9 +135,17 @@ def test_the_promise_of_the_clinic():
         'in "staff on call" each row on its own, even where one person has several. '
         "Adding or removing all rows of one unit changes the probability of any outcome, over the answers to all "
         "analysts together, by a factor of at most exp(10), plus 1e-6. "
-        "The caps of single analysts (epsilon: ada 3, bo 0.1) hold for what each of them is told alone: "
-        "analysts who pool their answers are bound by the overall cap only."
+        # 12 months of 3
+        "The caps of single analysts (epsilon: ada 3 in each calendar month, so 36 over a year; bo 0.1) hold for what "
+        "each of them is told alone: analysts who pool their answers are bound by the overall cap only. "
+        "Caps of single analysts may refresh; the overall cap of 10 never does, and binds."
     )
+
+
+def test_where_no_cap_refreshes_months_are_not_mentioned():
+    assert "epsilon: ada 0.5; bo 0.5" in promise(load(QUIET))
+    assert "refresh" not in promise(load(QUIET))
+    assert "month" not in promise(load(QUIET))
 
 
 def test_the_promise_of_replacement():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import Code, PolicyError
 from tacit.policy.load import load
-from tacit.policy.model import Analyst, Budget, Column, Policy, Table, Type
+from tacit.policy.model import Analyst, Books, Budget, Column, Policy, Table, Type
 from tacit.privacy.unit import Neighbors
 
 HERE = Path(__file__).parent
@@ -34,6 +34,10 @@ def small(**changes: Any) -> dict[str, Any]:
 
 def with_column(**column: Any) -> dict[str, Any]:
     return small(tables={"visits": {"unit": "row", "columns": {"x": column}}})
+
+
+def beside(stem: Path) -> Books:
+    return Books(*(stem.with_suffix(f".{name}") for name in ("ledger", "key", "witness")))
 
 
 def only_column(policy: Policy) -> Column:
@@ -63,13 +67,13 @@ def test_the_clinic():
     assert load(CLINIC) == Policy(
         source=HERE / "clinic.duckdb",
         epoch=2,
-        store=HERE / "kept" / "clinic.ledger",
+        books=Books(HERE / "kept" / "clinic.ledger", HERE / "kept" / "clinic.key", Path("/elsewhere/clinic.witness")),
         neighbors=Neighbors.ADD_REMOVE,
         budget=Budget(Fraction(10), Fraction(1, 10**6)),
         delta_per_question=Fraction(1, 10**9),  # delta/1000
         tables=(visits, staff),
         analysts=(
-            Analyst("ada", Budget(Fraction(3), Fraction(1, 10**7))),
+            Analyst("ada", Budget(Fraction(3), Fraction(1, 10**7)), monthly=True),
             Analyst("bo", Budget(Fraction(1, 10), Fraction(0))),
         ),
     )
@@ -85,7 +89,7 @@ def test_a_dict_and_a_file_say_the_same(parse: Any, monkeypatch: pytest.MonkeyPa
 
 def test_defaults_of_a_dict():
     policy = load(small())
-    assert (policy.source, policy.store, policy.epoch) == (None, None, 1)
+    assert (policy.source, policy.books, policy.epoch) == (None, None, 1)
     assert policy.neighbors is Neighbors.ADD_REMOVE
     assert (policy.budget.delta, policy.delta_per_question) == (0, 0)
     assert (policy.tables[0].max_groups, policy.tables[0].max_rows_per_group) == (1, 1)
@@ -99,8 +103,55 @@ def test_the_ledger_of_a_file_lies_beside_it(tmp_path: Path):
         encoding="utf-8-sig",
         newline="",
     )
-    assert load(file).store == tmp_path / "clinic.ledger"
+    assert load(file).books == beside(tmp_path / "clinic")
     assert load(file).budget.epsilon == Fraction(3, 10)
+
+
+@pytest.mark.parametrize(
+    ("store", "books"),
+    [
+        ("kept/a.ledger", ("kept/a.ledger", "kept/a.key", "kept/a.witness")),
+        ("a.db", ("a.db", "a.db.key", "a.db.witness")),  # so that a.ledger beside it has a witness of its own
+        ("postgresql://host/office", ("postgresql://host/office", "tacit.key", "tacit.witness")),
+        ("postgresql://host/office#ward", ("postgresql://host/office#ward", "ward.key", "ward.witness")),
+        ("postgres:///office?host=/run/pg", ("postgres:///office?host=/run/pg", "tacit.key", "tacit.witness")),
+    ],
+)
+def test_the_key_and_the_witness_are_named_after_the_ledger(store: str, books: tuple[str, ...]):
+    place, key, witness = books
+    expected = Books(place if "://" in place else Path.cwd() / place, Path.cwd() / key, Path.cwd() / witness)
+    assert load(small(ledger={"store": store})).books == expected
+
+
+def test_a_database_of_a_policy_file_has_its_key_beside_the_policy(tmp_path: Path):
+    file = tmp_path / "clinic.toml"
+    text = (HERE / "mistakes" / "store_url_without_database.toml").read_text()
+    file.write_text(text.replace("ledgers.example", "ledgers.example/office"))
+    books = load(file).books
+    assert books is not None
+    assert (books.key, books.witness) == (tmp_path / "clinic.key", tmp_path / "clinic.witness")
+
+
+@pytest.mark.parametrize("name", ["key", "witness"])
+def test_a_dict_without_a_store_has_nothing_for_a_key_or_a_witness(name: str):
+    with pytest.raises(PolicyError, match=f"ledger.{name}: there is no ledger for it") as caught:
+        load(small(ledger={name: "clinic.file"}))
+    assert caught.value.fix == "name the store too"
+
+
+def test_a_mistake_in_what_is_not_written_points_at_its_section(tmp_path: Path):
+    file = tmp_path / "clinic.toml"
+    text = (HERE / "mistakes" / "key_number.toml").read_text()
+    file.write_text(text.replace("key = 7", 'key = "clinic.witness"'))  # where the witness would lie
+    with pytest.raises(PolicyError, match=r"ledger\.witness: cannot be the same file as the key") as caught:
+        load(file)
+    assert caught.value.at is not None
+    assert caught.value.at.excerpt == "[ledger]"
+
+
+def test_where_the_ledger_lies_and_who_refreshes_do_not_change_what_an_answer_means():
+    elsewhere = small(ledger={"store": "b.ledger"}, analysts={"ada": {"epsilon": 1, "refresh": "monthly"}})
+    assert load(elsewhere).digest == load(small()).digest
 
 
 def test_plain_values_from_values_of_subclasses():
@@ -227,8 +278,8 @@ def test_importing_is_quick():
 
 
 WORDS = """
-data ledger privacy tables analysts engine source epoch store witness neighbors epsilon delta delta_per_question
-unit max_groups max_rows_per_group columns public type lower upper step values visits age ada row
+data ledger privacy tables analysts engine source epoch store key witness refresh neighbors epsilon delta
+delta_per_question unit max_groups max_rows_per_group columns public type lower upper step values visits age ada row
 """
 KEYS = st.sampled_from(WORDS.split())
 LEAVES = (
@@ -239,6 +290,7 @@ LEAVES = (
     | st.floats()
     | st.text(max_size=5)
     | st.sampled_from(["duckdb", "row", "int", "float", "text", "date", "replace", "2024-01-01", "?", "\ud800"])
+    | st.sampled_from(["postgresql://h/d#n", "x://", "/", "monthly"])
     | st.dates()
     | st.datetimes()
     | st.binary(max_size=3)
@@ -272,9 +324,14 @@ NEARLY = st.fixed_dictionaries(
             optional={"delta": st.floats(0, 1) | WORD, "delta_per_question": WORD, "neighbors": WORD},
         ),
         "tables": st.dictionaries(KEYS | st.text(max_size=3), TABLE, min_size=1, max_size=2),
-        "analysts": st.fixed_dictionaries({"ada": st.fixed_dictionaries({"epsilon": st.just(1) | WORD})}),
+        "analysts": st.fixed_dictionaries(
+            {"ada": st.fixed_dictionaries({"epsilon": st.just(1) | WORD}, optional={"refresh": WORD})}
+        ),
     },
-    optional={"data": st.dictionaries(KEYS, WORD, max_size=2), "ledger": st.dictionaries(KEYS, WORD, max_size=2)},
+    optional={
+        "data": st.dictionaries(KEYS, WORD, max_size=2),
+        "ledger": st.dictionaries(st.sampled_from(["store", "key", "witness"]), WORD, max_size=3),
+    },
 )
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import tomllib
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,7 +54,8 @@ def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
     file.write_text(text)
     policy = load(file)
     assert policy.source == tmp_path / "data" / "clinic.duckdb"
-    assert policy.store == tmp_path / "clinic.ledger"
+    assert policy.books is not None
+    assert policy.books.store == tmp_path / "clinic.ledger"
     assert {t.name: [(c.name, c.type) for c in t.columns] for t in policy.tables} == TABLES
 
 
@@ -73,6 +76,16 @@ def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
     assert policy.source is None
     assert [t.name for t in policy.tables] == ["visits"]
     assert [a.name for a in policy.analysts] == ["ada"]
+
+
+def test_what_the_comments_offer_is_valid(tmp_path: Path):
+    file = tmp_path / "clinic.toml"
+    file.write_text(re.sub(r"^# (?=[a-z_]+ = )", "", template(None, {}), flags=re.MULTILINE))
+    policy = load(file)
+    assert policy.books is not None
+    assert policy.books.witness == Path("/elsewhere/clinic.witness")
+    assert policy.analysts[0].monthly
+    assert policy.analysts[0].budget.delta == Fraction(1, 10**9)
 
 
 def test_every_section_is_explained():

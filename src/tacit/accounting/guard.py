@@ -102,6 +102,13 @@ class Standing:
         """The grains of epsilon that one more question may cost. See `room`."""
         return room(self.spent, self.cap)
 
+    def __str__(self) -> str:
+        """What is spent of what: the sum of epsilons, or, once filter B alone holds, the part of its rho."""
+        if within_basic(self.spent, self.cap) or not within_concentrated(self.spent, self.cap):
+            return f"{self.spent.shown} of {shown(self.cap.epsilon)}"
+        used = 100 * self.spent.rho / self.cap.rho
+        return f"{used:.3g}% of {shown(self.cap.epsilon)}, counted by rho"
+
 
 @dataclass(frozen=True)
 class Share:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +14,10 @@ from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
 
 if TYPE_CHECKING:
     from tacit.ledger.history import History
+    from tacit.ledger.witness import Witness
     from tacit.policy.model import Books, Policy
 
-app = typer.Typer(help="Verify the ledger, or read what it says.", no_args_is_help=True)
+app = typer.Typer(help="Verify the ledger, read what it says, or go on from a loss.", no_args_is_help=True)
 _DAMAGED = 6
 
 
@@ -28,16 +31,21 @@ def verify(
     ] = None,
 ) -> None:
     """Check every entry from the first one: hashes, sums, caps, answers, witness. Exit code 6 if anything is wrong."""
+    from tacit.errors import LedgerError
     from tacit.ledger.verify import check_receipt
     from tacit.ledger.verify import verify as check
     from tacit.ledger.witness import Witness
 
     _, books = _load(policy)
-    with _history(books) as history:
-        report = check(history, Witness(books.witness))
+    witness = Witness(books.witness)
+    with _history(books) as history, _bar(witness) as progress:
+        report = check(history, witness, progress)
         problems = list(report.problems)
         if receipt is not None:
-            problems += check_receipt(history, _receipt(receipt))
+            try:
+                problems += check_receipt(history, _receipt(receipt))
+            except LedgerError as error:  # a ledger that contradicts itself confirms nothing
+                problems.append(f"the receipt cannot be checked: {error.what}")
     if as_json:
         _print({"ok": not problems, "entries": report.entries, "head": report.head, "problems": problems})
     else:
@@ -102,15 +110,16 @@ def price(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the history would cost had its questions been fixed beforehand. It decides nothing."""
-    from dataclasses import asdict
-
+    from tacit.accounting.guard import shown
     from tacit.ledger.report import price as as_if
 
     loaded, books = _load(policy)
     with _history(books) as history:
         found = as_if(history, float(loaded.budget.delta) if delta is None else delta, by)
     if as_json:
-        _print({"as_if": "the questions had been fixed beforehand", **asdict(found)})
+        standing = {"spent": shown(found.standing.spent.epsilon), "cap": shown(found.standing.cap.epsilon)}
+        plain = {"charges": found.charges, "epsilon": found.epsilon, "delta": found.delta, "by": found.by}
+        _print({"as_if": "the questions had been fixed beforehand", **plain, "by_the_filters": standing})
     else:
         typer.echo(str(found))
 
@@ -128,11 +137,13 @@ def accept_loss(
     from tacit.ledger.accept import accept_loss as accept
     from tacit.ledger.entries import ALL
     from tacit.ledger.keys import Key
+    from tacit.ledger.store import store_at
     from tacit.ledger.witness import Witness
 
     loaded, books = _load(policy)
     if not yes:
-        typer.confirm(f"Charge all that may be missing from {books.store}, to everyone and for good?", abort=True)
+        name = store_at(books.store).name  # without a password
+        typer.confirm(f"Charge all that may be missing from {name}, to everyone and for good?", abort=True, err=True)
     key = Key.at(books.key, create=True)
     done = accept(books.store, limits(loaded), key=key, witness=Witness(books.witness), because=because)
     if as_json:
@@ -145,6 +156,25 @@ def accept_loss(
         typer.echo(f"{done.failed} charges without an answer failed: their answers may be among what was lost")
     if done.kept is not None:
         typer.echo(f"the old witness is kept as {done.kept}")
+
+
+@contextmanager
+def _bar(witness: Witness) -> Iterator[Callable[[int], None]]:
+    """A bar on the terminal, for as long as the work lasts; the witness knows how much of it there is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tacit.errors import LedgerError
+
+    total = None
+    with suppress(LedgerError):
+        last = witness.last()
+        total = last.sequence if last is not None else None
+    columns = (TextColumn("entries"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("entries", total=total)
+        yield lambda count: bar.update(task, completed=count)
 
 
 def _load(policy: Path) -> tuple[Policy, Books]:

@@ -26,6 +26,7 @@ from tacit.cli.options import (
     JsonOption,
     PolicyOption,
     Question,
+    RequestOption,
     WhoOption,
 )
 from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
@@ -223,10 +224,11 @@ def ask(
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw the first number with its error bars.")] = False,
+    request: RequestOption = "",
 ) -> None:
     """Ask a question and pay for it; the same question again is free."""
     with _analyst(policy, who) as ada:
-        answer = ada.ask(_read(question), epsilon=epsilon, confidence=confidence)
+        answer = ada.ask(_read(question), epsilon=epsilon, confidence=confidence, request=request)
     if as_json:
         typer.echo(answer.to_json(indent=2))
         return

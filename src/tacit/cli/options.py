@@ -13,6 +13,10 @@ PolicyOption = Annotated[
 WhoOption = Annotated[str, typer.Option("--as", help="The analyst who asks, as the policy names them.", metavar="NAME")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")]
 ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
+RequestOption = Annotated[
+    str,
+    typer.Option("--request", help="Your own name for this question, which is then charged once.", metavar="ID"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Question = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
 DEFAULT = Path("tacit.toml")

@@ -41,12 +41,10 @@ def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, re
 
 def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
     """The noisy values of one pass over the data, ready to be stored; or Failed, with no trace of the cause."""
-    released = None
     try:
         exact = curator.engine.run(plan.exact)  # integers, which never leave this function
-        released = pack(plan.release(exact, curator.bits))
-    except Exception as cause:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
-        curator.note_failure(claim, cause)
-    if released is None:
-        raise Failed  # outside the handler, so that it carries no context
-    return released
+        return pack(plan.release(exact, curator.bits))
+    except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
+        cause = error
+    curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context
+    raise Failed

@@ -30,12 +30,8 @@ class Budget:
         return {"who": self.who, "own": own, "overall": _standing(self.overall)}
 
     def __str__(self) -> str:
-        own, overall = self.own, self.overall
-        return (
-            f"{self.who} has spent epsilon {own.spent.shown} of {shown(own.cap.epsilon)}"
-            f"{f' in {self.month}' if self.month else ''}; "
-            f"all analysts together {overall.spent.shown} of {shown(overall.cap.epsilon)}"
-        )
+        month = f" in {self.month}" if self.month else ""
+        return f"{self.who} has spent epsilon {self.own}{month}; all analysts together {self.overall}"
 
 
 def _standing(standing: Standing) -> dict[str, str]:

@@ -12,6 +12,7 @@ from tacit.ledger.book import NOTHING, Book
 from tacit.ledger.budget import Limits, Terms
 from tacit.ledger.check import check_terms
 from tacit.ledger.entries import ALL, Kind
+from tacit.ledger.history import standing_of
 from tacit.ledger.keys import Key
 from tacit.ledger.store import store_at
 from tacit.ledger.witness import Sight, Witness
@@ -34,6 +35,9 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
     to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
     charged in full. A charge without an answer fails, because its answer may be among what was lost.
+
+    The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
+    whom only the lost entries named is in the sum of all together.
     """
     if not because.strip():
         raise ParameterError("because", "no reason is given", fix="say what happened: it is written down for good")
@@ -48,13 +52,18 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
             recorded = book.terms()
             check_terms(None if recorded is None else Terms(recorded.limits), terms)  # the scope alone
             missing = _missing(book, seen) if seen is not None else None
-            if missing == NOTHING and recorded is not None and recorded.key == key.public:
+            whole = seen is not None and (not seen or _holds(book, seen[0]))
+            if whole and recorded is not None and recorded.key == key.public:
                 raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
             book.record(terms)
             failed = _fail_open_claims(book)
-            charged = {who: missing or _rest(total.standing.spent, total.standing.cap) for who, total in book.totals()}
-            for who, charge in charged.items():
-                book.append(Kind.ACCEPT, who=who, charge=charge, shared=int(who == ALL), note=because)
+            charged = {}
+            for who, total in list(book.totals()):
+                month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
+                standing = standing_of(total, month)
+                charge = _rest(standing.spent, standing.cap) if missing is None else missing
+                book.append(Kind.ACCEPT, who=who, month=month, charge=charge, shared=int(who == ALL), note=because)
+                charged[who] = charge
             last = book.last
         kept = _restart(witness)
         assert last is not None
@@ -70,12 +79,17 @@ def _missing(book: Book, seen: list[Sight]) -> Cost:
         return NOTHING
     shared = NOTHING
     for sight in seen:
-        entry = book.entry_at(sight.sequence)
-        if entry is not None and entry.hash == sight.hash:
+        if _holds(book, sight):
             shared = sight.everyone
             break
     pairs = zip(seen[0].everyone.grains, shared.grains, strict=True)
     return Cost(*(LARGEST if now == LARGEST else now - then for now, then in pairs))
+
+
+def _holds(book: Book, sight: Sight) -> bool:
+    """Whether the ledger has the entry that the witness saw."""
+    entry = book.entry_at(sight.sequence)
+    return entry is not None and entry.hash == sight.hash
 
 
 def _rest(spent: Cost, cap: Caps) -> Cost:

@@ -5,10 +5,11 @@ The URL's fragment names the ledger where one database holds several: postgresql
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from tacit.errors import Code, LedgerError, ParameterError
 from tacit.ledger import schema
@@ -23,6 +24,14 @@ except ImportError as error:  # an extra
 
 _TABLES = schema.tables(integer="BIGINT", blob="BYTEA", strict="")
 _KEEP = "keep the database as it is and verify the ledger; an older copy would forget what was spent"
+_REST = """
+SELECT relname::text, indisunique::int::bigint FROM pg_index JOIN pg_class ON indexrelid = pg_class.oid
+    WHERE relnamespace = to_regnamespace(quote_ident(?)) AND indisvalid
+UNION ALL SELECT relname || ' ' || contype::text, count(*) FROM pg_constraint JOIN pg_class ON conrelid = pg_class.oid
+    WHERE relnamespace = to_regnamespace(quote_ident(?)) AND contype IN ('c', 'f') AND convalidated GROUP BY 1
+UNION ALL SELECT rulename, -1 FROM pg_rules WHERE schemaname = ?
+"""  # indexes, how many constraints, and rules, of which there are none
+_HOLDER = "pid || ' ' || extract(epoch FROM backend_start)"  # the same text in every time zone
 _CAUSES: tuple[tuple[type[psycopg.Error], Code, str, str], ...] = (
     (errors.DiskFull, Code.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
     (
@@ -31,11 +40,13 @@ _CAUSES: tuple[tuple[type[psycopg.Error], Code, str, str], ...] = (
         "cannot be written",
         "name the primary server, and let it accept writes",
     ),
+    (errors.FeatureNotSupported, Code.LEDGER_READ_ONLY, "is on a standby", "name the primary server"),
     (errors.InsufficientPrivilege, Code.LEDGER_READ_ONLY, "cannot be written", "give this role the right to write"),
     (errors.IoError, Code.LEDGER_DISK, "cannot be read or written", "check the server's disk"),
     (errors.DataCorrupted, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
     (errors.IndexCorrupted, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
     (errors.IntegrityError, Code.LEDGER_TAMPERED, "does not accept this entry", _KEEP),
+    (errors.UndefinedColumn, Code.LEDGER_TAMPERED, "has lost a column", _KEEP),
     (errors.UndefinedTable, Code.LEDGER_MISSING, "has lost its tables", _KEEP),
     (psycopg.OperationalError, Code.LEDGER_UNREACHABLE, "cannot be reached", "check the server and the URL"),
 )
@@ -46,8 +57,17 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, *, wait: float = 30.0, writable: bool = True) -> None:
         super().__init__()
-        parts = urlsplit(url)
-        self._url = urlunsplit(parts._replace(fragment=""))
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = None
+        if parts is None or "@" in parts.path:  # said without the URL: what does not parse may be the password
+            fix = "write postgresql://user@host/database, and a character such as / in a password as %2F"
+            raise ParameterError("store", "it is not a URL", fix=fix)
+        if not re.fullmatch(r"[A-Za-z0-9_]{0,50}", parts.fragment):
+            fix = "use letters, digits and _, at most 50: postgresql://host/office#clinic"
+            raise ParameterError("store", "the name after # is none", fix=fix)
+        self._url = url.partition("#")[0]
         self._schema = f"tacit_{parts.fragment}" if parts.fragment else "tacit"
         self.name = f"the ledger {self._schema} at {parts.hostname or 'this host'}{parts.path}"  # without the password
         self.wait = wait
@@ -61,11 +81,8 @@ class PostgresStore(Store):
             session.run(statement)
         for lock in schema.LOCKS:
             session.run(f"CREATE FUNCTION {lock.name}() RETURNS trigger LANGUAGE plpgsql AS $lock${_body(lock)}$lock$")
-            for name, event in _triggers(lock).items():
-                session.run(
-                    f"CREATE TRIGGER {name} BEFORE {event} ON {lock.table}"
-                    f" FOR EACH {'STATEMENT' if event == 'TRUNCATE' else 'ROW'} EXECUTE FUNCTION {lock.name}()"
-                )
+            for trigger in _triggers(lock):
+                session.run(trigger)
         session.run("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
         session.run(f"COMMENT ON SCHEMA \"{self._schema}\" IS 'tacit ledger {schema.VERSION}'")
 
@@ -79,13 +96,14 @@ class PostgresStore(Store):
             "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = ?", (self._schema,)
         )
         triggers = session.run(
-            "SELECT tgname, relname, tgenabled, prosrc FROM pg_trigger"
-            " JOIN pg_class ON tgrelid = pg_class.oid JOIN pg_proc ON tgfoid = pg_proc.oid"
-            " WHERE relnamespace = to_regnamespace(?) AND NOT tgisinternal",
-            (f'"{self._schema}"',),
+            "SELECT replace(pg_get_triggerdef(pg_trigger.oid), quote_ident(?) || '.', ''), tgenabled, prosrc"
+            " FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid JOIN pg_proc ON tgfoid = pg_proc.oid"
+            " WHERE relnamespace = to_regnamespace(quote_ident(?)) AND NOT tgisinternal",
+            (self._schema, self._schema),
         )
-        expected = {(name, lock.table, "O", _body(lock)) for lock in schema.LOCKS for name in _triggers(lock)}
-        return {_plain(row) for row in triggers} == expected and set(columns) == _columns()
+        rest = session.run(_REST, (self._schema,) * 3)
+        locks = {(trigger, "O", _body(lock)) for lock in schema.LOCKS for trigger in _triggers(lock)}
+        return set(columns) == _columns() and set(map(_plain, triggers)) == locks and set(map(_plain, rest)) == _rest()
 
     def damage(self, session: Session) -> str:
         """What the database finds wrong with itself."""
@@ -93,14 +111,12 @@ class PostgresStore(Store):
 
     def holder(self, session: Session) -> str:
         """This connection, by the server's name for it."""
-        ((name,),) = session.run(
-            "SELECT pid || ' ' || backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-        )
+        ((name,),) = session.run(f"SELECT {_HOLDER} FROM pg_stat_activity WHERE pid = pg_backend_pid()")
         return str(name)
 
     def is_alive(self, session: Session, holder: str) -> bool:
         """Whether that connection is still there, from whichever host."""
-        found = session.run("SELECT 1 FROM pg_stat_activity WHERE pid || ' ' || backend_start = ?", (holder,))
+        found = session.run(f"SELECT 1 FROM pg_stat_activity WHERE {_HOLDER} = ?", (holder,))
         return bool(found)
 
     @contextmanager
@@ -116,7 +132,8 @@ class PostgresStore(Store):
                 self._disconnect()  # which also rolls back; the next transaction starts afresh
                 raise
             except BaseException:
-                session.run("ROLLBACK")
+                with suppress(psycopg.Error):
+                    session.run("ROLLBACK")
                 raise
         except psycopg.Error as error:
             raise self._explained(error) from error
@@ -199,10 +216,12 @@ def _body(lock: schema.Lock) -> str:
     )
 
 
-def _triggers(lock: schema.Lock) -> dict[str, str]:
-    """The triggers of a lock, each with its event. TRUNCATE deletes too, and no trigger on rows sees it."""
-    whole = {f"{lock.name}_whole": "TRUNCATE"} if lock.event == "DELETE" else {}
-    return {lock.name: lock.event, **whole}
+def _triggers(lock: schema.Lock) -> list[str]:
+    """The triggers of a lock. TRUNCATE deletes too, and no trigger on rows sees it."""
+    found = [f"CREATE TRIGGER {lock.name} BEFORE {lock.event} ON {lock.table} FOR EACH ROW"]
+    if lock.event == "DELETE":
+        found.append(f"CREATE TRIGGER {lock.name}_whole BEFORE TRUNCATE ON {lock.table} FOR EACH STATEMENT")
+    return [f"{trigger} EXECUTE FUNCTION {lock.name}()" for trigger in found]
 
 
 def _columns() -> set[Row]:
@@ -213,6 +232,23 @@ def _columns() -> set[Row]:
         if first.startswith("CREATE TABLE "):
             table = first.split()[2]
             found |= {(table, line.split()[0]) for line in lines if line.startswith("    ")}
+    return found
+
+
+def _rest() -> set[Row]:
+    """What `_REST` finds, read off the same statements."""
+    found: set[Row] = set()
+    for statement in _TABLES:
+        name = statement.removeprefix("CREATE ").removeprefix("UNIQUE ").split()[1]
+        if "INDEX" in statement:
+            found.add((name, int("UNIQUE" in statement)))
+        else:
+            counts = {
+                f"{name}_pkey": 1,
+                f"{name} c": statement.count("CHECK ("),
+                f"{name} f": statement.count("REFERENCES"),
+            }
+            found |= {(what, count) for what, count in counts.items() if count}
     return found
 
 

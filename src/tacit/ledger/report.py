@@ -94,11 +94,11 @@ class AsIf:
     standing: Standing
 
     def __str__(self) -> str:
-        counted = f"{shown(self.standing.spent.epsilon)} of {shown(self.standing.cap.epsilon)}"
         return (
             f"as if the {self.charges:,} charged questions had been fixed beforehand: "
             f"epsilon {self.epsilon:.6g} at delta {self.delta:g} by {self.by}\n"
-            f"what decides are the filters, which hold for questions chosen after seeing answers: epsilon {counted}"
+            f"what decides are the filters, which hold for questions chosen after seeing answers: "
+            f"epsilon {self.standing}"
         )
 
 

@@ -110,7 +110,7 @@ class SqliteStore(Store):
                 self._disconnect()  # which also rolls back; the next transaction starts afresh
                 raise
             except BaseException:
-                if connection.in_transaction:
+                if self._connection is not None and connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
 
@@ -145,11 +145,16 @@ class SqliteStore(Store):
             raise self.error("has no folder to lie in", f"make the folder {self.path.parent}")
         if not self._writable and not self.path.exists():
             raise self.error("does not exist", "check the path", Code.LEDGER_MISSING)
+        if _size(Path(f"{self.path}-wal")) > 0 and _size(self.path) == 0:  # SQLite would delete the log
+            fix = "put it back beside its log; if it is lost, move the log away and run: tacit ledger accept-loss"
+            raise self.error("is empty or missing, and its log is there", fix, Code.LEDGER_MISSING)
         if self._identity is not None:
             self._check_file()  # a connection that was lost comes back to the same file only
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._writable else apsw.SQLITE_OPEN_READONLY
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
+            if self._writable and connection.readonly("main"):  # before SQLite lays files beside it
+                raise self.error("cannot be written", _RIGHTS, Code.LEDGER_READ_ONLY)
             connection.set_busy_timeout(int(self.wait * 1000))
             self._recognize(_SqliteSession(connection))
             connection.execute("PRAGMA foreign_keys = ON")
@@ -178,8 +183,6 @@ class SqliteStore(Store):
 
     def _make_durable(self, connection: apsw.Connection) -> None:
         """A commit returns once the operating system says that it is on disk."""
-        if connection.readonly("main"):
-            raise self.error("cannot be written", _RIGHTS, Code.LEDGER_READ_ONLY)
         if self._log_ahead(connection) != "wal":
             raise self.error("does not support a write-ahead log", "put it on a local disk")
         connection.execute("PRAGMA synchronous = FULL")
@@ -219,6 +222,13 @@ class _SqliteSession:
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(statement, tuple(values)).fetchall()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _runs(process: int) -> bool:

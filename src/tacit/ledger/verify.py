@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.accounting.guard import Caps, Cost, within_basic, within_concentrated
+from tacit.accounting.guard import Caps, Cost, shown, within_basic, within_concentrated
 from tacit.errors import LedgerError
-from tacit.ledger.book import NOTHING, answer_hash, entries
+from tacit.ledger.book import NOTHING, Book, answer_hash, entries
 from tacit.ledger.budget import Grant, Terms
 from tacit.ledger.entries import ALL, GENESIS, GRAINS, Entry, Kind, digest
 from tacit.ledger.history import History
@@ -17,6 +17,7 @@ from tacit.ledger.store import Row, Session, Store
 from tacit.ledger.witness import Sight, Witness
 
 Question = tuple[str, str]  # a key and a loss
+_OFTEN = 500  # entries from one word of progress to the next
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,22 @@ class Report:
         return not self.problems
 
 
-def verify(ledger: History, witness: Witness | None = None) -> Report:
+def verify(
+    ledger: History, witness: Witness | None = None, progress: Callable[[int], None] = lambda count: None
+) -> Report:
     """Walk one moment of the ledger from its beginning, and say everything that is wrong with it.
 
     An editor who also recomputes every hash and every sum goes unnoticed by the walk, as does an older copy put back;
-    the witness then knows other heads. Threads that share `ledger` wait; other processes do not.
+    the witness then knows other heads. Threads that share `ledger` wait; other processes do not. `progress` is told the
+    number of entries walked so far, now and then.
     """
-    walk = _Walk()
+    walk = _Walk(progress)
+    sights: list[Sight] = []
     try:
         sights = list(witness.backwards())[::-1] if witness is not None else []
+    except LedgerError as error:
+        walk.say(error.what)
+    try:
         with ledger.store.read() as session:
             try:
                 _walk(walk, ledger.store, session, {sight.sequence: sight for sight in sights})
@@ -74,6 +82,7 @@ def _walk(walk: _Walk, store: Store, session: Session, sights: dict[int, Sight])
 class _Walk:
     """What the entries seen so far say."""
 
+    progress: Callable[[int], None]
     count: int = 0
     sequence: int = 0
     previous: str = GENESIS
@@ -96,6 +105,8 @@ class _Walk:
     def visit(self, entry: Entry) -> None:
         """Check one entry against those before it."""
         self.count += 1
+        if self.count % _OFTEN == 0:
+            self.progress(self.count)
         try:
             found = [*self._chain(entry), *self._month(entry), *self._sums(entry), *self._kind(entry)]
         except (ValueError, TypeError):
@@ -254,12 +265,23 @@ class _Walk:
 
 
 def check_receipt(ledger: History, receipt: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a receipt: it must be signed by this ledger, and its head must still be in the chain."""
+    """What is wrong with a receipt: it must be signed by this ledger, which must still hold what it says."""
     terms = ledger.terms()
     head, signature = str(receipt.get("head", "")), str(receipt.get("signature", ""))
     if terms is None or not is_signed(head, signature, terms.key):
         return ["the receipt is not signed by this ledger"]
-    for entry in ledger.entries():
-        if entry.hash == head:
-            return []
-    return ["the receipt is signed by this ledger, which no longer holds what it says"]
+    entry = next((entry for entry in ledger.entries() if entry.hash == head), None)
+    if entry is None:
+        return ["the receipt is signed by this ledger, which no longer holds what it says"]
+    with ledger.store.read() as session:
+        charge = Book(session).entry_at(entry.claim) if entry.kind is Kind.COMMIT else entry
+    assert charge is not None
+    told = {
+        "entry": charge.sequence,
+        "time": charge.time,
+        "who": charge.who,
+        "key": charge.key,
+        "charged_epsilon": shown(charge.charge.epsilon),
+        "repeat": charge.kind is Kind.REPEAT,
+    }
+    return [f"its {name} is not what the ledger says" for name, value in told.items() if receipt.get(name) != value]

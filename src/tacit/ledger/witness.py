@@ -57,8 +57,9 @@ class Witness:
         self.path = path
 
     def exists(self) -> bool:
-        """Whether there is a witness."""
-        return self.path.exists()
+        """Whether there is a witness. An empty file is none: the machine stopped while it was made."""
+        with self._explained():
+            return self.path.exists() and self.path.stat().st_size > 0
 
     def create(self) -> None:
         """Make a witness that has seen nothing, if there is none."""

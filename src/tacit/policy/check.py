@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from urllib.parse import urlsplit
 
 from tacit.policy.locate import dotted, quoted
-from tacit.policy.model import ROW, Column, Key, Policy, Table, Type
+from tacit.policy.model import ROW, Analyst, Column, Key, Policy, Table, Type
 from tacit.privacy.unit import Neighbors
 
 MAX_NAME = 128
@@ -37,7 +38,7 @@ class Remark:
 def remarks(policy: Policy) -> tuple[Remark, ...]:
     """Advice about a valid policy, in the order of its sections."""
     tables = (remark for table in policy.tables for remark in _about_table(table))
-    return (*_about_privacy(policy), *tables, *_about_analysts(policy))
+    return (*_about_ledger(policy), *_about_privacy(policy), *tables, *_about_analysts(policy))
 
 
 def promise(policy: Policy) -> str:
@@ -49,7 +50,7 @@ def promise(policy: Policy) -> str:
         f"{_change(policy.neighbors)} changes the probability of any outcome, over the answers to all analysts "
         f"together, by a factor of at most exp({decimal_text(policy.budget.epsilon)}){delta}. "
         f"The caps of single analysts ({_caps(policy)}) hold for what each of them is told alone: "
-        "analysts who pool their answers are bound by the overall cap only."
+        f"analysts who pool their answers are bound by the overall cap only.{_refreshing(policy)}"
     )
 
 
@@ -66,9 +67,36 @@ def _change(neighbors: Neighbors) -> str:
 
 
 def _caps(policy: Policy) -> str:
-    shown = [f"{a.name} {decimal_text(a.budget.epsilon)}" for a in policy.analysts[:5]]
+    shown = [_cap(analyst) for analyst in policy.analysts[:5]]
     more = len(policy.analysts) - len(shown)
-    return "epsilon: " + ", ".join(shown) + (f" and {more} more" if more else "")
+    return "epsilon: " + "; ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _cap(analyst: Analyst) -> str:
+    """A cap that refreshes is a promise about each month, and over several months these add up."""
+    epsilon = analyst.budget.epsilon
+    if not analyst.monthly:
+        return f"{analyst.name} {decimal_text(epsilon)}"
+    return f"{analyst.name} {decimal_text(epsilon)} in each calendar month, so {decimal_text(12 * epsilon)} over a year"
+
+
+def _refreshing(policy: Policy) -> str:
+    if not any(analyst.monthly for analyst in policy.analysts):
+        return ""
+    epsilon = decimal_text(policy.budget.epsilon)
+    return f" Caps of single analysts may refresh; the overall cap of {epsilon} never does, and binds."
+
+
+def _about_ledger(policy: Policy) -> Iterator[Remark]:
+    books = policy.books
+    if books is None:
+        return
+    if isinstance(books.store, str):
+        if urlsplit(books.store).password:
+            yield Remark("ledger.store", "holds a password, and a policy is public; keep it in ~/.pgpass or PGPASSWORD")
+    elif books.witness.parent == books.store.parent:
+        text = "lies beside the ledger, so an older copy of the whole folder goes unnoticed"
+        yield Remark("ledger.witness", f"{text}; name a file on another disk")
 
 
 def _about_privacy(policy: Policy) -> Iterator[Remark]:
@@ -81,6 +109,9 @@ def _about_privacy(policy: Policy) -> Iterator[Remark]:
     if delta > LARGE_DELTA:
         text = "is the chance that the promise fails altogether; keep it far below one over the number of units"
         yield Remark("privacy.delta", f"{decimal_text(delta)} {text}")
+    elif delta == 0:
+        text = "0 means that epsilons add up one by one; a small delta, far below one over the number of units"
+        yield Remark("privacy.delta", f"{text} (1e-9, say), admits many more small questions")
 
 
 def _about_analysts(policy: Policy) -> Iterator[Remark]:
@@ -91,6 +122,11 @@ def _about_analysts(policy: Policy) -> Iterator[Remark]:
             if own > cap:
                 text = f"{decimal_text(own)} is more than the overall {decimal_text(cap)}, which binds"
                 yield Remark(dotted(("analysts", analyst.name, name)), text)
+    plain = [analyst.name for analyst in policy.analysts if analyst.budget.delta == 0]
+    if overall.delta and plain:
+        names = ", ".join(plain[:5]) + (" and others" if len(plain) > 5 else "")
+        text = "without a delta of one's own, epsilons add up one by one"
+        yield Remark("analysts", f"{text} ({names}); a small delta admits many more small questions")
     total = sum((a.budget.epsilon for a in policy.analysts), Fraction(0))
     if len(policy.analysts) > 1 and total > overall.epsilon:
         text = f"their epsilons add up to {decimal_text(total)}, more than the overall {decimal_text(overall.epsilon)}"

@@ -19,12 +19,16 @@ engine = "duckdb"
 {source}
 epoch = 1
 
-# Where spending is recorded, durably. Without store: beside this file, with the suffix .ledger.
+# Where spending is recorded, durably: a file, or a database that several hosts share. The key signs receipts. The
+# witness notices an older copy of the ledger, best from another disk. What is not named lies beside this file.
 [ledger]
-# store = "clinic.ledger"
+# store = "clinic.ledger"    # or "postgresql://host/database"
+# key = "clinic.key"
+# witness = "/elsewhere/clinic.witness"
 
 # What is promised over all analysts together. An epsilon below 0.1 is high privacy, 0.1 to 1 is good,
-# above 5 is large, above 10 is close to meaningless.
+# above 5 is large, above 10 is close to meaningless. Delta is the chance that the promise fails altogether; a small
+# one, far below one over the number of people (1e-9, say), admits many more small questions.
 [privacy]
 neighbors = "add-remove"    # or "replace"
 epsilon = 1.0
@@ -48,9 +52,11 @@ unit = "?"
 """
 
 _ANALYSTS = """
-# Who may ask, each up to a cap of their own; the overall cap holds as well.
+# Who may ask, each up to a cap of their own; the overall cap holds as well, and never refreshes.
 [analysts.ada]
 epsilon = 0.5
+# delta = 1e-9
+# refresh = "monthly"       # epsilon 0.5 in each calendar month, so 6 over a year
 """
 
 _EXAMPLE = """

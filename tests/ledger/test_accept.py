@@ -1,0 +1,320 @@
+"""The owner accepts that entries are lost: whatever the history, no sum is below what was truly spent."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.ledger.conftest import clock, grains, limits, noise, price
+
+from tacit.accounting.guard import Cost
+from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger.accept import accept_loss
+from tacit.ledger.entries import ALL, Kind
+from tacit.ledger.history import History
+from tacit.ledger.keys import Key
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.verify import verify
+from tacit.ledger.witness import Witness
+
+LIMITS = limits("1000", ada="1000", bo="1000")
+ONE, NOTHING = noise("1"), Cost.zero()
+BECAUSE = "the disk broke"
+
+
+class Office:
+    """A ledger in a folder, with what was truly spent of it kept apart."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path, self.witness = folder, folder / "ledger", Witness(folder / "witness")
+        self.key = Key.at(folder / "key", create=True)
+        self.limits = LIMITS
+        self.spent: dict[str, Cost] = {ALL: NOTHING, "ada": NOTHING, "bo": NOTHING}
+        self.copies = itertools.count()
+
+    def open(self) -> Ledger:
+        return Ledger(self.path, self.limits, key=self.key, witness=self.witness)
+
+    def opens(self) -> bool:
+        try:
+            self.open().close()
+        except LedgerError:
+            return False
+        return True
+
+    def ask(self, ledger: Ledger, who: str, question: str, outcome: str = "answer", epsilon: str = "1") -> None:
+        before = standings(ledger)
+        claim = ledger.reserve(who, noise(epsilon), question)
+        if outcome == "answer":
+            ledger.commit(claim, question.encode())
+        elif outcome == "fail":
+            ledger.fail(claim)
+        else:
+            ledger._flying.clear()  # as if whoever asked were gone
+        for name, spent in standings(ledger).items():
+            grown = Cost(*(b - a for a, b in zip(before[name].grains, spent.grains, strict=True)))
+            self.spent[name] += grown
+
+    def copy(self) -> Path:
+        return Path(shutil.copy(self.path, self.folder / f"copy{next(self.copies)}"))
+
+    def copy_of_open(self, ledger: Ledger) -> Path:
+        with ledger.store._lock:  # what stands in the log goes to the file
+            ledger.store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return self.copy()
+
+    def accept(self):
+        return accept_loss(self.path, self.limits, key=self.key, witness=self.witness, because=BECAUSE)
+
+    def check(self) -> None:
+        """It opens, it is in order, and nothing that was spent is forgotten."""
+        with self.open() as ledger:
+            assert verify(ledger, self.witness).problems == ()
+            for name, spent in standings(ledger).items():
+                for found, true in zip(spent.grains, self.spent[name].grains, strict=True):
+                    assert found >= true, name
+
+
+def standings(ledger: History) -> dict[str, Cost]:
+    return {ALL: ledger.overall().spent} | {who: ledger.standing(who).spent for who in ("ada", "bo")}
+
+
+@pytest.fixture
+def office(tmp_path) -> Office:
+    return Office(tmp_path)
+
+
+questions = st.tuples(
+    st.sampled_from(["ada", "bo"]),
+    st.sampled_from("abcdef"),
+    st.sampled_from(["answer", "answer", "fail", "gone"]),
+    st.sampled_from(["1", "0.5"]),
+)
+histories = st.lists(st.tuples(st.lists(questions, max_size=6), st.integers(0, 9)), min_size=2, max_size=4)
+
+
+@pytest.fixture
+def many(full) -> int:
+    return 400 if full else 25
+
+
+def test_no_sum_is_below_what_was_truly_spent(tmp_path_factory, many):
+    # Questions, then a copy, again and again. Each time an earlier copy, or no file, may take the ledger's place.
+    @settings(max_examples=many, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(histories)
+    def check(history):
+        office = Office(tmp_path_factory.mktemp("office"))
+        copies: list[Path | None] = [None]
+        for asked, which in history:
+            with office.open() as ledger:
+                for who, question, outcome, epsilon in asked:
+                    office.ask(ledger, who, question, outcome, epsilon)
+            copies.append(office.copy())
+            chosen = copies[which % len(copies)]
+            office.path.unlink()
+            if chosen is not None:
+                shutil.copy(chosen, office.path)
+            if not office.opens():
+                office.accept()
+            office.check()
+
+    check()
+
+
+def test_an_older_copy_is_charged_what_grew_since(office):
+    # The copy has ada's 1. Lost are bo's 2 and 1 for a stored answer that bo saw: 3, charged to everyone.
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    copy = office.copy()
+    with office.open() as ledger:
+        office.ask(ledger, "bo", "b", epsilon="2")
+        office.ask(ledger, "bo", "a")
+    shutil.copy(copy, office.path)
+    done = office.accept()
+    lost = price("2") + price("1")
+    assert done.charged == {ALL: lost, "ada": lost, "bo": lost}
+    office.check()
+    with office.open() as ledger:
+        assert standings(ledger) == {ALL: price("1") + lost, "ada": price("1") + lost, "bo": lost}
+        accepted = [entry for entry in ledger.entries() if entry.kind is Kind.ACCEPT]
+        assert {entry.note for entry in accepted} == {BECAUSE}
+        assert [entry.who for entry in accepted] == [ALL, "ada", "bo"]
+        assert ledger.reserve("ada", ONE, "a").stored == b"a"  # what the copy holds is still there, and free
+        assert ledger.commit(ledger.reserve("bo", ONE, "b"), b"new").stored == b"new"
+
+
+def test_a_lost_ledger_starts_with_all_that_was_spent(office):
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+        office.ask(ledger, "bo", "a")
+    office.path.unlink()
+    assert office.accept().charged == dict.fromkeys([ALL, "ada", "bo"], price("1") + price("1"))
+    office.check()
+
+
+def test_another_ledger_counts_its_own_and_the_lost(office, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = Office(tmp_path / "other")
+    with other.open() as ledger:
+        for question in "xyz":
+            other.ask(ledger, "bo", question)
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    shutil.copy(other.path, office.path)
+    office.accept()
+    office.spent = {who: office.spent[who] + other.spent[who] for who in office.spent}  # both were told
+    office.check()
+
+
+def test_a_lost_witness_charges_every_cap_in_full(office):
+    office.limits = limits("10", delta="1e-6", ada="8", bo="5")
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    office.witness.path.unlink()
+    assert office.accept().kept is None
+    with office.open() as ledger:
+        assert verify(ledger, office.witness).problems == ()
+        assert ledger.overall().spent.grains == office.limits.overall.grains
+        for who, grant in office.limits.analysts.items():
+            assert ledger.standing(who).spent.grains == grant.caps.grains
+            with pytest.raises(Refused) as error:
+                ledger.reserve(who, noise("0.000001"), "z")
+            assert error.value.code is Code.BUDGET
+        assert ledger.reserve("ada", ONE, "a").stored == b"a"
+
+
+def test_a_lost_key_costs_nothing_while_the_witness_is_there(office):
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    (office.folder / "key").unlink()
+    office.key = Key.at(office.folder / "key", create=True)
+    with pytest.raises(LedgerError) as error:
+        office.open()
+    assert error.value.code is Code.LEDGER_KEY
+    assert set(office.accept().charged.values()) == {NOTHING}
+    office.check()
+    with office.open() as ledger:
+        assert standings(ledger) == office.spent
+        assert ledger.terms().key == office.key.public
+
+
+def test_charges_without_an_answer_fail(office):
+    # Their answers may be among what was lost, so a second one must not be given.
+    with office.open() as ledger:
+        claim = ledger.reserve("ada", ONE, "a", request="mine")
+    copy = office.copy()
+    with office.open() as ledger:
+        office.ask(ledger, "bo", "b")
+    shutil.copy(copy, office.path)
+    assert office.accept().failed == 1
+    office.check()
+    with office.open() as ledger:
+        with pytest.raises(Failed):
+            ledger.commit(claim, b"12")
+        with pytest.raises(Failed):
+            ledger.reserve("ada", ONE, "a", request="mine")
+
+
+def test_a_lost_answer_is_a_loss_though_its_charge_is_there(office):
+    # The copy was made between the charge and the answer: nothing is to be charged, and no second answer to be given.
+    with office.open() as ledger:
+        claim = ledger.reserve("ada", ONE, "a")
+        copy = office.copy_of_open(ledger)
+        ledger.commit(claim, b"12")
+        office.spent |= standings(ledger)
+    shutil.copy(copy, office.path)
+    done = office.accept()
+    assert set(done.charged.values()) == {NOTHING}
+    assert done.failed == 1
+    office.check()
+
+
+def test_nothing_missing_is_refused_and_writes_nothing(office):
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+        head = ledger.head()
+    with pytest.raises(ParameterError, match="nothing is missing"):
+        office.accept()
+    with office.open() as ledger:
+        assert ledger.head() == head
+        assert standings(ledger) == office.spent
+
+
+@pytest.mark.parametrize("because", ["", "  "])
+def test_a_loss_is_not_accepted_without_a_reason(office, because):
+    office.open().close()
+    with pytest.raises(ParameterError, match="no reason"):
+        accept_loss(office.path, LIMITS, key=office.key, witness=office.witness, because=because)
+
+
+def test_another_scope_is_not_a_loss(office):
+    office.limits = limits("9", ada="9", bo="9", scope={"neighbors": "replace"})
+    office.open().close()
+    office.limits = limits("9", ada="9", bo="9", scope={"neighbors": "add-remove"})
+    office.witness.path.unlink()
+    with pytest.raises(LedgerError) as error:
+        office.accept()
+    assert error.value.code is Code.LEDGER_SCOPE
+
+
+def test_every_old_witness_is_kept(office):
+    for number in (1, 2):
+        with office.open() as ledger:
+            office.ask(ledger, "ada", "a" * number)
+        before = office.witness.path.read_bytes()
+        office.path.unlink()
+        kept = office.accept().kept
+        assert kept == office.folder / f"witness.{number}"
+        assert kept.read_bytes() == before
+        office.check()
+
+
+def test_an_interrupted_acceptance_is_done_again(office, monkeypatch):
+    # The charges are on disk, and the witness has not seen them: accepting again charges more, never less.
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    office.path.unlink()
+
+    def interrupted(path, target):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            office.accept()
+    with pytest.raises(LedgerError) as error:
+        office.open()
+    assert error.value.code is Code.LEDGER_OLDER
+    office.accept()
+    office.check()
+
+
+@pytest.mark.parametrize("lost", ["ledger", "witness"])
+def test_what_was_lost_counts_in_the_month_in_which_it_is_accepted(office, lost):
+    # ada may learn 5 a month. The copy is of January; in February 3 were spent, and lost.
+    office.limits = limits("1000", ada="5", bo="1000", monthly=["ada"])
+    with clock() as set_to:
+        set_to("2030-01-10")
+        with office.open() as ledger:
+            ledger.commit(ledger.reserve("ada", ONE, "a"), b"12")
+        copy = office.copy()
+        set_to("2030-02-10")
+        with office.open() as ledger:
+            ledger.commit(ledger.reserve("ada", noise("3"), "b"), b"34")
+        shutil.copy(copy, office.path)
+        if lost == "witness":
+            office.witness.path.unlink()
+        office.accept()
+        with office.open() as ledger:
+            assert verify(ledger, office.witness).problems == ()
+            assert ledger.month("ada") == "2030-02"
+            assert ledger.standing("ada").spent.epsilon >= grains("3" if lost == "ledger" else "5")
+            with pytest.raises(Refused):
+                ledger.reserve("ada", noise("3"), "c")
+        set_to("2030-03-10")
+        with office.open() as ledger:
+            assert ledger.standing("ada").spent == NOTHING

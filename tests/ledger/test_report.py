@@ -1,0 +1,197 @@
+"""What a ledger tells others: an entry for a registry, a price by another accountant, whether a receipt holds."""
+
+from __future__ import annotations
+
+import shutil
+from fractions import Fraction
+
+import pytest
+from tests.ledger.conftest import grains, limits
+
+from tacit.accounting.price import METHODS
+from tacit.accounting.price import epsilon as price_of
+from tacit.ledger.accept import accept_loss
+from tacit.ledger.entries import GENESIS
+from tacit.ledger.history import History
+from tacit.ledger.keys import Key
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.report import deployment, price
+from tacit.ledger.verify import check_receipt
+from tacit.privacy.loss import Approximate, Compose, GaussianNoise, LaplaceNoise, Loss, Repeat
+
+DELTA = Fraction(1, 10**6)
+SCOPE = {"neighbors": "add-remove", "unit of visits": "patient", "unit of staff": "row"}
+LIMITS = limits("10", delta="1e-6", ada="10", bo="5", monthly=["bo"], scope=SCOPE)
+
+LAPLACE = LaplaceNoise(Fraction(10), 1)  # epsilon 0.1
+GAUSSIAN = GaussianNoise(Fraction(400), 1)  # sigma 20: rho 1/800
+KEYS = Compose((Approximate(Fraction(1, 5), Fraction(1, 10**9)), LAPLACE))  # epsilon 0.3, delta 1e-9
+
+
+def ask(ledger: Ledger, who: str, loss: Loss, question: str):
+    return ledger.commit(ledger.reserve(who, loss, question, delta=Fraction(1, 10**9)), b"12")
+
+
+@pytest.fixture
+def told(place, key, witness):
+    """Three questions with noise of three kinds, one of them asked by another analyst too, one failure."""
+    with Ledger(place, LIMITS, key=key, witness=witness) as ledger:
+        ask(ledger, "ada", LAPLACE, "a")
+        ask(ledger, "bo", LAPLACE, "a")
+        ask(ledger, "ada", LAPLACE, "b")
+        ask(ledger, "ada", GAUSSIAN, "c")
+        ask(ledger, "ada", KEYS, "d")
+        ledger.fail(ledger.reserve("ada", LAPLACE, "e"))
+        ask(ledger, "ada", LAPLACE, "a")
+    with History(place) as history:
+        yield history
+
+
+def test_the_entry_for_a_registry(told, key):
+    found = deployment(told, Fraction(10), DELTA)
+    entries = list(told.entries())
+    assert found.pop("spent") == {
+        "epsilon": str(float(Fraction(told.overall().spent.epsilon, 10**12))),
+        "delta": told.overall().spent.delta_a / 1e18,
+    }
+    assert found == {
+        "model": "central, interactive",
+        "relation": "add-remove",
+        "unit": {"visits": "patient", "staff": "row"},
+        "epsilon": "10",
+        "delta": 1e-6,
+        "composition": "fully adaptive: a union of the basic and the zCDP filter",
+        "mechanisms": ["discrete Gaussian", "discrete Laplace", "partition selection"],
+        "analysts": 2,
+        "refresh": ["monthly"],
+        "answers": 4,  # a, b, c, d
+        "failures": 1,  # e
+        "repeats": 2,  # a by bo, a by ada again
+        "accepted_losses": 0,
+        "first": entries[0].time,
+        "last": entries[-1].time,
+        "entries": 13,  # open; five questions in two entries each; two repeats
+        "head": told.head(),
+        "public_key": key.public,
+    }
+
+
+def test_the_entry_of_a_ledger_that_was_never_asked(tmp_path):
+    with Ledger(tmp_path / "ledger", limits("1")) as ledger:
+        found = deployment(ledger, Fraction(1), Fraction(0))
+    assert (found["answers"], found["mechanisms"], found["analysts"], found["refresh"]) == (0, [], 0, [])
+    assert (found["unit"], found["relation"], found["public_key"]) == ({}, "", "")
+    assert found["head"] != GENESIS
+
+
+def test_the_entry_tells_of_a_loss_that_was_accepted(tmp_path, key, witness):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS, key=key, witness=witness) as ledger:
+        ask(ledger, "ada", LAPLACE, "a")
+    path.unlink()
+    accept_loss(path, LIMITS, key=key, witness=witness, because="the disk broke")
+    with History(path) as history:
+        assert deployment(history, Fraction(10), DELTA)["accepted_losses"] == 3  # ada, bo, all together
+
+
+@pytest.mark.parametrize("by", METHODS)
+def test_the_price_is_that_of_the_passes_over_the_data(told, by):
+    # a, b and e had Laplace noise; what bo was shown again was no new pass.
+    passes = Compose((Repeat(LAPLACE, 3), GAUSSIAN, KEYS))
+    found = price(told, 1e-6, by)
+    assert found.charges == 5
+    assert found.epsilon == pytest.approx(price_of(passes, 1e-6, by), rel=1e-9)
+    assert found.standing == told.overall()
+    assert (found.by, found.delta) == (by, 1e-6)
+
+
+def test_the_price_says_that_it_decides_nothing(told):
+    text = str(price(told, 1e-6))
+    assert text.startswith("as if the 5 charged questions had been fixed beforehand: epsilon ")
+    assert "what decides are the filters" in text
+
+
+@pytest.mark.parametrize("by", METHODS)
+def test_nothing_asked_costs_nothing(tmp_path, by):
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        assert price(ledger, 1e-6, by).epsilon == 0
+
+
+def test_a_better_accountant_tells_less_of_many_questions(tmp_path):
+    # 100 of epsilon 0.1: 10 by adding up, 4.77 at delta 1e-6 by the distribution of the privacy loss.
+    with Ledger(tmp_path / "ledger", limits("100", ada="100")) as ledger:
+        for number in range(100):
+            ledger.reserve("ada", LAPLACE, f"{number}")
+        assert price(ledger, 1e-6, "basic").epsilon == pytest.approx(10)
+        assert price(ledger, 1e-6, "pld").epsilon == pytest.approx(4.77, abs=0.01)
+        assert ledger.overall().spent.epsilon == grains("10")  # what decides
+
+
+# Receipts.
+
+
+def altered(text: str) -> str:
+    return ("1" if text[0] == "0" else "0") + text[1:]
+
+
+def test_a_true_receipt_holds_and_an_altered_one_does_not(place, key, witness):
+    with Ledger(place, LIMITS, key=key, witness=witness) as ledger:
+        claims = [ask(ledger, "ada", LAPLACE, "a"), ask(ledger, "bo", LAPLACE, "a"), ask(ledger, "ada", LAPLACE, "a")]
+        for claim in claims:
+            receipt = claim.receipt.to_dict()
+            assert check_receipt(ledger, receipt) == []
+            for name in ("head", "signature"):
+                unsigned = {**receipt, name: altered(receipt[name])}
+                assert check_receipt(ledger, unsigned) == ["the receipt is not signed by this ledger"]
+                missing = {field: value for field, value in receipt.items() if field != name}
+                assert check_receipt(ledger, missing) == ["the receipt is not signed by this ledger"]
+
+
+def test_a_receipt_that_says_something_else_does_not_hold(place, key, witness):
+    with Ledger(place, LIMITS, key=key, witness=witness) as ledger:
+        for who in ("ada", "bo"):
+            receipt = ask(ledger, who, LAPLACE, "a").receipt.to_dict()
+            others = {"entry": 1, "time": "2020", "who": "cy", "key": "b", "charged_epsilon": "0", "repeat": None}
+            for name, value in others.items():
+                assert check_receipt(ledger, {**receipt, name: value}) == [f"its {name} is not what the ledger says"]
+
+
+def test_a_receipt_of_a_question_taken_up_again_holds(place, key):
+    with Ledger(place, LIMITS, key=key) as ledger:
+        ledger.reserve("ada", LAPLACE, "a", request="mine")
+    with Ledger(place, LIMITS, key=key) as ledger:
+        for _ in range(2):  # taken up, then handed out again
+            claim = ledger.commit(ledger.reserve("ada", LAPLACE, "a", request="mine"), b"12")
+            assert check_receipt(ledger, claim.receipt.to_dict()) == []
+
+
+def test_a_claim_without_an_answer_is_not_signed(tmp_path, key):
+    with Ledger(tmp_path / "ledger", LIMITS, key=key) as ledger:
+        receipt = ledger.reserve("ada", LAPLACE, "a").receipt
+        assert receipt.signature == ""
+        assert check_receipt(ledger, receipt.to_dict()) == ["the receipt is not signed by this ledger"]
+
+
+def test_a_receipt_of_another_ledger_does_not_hold(tmp_path, key):
+    other = Key.at(tmp_path / "other.key", create=True)
+    with Ledger(tmp_path / "one", LIMITS, key=key) as one, Ledger(tmp_path / "two", LIMITS, key=other) as two:
+        receipt = ask(two, "ada", LAPLACE, "a").receipt.to_dict()
+        assert check_receipt(two, receipt) == []
+        assert check_receipt(one, receipt) == ["the receipt is not signed by this ledger"]
+
+
+def test_a_receipt_proves_that_its_entry_was_rolled_back(tmp_path, key):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS, key=key) as ledger:
+        kept = ask(ledger, "ada", LAPLACE, "a").receipt.to_dict()
+    shutil.copy(path, tmp_path / "copy")
+    with Ledger(path, LIMITS, key=key) as ledger:
+        lost = ask(ledger, "ada", LAPLACE, "b").receipt.to_dict()
+        assert check_receipt(ledger, lost) == []
+    shutil.copy(tmp_path / "copy", path)
+    with Ledger(path, LIMITS, key=key) as ledger:
+        assert check_receipt(ledger, kept) == []
+        told = check_receipt(ledger, lost)
+        assert told == ["the receipt is signed by this ledger, which no longer holds what it says"]
+        ask(ledger, "ada", LAPLACE, "c")  # another entry in its place
+        assert check_receipt(ledger, lost) == told

@@ -28,6 +28,7 @@ from tacit.cli.options import (
     Question,
     RequestOption,
     WhoOption,
+    WithinOption,
 )
 from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
 
@@ -191,15 +192,17 @@ def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
 def explain(
     question: Question,
     who: WhoOption,
-    epsilon: EpsilonOption,
+    epsilon: EpsilonOption = None,
+    within: WithinOption = None,
     policy: PolicyOption = DEFAULT,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a question would cost and how accurate it would be. Free; no data is touched."""
+    from tacit.arithmetic import rational
     from tacit.errors import Code
     from tacit.plan import explain as explaining
-    from tacit.plan.plan import plan_for
+    from tacit.plan.accuracy import Price
     from tacit.policy.load import load
     from tacit.query.sql import parse
 
@@ -208,7 +211,9 @@ def explain(
         raise Refused(
             Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
         )
-    found = explaining.explain(plan_for(parse(_read(question)), loaded, epsilon), loaded, confidence)
+    level = rational("confidence", confidence)
+    plan = Price(epsilon, _widths(within)).plan(parse(_read(question)), loaded, level)
+    found = explaining.explain(plan, loaded, level)
     if as_json:
         _print_json(found.to_dict())
     else:
@@ -219,16 +224,24 @@ def explain(
 def ask(
     question: Question,
     who: WhoOption,
-    epsilon: EpsilonOption,
+    epsilon: EpsilonOption = None,
+    within: WithinOption = None,
     policy: PolicyOption = DEFAULT,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw the first number with its error bars.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Save the same as a picture: .svg, .png or .pdf.", metavar="FILE")
+    ] = None,
     request: RequestOption = "",
 ) -> None:
     """Ask a question and pay for it; the same question again is free."""
     with _analyst(policy, who) as ada:
-        answer = ada.ask(_read(question), epsilon=epsilon, confidence=confidence, request=request)
+        answer = ada.ask(
+            _read(question), epsilon=epsilon, within=_widths(within), confidence=confidence, request=request
+        )
+    if plot is not None:
+        answer.plot(plot)
     if as_json:
         typer.echo(answer.to_json(indent=2))
         return
@@ -257,6 +270,19 @@ def _analyst(policy: Path, who: str) -> Iterator[Analyst]:
 
     with curator.open(policy) as opened:
         yield opened.analyst(who)
+
+
+def _widths(within: list[str] | None) -> dict[str, str] | None:
+    """COLUMN=WIDTH, each as a pair."""
+    if not within:
+        return None
+    widths = {}
+    for item in within:
+        name, equal, width = item.partition("=")
+        if not equal or not name:
+            raise ParameterError("within", f"{item!r} is no COLUMN=WIDTH", fix="--within n=50")
+        widths[name] = width
+    return widths
 
 
 def _read(question: str) -> str:

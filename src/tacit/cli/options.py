@@ -11,7 +11,13 @@ PolicyOption = Annotated[
     Path, typer.Option("--policy", "-p", help="The policy file.", show_default=True, metavar="FILE", dir_okay=False)
 ]
 WhoOption = Annotated[str, typer.Option("--as", help="The analyst who asks, as the policy names them.", metavar="NAME")]
-EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")]
+EpsilonOption = Annotated[
+    float | None, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")
+]
+WithinOption = Annotated[
+    list[str] | None,
+    typer.Option("--within", help="In place of a price: how close a count or sum must be.", metavar="COLUMN=WIDTH"),
+]
 ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
 RequestOption = Annotated[
     str,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.guard import GRAINS_PER_EPSILON, Standing, shown
-from tacit.policy.model import ROW, Column, Policy, Table
+from tacit.policy.model import ROW, Column, Policy, Table, Through
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,19 @@ class Schema:
 
 
 def _protected(table: Table) -> str:
+    if table.public:
+        return "public"
     if table.unit == ROW:
         return "each row is protected"
     return (
-        f"each {table.unit} is protected; in one answer it counts in at most {table.max_groups} groups, "
+        f"each unit, {_unit(table)}, is protected; in one answer it counts in at most {table.max_groups} groups, "
         f"with at most {table.max_rows_per_group} rows in each"
     )
+
+
+def _unit(table: Table) -> str:
+    """Whose rows they are, in words."""
+    return str(table.unit) if isinstance(table.unit, Through) else f"a {table.unit}"
 
 
 def _known(column: Column) -> str:
@@ -81,8 +89,13 @@ def _known(column: Column) -> str:
         return f"keys {shown}" + (f", ... ({len(column.values)} in all)" if len(column.values) > 8 else "")
     if column.lower is not None and column.upper is not None:
         grid = f" in steps of {_number(column.step)}" if column.step is not None else ""
-        return f"from {_number(column.lower)} to {_number(column.upper)}{grid}"
+        return f"from {_bound(column, column.lower)} to {_bound(column, column.upper)}{grid}"
     return "no bounds: compare and count it" if column.type in {"int", "float"} else "compare and count it"
+
+
+def _bound(column: Column, value: Fraction) -> str:
+    """A bound as it is written: that of a date is a day."""
+    return date.fromordinal(int(value)).isoformat() if column.type == "date" else _number(value)
 
 
 def _number(value: Fraction) -> str:
@@ -90,16 +103,27 @@ def _number(value: Fraction) -> str:
 
 
 def _table(table: Table) -> dict[str, Any]:
+    columns = {column.name: _column(column) for column in table.columns}
+    if table.public:
+        return {"public": True, "columns": columns}
     caps = {} if table.unit == ROW else {"max_groups": table.max_groups, "max_rows_per_group": table.max_rows_per_group}
-    return {"unit": table.unit, **caps, "columns": {column.name: _column(column) for column in table.columns}}
+    return {"unit": str(table.unit), "people": table.people, **caps, "columns": columns}
 
 
 def _column(column: Column) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": str(column.type)}
     for name in ("lower", "upper", "step"):
         value = getattr(column, name)
-        if value is not None:
+        if value is not None and column.type == "date":
+            shown[name] = _bound(column, value)
+        elif value is not None:
             shown[name] = int(value) if value.denominator == 1 else float(value)
     if column.values is not None:
         shown["values"] = [value if isinstance(value, str | int) else value.isoformat() for value in column.values]
+    if column.other is not None:
+        shown["other"] = column.other
+    if column.unique:
+        shown["unique"] = True
+    if not column.nullable:
+        shown["nullable"] = False
     return shown

@@ -12,7 +12,7 @@ from fractions import Fraction
 from urllib.parse import urlsplit
 
 from tacit.policy.locate import dotted, quoted
-from tacit.policy.model import ROW, Analyst, Column, Key, Policy, Table, Type
+from tacit.policy.model import ROW, Analyst, Column, Key, Policy, Table, Through, Type
 from tacit.privacy.unit import Neighbors
 
 MAX_NAME = 128
@@ -43,7 +43,7 @@ def remarks(policy: Policy) -> tuple[Remark, ...]:
 
 def promise(policy: Policy) -> str:
     """What the policy promises to each unit, in plain sentences."""
-    units = "; ".join(_unit(table) for table in policy.tables)
+    units = "; ".join(_unit(table) for table in policy.tables if not table.public)
     delta = f", plus {decimal_text(policy.budget.delta)}" if policy.budget.delta else ""
     return (
         f"Protected is each unit: {units}. "
@@ -57,7 +57,9 @@ def promise(policy: Policy) -> str:
 def _unit(table: Table) -> str:
     if table.unit == ROW:
         return f"in {quoted(table.name)} each row on its own, even where one person has several"
-    return f"in {quoted(table.name)} all rows with the same {quoted(table.unit)}"
+    if isinstance(table.unit, Through):
+        return f"in {quoted(table.name)} all rows whose {quoted(table.unit.column)} leads to one in {table.unit.table}"
+    return f"in {quoted(table.name)} all rows with the same {quoted(str(table.unit))}"
 
 
 def _change(neighbors: Neighbors) -> str:
@@ -152,8 +154,6 @@ def _about_column(column: Column) -> str:
         return "a number without lower and upper can only be compared and counted, not summed or averaged"
     if column.type is Type.FLOAT and column.step is None:
         return "a float without step is rounded to a default grid over its bounds; give step to choose the grid"
-    if column.type in (Type.TEXT, Type.DATE) and column.values is None:
-        return f"a {column.type} column without values cannot be a GROUP BY key in this version"
     return ""
 
 

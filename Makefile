@@ -35,6 +35,7 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/ask.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

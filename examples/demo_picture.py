@@ -13,7 +13,7 @@ from rich.console import Console
 from tacit.cli.show import show_step
 from tacit.demo.walk import walk
 
-SHOWN = {"A private count", "An average for each ward", "The same question again", "Two questions that are refused"}
+SHOWN = {"A private count", "An average for each ward", "Keys that nobody listed", "Two questions that are refused"}
 
 
 def main(target: Path) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tacit.demo.clinic import build
-from tacit.errors import Code
+from tacit.demo.clinic import POLICY_TEXT, build
+from tacit.demo.walk import COUNT
+from tacit.errors import Code, Refused
+from tacit.plan.explain import explain
+from tacit.plan.plan import plan_for
 from tacit.policy.load import load
+from tacit.query.sql import parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -64,6 +69,49 @@ def test_the_policy_of_the_guide_loads(tmp_path):
     (text,) = blocks(ROOT / "docs" / "guide" / "policy.md", "toml")
     (tmp_path / "policy.toml").write_text(text)
     assert load(tmp_path / "policy.toml").table("visits") is not None
+
+
+def test_the_tables_of_that_policy_can_be_asked_about(tmp_path):
+    (text,) = blocks(ROOT / "docs" / "guide" / "policy.md", "toml")
+    (tmp_path / "policy.toml").write_text(text)
+    policy = load(tmp_path / "policy.toml")
+    for sql in (
+        "SELECT SUM(amount) AS billed FROM bills",
+        "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward",
+        "SELECT diagnosis, COUNT(DISTINCT patient_id) AS n FROM visits GROUP BY diagnosis",
+        "SELECT AVG(age) AS age FROM visits JOIN wards USING (ward) WHERE beds > 20",
+    ):
+        assert plan_for(parse(sql), policy, 0.5).unit == "patient_id"  # bills reach it through visits
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    return load(tomllib.loads(POLICY_TEXT))
+
+
+def test_the_question_of_the_readme_is_planned(clinic):
+    (sql,) = blocks(ROOT / "README.md", "sql")
+    assert plan_for(parse(sql), clinic, 0.1)
+
+
+def test_the_answer_that_the_readme_shows_is_of_the_price_it_says(clinic):
+    (shown,) = re.findall(r"^3\. A private count$.*?^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    explained = str(explain(plan_for(parse(COUNT), clinic, 0.1), clinic, 0.95))
+    estimate, low, high = (int(n.replace(",", "")) for n in re.findall(r"[\d,]{6}", shown.partition("──")[2])[:3])
+    assert high - estimate == estimate - low
+    assert f"within {high - estimate} of the bounded value" in explained
+
+
+@pytest.mark.parametrize("page", ["guide/first-answer", "guide/policy", "guide/sql", "reference/errors"])
+def test_a_refusal_that_a_page_quotes_is_what_happens(page, clinic):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    for quoted in re.findall(r"^(refused \[.*?)\n```", text, re.DOTALL | re.MULTILINE):
+        question = quoted.splitlines()[2].strip()
+        if not question.startswith("SELECT"):
+            question = f"SELECT COUNT(*)\nFROM visits\n  {question}"
+        with pytest.raises(Refused) as caught:
+            plan_for(parse(question), clinic, 0.1)
+        assert str(caught.value) == quoted
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)

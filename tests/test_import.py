@@ -12,7 +12,7 @@ import tacit
 
 HEAVY = [
     *("numpy", "scipy", "duckdb", "pyarrow", "sqlglot", "flint", "pandas", "polars"),
-    *("rich", "typer", "apsw", "cryptography"),
+    *("rich", "typer", "apsw", "cryptography", "matplotlib"),
 ]
 
 
@@ -34,7 +34,11 @@ def test_errors_load_nothing_heavy():
 
 def test_what_is_used_is_loaded():
     # The test above has power: opening needs these.
-    assert {"numpy", "duckdb", "sqlglot", "apsw"} <= loaded_after("import tacit; tacit.open")
+    assert {"numpy", "duckdb", "pyarrow", "cryptography"} <= loaded_after("import tacit; tacit.open")
+
+
+def test_reading_a_question_loads_nothing_heavy():
+    assert not loaded_after("from tacit.query.sql import parse; parse('SELECT COUNT(*) FROM t')") & set(HEAVY)
 
 
 @pytest.mark.parametrize("name", tacit.__all__)

@@ -1,4 +1,4 @@
-"""Error bars: exact for counts and sums, at least the confidence for means, close to it for expressions."""
+"""Error bars: exact for counts and sums, at least the confidence for means and variances, close for expressions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from tacit.answers import intervals
-from tacit.answers.recipe import Mean, Noisy
+from tacit.answers.propagate import spreads
+from tacit.answers.recipe import Mean, Noisy, Spread
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.sampling import laplace
+from tacit.sampling import gaussian, laplace
 from tacit.sampling.bits import ReplayBits
 
 SCALES = [
@@ -176,3 +178,171 @@ def test_bars_of_expressions_are_marked(analyst_of):
     )
     assert [str(heading.bars) for heading in answer.headings] == ["exact", "approximate", "none"]
     assert any("approximate" in note and " m " in note for note in answer.notes)
+
+
+# Counts and sums: noise by the exact law, coverage by the binomial law. Each check has a false-alarm rate of 1e-9.
+
+NOISES = [Laplace(Fraction(6)), Laplace(Fraction(1000, 3)), Gaussian(Fraction(40)), Gaussian(Fraction(123_456))]
+
+
+def drawn(mechanism: Laplace | Gaussian, tries: int, seed: str) -> np.ndarray:
+    bits = ReplayBits(seed.encode())
+    if isinstance(mechanism, Laplace):
+        return laplace.draws(mechanism.scale, tries, bits)
+    return gaussian.draws(mechanism.variance, tries, bits)
+
+
+@pytest.mark.parametrize("mechanism", NOISES, ids=str)
+@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), Fraction(99, 100)])
+def test_counts_and_sums_are_covered(mechanism, confidence, at_least, full):
+    tries = 100_000 if full else 5_000
+    width = intervals.half_width(Noisy("n", mechanism, Fraction(1)), confidence)
+    hits = int(np.sum(np.abs(drawn(mechanism, tries, f"{mechanism} {confidence}")) <= int(width)))
+    assert at_least(hits, tries, float(confidence))
+
+
+@pytest.mark.parametrize("mechanism", NOISES, ids=str)
+def test_an_interval_of_ninety_percent_is_rejected_as_one_of_ninety_five(mechanism, at_least, full):
+    # 0.91 of 5,000 at most, as the steps of the law go: 4,550, which under 0.95 is 13 deviations of 15.4 too few
+    tries = 100_000 if full else 5_000
+    width = intervals.half_width(Noisy("n", mechanism, Fraction(1)), Fraction(9, 10))
+    hits = int(np.sum(np.abs(drawn(mechanism, tries, f"power {mechanism}")) <= int(width)))
+    assert at_least(hits, tries, 0.90)
+    assert not at_least(hits, tries, 0.95)
+
+
+# Means with Gaussian noise.
+
+
+def gaussian_trial(mean: float, rows: int, confidence: Fraction, tries: int, seed: str):
+    total = round((mean - 25) / float(UNIT) * rows)
+    sum_of = Noisy("s", Gaussian(Fraction(400**2)), UNIT)
+    count_of = Noisy("n", Gaussian(Fraction(4**2)), Fraction(1))
+    sums = [total + int(z) for z in drawn(sum_of.mechanism, tries, f"{seed} s")]
+    counts = [rows + int(z) for z in drawn(count_of.mechanism, tries, f"{seed} n")]
+    low, high = intervals.mean(sums, counts, HOW, sum_of, count_of, confidence)
+    estimates = np.array([25 + float(UNIT) * s / n if n > 0 else 25.0 for s, n in zip(sums, counts, strict=True)])
+    return 25 + float(UNIT) * total / rows, np.clip(estimates, 0, 50), low, high
+
+
+@pytest.mark.parametrize("confidence", [Fraction(8, 10), Fraction(95, 100)])
+@pytest.mark.parametrize("rows", [1, 10, 100, 10_000])
+@pytest.mark.parametrize("mean", [0.0, 2.0, 25.0, 50.0])
+def test_means_with_gaussian_noise_are_covered(mean, rows, confidence, at_least, full):
+    tries = 20_000 if full else 1_000
+    truth, _, low, high = gaussian_trial(mean, rows, confidence, tries, f"{mean} {rows} {confidence}")
+    assert at_least(int(np.sum((low <= truth) & (truth <= high))), tries, float(confidence))
+    assert np.all((low >= 0) & (low <= high) & (high <= 50))
+
+
+@pytest.mark.parametrize("mean", [10.0, 25.0])
+def test_means_with_gaussian_noise_narrower_by_three_tenths_are_rejected(mean, at_least, full):
+    # P(|Z| <= 0.7 * 1.96) = 0.830
+    tries = 50_000 if full else 3_000
+    truth, estimate, low, high = gaussian_trial(mean, 10_000, Fraction(95, 100), tries, f"narrow {mean}")
+    assert at_least(int(np.sum((low <= truth) & (truth <= high))), tries, 0.95)
+    low, high = estimate - 0.7 * (estimate - low), estimate + 0.7 * (high - estimate)
+    assert not at_least(int(np.sum((low <= truth) & (truth <= high))), tries, 0.95)
+
+
+def test_means_with_gaussian_noise_are_not_much_wider_than_needed():
+    # 1.96 * 400 quarter units over 10,000 rows
+    _, _, low, high = gaussian_trial(25.0, 10_000, Fraction(95, 100), 200, "width")
+    assert np.allclose((high - low) / 2, 1.96 * 400 / 4 / 10_000, rtol=0.02)
+
+
+# Variances of values in [0, 50] on a grid of half units: v steps, y = 2 v - 100, squares 2 y^2 - 100^2.
+
+PARTS = (Fraction(1, 32), Fraction(1, 4), Fraction(1))
+
+
+def moments(steps: np.ndarray) -> tuple[int, int, int]:
+    """The exact integers that a variance is made of."""
+    y = 2 * steps.astype(object) - 100
+    return int(np.sum(2 * y * y - 10_000)), int(np.sum(y)), len(steps)
+
+
+def how(sample: bool, root: bool) -> Spread:
+    return Spread(0, Mean(1, 2, Fraction(25), Fraction(0), Fraction(50)), sample, root)
+
+
+@pytest.mark.parametrize("sample", [False, True])
+@pytest.mark.parametrize("root", [False, True])
+def test_without_noise_a_variance_is_that_of_numpy(sample, root):
+    random = np.random.default_rng(7)
+    for steps in (np.array([3, 3]), np.array([0, 100]), np.array([0, 50, 100]), random.integers(0, 101, 1000)):
+        scaled = [np.array([n * float(unit)]) for n, unit in zip(moments(steps), PARTS, strict=True)]
+        (found,) = spreads(*scaled, how(sample, root))
+        wanted = (np.std if root else np.var)(steps / 2, ddof=int(sample))
+        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+def test_a_variance_of_no_rows_or_of_a_sample_of_one_is_none():
+    for count, sample, known in ((0, False, False), (-3, False, False), (1, True, False), (1, False, True)):
+        found = spreads(np.array([0.0]), np.array([0.0]), np.array([float(count)]), how(sample, root=False))
+        assert np.isfinite(found[0]) == known
+
+
+def test_a_variance_is_never_beyond_what_the_range_allows():
+    # 25^2 of the whole, and twice that of a sample of two
+    for sample, most in ((False, 625), (True, 1250)):
+        found = spreads(np.array([1e9]), np.array([0.0]), np.array([2.0]), how(sample, root=False))
+        assert found[0] == most
+        found = spreads(np.array([-1e9]), np.array([0.0]), np.array([2.0]), how(sample, root=False))
+        assert found[0] == 0
+
+
+def spread_trial(steps: np.ndarray, spread: Spread, laws: tuple, confidence: Fraction, tries: int, seed: str):
+    parts = tuple(Noisy("p", law, unit) for law, unit in zip(laws, PARTS, strict=True))
+    released = tuple(
+        [exact + int(z) for z in drawn(part.mechanism, tries, f"{seed} {index}")]
+        for index, (exact, part) in enumerate(zip(moments(steps), parts, strict=True))
+    )
+    low, high = intervals.spread(released, spread, parts, confidence)
+    truth = (np.std if spread.root else np.var)(steps / 2, ddof=int(spread.sample))
+    return float(truth), low, high
+
+
+SHAPES = {
+    "alike": np.full(300, 40),
+    "apart": np.repeat([0, 100], 150),
+    "even": np.arange(303) % 101,
+    "few": np.array([0, 30, 100]),
+    "skewed": np.repeat([0, 100], [290, 10]),
+}
+LAWS = {
+    "laplace": (Laplace(Fraction(20_000)), Laplace(Fraction(200)), Laplace(Fraction(2))),
+    "gaussian": (Gaussian(Fraction(20_000**2)), Gaussian(Fraction(200**2)), Gaussian(Fraction(4))),
+}
+
+
+@pytest.mark.parametrize("laws", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("sample", "root"), [(False, False), (True, False), (True, True)])
+def test_variances_are_covered(shape, sample, root, laws, at_least, full):
+    tries = 20_000 if full else 1_000
+    for confidence in (Fraction(8, 10), Fraction(95, 100)):
+        seed = f"{shape} {sample} {root} {confidence}"
+        truth, low, high = spread_trial(SHAPES[shape], how(sample, root), LAWS[laws], confidence, tries, seed)
+        covered = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
+        assert at_least(int(np.sum(covered)), tries, float(confidence))
+        assert np.all((low >= 0) & (low <= high))
+
+
+def test_the_bars_of_a_variance_are_not_empty_words(at_least):
+    # A box of a fifth of the confidence does not cover as one of 95 % would: the test has power.
+    tries = 3_000
+    truth, low, high = spread_trial(SHAPES["even"], how(False, False), LAWS["laplace"], Fraction(1, 5), tries, "power")
+    assert not at_least(int(np.sum((low <= truth) & (truth <= high))), tries, 0.95)
+    _, low, high = spread_trial(SHAPES["even"], how(False, False), LAWS["laplace"], Fraction(95, 100), tries, "width")
+    assert np.median(high - low) < 625 / 2
+
+
+def test_the_bars_of_a_variance_narrow_as_rows_grow():
+    widths = []
+    for copies in (1, 10, 100):
+        _, low, high = spread_trial(
+            np.tile(SHAPES["even"], copies), how(True, False), LAWS["laplace"], Fraction(95, 100), 200, "grow"
+        )
+        widths.append(float(np.median(high - low)))
+    assert widths[0] > 5 * widths[1] > 25 * widths[2]

@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tacit import __version__
@@ -43,6 +45,53 @@ def test_the_chart_and_the_table_are_printed(tacit, clinic):
     assert "Oncology" in shown.stdout
 
 
+def test_an_accuracy_is_a_price(tacit, clinic):
+    question = ("-p", clinic, "--as", "ada", "SELECT COUNT(*) AS n FROM visits", "--within", "n=1000", "--json")
+    told = json.loads(tacit("explain", *question).stdout)
+    assert told["columns"][0]["error"] <= 1000
+    # 12 rows a patient: P(|noise| <= 1000) is 0.95 at scale 1000 / ln 20 = 334, so epsilon 12 / 334 = 0.036
+    assert told["epsilon"] == pytest.approx(0.036, abs=0.001)
+    answer = json.loads(tacit("ask", *question).stdout)
+    assert float(answer["receipt"]["charged_epsilon"]) == pytest.approx(told["epsilon"])
+    shown = answer["rows"][0]["n"]
+    assert shown["high"] - shown["value"] <= 1000
+
+
+def test_a_picture_is_saved_and_the_answer_is_printed(tacit, clinic, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "wards.svg"
+    shown = tacit("ask", "-p", clinic, "--as", "ada", COUNT, "--epsilon", "0.25", "--plot", picture)
+    assert shown.returncode == 0, shown.stderr
+    assert "Oncology" in shown.stdout
+    assert "<svg" in picture.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("way", [["--chart"], ["--plot", "age.svg"]], ids=["chart", "plot"])
+def test_an_answer_with_nothing_to_draw_is_printed_all_the_same(tacit, clinic, tmp_path, way):
+    sql = "SELECT MEDIAN(age) AS age FROM visits"  # it has a rank, and no interval
+    shown = tacit("ask", "-p", clinic, "--as", "ben", sql, "--epsilon", "0.1", *way, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert "entry" in shown.stdout
+    assert "to draw" in shown.stderr
+
+
+def test_a_schema_for_editors(tacit, tmp_path):
+    shown = tacit("check", "--schema", cwd=tmp_path)  # there is no policy here
+    assert shown.returncode == 0, shown.stderr
+    assert set(json.loads(shown.stdout)["properties"]) == {"data", "ledger", "privacy", "tables", "analysts"}
+
+
+def test_check_says_that_what_is_declared_unique_is_not(tacit, folder):
+    policy = folder / "t.toml"
+    for name, values in (("t", [1, 2, 3]), ("wards", [1, 1])):
+        pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
+    wards = '[tables.wards]\npublic = true\ncolumns.x = { type = "int", unique = true }\n'
+    policy.write_text(policy.read_text().replace('"t.parquet"', '"."') + wards)
+    checked = tacit("check", "-p", policy)
+    assert checked.returncode == 5
+    assert "wards.x is declared unique, and two rows share a value" in checked.stderr
+
+
 def test_a_question_may_come_from_standard_input(tacit, clinic):
     shown = tacit("explain", "-p", clinic, "--as", "ada", "-", "--epsilon", "1", stdin=COUNT)
     assert "costs epsilon 1" in shown.stdout
@@ -60,7 +109,19 @@ def test_a_question_may_come_from_standard_input(tacit, clinic):
         (["ask", "--as", "ada", COUNT, "--epsilon", "nan"], 2, "epsilon: needs a finite number"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "1e308"], 2, "epsilon: must be between"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "much"], 2, "--epsilon"),
-        (["ask", "--as", "ada", COUNT], 2, "--epsilon"),
+        (["ask", "--as", "ada", COUNT], 2, "name the price once: by --epsilon or by --within"),
+        (["explain", "--as", "ada", COUNT], 2, "name the price once"),
+        (["ask", "--as", "ada", COUNT, "--epsilon", "0.1", "--within", "n=5"], 2, "name the price once"),
+        (["ask", "--as", "ada", COUNT, "--within", "n"], 2, "'n' is no COLUMN=WIDTH"),
+        (["ask", "--as", "ada", COUNT, "--within", "=5"], 2, "'=5' is no COLUMN=WIDTH"),
+        (["ask", "--as", "ada", COUNT, "--within", "n=5", "--within", "n=6"], 2, "n is there twice"),
+        (["ask", "--as", "ada", COUNT, "--within", "n=0"], 2, "within: n must be above zero"),
+        (["ask", "--as", "ada", COUNT, "--within", "n=much"], 2, "'n=much' is no COLUMN=WIDTH"),
+        (["ask", "--as", "ada", COUNT, "--within", "n=inf"], 2, "within: needs a finite number"),
+        (["ask", "--as", "ada", COUNT, "--within", "m=5"], 2, "there is no column 'm'"),
+        (["ask", "--as", "ada", "SELECT AVG(age) AS age FROM visits", "--within", "age=5"], 3, "depends on the data"),
+        (["ask", "--as", "ada", COUNT, "--epsilon", "0.1", "--plot", "n.gif"], 2, "end it in .svg, .png or .pdf"),
+        (["ask", "--as", "ada", COUNT, "--epsilon", "0.1", "--plot", "none/n.svg"], 2, "there is no folder none"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "0.1", "--confidence", "1"], 2, "confidence"),
     ],
 )
@@ -100,7 +161,8 @@ def test_init_writes_a_policy_that_check_takes_once_it_is_filled_in(tacit, tmp_p
     policy = tmp_path / "tacit.toml"
     unfilled = tacit("check", cwd=tmp_path)
     assert (unfilled.returncode, "fill in" in unfilled.stderr) == (4, True)
-    text = policy.read_text().replace('unit = "?"', 'unit = "patient_id"\nmax_groups = 1\nmax_rows_per_group = 1')
+    text = policy.read_text().replace('unit = "?"', 'unit = "patient_id"\nmax_groups = 1\nmax_rows_per_group = 1', 1)
+    text = text.replace('unit = "?"', "public = true")  # the wards
     policy.write_text(text.replace('lower = "?"', "lower = 0").replace('upper = "?"', "upper = 1000"))
     checked = tacit("check", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
@@ -111,7 +173,7 @@ def test_init_writes_a_policy_that_check_takes_once_it_is_filled_in(tacit, tmp_p
 def test_the_demo_runs_to_its_end(tacit, process, tmp_path):
     shown = process("demo", "--keep", tmp_path / "kept")
     assert shown.returncode == 0, shown.stderr
-    for said in ("95% interval", "a repeat, free", "refused [private-key]", "refused [budget]", "all in order"):
+    for said in ("95% interval", "a repeat, free", "refused [unbounded]", "refused [budget]", "all in order"):
         assert said in shown.stdout
     assert tacit("demo", "--keep", tmp_path / "kept").returncode == 2  # that budget is spent
 

@@ -216,6 +216,7 @@ def test_the_schema_is_what_the_policy_says(ada):
         "tables": {
             "visits": {
                 "unit": "patient",
+                "people": "visits",
                 "max_groups": 2,
                 "max_rows_per_group": 2,
                 "columns": {
@@ -330,7 +331,7 @@ def test_an_epsilon_of_any_type_is_the_same_tenth(curator, ada, epsilon):
 def test_epsilon_must_be_named(ada):
     with pytest.raises(TypeError):
         ada.ask(COUNT, 1)
-    with pytest.raises(TypeError):
+    with pytest.raises(ParameterError, match="either epsilon or within"):
         ada.ask(COUNT)
 
 

@@ -80,6 +80,26 @@ def test_columns_are_what_the_policy_declares(policy_path: Path, policy: dict[st
     assert found == {"patient_id": "BIGINT"} | {name: DUCKDB_TYPES[column["type"]] for name, column in declared.items()}
 
 
+def test_the_wards_are_public_and_each_is_there_once(policy_path: Path, policy: dict[str, Any]) -> None:
+    found = rows(policy_path, "SELECT ward, beds FROM wards ORDER BY ward")
+    assert [ward for ward, _ in found] == policy["tables"]["visits"]["columns"]["ward"]["values"]
+    assert sum(beds for _, beds in found) == 236  # 40 + 24 + 36 + 52 + 20 + 64
+    assert policy["tables"]["wards"]["public"]
+    assert policy["tables"]["wards"]["columns"]["ward"]["unique"]
+    types = {name: kind for name, kind, *_ in rows(policy_path, "DESCRIBE wards")}
+    assert types == {"ward": "VARCHAR", "beds": "INTEGER"}
+
+
+def test_every_visit_has_a_ward_of_the_list(policy_path: Path) -> None:
+    query = "SELECT count(*) FROM visits JOIN wards USING (ward)"
+    assert rows(policy_path, query) == [(100_000,)]
+
+
+def test_the_bounds_of_dates_are_the_year(policy: dict[str, Any]) -> None:
+    visited = policy["tables"]["visits"]["columns"]["visited"]
+    assert (str(visited["lower"]), str(visited["upper"])) == ("2025-01-01", "2025-12-31")
+
+
 def test_declared_values_are_the_values(policy_path: Path, policy: dict[str, Any]) -> None:
     columns = policy["tables"]["visits"]["columns"]
     for name in ("sex", "ward"):

@@ -19,7 +19,7 @@ UNITS = ("u", "v", "w", "v\x1fa")
 KEYS = (None, "", "a", "b", "-", "c\x1fd", "é")
 
 examples = settings(
-    max_examples=25,
+    max_examples=20,
     derandomize=True,
     deadline=None,
     database=None,

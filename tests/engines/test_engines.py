@@ -149,6 +149,13 @@ def test_a_key_may_be_computed(ask):
     assert ask(count, keys=[private(Literal("all"))]) == {("all",): (6,)}
 
 
+def test_a_computed_key_that_is_null_is_no_public_one(ask):
+    # Statistics say that the key is always "yes", which is so where it is not NULL.
+    answer = Case(((urgent, Literal("yes")),), Literal(None))
+    assert ask(count, keys=[public(answer, "yes", "no")]) == {("yes",): (3,)}
+    assert ask(count, where=Call(Fn.IN, (answer, Literal("yes"), Literal("no")))) == {(): (3,)}
+
+
 def test_histograms_of_integers_dates_texts_and_truth(ask):
     found = ask(*(Measure("histogram", column) for column in (age, day, ward, urgent)))
     assert found == {

@@ -6,7 +6,6 @@ import datetime
 import decimal
 import subprocess
 import sys
-import uuid
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -299,14 +298,13 @@ UNITS: dict[str, tuple[pa.Array, Type]] = {
     "texts": (pa.array(["a", "b", None]), Type.TEXT),
     "small integers": (pa.array([1, 2, None], pa.uint8()), Type.INT),
     "large integers": (pa.array([2**63, 2**64 - 1, None], pa.uint64()), Type.INT),
-    "huge integers": (
+    "decimals": (
         pa.array([decimal.Decimal(2**63), decimal.Decimal(2**90), None], pa.decimal128(38, 0)),
         Type.TEXT,
     ),
     "numbers": (pa.array([1.0, 2.5, None]), Type.TEXT),
     "bytes": (pa.array([b"\x00", b"\xff", None]), Type.TEXT),
     "dates": (pa.array([datetime.date(2025, 1, 1), datetime.date(2025, 1, 2), None]), Type.TEXT),
-    "identifiers": (pa.array([uuid.UUID(int=n).bytes for n in (1, 2)] + [None], pa.binary(16)), Type.TEXT),
 }
 
 

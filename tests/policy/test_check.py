@@ -110,14 +110,55 @@ def test_contribution():
         ({"type": "int"}, "compared and counted"),
         ({"type": "float"}, "compared and counted"),
         ({"type": "float", "lower": 0, "upper": 1}, "default grid"),
-        ({"type": "text"}, "GROUP BY"),
-        ({"type": "date"}, "GROUP BY"),
+        ({"type": "text"}, "in GROUP BY a value is shown only where enough units hold it; values make"),
+        ({"type": "date"}, "in GROUP BY a value is shown only where enough units hold it; lower and upper make"),
     ],
 )
 def test_columns(column: dict[str, Any], word: str):
     [(path, text)] = about_table(columns={"x y": column})
     assert path == 'tables.visits.columns."x y"'
     assert word in text
+
+
+def test_columns_that_leave_nothing_to_say():
+    fine = [
+        {"type": "text", "values": ["A"], "other": "B"},
+        {"type": "date", "lower": "2025-01-01", "upper": "2025-12-31"},
+        {"type": "int", "lower": 0, "upper": 60, "nullable": False},
+    ]
+    assert about_table(columns={f"c{i}": column for i, column in enumerate(fine)}) == []
+
+
+def test_without_a_delta_private_keys_are_no_keys():
+    tables = {"visits": QUIET["tables"]["visits"] | {"columns": {"x": {"type": "text"}}}}
+    said = {r.path: r.text for r in remarks(load(QUIET | {"tables": tables, "privacy": {"epsilon": 1}}))}
+    assert said["tables.visits.columns.x"].startswith("no GROUP BY key, because which values occur is private")
+    privacy = QUIET["privacy"] | {"delta_per_question": 0}
+    unused = remarks(load(QUIET | {"tables": tables, "privacy": privacy}))
+    assert [r.path for r in unused] == ["privacy.delta_per_question", "tables.visits.columns.x"]
+
+
+WARDS = {"public": True, "columns": {"ward": {"type": "text", "unique": True}}}
+
+
+def test_a_public_table_that_nothing_can_join():
+    assert about("tables", wards=WARDS) == []
+    [(path, text)] = about("tables", wards=WARDS | {"columns": {"ward": {"type": "text"}}})
+    assert path == "tables.wards"
+    assert "no unique column, so no question can join it" in text
+
+
+def test_the_promise_says_who_is_the_same_and_who_is_nobody():
+    caps = {"max_groups": 1, "max_rows_per_group": 1, "columns": {"x": {"type": "bool"}}}
+    stays = {"unit": "patient", "people": "visits", **caps}
+    items = {"unit": {"through": "stay_id", "to": "stays.id"}, **caps}
+    tables = QUIET["tables"] | {"stays": stays, "items": items, "wards": WARDS}
+    assert promise(load(QUIET | {"tables": tables})).startswith(
+        'Protected is each unit: in "visits" all rows with the same "patient_id"; in "stays" all rows with the same '
+        '"patient"; in "items" all rows whose "stay_id" leads to the unit\'s rows in "stays". '
+        'The units of "visits", "stays" and "items" are the same people: all that these hold of one is protected '
+        'together. Public, so that nobody is protected in them, are the rows of "wards". Adding or removing'
+    )
 
 
 def test_a_column_named_row():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import Code, PolicyError
 from tacit.policy.load import load
-from tacit.policy.model import Analyst, Books, Budget, Column, Policy, Table, Type
+from tacit.policy.model import Analyst, Books, Budget, Column, Policy, Table, Through, Type
 from tacit.privacy.unit import Neighbors
 
 HERE = Path(__file__).parent
@@ -57,12 +57,14 @@ def test_the_clinic():
         ),
         4,
         3,
+        "visits",  # the people of a table that names none
     )
     days = (datetime.date(2024, 12, 31), datetime.date(2025, 1, 1))
     staff = Table(
         "staff on call",
         "row",
         (Column("day", Type.DATE, values=days), Column("floor", Type.INT, values=(0, 1))),
+        people="staff on call",
     )
     assert load(CLINIC) == Policy(
         source=HERE / "clinic.duckdb",
@@ -175,6 +177,74 @@ def test_limits_are_inclusive():
     assert load(small(tables={"t" * 128: small()["tables"]["visits"]})).tables[0].name == "t" * 128
 
 
+def hospital() -> dict[str, Any]:
+    """Stays and their items belong to the patients of visits; wards are public."""
+    caps = {"max_groups": 2, "max_rows_per_group": 3}
+    age = {"type": "int", "lower": 0, "upper": 110}
+    return {
+        "visits": {"unit": "patient_id", "people": "patients", **caps, "columns": {"age": age}},
+        "stays": {"unit": "patient", "people": "patients", **caps, "columns": {"nights": {"type": "int"}}},
+        "items": {"unit": {"through": "stay_id", "to": "stays.id"}, **caps, "columns": {"price": {"type": "int"}}},
+        "parts": {"unit": {"through": "item_id", "to": "items.id"}, **caps, "columns": {"price": {"type": "int"}}},
+        "wards": {"public": True, "columns": {"ward": {"type": "text", "unique": True}, "beds": age}},
+    }
+
+
+def test_a_table_may_reach_its_unit_through_others():
+    policy = load(small(tables=hospital()))
+    tables = {table.name: table for table in policy.tables}
+    assert tables["items"].unit == Through("stay_id", "stays", "id")
+    assert tables["parts"].unit == Through("item_id", "items", "id")
+    # the people are those of the table at the end of the way: parts -> items -> stays
+    assert [tables[name].people for name in ("visits", "stays", "items", "parts")] == ["patients"] * 4
+
+
+def test_a_public_table_has_no_unit_and_may_have_unique_columns():
+    wards = load(small(tables=hospital())).table("wards")
+    assert wards is not None
+    assert (wards.public, wards.unit, wards.people) == (True, None, "")
+    assert [(column.name, column.unique) for column in wards.columns] == [("ward", True), ("beds", False)]
+
+
+def test_tables_without_people_have_their_own():
+    tables = hospital()
+    del tables["stays"]["people"]
+    policy = load(small(tables=tables))
+    assert [t.people for t in policy.tables] == ["patients", "stays", "stays", "stays", ""]
+
+
+def test_bounds_of_a_date_are_days():
+    column = only_column(load(with_column(type="date", lower=datetime.date(2025, 1, 1), upper="2025-12-31")))
+    first = datetime.date(2025, 1, 1).toordinal()
+    assert (column.lower, column.upper) == (first, first + 364)  # the last day of the year is 364 days after the first
+
+
+def test_other_and_nullable():
+    ward = only_column(load(with_column(type="text", values=["A", "B"], other="else")))
+    assert (ward.values, ward.other, ward.nullable) == (("A", "B"), "else", True)
+    assert only_column(load(with_column(type="int", values=[0, 1], other=-1))).other == -1
+    assert not only_column(load(with_column(type="float", lower=0, upper=1, nullable=False))).nullable
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tables: tables["stays"].update(people="others"),
+        lambda tables: tables["items"]["unit"].update(through="other_id"),
+        lambda tables: tables["parts"]["unit"].update(to="stays.id"),
+        lambda tables: tables["wards"]["columns"]["ward"].pop("unique"),
+        lambda tables: tables["wards"]["columns"]["beds"].update(nullable=False),
+        lambda tables: tables["wards"]["columns"]["ward"].update(values=["A"]),
+        lambda tables: tables["wards"]["columns"]["ward"].update(values=["A"], other="B"),
+    ],
+    ids=["people", "through", "to", "unique", "nullable", "values", "other"],
+)
+def test_each_of_these_changes_what_an_answer_means(change: Any):
+    tables = hospital()
+    change(tables)
+    assert load(small(tables=tables)).digest != load(small(tables=hospital())).digest
+
+
 def test_public_false_says_nothing():
     table = small()["tables"]["visits"]
     assert load(small(tables={"visits": table | {"public": False}})) == load(small())
@@ -280,6 +350,7 @@ def test_importing_is_quick():
 WORDS = """
 data ledger privacy tables analysts engine source epoch store key witness refresh neighbors epsilon delta
 delta_per_question unit max_groups max_rows_per_group columns public type lower upper step values visits age ada row
+through to people other unique nullable
 """
 KEYS = st.sampled_from(WORDS.split())
 LEAVES = (
@@ -311,11 +382,23 @@ COLUMN = st.fixed_dictionaries(
         "upper": st.integers(0, 9) | WORD,
         "step": st.sampled_from([0.5, 1, 3]) | WORD,
         "values": st.lists(st.integers(0, 9) | LEAVES, max_size=3) | WORD,
+        "other": st.integers(0, 9) | WORD,
+        "unique": WORD,
+        "nullable": st.booleans() | WORD,
     },
 )
+WAY = st.fixed_dictionaries({"through": WORD, "to": st.sampled_from(["visits.age", "age.id", "visits", "."]) | WORD})
 TABLE = st.fixed_dictionaries(
-    {"unit": st.just("row") | WORD, "columns": st.dictionaries(KEYS | st.text(max_size=3), COLUMN | WORD, max_size=3)},
-    optional={"max_groups": st.integers(0, 3) | WORD, "max_rows_per_group": st.integers(0, 3) | WORD, "public": WORD},
+    {
+        "unit": st.just("row") | WAY | WORD,
+        "columns": st.dictionaries(KEYS | st.text(max_size=3), COLUMN | WORD, max_size=3),
+    },
+    optional={
+        "max_groups": st.integers(0, 3) | WORD,
+        "max_rows_per_group": st.integers(0, 3) | WORD,
+        "public": WORD,
+        "people": WORD,
+    },
 )
 NEARLY = st.fixed_dictionaries(
     {

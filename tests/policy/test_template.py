@@ -74,7 +74,7 @@ def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
     file.write_text(template(None, {}))
     policy = load(file)
     assert policy.source is None
-    assert [t.name for t in policy.tables] == ["visits"]
+    assert [(t.name, t.public) for t in policy.tables] == [("visits", False), ("wards", True)]
     assert [a.name for a in policy.analysts] == ["ada"]
 
 
@@ -85,7 +85,29 @@ def test_what_the_comments_offer_is_valid(tmp_path: Path):
     assert policy.books is not None
     assert policy.books.witness == Path("/elsewhere/clinic.witness")
     assert policy.analysts[0].monthly
-    assert policy.analysts[0].budget.delta == Fraction(1, 10**9)
+    assert policy.analysts[0].budget.delta == Fraction(1, 10**7)
+
+
+def test_the_keys_that_the_comments_name_are_keys(tmp_path: Path):
+    file = tmp_path / "clinic.toml"
+    text = template(None, {"orders": [("id", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
+    caps = "max_groups = 4\nmax_rows_per_group = 3\n"
+    way = 'unit = { through = "order_id", to = "orders.id" }'
+    assert way in text
+    for before, after in (
+        ('"?", upper = "?"', "0, upper = 9, nullable = false"),
+        ('unit = "?"', 'unit = "customer"\npeople = "patients"\n' + caps),
+        ('unit = "?"', f"{way}\n{caps}"),
+        ('"date" }    # lower = 2025-01-01, upper = 2025-12-31', '"date", lower = 2025-01-01, upper = 2025-12-31 } #'),
+        ('"text" }    # values = ["A", "B"]', '"text", values = ["A", "B"], other = "C" } #'),
+    ):
+        assert before in text
+        text = text.replace(before, after, 1)
+    file.write_text(text)
+    items = load(file).table("items")
+    assert items is not None
+    assert items.people == "patients"
+    assert [column.other for column in items.columns] == [None, "C"]
 
 
 def test_every_section_is_explained():

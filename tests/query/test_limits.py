@@ -152,6 +152,23 @@ def test_the_time_grows_with_the_number_of_tokens() -> None:
     assert seconds(900) < 20 * max(seconds(90), 0.002)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "CASE WHEN a THEN " * 119 + "1" + " END" * 119 + " FROM t",
+        WHERE + "COALESCE(" * 39 + "CASE WHEN a THEN " * 75 + "1" + " END" * 75 + ")" * 39,
+        "SELECT COUNT(*) FROM " + "(a JOIN " * 38 + "t" + " USING (a))" * 38,
+    ],
+    ids=["cases", "calls", "joins"],
+)
+def test_a_question_is_read_from_deep_within_a_program(sql: str) -> None:
+    # these take the most frames, below 600 of the thousand that Python gives; a server and a test runner take 100
+    def within(frames: int) -> object:
+        return parse(sql) if frames == 0 else within(frames - 1)
+
+    assert within(250)
+
+
 def test_a_thousand_values_fit_into_the_tokens_of_a_question() -> None:
     # a value and a comma each, three tokens if the values are dates or negative
     assert MAX_TOKENS >= 3 * MAX_ITEMS + 100

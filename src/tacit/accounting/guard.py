@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.accounting.pure import basic
 from tacit.accounting.zcdp import of_pure
@@ -163,9 +164,28 @@ def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]
     return plain + Fraction(found), lost + delta
 
 
-def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho, in grains, that is (epsilon, delta)-DP by conversion: what Gaussian noise may cost."""
-    return Fraction(_largest_rho(float(epsilon) * (1 - 2.0**-38), float(delta) * (1 - 2.0**-50)), GRAINS_PER_RHO)
+@lru_cache(maxsize=256)
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A rho that is (epsilon, delta)-DP by conversion, the largest but for a billionth: what Gaussian noise may cost.
+
+    By secants from the well-known rho + 2 sqrt(rho ln(1/delta)) <= epsilon, whose solution is too small.
+    """
+    goal, lost = float(epsilon) * (1 - 2.0**-36), float(delta) * (1 - 2.0**-50)
+    if goal <= 0 or lost <= 0:
+        return Fraction(0)
+    depth = -math.log(lost)
+    low = (math.sqrt(depth + goal) - math.sqrt(depth)) ** 2
+    last, rho = low, low * 1.05
+    off = epsilon_of_rho(last, lost) - goal
+    for _ in range(20):
+        now = epsilon_of_rho(rho, lost) - goal
+        if abs(now) <= 1e-10 * goal or now == off:
+            break
+        last, rho, off = rho, max(low, rho - now * (rho - last) / (now - off)), now
+    rho *= 1 - 1e-9
+    while epsilon_of_rho(rho * (1 + 2.0**-50), lost) > goal:
+        rho *= 0.999
+    return Fraction(math.floor(rho * GRAINS_PER_RHO), GRAINS_PER_RHO)
 
 
 def caps(epsilon: Fraction, delta: Fraction, share: Share | None = None) -> Caps:

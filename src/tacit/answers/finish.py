@@ -222,7 +222,13 @@ def rank(part: Picked, confidence: Fraction) -> str:
     """What is known of a choice, in place of an interval."""
     often = f"{float(100 * confidence):.10g}% of the time"
     if isinstance(part.mechanism, Quantile):
-        off = f"{part.mechanism.error(confidence):,}"
+        missed = part.mechanism.error(confidence)
+        target = part.mechanism.target
+        if target is not None:  # of the least or the largest, which aim some rows inside
+            beyond = f"{target - 1 + missed:,}"
+            side = "below" if part.mechanism.share == 0 else "above"
+            return f"{part.name} is a value with at most {beyond} rows {side} it, {often}."
+        off = f"{missed:,}"
         return f"{part.name} is a value whose rank is off by at most {off} rows, {often}."
     off = f"{part.mechanism.error(part.choices, confidence):,}"
     return f"{part.name} is a value with at most {off} rows less than the most frequent one, {often}."

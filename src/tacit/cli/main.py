@@ -34,6 +34,7 @@ from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Re
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Analyst
+    from tacit.policy.model import Policy
 
 _EXITS: tuple[tuple[type[TacitError], int], ...] = (
     (ParameterError, 2),
@@ -155,16 +156,25 @@ def _relative(source: Path, policy: Path) -> str:
 
 
 @app.command()
-def check(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+def check(
+    policy: PolicyOption = DEFAULT,
+    as_json: JsonOption = False,
+    for_editors: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of policies, for editors, and check nothing.")
+    ] = False,
+) -> None:
     """Check a policy and the data it points at; say what it promises."""
-    from tacit.curator.curator import shapes
-    from tacit.engines.duckdb import DuckDB
     from tacit.policy.check import promise, remarks
     from tacit.policy.load import load
 
+    if for_editors:
+        from tacit.policy.schema import schema
+
+        _print_json(schema())
+        return
     loaded = load(policy)
     if loaded.source is not None:
-        DuckDB(shapes(loaded), loaded.source).close()
+        _check_data(loaded, loaded.source)
     found = remarks(loaded)
     if as_json:
         _print_json({"promise": promise(loaded), "remarks": [{"at": r.path, "text": r.text} for r in found]})
@@ -173,6 +183,18 @@ def check(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
     typer.echo(promise(loaded))
     for remark in found:
         typer.echo(f"· {remark.path}: {remark.text}")
+
+
+def _check_data(policy: Policy, source: Path) -> None:
+    """The data has what the policy declares, and what is declared unique is."""
+    from tacit.curator.curator import check_unique, shapes
+    from tacit.engines.duckdb import DuckDB
+
+    engine = DuckDB(shapes(policy), source)
+    try:
+        check_unique(policy, engine)
+    finally:
+        engine.close()
 
 
 @app.command()
@@ -212,7 +234,7 @@ def explain(
             Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
         )
     level = rational("confidence", confidence)
-    plan = Price(epsilon, _widths(within)).plan(parse(_read(question)), loaded, level)
+    plan = Price(epsilon, _widths(within, epsilon)).plan(parse(_read(question)), loaded, level)
     found = explaining.explain(plan, loaded, level)
     if as_json:
         _print_json(found.to_dict())
@@ -236,20 +258,19 @@ def ask(
     request: RequestOption = "",
 ) -> None:
     """Ask a question and pay for it; the same question again is free."""
-    with _analyst(policy, who) as ada:
-        answer = ada.ask(
-            _read(question), epsilon=epsilon, within=_widths(within), confidence=confidence, request=request
-        )
+    widths = _widths(within, epsilon)
     if plot is not None:
-        answer.plot(plot)
-    if as_json:
-        typer.echo(answer.to_json(indent=2))
-        return
-    if chart:
+        _check_plot(plot)
+    with _analyst(policy, who) as ada:
+        answer = ada.ask(_read(question), epsilon=epsilon, within=widths, confidence=confidence, request=request)
+    # What is paid for is shown first: an answer may have nothing to draw.
+    typer.echo(answer.to_json(indent=2) if as_json else str(answer))
+    if chart and not as_json:
         from shutil import get_terminal_size
 
-        typer.echo(answer.chart(width=min(100, get_terminal_size().columns)) + "\n")
-    typer.echo(str(answer))
+        typer.echo("\n" + answer.chart(width=min(100, get_terminal_size().columns)))
+    if plot is not None:
+        answer.plot(plot)
 
 
 @app.command()
@@ -272,17 +293,35 @@ def _analyst(policy: Path, who: str) -> Iterator[Analyst]:
         yield opened.analyst(who)
 
 
-def _widths(within: list[str] | None) -> dict[str, str] | None:
-    """COLUMN=WIDTH, each as a pair."""
-    if not within:
-        return None
-    widths = {}
-    for item in within:
-        name, equal, width = item.partition("=")
-        if not equal or not name:
-            raise ParameterError("within", f"{item!r} is no COLUMN=WIDTH", fix="--within n=50")
-        widths[name] = width
-    return widths
+def _widths(within: list[str] | None, epsilon: float | None) -> dict[str, float] | None:
+    """Each COLUMN=WIDTH as a pair; None where the price is an epsilon instead."""
+    if bool(within) == (epsilon is not None):
+        what = "name the price once: by --epsilon or by --within"
+        raise ParameterError("epsilon", what, fix="--epsilon 0.5, or --within n=50")
+    widths: dict[str, float] = {}
+    for item in within or ():
+        name, _, width = item.rpartition("=")
+        try:
+            number = float(width)
+        except ValueError:
+            number = None
+        if not name or number is None or name in widths:
+            what = f"{name} is there twice" if name in widths else f"{item!r} is no COLUMN=WIDTH"
+            raise ParameterError("within", what, fix="--within n=50 --within total=1000")
+        widths[name] = number
+    return widths or None
+
+
+def _check_plot(file: Path) -> None:
+    """Nothing is paid for a picture that could not be saved."""
+    from importlib.util import find_spec
+
+    if file.suffix.lower() not in {".svg", ".png", ".pdf"}:
+        raise ParameterError("plot", f"{file.name} is no picture's name", fix="end it in .svg, .png or .pdf")
+    if not file.absolute().parent.is_dir():
+        raise ParameterError("plot", f"there is no folder {file.parent}", fix="make it first")
+    if find_spec("matplotlib") is None:
+        raise ParameterError("plot", "pictures need matplotlib", fix="pip install 'tacit[plot]', or use --chart")
 
 
 def _read(question: str) -> str:

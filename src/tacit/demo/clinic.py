@@ -1,4 +1,4 @@
-"""A clinic that never was: 20,000 patients, 100,000 visits in 2025, and a policy to ask under.
+"""A clinic that never was: 20,000 patients, 100,000 visits in 2025, six wards, and a policy to ask under.
 
 Every row is drawn from a fixed seed: nobody is in it, and every build with one numpy holds the same table.
 """
@@ -35,6 +35,7 @@ WARDS: dict[str, tuple[float, float, tuple[str, ...]]] = {
     "Surgery": (1900, 2.1, ("S01 Inguinal hernia", "S02 Appendicitis", "S10 Gallstones", "S11 Torn ligament",
         "S20 Broken leg", "S31 Slipped disk", "S42 Twisted bowel")),
 }  # fmt: skip
+BEDS = (40, 24, 36, 52, 20, 64)  # of each ward
 CARDIOLOGY, EMERGENCY, MATERNITY, ONCOLOGY, PEDIATRICS, SURGERY = range(len(WARDS))
 
 POLICY_TEXT = """\
@@ -51,6 +52,7 @@ store = "clinic.ledger"        # every charge and every answer
 [privacy]
 neighbors = "add-remove"       # with or without one patient
 epsilon = 5.0                  # over all analysts together
+delta = 1e-6                   # the chance that this fails; keys that are not declared need one
 
 [tables.visits]
 unit = "patient_id"            # all visits of a patient are protected together
@@ -61,17 +63,26 @@ max_rows_per_group = 12        # visits of a patient counted in each
 age       = { type = "int", lower = 0, upper = 110 }
 sex       = { type = "text", values = ["F", "M", "X"] }
 ward      = { type = "text", values = ["Cardiology", "Emergency", "Maternity", "Oncology", "Pediatrics", "Surgery"] }
-visited   = { type = "date" }
+visited   = { type = "date", lower = 2025-01-01, upper = 2025-12-31 }
 cost      = { type = "float", lower = 0, upper = 20000, step = 0.01 }   # a costlier visit counts as 20000
 nights    = { type = "int", lower = 0, upper = 60 }
 insured   = { type = "bool" }
-diagnosis = { type = "text" }  # no list of values: which ones occur is private
+diagnosis = { type = "text" }  # no list of values: one is shown where enough patients have it
+
+[tables.wards]
+public = true                  # about nobody: may be joined to visits
+
+[tables.wards.columns]
+ward      = { type = "text", unique = true }
+beds      = { type = "int", lower = 0, upper = 100, nullable = false }
 
 [analysts.ada]
 epsilon = 2.0
+delta = 1e-7
 
 [analysts.ben]
 epsilon = 1.0
+delta = 1e-7
 """
 
 
@@ -93,12 +104,15 @@ def build(folder: Path) -> Path:
 
 
 def _write_database(path: Path) -> None:
-    """Write the table of visits to a new DuckDB file."""
+    """Write the tables to a new DuckDB file."""
     import duckdb
+    import pyarrow as pa
 
     with duckdb.connect(str(path)) as connection:
         connection.register("drawn", _visits())
         connection.execute("CREATE TABLE visits AS SELECT * FROM drawn")
+        connection.register("listed", pa.table({"ward": list(WARDS), "beds": pa.array(BEDS, pa.int32())}))
+        connection.execute("CREATE TABLE wards AS SELECT * FROM listed")
 
 
 def _visits() -> pa.Table:

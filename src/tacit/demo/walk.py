@@ -16,7 +16,15 @@ from tacit.ledger.verify import verify
 COUNT = "SELECT COUNT(*) AS visits FROM visits WHERE age >= 65"
 MEANS = "SELECT ward, AVG(cost) AS mean_cost FROM visits GROUP BY ward"
 SINGLE = "SELECT cost FROM visits WHERE diagnosis = 'P11 Asthma' AND age = 9"
-BY_DIAGNOSIS = "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis"
+UNBOUNDED = "SELECT AVG(cost / nights) FROM visits"
+DIAGNOSES = (
+    "SELECT diagnosis, COUNT(DISTINCT patient_id) AS patients "
+    "FROM visits GROUP BY diagnosis ORDER BY patients DESC LIMIT 6"
+)
+EACH = (
+    "SELECT AVG(LEAST(total, 20000)) AS per_patient "
+    "FROM (SELECT patient_id, SUM(COALESCE(cost, 0)) AS total FROM visits GROUP BY patient_id)"
+)
 
 
 @dataclass(frozen=True)
@@ -66,15 +74,27 @@ def walk(folder: Path) -> Iterator[Step]:
             str(again.receipt),
         )
         yield Step(
+            "Keys that nobody listed",
+            "Which diagnoses occur is private: one is shown only where enough patients have it.",
+            f'ada.ask("{DIAGNOSES}", epsilon=0.2)',
+            str(ada.ask(DIAGNOSES, epsilon=0.2)),
+        )
+        yield Step(
+            "A question about each patient",
+            "A patient's own total needs no noise. Only the average over patients gets some.",
+            f'ada.ask("{EACH}", epsilon=0.1)',
+            str(ada.ask(EACH, epsilon=0.1)),
+        )
+        yield Step(
             "Two questions that are refused",
             "A refusal says where, why and what to ask instead. It costs nothing.",
-            f'ada.ask("{SINGLE}", epsilon=0.1)\nada.ask("{BY_DIAGNOSIS}", epsilon=0.1)',
-            f"{_refusal(ada, SINGLE)}\n\n{_refusal(ada, BY_DIAGNOSIS)}",
+            f'ada.ask("{SINGLE}", epsilon=0.1)\nada.ask("{UNBOUNDED}", epsilon=0.1)',
+            f"{_refusal(ada, SINGLE)}\n\n{_refusal(ada, UNBOUNDED)}",
         )
         yield Step(
             "The budget runs out",
             "Whatever Ada asks, and however cleverly, all her answers together stay within epsilon 2.",
-            'for age in range(20, 90, 10):\n    ada.ask(f"SELECT COUNT(*) FROM visits WHERE age < {age}", epsilon=0.3)',
+            'for age in range(20, 90, 10):\n    ada.ask(f"SELECT COUNT(*) FROM visits WHERE age < {age}", epsilon=0.2)',
             "\n".join(_spend(ada)),
         )
         report = verify(curator.ledger)
@@ -99,7 +119,7 @@ def _spend(ada: Analyst) -> Iterator[str]:
     """Ask until the ledger says no."""
     for age in range(20, 90, 10):
         try:
-            answer = ada.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age < {age}", epsilon=0.3)
+            answer = ada.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age < {age}", epsilon=0.2)
         except Refused as refusal:
             yield f"age < {age}: {refusal}"
             return

@@ -123,7 +123,9 @@ def admit(price: Cost, who: str, own: Standing, shared: Standing | None) -> None
         return
     guards = [own] if shared is None else [own, shared]
     fits = min(room(g.spent, g.cap, price.delta_a, price.delta_b) for g in guards)
-    if fits > 0:
+    if price.delta_a > guard.cap.delta_a:
+        fix = "it needs more delta than this budget has: ask for declared keys only, or the data owner for a delta"
+    elif fits > 0:
         fix = f"ask for at most epsilon={shown(fits)}"
     else:
         fix = "nothing remains for this question: ask the data owner for a larger budget"

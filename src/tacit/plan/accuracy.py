@@ -18,8 +18,8 @@ from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query, Released
 
-_DIGITS = 10**4  # of the price: four digits are kept
-_TRIES = 60
+_THOUSAND = 1_000
+_STEPS = 9 * 9 * _THOUSAND  # nine decades of prices with four digits, from the least to the most
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,37 @@ class Price:
 def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confidence: Fraction) -> Plan:
     """The cheapest plan whose named columns are within so much of the bounded value, at this confidence.
 
-    The price is rounded up to four digits. More epsilon never means more noise, up to the steps of a discrete law, so
-    the search goes by the ratio of errors and then upwards until the law says that it holds.
+    Prices of four digits are searched. More epsilon never means more noise, so the least that is enough is found by
+    halving, and the next one below it is not enough.
     """
     wanted = _wanted(within)
-    price = Fraction(1)
-    plan = plan_for(query, policy, price)
-    for _ in range(_TRIES):
-        ratio = max(_error(plan, name, confidence) / width for name, width in wanted.items())
-        better = _rounded(price * ratio)
-        if better == price or (ratio <= 1 and better > price):
-            break
-        price = min(max(better, LEAST_EPSILON), MOST_EPSILON)
-        plan = plan_for(query, policy, price)
-        if ratio <= 1 and Fraction(99, 100) < ratio:
-            break
-    while any(_error(plan, name, confidence) > width for name, width in wanted.items()):
-        if price >= MOST_EPSILON:
-            what = "no price is enough for this accuracy"
-            raise Refused(Code.PARAMETER, what, fix=f"ask for less: within={{{', '.join(wanted)}: ...}} larger")
-        price = min(MOST_EPSILON, _rounded(price * Fraction(1001, 1000)))
-        plan = plan_for(query, policy, price)
-    return plan
+
+    def made(step: int) -> Plan:
+        return plan_for(query, policy, _price(step))
+
+    def is_enough(plan: Plan) -> bool:
+        return all(_error(plan, name, confidence) <= width for name, width in wanted.items())
+
+    low, high = 0, _STEPS
+    best = made(high)
+    if not is_enough(best):
+        found = ", ".join(f'"{name}": {float(_error(best, name, confidence)):.6g}' for name in wanted)
+        what = f"no price is enough for this accuracy: the most is {MOST_EPSILON}"
+        raise Refused(Code.PARAMETER, what, fix=f"ask for no less than within={{{found}}}")
+    while low < high:
+        middle = (low + high) // 2
+        plan = made(middle)
+        if is_enough(plan):
+            high, best = middle, plan
+        else:
+            low = middle + 1
+    return best
+
+
+def _price(step: int) -> Fraction:
+    """The prices of four digits, counted from the least: 1.000e-6, 1.001e-6, ..., 9.999e-6, 1.000e-5, ..., 1000."""
+    decade, digits = divmod(step, 9 * _THOUSAND)
+    return LEAST_EPSILON * Fraction(10) ** decade * Fraction(_THOUSAND + digits, _THOUSAND)
 
 
 def _wanted(within: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -92,13 +101,3 @@ def _error(plan: Plan, name: str, confidence: Fraction) -> Fraction:
             fix="name a COUNT or SUM column; explain shows the error of others for several numbers of rows",
         )
     return half_width(plan.recipe.noisy(value.part), confidence)
-
-
-def _rounded(price: Fraction) -> Fraction:
-    """The price with four digits, rounded up."""
-    scale = Fraction(1)
-    while price * scale < _DIGITS // 10:
-        scale *= 10
-    while price * scale >= _DIGITS:
-        scale /= 10
-    return Fraction(-(-price * scale // 1)) / scale

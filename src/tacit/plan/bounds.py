@@ -41,7 +41,7 @@ from tacit.query.functions import (
     UNITS,
     Fn,
 )
-from tacit.query.nodes import Call, Case, Literal, Scalar, ToFloat, place_of
+from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, ToFloat, place_of
 from tacit.query.types import NUMBERS, Key, Type, iso_date
 
 if TYPE_CHECKING:
@@ -242,7 +242,8 @@ class _Binder:
             raise Refused(
                 Code.TYPE, f"{kind} has no order that all engines share", at=node.at, fix="compare with =, <> or IN"
             )
-        return Bound(Call(function, _scalars(operands)), Type.BOOL, nullable=_any_null(operands))
+        scalars = tuple(_unclamped(operand, operands) for operand in operands)
+        return Bound(Call(function, scalars), Type.BOOL, nullable=_any_null(operands))
 
     def choice(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
         """LEAST, GREATEST and COALESCE skip NULLs, so an operand that may be NULL bounds nothing from its own side."""
@@ -420,7 +421,8 @@ class _Binder:
 
     def days(self, node: Call, operands: list[Bound]) -> Bound:
         """DAYS(a, b), or a - b, is the days from b to a; without declared bounds where one of the dates has none."""
-        left, right = self.dates(operands, node, "DAYS takes dates")
+        takes = "DAYS takes dates" if node.function == Fn.DAYS else "a date is subtracted from a date"
+        left, right = self.dates(operands, node, takes)
         lower = None if left.lower is None or right.upper is None else left.lower - right.upper
         upper = None if left.upper is None or right.lower is None else left.upper - right.lower
         low, high = LEAST_INT if lower is None else lower, MOST_INT if upper is None else upper
@@ -487,6 +489,24 @@ class _Binder:
                 fix = "leave NULL out" if operand.type is None else "check the column's type in the schema"
                 found = operand.type or "NULL"
                 raise Refused(Code.TYPE, f"{what}, got {found}", at=place_of(node), fix=fix)
+
+
+def _unclamped(operand: Bound, operands: list[Bound]) -> Scalar:
+    """An integer that is compared with constants strictly within its bounds need not be clamped: clamping moves no
+    value across any of them, and makes none equal to one. A NULL that is read as a bound stays one."""
+    match operand.scalar:
+        case Clamp(inner, lower, upper, True):
+            plain: Scalar = inner
+        case Call(Fn.COALESCE, (Clamp(inner, lower, upper, True), Literal() as missing)):
+            plain = Call(Fn.COALESCE, (inner, missing))
+        case _:
+            return operand.scalar
+    for other in operands:
+        value = other.scalar.value if isinstance(other.scalar, Literal) else None
+        inside = isinstance(value, int) and lower is not None and upper is not None and lower < value < upper
+        if other is not operand and not inside:
+            return operand.scalar
+    return plain
 
 
 def _scalars(operands: Iterable[Bound]) -> tuple[Scalar, ...]:

@@ -18,8 +18,8 @@ from tacit.plan.noise import Part, Pick, Shown
 from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
-from tacit.query.nodes import Released
-from tacit.query.types import Type
+from tacit.query.nodes import Released, walk
+from tacit.query.types import NUMBERS
 
 _ROWS = (100, 1_000, 10_000)  # group sizes for which the error of a mean is shown
 
@@ -161,7 +161,7 @@ def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:
                     picked = recipe.parts[value.part]
                     assert isinstance(picked, Picked)
                     columns.append(Column(result.name, None, (), rank(picked, confidence)))
-        elif result.type in {Type.INT, Type.FLOAT}:
+        elif result.type in NUMBERS and any(isinstance(node, Released) for node in walk(result.scalar)):
             columns.append(Column(result.name, None, ()))
     return columns
 

@@ -18,8 +18,21 @@ from tacit.plan.measure import gridded, said
 from tacit.plan.scope import Field, Relation, condition
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Column, Fold, Literal, Measure, Query, Scalar, Select, ToFloat, walk
-from tacit.query.types import Type
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    Column,
+    Fold,
+    Literal,
+    Measure,
+    Query,
+    Scalar,
+    Select,
+    ToFloat,
+    place_of,
+    walk,
+)
+from tacit.query.types import NUMBERS, Type
 
 INNER = frozenset({"count", "sum", "avg", "min", "max"})
 
@@ -27,17 +40,18 @@ INNER = frozenset({"count", "sum", "avg", "min", "max"})
 def folded(query: Query, relation: Relation, names: Iterator[str]) -> Relation:
     """The rows of a subquery that groups by the unit, and maybe by more."""
     if relation.unit is None or not any(relation.is_unit(key) for key in query.keys):
-        unit = next((f.name for f in relation.fields if f.is_unit), "the unit")
+        unit = next((f.name for f in relation.fields if f.is_unit), None)
+        there = "" if unit is None else f"group by {unit} there, or "
         raise Refused(
             Code.UNSUPPORTED,
             "an aggregate in a subquery that does not group by the unit is not answered",
             at=query.at,
-            fix=f"group by {unit} there, or ask for the aggregate itself and compute with its answer",
+            fix=f"{there}ask for the aggregate itself and compute with its answer",
         )
     fold = _Fold(query, relation, names)
     outputs = [(output.name, fold.bind(output.scalar)) for output in query.outputs]
-    having = None if query.having is None else condition(fold.bind(query.having), "HAVING")
-    where = None if query.where is None else condition(relation.bind(query.where), "WHERE")
+    having = None if query.having is None else condition(fold.bind(query.having), "HAVING", place_of(query.having))
+    where = None if query.where is None else condition(relation.bind(query.where), "WHERE", place_of(query.where))
     source = relation.rows
     if where is not None:
         from tacit.plan.join import columns_of
@@ -84,7 +98,13 @@ class _Fold:
             self.key_bounds[resolved] = replace(bound, scalar=Column(name))
             if plain is not None:
                 self.key_fields[resolved] = plain
-                self.unit = name if plain.is_unit else self.unit
+            if plain is not None and plain.is_unit and not self.unit:
+                # The unit as it lies is a key: clamped, two units could be one.
+                assert self.relation.unit is not None
+                own = Column(self.relation.unit)
+                self.unit = name if bound.scalar == own else next(self.names)
+                if self.unit != name:
+                    self.keys.append((self.unit, own))
 
     def bind(self, scalar: Scalar) -> Bound:
         return bind(scalar, self.leaf, rows=True)
@@ -98,7 +118,9 @@ class _Fold:
                 return known
         if isinstance(node, Column):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
-            raise Refused(Code.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write MAX({node.name})")
+            ordered = self.relation.field_of(node).bound.type in {*NUMBERS, Type.DATE}
+            instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
+            raise Refused(Code.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
         return None
 
     def aggregate(self, node: Aggregate) -> Bound:

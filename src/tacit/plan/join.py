@@ -10,7 +10,7 @@ from tacit.plan.bounds import Bound
 from tacit.plan.scope import Field, Relation, condition
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
-from tacit.query.nodes import Call, Column, Fold, Joined, Match, Rows, Scalar, Scan, Select, Stack, walk
+from tacit.query.nodes import Call, Column, Fold, Joined, Match, Rows, Scalar, Scan, Select, Stack, place_of, walk
 from tacit.query.types import Type
 
 _Pair = tuple[Field | None, Field | None, Bound, Bound]
@@ -22,10 +22,13 @@ def joined(left: Relation, right: Relation, node: Joined) -> Relation:
     if len({name.lower() for name in names}) < len(names):
         fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
         raise Refused(Code.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
-    both = replace(left, fields=(*left.fields, *_hidden(right, node.using)), sources=tuple(names))
+    # A row of the right side may be found by many of the left, so nothing of it stays unique.
+    theirs = tuple(replace(f, unique=False) for f in _hidden(right, node.using))
+    both = replace(left, fields=(*left.fields, *theirs), sources=tuple(names))
     pairs, rest = _pairs(left, right, both, node)
     if not pairs:
-        raise _refuse(node, "a join without an equality of columns", "write JOIN wards USING (ward)")
+        fix = f"match a column of each: ON {left.sources[0]}.x = {right.sources[0]}.x, and more with AND"
+        raise _refuse(node, "a join without an equality of columns", fix)
     rows: Rows = Match(left.rows, right.rows, tuple((p[2].scalar, p[3].scalar) for p in pairs), node.outer)
     kept = _merged(left, right, pairs, node)
     fields = tuple(_maybe_null(f) if node.outer and f in both.fields[len(left.fields) :] else f for f in both.fields)
@@ -34,7 +37,7 @@ def joined(left: Relation, right: Relation, node: Joined) -> Relation:
         return whole
     if node.outer:
         raise _refuse(node, "LEFT JOIN with a condition that is no equality of columns", "filter with WHERE instead")
-    where = [condition(whole.bind(part), "ON") for part in rest]
+    where = [condition(whole.bind(part), "ON", place_of(part)) for part in rest]
     columns = tuple((name, Column(name)) for name in columns_of(rows))
     return replace(whole, rows=Select(rows, columns, where[0] if len(where) == 1 else Call(Fn.AND, tuple(where))))
 
@@ -72,10 +75,19 @@ def _merged(left: Relation, right: Relation, pairs: list[_Pair], node: Joined) -
     on_unit = any(
         ours is not None and theirs is not None and ours.is_unit and theirs.is_unit for ours, theirs, _, _ in pairs
     )
-    if left.unit is None or right.unit is None or left.people != right.people or not on_unit:
-        units = next((f.name for f in left.fields if f.is_unit), "the unit")
+    if left.unit is None or right.unit is None:
+        what = "a join of private tables of which one has rows as its units"
+        raise _refuse(node, what, "ask about each by itself, and compute with the answers")
+    if left.people != right.people:
+        what = "a join of private tables about different people"
+        raise _refuse(node, what, "ask about each by itself; the owner may declare that the people are the same")
+    if not on_unit:
         what = "a join of private tables on anything but the unit of both"
-        raise _refuse(node, what, f"add the unit to the condition: ON a.{units} = b.{units}")
+        named = [next((f"{f.source}.{f.name}" for f in side.fields if f.is_unit), None) for side in (left, right)]
+        fix = "select the unit on both sides, and add it to the condition"
+        if None not in named:
+            fix = f"add the unit to the condition: ON {named[0]} = {named[1]}"
+        raise _refuse(node, what, fix)
     each = Contribution(max(left.each.groups, right.each.groups), left.each.rows * right.each.rows)
     return replace(left, each=each, single=left.single and right.single)
 
@@ -114,10 +126,8 @@ def _sides(part: Scalar, left: Relation, both: Relation) -> tuple[Scalar, Scalar
 
 
 def _pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> _Pair:
-    one = left.field_of(ours) if isinstance(ours, Column) else None
-    two = right.field_of(theirs) if isinstance(theirs, Column) else None
-    first = one.bound if one is not None and one.is_unit else left.bind(ours)
-    second = two.bound if two is not None and two.is_unit else right.bind(theirs)
+    one, first = _side(left, ours)
+    two, second = _side(right, theirs)
     if first.type is not second.type and None not in (first.type, second.type):
         what = f"{first.type} and {second.type} do not go together"
         raise Refused(Code.TYPE, what, at=getattr(ours, "at", None), fix="join columns of one type")
@@ -125,6 +135,16 @@ def _pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> _Pai
         what = "a join on floats is not answered"
         raise Refused(Code.UNSUPPORTED, what, at=getattr(ours, "at", None), fix="join on int, text or date columns")
     return one, two, first, second
+
+
+def _side(relation: Relation, scalar: Scalar) -> tuple[Field | None, Bound]:
+    """One side of an equality. A unit, and what is unique, is taken as it lies: clamped, two of them could be equal."""
+    found = relation.field_of(scalar) if isinstance(scalar, Column) else None
+    if found is not None and found.is_unit and relation.unit is not None:
+        return found, replace(found.bound, scalar=Column(relation.unit))
+    if found is not None and found.unique:
+        return found, replace(found.bound, scalar=Column(found.raw))
+    return found, relation.bind(scalar)
 
 
 def _hidden(right: Relation, using: tuple[str, ...]) -> tuple[Field, ...]:

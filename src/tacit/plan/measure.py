@@ -19,7 +19,7 @@ from tacit.plan.bounds import Bound
 from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Measure, Quantize, Scalar
+from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Measure, Quantize, Scalar, place_of
 from tacit.query.types import NUMBERS, Key, Type
 
 _FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
@@ -28,6 +28,10 @@ _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out 
 _DEFAULT = 10**6  # steps of a float that has no grid of its own
 SPREADS = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"})
 POINTS = frozenset({"min", "max", "quantile"})
+_INSTEAD: dict[Type | None, str] = {
+    Type.BOOL: "COUNT(*) FILTER (WHERE x)",
+    Type.DATE: "MEDIAN(x) takes dates; or count days first: x - DATE '2025-01-01'",
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def needs(
     count = _count(aggregate, argument, grid)
     ((_, rows),) = count.terms
     scalar = grid.scalar
-    if rows.argument is None:
+    if rows.argument is None and not never_null(grid.scalar):
         scalar = Call(Fn.COALESCE, (grid.scalar, Literal(grid.lower)))
     centered = ((2, Measure("sum", scalar)), (-(grid.lower + grid.upper), rows))
     first = Vector(centered, -width, width, grid.step / 2, name=f"centered sum of {said(aggregate)}")
@@ -209,13 +213,12 @@ def _count(aggregate: Aggregate, argument: Bound | None, grid: Grid | None = Non
     """COUNT(x) looks only at whether x is NULL; where it cannot be, it is COUNT(*)."""
     if argument is None or not argument.nullable:
         return Vector(((1, Measure("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
-    counted = argument.scalar
-    if grid is not None:
-        counted = grid.scalar  # the very value that AVG sums
-    elif argument.bounded and argument.type in NUMBERS:
-        counted = gridded(aggregate, argument).scalar
-    present = Case(((Call(Fn.IS_NULL, (counted,)), Literal(None)),), Literal(1))
     name = said(aggregate) if aggregate.function == "count" else f"count of {said(aggregate)}"
+    if grid is None and argument.bounded and argument.type in NUMBERS:
+        grid = gridded(aggregate, argument)
+    if grid is not None:  # the very value that AVG sums
+        return Vector(((1, Measure("count", grid.scalar)),), 1, 1, Fraction(1), name=name)
+    present = Case(((Call(Fn.IS_NULL, (argument.scalar,)), Literal(None)),), Literal(1))
     return Vector(((1, Measure("count", present)),), 1, 1, Fraction(1), name=name)
 
 
@@ -232,6 +235,10 @@ def _distinct(aggregate: Aggregate, argument: Bound | None, of_unit: bool) -> Ve
         raise Refused(Code.TYPE, f"{said(aggregate)} counts nothing", at=aggregate.at, fix="give it a column")
     scalar = argument.scalar
     if argument.type is Type.FLOAT:
+        if not argument.bounded:
+            what = f"{said(aggregate)} is of a float without bounds, so it has no grid to tell values apart on"
+            fix = f"clamp it: {_with(aggregate, f'GREATEST(0, LEAST({_inner(aggregate)}, 1000))')}"
+            raise Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
         scalar = gridded(aggregate, argument).scalar
     return Vector(((1, Measure("distinct", scalar)),), 0, 1, Fraction(1), name=said(aggregate))
 
@@ -242,29 +249,43 @@ def gridded(aggregate: Aggregate, argument: Bound, finest: int = _FINEST, *, dat
     if dates and argument.type is Type.DATE and argument.lower is not None and argument.upper is not None:
         return Grid(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
     if argument.type not in ({*NUMBERS, Type.DATE} if dates else NUMBERS):
-        fix = "COUNT(*) FILTER (WHERE x)" if argument.type is Type.BOOL else "COUNT(x) counts values of any type"
-        raise Refused(Code.TYPE, f"{name} needs a number, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
+        needed = "a number or a date" if dates else "a number"
+        fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
+        raise Refused(Code.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
     if not argument.bounded or argument.lower is None or argument.upper is None:
         raise _unbounded(aggregate, argument)
     size = max(abs(argument.lower), abs(argument.upper))
     if argument.type is Type.INT:
         if finest == _FINEST_SQUARE < size:
             what = f"{name} has bounds whose squares do not fit the machine"
-            raise Refused(Code.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: LEAST(x, {finest})")
+            inner = _inner(aggregate)
+            clamped = _with(aggregate, f"GREATEST(-{finest}, LEAST({inner}, {finest}))")
+            raise Refused(Code.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}")
         # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
-        whole = isinstance(argument.scalar, Clamp | Literal)
+        whole = isinstance(argument.scalar, Clamp | Literal) or never_null(argument.scalar)
         scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
         return Grid(scalar, Fraction(1), int(argument.lower), int(argument.upper))
     step = argument.step or Fraction(0)
     if step < _SMALLEST or size / step > finest:
         step = largest_power_of_ten(max(size, _SMALLEST) / _DEFAULT) if size else Fraction(1)
     lower, upper = math.floor(argument.lower / step), math.ceil(argument.upper / step)
-    return Grid(Quantize(argument.scalar, step, lower, upper), step, lower, upper)
+    scalar = argument.scalar
+    if isinstance(scalar, Clamp) and (scalar.lower, scalar.upper) == (lower * step, upper * step):
+        scalar = scalar.operand  # rounding moves nothing across a point of the grid, so clamping once is enough
+    return Grid(Quantize(scalar, step, lower, upper), step, lower, upper)
+
+
+def never_null(scalar: Scalar) -> bool:
+    """Whether this is a clamped column whose missing values are read as a bound."""
+    match scalar:
+        case Call(Fn.COALESCE, (Clamp(), Literal(value))):
+            return value is not None
+    return False
 
 
 def _unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
     """What is missing, and the clamp that would do."""
-    inner = getattr(getattr(aggregate.argument, "at", None), "words", "x")
+    inner = _inner(aggregate)
     low, high = argument.lower is not None, argument.upper is not None
     if argument.undeclared:
         low, high = argument.lower != -(2**63), argument.upper != 2**63 - 1
@@ -275,8 +296,24 @@ def _unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
         return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
     capped = inner if high else f"LEAST({inner}, 1000)"
     clamped = capped if low else f"GREATEST(0, {capped})"
-    fix = f"clamp it: {aggregate.function.upper()}({clamped}), or ask the owner for lower and upper"
+    fix = f"clamp it: {_with(aggregate, clamped)}, or ask the owner for lower and upper"
     return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+
+
+def _inner(aggregate: Aggregate) -> str:
+    """The argument in the analyst's own words."""
+    at = None if aggregate.argument is None else place_of(aggregate.argument)
+    return "x" if at is None else at.words
+
+
+def _with(aggregate: Aggregate, inner: str) -> str:
+    """The aggregate in the analyst's own words, with another argument."""
+    at, old = aggregate.at, None if aggregate.argument is None else place_of(aggregate.argument)
+    if at is not None and old is not None and at.line == old.line:
+        start = old.column - at.column
+        if start > 0 and at.words[start : start + old.length] == old.words:
+            return at.words[:start] + inner + at.words[start + old.length :]
+    return f"{aggregate.function.upper()}({inner})"
 
 
 def said(aggregate: Aggregate) -> str:

@@ -5,11 +5,12 @@ All of it follows from the question, the policy and the price.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.guard import largest_rho
+from tacit.accounting.guard import rho_within
 from tacit.errors import Code, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -21,8 +22,6 @@ from tacit.plan.measure import Most, Need, Rank, Vector, euclidean, moved, sensi
 from tacit.privacy.loss import Approximate, BoundedRange, Compose, Loss, Pure, Repeat
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
-
-_LIKELY = Fraction(95, 100)  # the confidence at which errors are compared
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def _gaussian(shares: Mapping[Need, Fraction], delta: Fraction, at: Setting) -> 
     vectors = [need for need, share in shares.items() if isinstance(need, Vector) and share > 0]
     if delta == 0 or not vectors:
         return None
-    rho = largest_rho(sum((shares[need] for need in vectors), Fraction(0)), delta)
+    rho = rho_within(sum((shares[need] for need in vectors), Fraction(0)), delta)
     squares = sum((shares[need] ** 2 for need in vectors), Fraction(0))
     if rho == 0:
         return None
@@ -164,16 +163,14 @@ def _rounded(variance: Fraction) -> Fraction:
     return Fraction(-(-variance * scale // 1)) / scale if variance < 10**6 else Fraction(-(-variance // 1))
 
 
-def _worst(noises: Noises) -> Fraction:
-    """The largest likely error, relative to what one row may add."""
-    return max(
-        (
-            Fraction(noise.error(_LIKELY)) / max(1, abs(need.lower), abs(need.upper))
-            for need, noise in noises.items()
-            if need.lower or need.upper
-        ),
-        default=Fraction(0),
-    )
+def _worst(noises: Noises) -> float:
+    """About the largest error that is not exceeded 95 times of a hundred, relative to what one row may add."""
+    worst = 0.0
+    for need, noise in noises.items():
+        size = max(abs(need.lower), abs(need.upper))
+        error = 3.0 * float(noise.scale) if isinstance(noise, Laplace) else 1.96 * math.sqrt(noise.variance)
+        worst = max(worst, error / size if size else 0.0)
+    return worst
 
 
 def _spending(

@@ -32,7 +32,7 @@ from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Column, Measure, Query, Scalar
+from tacit.query.nodes import Aggregation, Call, Column, Measure, Query, Scalar, place_of
 from tacit.query.types import Key
 from tacit.sampling.bits import Bits
 
@@ -128,6 +128,14 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     needed = [needs(a.aggregate, a.argument, a.values, a.of_unit) for a in halves.aggregates]
     chosen = _weighted(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))
+    if recipe.groups is None and policy.delta_per_question == 0:
+        private = next(key for key, known in zip(query.keys, halves.keys, strict=True) if known.values is None)
+        raise Refused(
+            Code.PRIVATE_KEY,
+            "which keys occur is private, and showing them needs a delta, which the policy sets to zero",
+            at=place_of(private),
+            fix="group by a column with declared values, or ask the owner for a delta",
+        )
     each = (
         relation.each
         if recipe.groups is None

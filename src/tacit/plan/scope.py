@@ -39,6 +39,7 @@ from tacit.query.nodes import (
     Literal,
     Match,
     Named,
+    Output,
     Query,
     Rows,
     Scalar,
@@ -46,16 +47,20 @@ from tacit.query.nodes import (
     Select,
     Stack,
     Union,
+    place_of,
     walk,
 )
 from tacit.query.types import NUMBERS, Key, Type
+
+STAR = "*"
 
 
 @dataclass(frozen=True)
 class Field:
     """A column that may be named: where it stands, what it gives, its public keys and the one for all others.
 
-    `hidden` is one that only its qualified name means, because USING made it one with another.
+    `hidden` is one that only its qualified name means, because USING made it one with another. `raw` is the column of a
+    scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Field:
     is_unit: bool = False
     unique: bool = False
     hidden: bool = False
+    raw: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,7 +177,8 @@ class Scope:
 
     def subquery(self, query: Query) -> Relation:
         """A query in FROM, whose rows still belong to units."""
-        for what, there in (("ORDER BY", query.order), ("LIMIT", query.limit is not None or query.offset)):
+        clauses_of_order = (("ORDER BY", query.order), ("LIMIT", query.limit is not None), ("OFFSET", query.offset))
+        for what, there in clauses_of_order:
             if there:
                 fix = "leave it out: which rows come first depends on other people's rows"
                 raise Refused(Code.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
@@ -187,10 +194,10 @@ class Scope:
 
     def _computed(self, query: Query, relation: Relation) -> Relation:
         """A subquery that computes row by row. The unit goes along, named or not."""
-        where = None if query.where is None else condition(relation.bind(query.where), "WHERE")
+        where = None if query.where is None else condition(relation.bind(query.where), "WHERE", place_of(query.where))
         columns: list[tuple[str, Scalar]] = []
         fields = []
-        for output in query.outputs:
+        for output in _starred(query.outputs, relation):
             plain = relation.field_of(output.scalar) if isinstance(output.scalar, Column) else None
             bound = plain.bound if plain is not None and plain.is_unit else relation.bind(output.scalar)
             name = next(self.names)
@@ -242,7 +249,8 @@ class Scope:
             columns.append((column.name, name))
             is_unit = isinstance(table.unit, str) and table.unit != ROW and column.name == table.unit
             bound = declared(column, Column(name))
-            fields.append(Field(column.name, named.alias, bound, column.values, column.other, is_unit, column.unique))
+            known = (column.values, column.other, is_unit, column.unique)
+            fields.append(Field(column.name, named.alias, bound, *known, raw=name))
         each = Contribution(table.max_groups, table.max_rows_per_group)
         rows, unit = self._unit(table, columns, fields, named.alias)
         people = None if table.public else table.people or f"rows of {table.name}"
@@ -308,11 +316,22 @@ def _clamped(column: Declared, plain: Scalar) -> Bound:
     return Bound(plain, column.type)
 
 
-def condition(bound: Bound, clause: str) -> Scalar:
+def condition(bound: Bound, clause: str, at: Place | None = None) -> Scalar:
     """The scalar of a clause that takes a condition."""
     if bound.type is not Type.BOOL:
-        raise Refused(Code.TYPE, f"{clause} takes a condition", fix=f"write {clause} age >= 40")
+        found, example = bound.type or "NULL", "COUNT(*) > 10" if clause == "HAVING" else "age >= 40"
+        raise Refused(Code.TYPE, f"{clause} takes a condition, got {found}", at=at, fix=f"write {clause} {example}")
     return bound.scalar
+
+
+def _starred(outputs: tuple[Output, ...], relation: Relation) -> Iterator[Output]:
+    """The outputs, with * for every column that may be named."""
+    for output in outputs:
+        if isinstance(output.scalar, Column) and output.scalar.name == STAR:
+            wanted = output.scalar.table
+            yield from (Output(f.name, Column(f.name, f.source)) for f in relation.fields if _is_of(f, wanted))
+        else:
+            yield output
 
 
 def _passed(name: str, column: str, bound: Bound, plain: Field | None) -> Field:

@@ -12,7 +12,7 @@ from math import prod
 from tacit.answers.recipe import Result
 from tacit.errors import Code, Refused
 from tacit.plan.bounds import Bound, bind, domain
-from tacit.plan.scope import Field, Relation, condition
+from tacit.plan.scope import STAR, Field, Relation, condition
 from tacit.query.functions import Fn
 from tacit.query.nodes import (
     Aggregate,
@@ -77,17 +77,22 @@ class _Splitter:
 
     def halves(self) -> Halves:
         query = self.query
-        where = None if query.where is None else condition(self.relation.bind(query.where), "WHERE")
+        where = (
+            None if query.where is None else condition(self.relation.bind(query.where), "WHERE", place_of(query.where))
+        )
         for scalar in query.keys:
             self.key(scalar)
         self.count_groups()
         results = tuple(self.result(output) for output in query.outputs)
-        having = None if query.having is None else condition(self.finishing(query.having), "HAVING")
+        having = (
+            None if query.having is None else condition(self.finishing(query.having), "HAVING", place_of(query.having))
+        )
         order = tuple(
             Order(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
         )
         if not self.aggregates:
-            raise Refused(Code.AGGREGATE, "the question asks for no aggregate", fix="add COUNT(*), SUM(x) or AVG(x)")
+            fix = "add COUNT(*), SUM(x) or AVG(x)"
+            raise Refused(Code.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
         return Halves(where, tuple(self.keys), tuple(self.key_types), tuple(self.aggregates), results, having, order)
 
     def key(self, scalar: Scalar) -> None:
@@ -129,13 +134,18 @@ class _Splitter:
             raise Refused(
                 Code.TOO_MANY_GROUPS,
                 f"the keys make {groups:,} groups; {MAX_GROUPS:,} is the most",
-                fix="group by fewer columns",
+                at=place_of(self.query.keys[0]),
+                fix="group by fewer columns, or by coarser ones: FLOOR(age / 10)",
             )
 
     def result(self, output: Output) -> Result:
+        if isinstance(output.scalar, Column) and output.scalar.name == STAR:
+            fix = "SELECT COUNT(*), AVG(x), ... instead"
+            raise Refused(Code.RAW_COLUMN, "* would show rows as they are", at=output.scalar.at, fix=fix)
         bound = bind(output.scalar, self.leaf, rows=False)
         if bound.type is None:
-            raise Refused(Code.TYPE, f"column {output.name} is always NULL", fix="leave it out")
+            what = f"column {output.name} is always NULL"
+            raise Refused(Code.TYPE, what, at=place_of(output.scalar), fix="leave it out")
         return Result(output.name, bound.scalar, bound.type)
 
     def finishing(self, scalar: Scalar) -> Bound:
@@ -151,14 +161,21 @@ class _Splitter:
         """An aggregate or a key, as a value of the noisy table; None for what is computed from these."""
         if isinstance(node, Aggregate):
             return self.aggregate(node)
-        if self.known and isinstance(node, Column | Call | Case):
-            known = None if any(isinstance(n, Aggregate) for n in walk(node)) else self.relation.resolved(node)
+        if self.known and isinstance(node, Column | Call | Case) and self.is_over_rows(node):
+            known = self.relation.resolved(node)
             if known in self.known:
                 index = self.known.index(known)
                 return Bound(KeyOf(index), self.key_types[index])
         if isinstance(node, Column):
             raise self.raw(node)
         return None
+
+    def is_over_rows(self, scalar: Scalar) -> bool:
+        """Whether it is made of columns alone: no aggregate, and no name of an output."""
+        return not any(
+            isinstance(node, Aggregate) or (isinstance(node, Column) and not self.is_field(node))
+            for node in walk(scalar)
+        )
 
     def raw(self, node: Column) -> Refused:
         found = self.relation.field_of(node)

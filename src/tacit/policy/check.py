@@ -37,7 +37,7 @@ class Remark:
 
 def remarks(policy: Policy) -> tuple[Remark, ...]:
     """Advice about a valid policy, in the order of its sections."""
-    tables = (remark for table in policy.tables for remark in _about_table(table))
+    tables = (remark for table in policy.tables for remark in _about_table(table, policy.delta_per_question > 0))
     return (*_about_ledger(policy), *_about_privacy(policy), *tables, *_about_analysts(policy))
 
 
@@ -46,7 +46,7 @@ def promise(policy: Policy) -> str:
     units = "; ".join(_unit(table) for table in policy.tables if not table.public)
     delta = f", plus {decimal_text(policy.budget.delta)}" if policy.budget.delta else ""
     return (
-        f"Protected is each unit: {units}. "
+        f"Protected is each unit: {units}. {_together(policy)}"
         f"{_change(policy.neighbors)} changes the probability of any outcome, over the answers to all analysts "
         f"together, by a factor of at most exp({decimal_text(policy.budget.epsilon)}){delta}. "
         f"The caps of single analysts ({_caps(policy)}) hold for what each of them is told alone: "
@@ -54,11 +54,33 @@ def promise(policy: Policy) -> str:
     )
 
 
+def _together(policy: Policy) -> str:
+    """Which tables hold the same people, and which hold nobody."""
+    people: dict[str, list[str]] = {}
+    for table in policy.tables:
+        if not table.public and table.unit != ROW:
+            people.setdefault(table.people, []).append(quoted(table.name))
+    said = [
+        f"The units of {_listed(names)} are the same people: all that these hold of one is protected together. "
+        for names in people.values()
+        if len(names) > 1
+    ]
+    nobody = [quoted(table.name) for table in policy.tables if table.public]
+    if nobody:
+        said.append(f"Public, so that nobody is protected in them, are the rows of {_listed(nobody)}. ")
+    return "".join(said)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _unit(table: Table) -> str:
     if table.unit == ROW:
         return f"in {quoted(table.name)} each row on its own, even where one person has several"
     if isinstance(table.unit, Through):
-        return f"in {quoted(table.name)} all rows whose {quoted(table.unit.column)} leads to one in {table.unit.table}"
+        way = f"{quoted(table.unit.column)} leads to the unit's rows in {quoted(table.unit.table)}"
+        return f"in {quoted(table.name)} all rows whose {way}"
     return f"in {quoted(table.name)} all rows with the same {quoted(str(table.unit))}"
 
 
@@ -113,7 +135,11 @@ def _about_privacy(policy: Policy) -> Iterator[Remark]:
         yield Remark("privacy.delta", f"{decimal_text(delta)} {text}")
     elif delta == 0:
         text = "0 means that epsilons add up one by one; a small delta, far below one over the number of units"
-        yield Remark("privacy.delta", f"{text} (1e-9, say), admits many more small questions")
+        more = "admits many more small questions, and GROUP BY keys that are not declared"
+        yield Remark("privacy.delta", f"{text} (1e-9, say), {more}")
+    elif policy.delta_per_question == 0:
+        text = "0 means that no question may use the delta: keys that are not declared are refused"
+        yield Remark("privacy.delta_per_question", text)
 
 
 def _about_analysts(policy: Policy) -> Iterator[Remark]:
@@ -135,8 +161,12 @@ def _about_analysts(policy: Policy) -> Iterator[Remark]:
         yield Remark("analysts", f"{text}: who asks first may leave less than their own cap to the others")
 
 
-def _about_table(table: Table) -> Iterator[Remark]:
+def _about_table(table: Table, selects: bool) -> Iterator[Remark]:
+    """`selects` says that a question has a delta, so that private keys can be shown."""
     path = ("tables", table.name)
+    if table.public and not any(column.unique for column in table.columns):
+        text = "has no unique column, so no question can join it; write unique = true where no two rows share a value"
+        yield Remark(dotted(path), text)
     rows = table.max_groups * table.max_rows_per_group
     if rows > LARGE_CONTRIBUTION:
         text = f"max_groups times max_rows_per_group is {rows}, and the noise of every count grows with it"
@@ -144,7 +174,7 @@ def _about_table(table: Table) -> Iterator[Remark]:
     if table.unit == ROW and table.column(ROW) is not None:
         yield Remark(dotted((*path, "unit")), f'"{ROW}" means each row, and not the column of that name')
     for column in table.columns:
-        text = _about_column(column)
+        text = _about_column(column) or ("" if table.public else _about_keys(column, selects))
         if text:
             yield Remark(dotted((*path, "columns", column.name)), text)
 
@@ -155,6 +185,15 @@ def _about_column(column: Column) -> str:
     if column.type is Type.FLOAT and column.step is None:
         return "a float without step is rounded to a default grid over its bounds; give step to choose the grid"
     return ""
+
+
+def _about_keys(column: Column, selects: bool) -> str:
+    if column.type not in (Type.TEXT, Type.DATE) or column.values is not None or column.lower is not None:
+        return ""
+    public = "values make its keys public" if column.type is Type.TEXT else "lower and upper make its days public"
+    if not selects:
+        return f"no GROUP BY key, because which values occur is private and delta is 0; {public}"
+    return f"in GROUP BY a value is shown only where enough units hold it; {public}"
 
 
 def decimal_text(number: Fraction) -> str:

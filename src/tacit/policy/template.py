@@ -27,12 +27,13 @@ epoch = 1
 # witness = "/elsewhere/clinic.witness"
 
 # What is promised over all analysts together. An epsilon below 0.1 is high privacy, 0.1 to 1 is good,
-# above 5 is large, above 10 is close to meaningless. Delta is the chance that the promise fails altogether; a small
-# one, far below one over the number of people (1e-9, say), admits many more small questions.
+# above 5 is large, above 10 is close to meaningless. Delta is the chance that the promise fails altogether. A small
+# one, far below one over the number of people (1e-6 for a thousand, say), admits many more small questions, and is
+# needed to show GROUP BY keys that are not declared: then only those that enough people share.
 [privacy]
 neighbors = "add-remove"    # or "replace"
 epsilon = 1.0
-delta = 0
+delta = 0                   # or 1e-6; one question may use a thousandth of it
 """
 
 _SOURCE = "source = {}"
@@ -40,6 +41,9 @@ _NO_SOURCE = '# source = "clinic.duckdb"    # a file or a folder; without it, da
 
 _TABLE = """
 # The unit is whom the promise protects: the column that says whose row it is, or "row" where each row is one person.
+# A table without such a column may reach it: unit = {{ through = "order_id", to = "orders.id" }}. Where the unit means
+# the same people in several tables, give these the same people = "patients"; they can then be joined on it. A table
+# about nobody has public = true in place of a unit, and unique = true at the columns that others are joined on.
 [tables.{name}]
 unit = "?"
 # For a unit that is a column, say how much of one unit counts. What exceeds it is left out; more means more noise.
@@ -47,7 +51,8 @@ unit = "?"
 # max_rows_per_group = 3    # rows of one unit in each group
 
 # The columns that analysts may name; delete the others. Numbers are read as if within lower and upper, which come
-# from what a column means and never from the data. A number without them can be counted and compared only.
+# from what a column means and never from the data. A number without them can be counted and compared only. Where one is
+# never missing, nullable = false makes averages sharper; a missing one is then read as lower.
 [tables.{name}.columns]
 """
 
@@ -55,7 +60,7 @@ _ANALYSTS = """
 # Who may ask, each up to a cap of their own; the overall cap holds as well, and never refreshes.
 [analysts.ada]
 epsilon = 0.5
-# delta = 1e-9
+# delta = 1e-7              # at most the overall one
 # refresh = "monthly"       # epsilon 0.5 in each calendar month, so 6 over a year
 """
 
@@ -67,20 +72,33 @@ max_groups = 4              # groups of one answer that one patient may touch
 max_rows_per_group = 3      # rows of one patient in each group
 
 # The columns that analysts may name. Numbers are read as if within lower and upper, which come from what a column
-# means and never from the data. The keys of GROUP BY are public: all values listed are shown, and no others.
+# means and never from the data. Keys that are listed are public: all of them are shown, and a value that is not listed
+# is in no group, or in that of `other`. Keys that are not listed need a delta, and are shown where enough people share
+# one.
 [tables.visits.columns]
 age     = { type = "int", lower = 0, upper = 110 }
 cost    = { type = "float", lower = 0, upper = 5000, step = 0.01 }
-ward    = { type = "text", values = ["A", "B", "C"] }
+nights  = { type = "int", lower = 0, upper = 60, nullable = false }    # a missing one is read as 0
+ward    = { type = "text", values = ["A", "B", "C"], other = "elsewhere" }
 smoker  = { type = "bool" }
+visited = { type = "date", lower = 2025-01-01, upper = 2025-12-31 }
+
+# A table about nobody: analysts may join it on a column of which no two rows share a value.
+[tables.wards]
+public = true
+
+# Its columns, as above.
+[tables.wards.columns]
+ward = { type = "text", unique = true }
+beds = { type = "int", lower = 0, upper = 100 }
 """
 
 _COLUMNS = {
     Type.INT: '{ type = "int", lower = "?", upper = "?" }',
     Type.FLOAT: '{ type = "float", lower = "?", upper = "?" }    # step = 0.01 chooses its grid',
-    Type.TEXT: '{ type = "text" }    # values = ["A", "B"] makes it a GROUP BY key',
+    Type.TEXT: '{ type = "text" }    # values = ["A", "B"] makes these its public keys, other = "C" takes all others',
     Type.BOOL: '{ type = "bool" }',
-    Type.DATE: '{ type = "date" }    # values = [2024-01-01, 2024-01-02] makes it a GROUP BY key',
+    Type.DATE: '{ type = "date" }    # lower = 2025-01-01, upper = 2025-12-31 allow MIN, MAX, MEDIAN and public keys',
 }
 
 

@@ -104,11 +104,7 @@ def call(written: Written) -> Scalar:
     if written.name in _AGGREGATES:
         return _aggregate(written)
     if written.star or written.distinct or written.within is not None or written.where is not None:
-        what = (
-            "*" if written.star else "DISTINCT" if written.distinct else "WITHIN GROUP" if written.within else "FILTER"
-        )
-        fix = f"only aggregates take {what}: COUNT(*) FILTER (WHERE age > 40)"
-        raise unsupported(f"{what} in {written.name.upper()}", fix, written.at)
+        raise _only_aggregates(written)
     if len(written.arguments) > MAX_ITEMS:
         raise too_large(f"a list of more than {MAX_ITEMS:,} items", written.at)
     if written.name in _PLAIN:
@@ -147,9 +143,8 @@ def _aggregate(written: Written) -> Aggregate:
     """
     function, name = _AGGREGATES[written.name], written.name.upper()
     if written.distinct and function != "count":
-        raise unsupported(
-            f"{name}(DISTINCT ...)", "leave DISTINCT out; COUNT(DISTINCT x) counts the values", written.at
-        )
+        fix = "leave DISTINCT out; COUNT(DISTINCT x) counts the values"
+        raise unsupported(f"{name}(DISTINCT ...)", fix, written.at)
     if written.within is not None and written.name not in _ORDERED:
         usage = "QUANTILE(x, 0.9)" if function == "quantile" else f"{name}(x)"
         raise unsupported(f"WITHIN GROUP in {name}", f"write {usage}", written.at)

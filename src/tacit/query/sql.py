@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from tacit.errors import Code, Refused
+from tacit.errors import Code, Place, Refused
 from tacit.query.nodes import Aggregate, Column, Literal, Order, Output, Query, Scalar, Union, walk
 from tacit.query.refuse import (
     CLAUSES,
@@ -159,25 +159,17 @@ class _Reader(Sources):
         return replace(query, order=order, limit=limit, offset=offset)
 
     def _outputs(self) -> tuple[Output, ...]:
-        """The select list. Columns that were given no name get one of their own."""
-        outputs: list[Output] = []
-        taken: dict[str, int] = {}  # and how often a name was wanted again
+        """The select list."""
+        items: list[_Item] = []
         while True:
             start = self.index
-            if len(outputs) == MAX_ITEMS:
+            if len(items) == MAX_ITEMS:
                 raise too_large(f"more than {MAX_ITEMS:,} columns", self.here())
             scalar = self._star() or self.counted(self.scalar())
-            given = self._given_name() if not is_star(scalar) else None
-            name = given or _name(scalar, len(outputs) + 1)
-            if name.lower() in taken and not is_star(scalar):
-                if given:
-                    what, fix = f"two columns are called {plain(name)}", "give each column a name of its own with AS"
-                    raise Refused(Code.AMBIGUOUS, what, at=self.since(start), fix=fix)
-                name = _another(name, taken)
-            taken[name.lower()] = 1
-            outputs.append(Output(name, scalar))
+            given = None if is_star(scalar) else self._given_name()
+            items.append(_Item(scalar, given, self.since(start)))
             if not self.accept(",") or self.sees("FROM"):
-                return tuple(outputs)
+                return _named(items)
 
     def _star(self) -> Column | None:
         """A column called * stands for all of them, of a subquery or of a table in it."""
@@ -298,13 +290,41 @@ def _refuse_rows(outputs: tuple[Output, ...]) -> None:
             raise Refused(Code.RAW_COLUMN, what, at=output.scalar.at, fix=fix)
 
 
-def _another(name: str, taken: dict[str, int]) -> str:
-    """The first of name_2, name_3 and so on that is free. Numbers go on from the last, so none is tried twice."""
-    while True:
-        taken[name.lower()] += 1
-        found = f"{name}_{taken[name.lower()]}"
-        if found.lower() not in taken:
-            return found
+class _Item(NamedTuple):
+    """An item of the select list: what it is, the name it was given, and where it stands."""
+
+    scalar: Scalar
+    given: str | None
+    at: Place
+
+
+def _named(items: list[_Item]) -> tuple[Output, ...]:
+    """Items with names. One that was given none gets one that is free; numbers go on, so none is tried twice."""
+    taken: dict[str, int] = {}  # names in small letters, and the last number tried after each
+    for item in items:
+        if item.given is not None and item.given.lower() in taken:
+            raise _called_alike(item.given, item.at)
+        if item.given is not None:
+            taken[item.given.lower()] = 1
+    given = set(taken)
+    outputs = []
+    for position, item in enumerate(items, start=1):
+        name = item.given or _name(item.scalar, position)
+        if item.given is None and not is_star(item.scalar):
+            if isinstance(item.scalar, Column) and name.lower() in given:
+                raise _called_alike(name, item.at)
+            wanted = name
+            while name.lower() in taken:
+                taken[wanted.lower()] += 1
+                name = f"{wanted}_{taken[wanted.lower()]}"
+            taken[name.lower()] = 1
+        outputs.append(Output(name, item.scalar))
+    return tuple(outputs)
+
+
+def _called_alike(name: str, at: Place) -> Refused:
+    what, fix = f"two columns are called {plain(name)}", "give each column a name of its own with AS"
+    return Refused(Code.AMBIGUOUS, what, at=at, fix=fix)
 
 
 def _name(scalar: Scalar, position: int) -> str:

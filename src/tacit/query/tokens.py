@@ -61,9 +61,18 @@ def check_text(text: object) -> str:
     if len(text) > MAX_CHARACTERS:
         what = f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most"
         raise Refused(Code.TOO_LARGE, what, fix=SMALLER)
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused(Code.SYNTAX, "the question holds a character that is no text", fix="take it out")
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise _no_text(text, problem.start) from None
+    if "\0" in text:
+        raise _no_text(text, text.index("\0"))
     return text
+
+
+def _no_text(text: str, index: int) -> Refused:
+    at = Places(text)(index, index + 1)
+    return Refused(Code.SYNTAX, "the question holds a character that is no text", at=at, fix="take it out")
 
 
 def scan(text: str, places: Places) -> tuple[list[Token], dict[int, int]]:

@@ -1,0 +1,153 @@
+"""The shape of a policy as JSON Schema, for editors that complete and check TOML as it is written.
+
+`load` says more, and is the judge: what it takes is of this shape. A "?" that is still to be filled in is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.policy.check import INT64, MAX_NAME
+from tacit.policy.load import MAX_EPSILON
+from tacit.policy.model import Type
+from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_VALUES
+from tacit.privacy.unit import Neighbors
+
+Json = dict[str, Any]
+
+_DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_TEXT: Json = {"type": "string", "minLength": 1}
+_WHOLE: Json = {"type": "integer", "minimum": INT64[0], "maximum": INT64[-1]}
+_REAL: Json = {"type": "number", "minimum": -MAX_FLOAT, "maximum": MAX_FLOAT}
+_DATE: Json = {"type": "string", "pattern": _DAY}
+_YES: Json = {"type": "boolean"}
+
+
+def schema() -> Json:
+    """The whole schema, as plain values."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A policy of Tacit",
+        "description": "Who is protected, what may be asked about, and how much may be told. All of it is public.",
+        **_object(
+            {
+                "data": _object(
+                    {
+                        "engine": {"enum": ["duckdb"]},
+                        "source": _said(_TEXT, "A .duckdb, .parquet or .csv file, or a folder of these."),
+                        "epoch": _said(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
+                    }
+                ),
+                "ledger": _object(
+                    {
+                        "store": _said(_TEXT, "A file, or postgresql://host/database."),
+                        "key": _said(_TEXT, "The file of the key that signs receipts."),
+                        "witness": _said(_TEXT, "The file that notices an older copy of the ledger."),
+                    }
+                ),
+                "privacy": _privacy(),
+                "tables": _said(_named({"anyOf": [_private(), _public()]}), "The tables that may be named."),
+                "analysts": _said(_named(_analyst(), "^\\S+$"), "Who may ask, each up to a cap."),
+            },
+            ["privacy", "tables", "analysts"],
+        ),
+    }
+
+
+def _privacy() -> Json:
+    neighbors = _said({"enum": [str(n) for n in Neighbors]}, "With or without one unit, or one for another.")
+    share = _said(_delta(), "What one question may use of delta; a thousandth, unless said.")
+    whole = {"neighbors": neighbors, **_budget(), "delta_per_question": share}
+    return _said(_object(whole, ["epsilon"]), "What is promised over all analysts together.")
+
+
+def _analyst() -> Json:
+    refresh = _said({"enum": ["monthly"]}, "The cap counts anew in each calendar month.")
+    return _object({**_budget(), "refresh": refresh}, ["epsilon"])
+
+
+def _budget() -> Json:
+    epsilon = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_EPSILON}
+    return {
+        "epsilon": _said(epsilon, "Below 0.1 is high privacy, 0.1 to 1 is good, above 5 is large."),
+        "delta": _said(_delta(), "The chance that the promise fails altogether."),
+    }
+
+
+def _delta() -> Json:
+    return {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+
+
+def _private() -> Json:
+    way = _object({"through": _TEXT, "to": {"type": "string", "pattern": r"^[^.]+\..+$"}}, ["through", "to"])
+    unit = {"anyOf": [_TEXT | {"maxLength": MAX_NAME, "not": {"const": "?"}}, way]}
+    return _object(
+        {
+            "public": {"const": False},
+            "unit": _said(unit, 'The column that says whose row it is; "row"; or the way to a table that has it.'),
+            "people": _said(_TEXT, "Tables whose units are the same people have the same name for them."),
+            "max_groups": _said(_count(MAX_GROUPS), "Groups of one answer that one unit may touch."),
+            "max_rows_per_group": _said(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in each group."),
+            "columns": _columns(),
+        },
+        ["unit", "columns"],
+    )
+
+
+def _public() -> Json:
+    public = _said({"const": True}, "Its rows are nobody's: they may be joined to private ones.")
+    unique = _said(_YES, "No two rows share a value, so others may be joined on it.")
+    return _object({"public": public, "columns": _columns(unique=unique)}, ["public", "columns"])
+
+
+def _columns(**more: Json) -> Json:
+    never = _said(_YES, "false: a missing number is read as lower, and averages are sharper.")
+    ends = {"lower": _WHOLE, "upper": _WHOLE}
+    reals = {"lower": _REAL, "upper": _REAL, "step": {"type": "number", "exclusiveMinimum": 0}}
+    days = {"lower": _DATE, "upper": _DATE}
+    return _named(
+        {
+            "anyOf": [
+                _column(Type.INT, {**ends, "nullable": never, **_keys(_WHOLE), "other": _WHOLE}, more),
+                _column(Type.FLOAT, {**reals, "nullable": never}, more),
+                _column(Type.TEXT, {**_keys({"type": "string"}), "other": {"type": "string"}}, more),
+                _column(Type.BOOL, {}, more),
+                _column(Type.DATE, {**days, **_keys(_DATE)}, more),
+            ]
+        }
+    )
+
+
+def _column(kind: Type, keys: Json, more: Json) -> Json:
+    plain: Json = {"nullable": {"const": True}, "unique": {"const": False}}
+    whole = _object({"type": {"const": str(kind)}, **plain, **keys, **more}, ["type"])
+    needs = {name: [other] for name, other in (("lower", "upper"), ("upper", "lower"), ("other", "values"))}
+    needs["step"] = ["lower", "upper"]
+    return whole | {"dependentRequired": {name: others for name, others in needs.items() if name in keys}}
+
+
+def _keys(item: Json) -> Json:
+    return {"values": {"type": "array", "minItems": 1, "maxItems": MAX_VALUES, "uniqueItems": True, "items": item}}
+
+
+def _count(most: int) -> Json:
+    return {"type": "integer", "minimum": 1, "maximum": most}
+
+
+def _named(each: Json, pattern: str = "") -> Json:
+    """Entries whose names are the owner's."""
+    names: Json = {"minLength": 1, "maxLength": MAX_NAME} | ({"pattern": pattern} if pattern else {})
+    return {"type": "object", "minProperties": 1, "propertyNames": names, "additionalProperties": each}
+
+
+def _object(entries: Json, required: list[str] | None = None) -> Json:
+    return {
+        "type": "object",
+        "properties": entries,
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+    }
+
+
+def _said(shape: Json, text: str) -> Json:
+    return shape | {"description": text}

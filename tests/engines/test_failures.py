@@ -1,0 +1,142 @@
+"""A source under a curator: handed over at open, or broken afterwards, which fails alike whatever broke."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tacit
+from tacit.curator.curator import Curator, limits, shapes
+from tacit.engines.duckdb import DuckDB
+from tacit.errors import Failed
+from tacit.ledger.entries import Kind
+from tacit.ledger.ledger import Ledger
+from tacit.policy.load import load
+
+COLUMNS: dict[str, Any] = {
+    "ward": {"type": "text", "values": ["A", "B", "Ost, flügel"]},
+    "age": {"type": "int", "lower": 0, "upper": 120},
+    "cost": {"type": "float", "lower": 0, "upper": 100, "step": 0.5},
+    "urgent": {"type": "bool"},
+    "day": {"type": "date"},
+}
+DATA: dict[str, list[Any]] = {
+    "patient": ["p1", "p2", "p3", "p4"],
+    "ward": ["A", "A", "B", "Ost, flügel"],
+    "age": [30, 40, None, 50],
+    "cost": [1.5, None, 2.5, 3.0],
+    "urgent": [True, False, None, True],
+    "day": [datetime.date(2025, 1, 1), None, datetime.date(2025, 2, 1), datetime.date(2025, 3, 1)],
+}
+KINDS = [pa.string(), pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.date32()]
+ARROW = pa.table({name: pa.array(values, kind) for (name, values), kind in zip(DATA.items(), KINDS, strict=True)})
+
+
+class Ones:
+    """All bits are one: the uniform is next to 1, and every draw of noise is 0."""
+
+    def words(self, count: int) -> np.ndarray:
+        return np.full(count, 2**64 - 1, dtype=np.uint64)
+
+
+def policy_with(source: Path | None = None, columns: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    table = {"unit": "patient", "max_groups": 3, "max_rows_per_group": 5, "columns": columns or COLUMNS}
+    policy = {
+        "privacy": {"epsilon": 100},
+        "tables": {"visits": table | more.pop("table", {})} | more.pop("tables", {}),
+        "analysts": {"ada": {"epsilon": 100}},
+    }
+    if source is not None:
+        policy["data"] = {"source": str(source)}
+    return policy | more
+
+
+FRAMES = {
+    "pandas": lambda: ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get),
+    "pandas with categories": lambda: ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get).astype(
+        {"ward": "category"}
+    ),
+    "polars": lambda: polars.DataFrame(DATA),
+    "arrow": lambda: ARROW,
+    "arrow with dictionaries": lambda: ARROW.set_column(1, "ward", ARROW["ward"].dictionary_encode()),
+    "arrow batches": lambda: ARROW.to_batches()[0],
+    "dict of lists": lambda: DATA,
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_tables_handed_to_open(kind, tmp_path):
+    # Epsilon 99: the noise of a count has scale k r/epsilon = 15/99, so it is 0 but once in 730 draws.
+    policy = policy_with(ledger={"store": str(tmp_path / "ledger")})
+    with tacit.open(policy, data={"visits": FRAMES[kind]()}) as curator:
+        answer = curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=99)
+    assert abs(answer.value - 4) <= 10
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """An analyst over a folder of two Parquet files, and the folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    big = pa.concat_tables([ARROW] * 5000)
+    pq.write_table(big, folder / "visits.parquet")
+    pq.write_table(ARROW, folder / "stays.parquet")
+    table = policy_with()["tables"]["visits"]
+    policy = load(policy_with(folder, tables={"stays": table}))
+    engine = DuckDB(shapes(policy), policy.source)
+    with Curator(policy, engine, Ledger(tmp_path / "ledger", limits(policy)), Ones()) as curator:
+        yield curator.analyst("ada"), folder
+
+
+def delete(file: Path) -> None:
+    file.unlink()
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def garble(file: Path) -> None:
+    # The footer is gone too, or the reader would not notice.
+    file.write_bytes(b"x" * file.stat().st_size)
+
+
+def other_columns(file: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), file)
+
+
+@pytest.mark.parametrize("harm", [delete, truncate, garble, other_columns])
+def test_a_source_that_breaks_after_open(harm, parquet):
+    analyst, folder = parquet
+    harm(folder / "visits.parquet")
+    with pytest.raises(Failed) as raised:
+        analyst.ask("SELECT COUNT(*), SUM(age) FROM visits", epsilon=2)
+    # The text is the same whatever went wrong, and nothing hangs on to the cause.
+    assert str(raised.value) == str(Failed())
+    assert raised.value.__cause__ is None and raised.value.__context__ is None
+    assert str(folder) not in str(raised.value)
+    entries = list(analyst._curator.ledger.entries())
+    assert [entry.kind for entry in entries] == [Kind.OPEN, Kind.RESERVE, Kind.FAIL]
+    assert entries[-1].claim == entries[-2].sequence
+    # The charge stays: 100 - 2.
+    assert analyst.budget.remaining == 98
+    assert analyst.ask("SELECT COUNT(*) FROM stays", epsilon=1).value == 4
+    assert analyst.budget.remaining == 97
+
+
+def test_a_source_that_comes_back(parquet):
+    analyst, folder = parquet
+    kept = (folder / "stays.parquet").read_bytes()
+    delete(folder / "stays.parquet")
+    with pytest.raises(Failed):
+        analyst.ask("SELECT COUNT(*) FROM stays", epsilon=1)
+    (folder / "stays.parquet").write_bytes(kept)
+    assert analyst.ask("SELECT COUNT(*) FROM stays", epsilon=1).value == 4

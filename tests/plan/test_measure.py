@@ -1,0 +1,248 @@
+"""What is measured: columns are never trusted, grids hold every value, and one unit moves no more than is said."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.engines.evaluate import evaluate
+from tacit.plan.measure import Rank, Vector, euclidean, gridded, moved, needs, sensitivity, weights
+from tacit.plan.noise import Part
+from tacit.plan.plan import Plan
+from tacit.plan.scope import declared
+from tacit.policy.model import Column as Declared
+from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.unit import Neighbors
+from tacit.query.nodes import Aggregate, Column, Literal, Measure, Quantize
+from tacit.query.types import Type
+
+MakePlan = Callable[..., Plan]
+
+# Columns.
+
+
+def value(column: Declared, held: Any) -> Any:
+    """What a column that holds a value is read as."""
+    return evaluate(declared(column, Column("c")).scalar, {"c": held})
+
+
+def test_columns_are_clamped_and_never_trusted():
+    whole = Declared("i", Type.INT, Fraction(-7), Fraction(12))
+    real = Declared("x", Type.FLOAT, Fraction(-2), Fraction(5), Fraction(1, 4))
+    wild = Declared("w", Type.FLOAT)
+    assert [value(whole, v) for v in (10**15, -(10**15), 3, None)] == [12, -7, 3, None]
+    assert [value(real, v) for v in (math.inf, -math.inf, math.nan, 0.25)] == [5.0, -2.0, None, 0.25]
+    # nothing bounds it: it can be compared, not added
+    assert [value(wild, v) for v in (math.nan, math.inf)] == [None, math.inf]
+
+
+def test_dates_are_clamped_too():
+    first, last = datetime.date(2020, 1, 1), datetime.date(2024, 12, 31)
+    born = Declared("d", Type.DATE, Fraction(first.toordinal()), Fraction(last.toordinal()))
+    held = [datetime.date(1066, 10, 14), datetime.date(2022, 2, 2), datetime.date(9999, 12, 31), None]
+    assert [value(born, day) for day in held] == [first, datetime.date(2022, 2, 2), last, None]
+
+
+def test_a_number_that_must_not_be_missing_is_read_as_the_lower_bound():
+    whole = Declared("i", Type.INT, Fraction(-7), Fraction(12), nullable=False)
+    real = Declared("x", Type.FLOAT, Fraction(-2), Fraction(5), nullable=False)
+    assert [value(whole, v) for v in (None, 40)] == [-7, 12]
+    assert [value(real, v) for v in (None, math.nan)] == [-2.0, -2.0]
+    assert not declared(whole, Column("c")).nullable
+    assert declared(Declared("i", Type.INT, Fraction(0), Fraction(1)), Column("c")).nullable
+
+
+# Grids.
+
+any_float = st.one_of(st.none(), st.floats(), st.integers(-40_000, 40_000).map(lambda n: n / 8))
+any_int = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-150, 150))
+ARGUMENTS = [
+    "age", "score", "cost", "balance", "stay", "age * score", "cost / 3", "balance / 7", "cost * cost * cost",
+    "cost * 1e-9", "SQRT(cost)", "EXP(score)", "balance / (age + 1)", "MOD(age, 7)", "FLOOR(balance / 3)",
+    "CASE WHEN smoker THEN cost END", "COALESCE(balance, age)", "GREATEST(0, LEAST(pulse, 200))",
+    "1e190 / (((1e190 + 1e150) - 1e190) + 1) * age",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.sampled_from(ARGUMENTS), st.lists(any_float, min_size=3), any_int, any_int)
+def test_what_is_added_up_is_a_whole_number_within_its_bounds(
+    plan: MakePlan, text: str, floats: list[Any], age: Any, score: Any
+) -> None:
+    made = plan(f"SELECT SUM({text}) FROM visits")
+    (part,) = made.parts
+    assert isinstance(part, Part)
+    ((factor, measure),) = part.need.terms
+    assert factor == 1 and measure.argument is not None
+    names = made.exact.source.columns
+    held = dict.fromkeys((name for name, _ in names), None) | {"age": age, "score": score, "stay": age}
+    held |= dict(zip(("cost", "balance", "pulse"), floats, strict=False)) | {"smoker": True}
+    got = evaluate(measure.argument, {here: held[name] for name, here in names})
+    assert got is None or (type(got) is int and part.need.lower <= got <= part.need.upper)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.sampled_from(["age", "score", "cost", "balance", "stay", "cost / 3"]), any_float, any_int)
+def test_a_row_of_a_variance_adds_what_it_may(plan: MakePlan, text: str, real: Any, whole: Any) -> None:
+    # squares, sum and count, for each row alone: each within what the vector says that a row may add
+    made = plan(f"SELECT VAR_POP({text}) FROM visits")
+    names = made.exact.source.columns
+    held = dict.fromkeys((name for name, _ in names), None) | {"age": whole, "score": whole, "stay": whole}
+    held |= {"cost": real, "balance": real}
+    row = {here: held[name] for name, here in names}
+    assert len(made.parts) == 3
+    for part in made.parts:
+        added = 0
+        for factor, measure in part.need.terms:
+            got = 1 if measure.argument is None else evaluate(measure.argument, row)
+            added += factor * (0 if got is None else 1 if measure.function == "count" else got)
+        counted = any(m.function == "count" and m.argument is not None for m in part.need.measures)
+        missing = counted and added == 0
+        assert missing or part.need.lower <= added <= part.need.upper
+
+
+def test_quantize_is_total():
+    # infinite, or none at all: still a whole number within the bounds, or NULL
+    grid = Quantize(Column("x"), Fraction(1, 10), -30, 30)
+    for held in (math.inf, -math.inf, 1e308, -1e308, 5e-324, math.nan, None):
+        got = evaluate(grid, {"x": held})
+        assert got is None or -30 <= got <= 30
+
+
+def test_the_squares_of_a_variance_fit_64_bits():
+    # bounds of 2^30 in steps of one: twice the distance from the center is at most 2^31, its square 2^62
+    most = Fraction(2**30)
+    column = declared(Declared("i", Type.INT, -most, most), Column("c"))
+    squares, first, count = needs(Aggregate("var_pop", Column("c")), column, None, of_unit=False)
+    assert isinstance(squares, Vector) and isinstance(first, Vector) and isinstance(count, Vector)
+    assert (squares.lower, squares.upper) == (-(2**62), 2**62)
+    assert (first.lower, first.upper) == (-(2**31), 2**31)
+    assert squares.unit == Fraction(1, 8) and first.unit == Fraction(1, 2)
+
+
+def test_a_point_lies_on_the_grid_of_its_column(plan: MakePlan):
+    (pick,) = plan("SELECT MEDIAN(cost) FROM visits").parts
+    assert isinstance(pick.need, Rank)
+    assert (pick.need.grid.step, pick.need.grid.lower, pick.need.grid.upper) == (Fraction(1, 100), 0, 500_000)
+    (pick,) = plan("SELECT MAX(born) FROM visits").parts
+    days = (datetime.date(1920, 1, 1).toordinal(), datetime.date(2024, 12, 31).toordinal())
+    assert (pick.need.share, pick.need.grid.lower, pick.need.grid.upper) == (1, *days)
+
+
+def test_a_constant_is_a_grid_of_one_point():
+    bound = declared(Declared("i", Type.INT, Fraction(3), Fraction(3)), Column("c"))
+    grid = gridded(Aggregate("min", Literal(3)), bound, dates=True)
+    assert (grid.lower, grid.upper) == (3, 3)
+
+
+# How far one unit moves a vector, against all that it can do.
+
+
+def contributions(k: int, r: int, lower: int, upper: int, groups: int, once: bool) -> np.ndarray:
+    """All that one unit can add to the groups: in at most k of them, at most r rows, each from lower to upper."""
+    rows = 1 if once else r
+    sums = sorted({total for n in range(rows + 1) for total in range(n * lower, n * upper + 1)} | {0})
+    found = set()
+    for held in combinations(range(groups), min(k, groups)):
+        for added in product(sums, repeat=len(held)):
+            vector = [0] * groups
+            for group, total in zip(held, added, strict=True):
+                vector[group] = total
+            found.add(tuple(vector))
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def farthest(all_of_them: np.ndarray, neighbors: Neighbors) -> tuple[int, int]:
+    """The largest L1 distance and the largest squared L2 distance between neighbors."""
+    if neighbors is Neighbors.ADD_REMOVE:
+        moves = all_of_them
+    else:
+        moves = (all_of_them[:, None, :] - all_of_them[None, :, :]).reshape(-1, all_of_them.shape[1])
+    return int(np.abs(moves).sum(axis=1).max()), int((moves**2).sum(axis=1).max())
+
+
+RANGES = [(1, 1), (0, 1), (-1, 1), (-2, 1), (-1, 2), (1, 2), (-2, -1), (-3, 0)]
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize(("lower", "upper"), RANGES)
+def test_one_unit_moves_a_vector_as_far_as_is_said(lower: int, upper: int, once: bool, neighbors: Neighbors) -> None:
+    vector = Vector(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
+    size, width = max(abs(lower), abs(upper)), max(upper, 0) - min(lower, 0)
+    for k, r, groups in product((1, 2), (1, 2), (1, 2, 3, 4)):
+        each = Contribution(k, r)
+        l1, squared = farthest(contributions(k, r, lower, upper, groups, once), neighbors)
+        assert sensitivity(vector, each, neighbors, groups) == l1
+        shift, coordinates = euclidean(vector, each, neighbors, groups)
+        assert shift**2 * coordinates >= squared
+        overlap = max(0, 2 * min(k, groups) - groups)
+        if neighbors is Neighbors.ADD_REMOVE or width**2 >= 2 * size**2 or overlap == 0:
+            assert shift**2 * coordinates == squared
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+@pytest.mark.parametrize(("lower", "upper"), RANGES)
+def test_private_groups_are_as_many_as_it_takes(lower: int, upper: int, neighbors: Neighbors) -> None:
+    # of k = 2 groups before and 2 after, all may differ: as with four groups, or more
+    vector = Vector(((1, Measure("sum", None)),), lower, upper, Fraction(1))
+    each = Contribution(2, 2)
+    l1, squared = farthest(contributions(2, 2, lower, upper, 4, once=False), neighbors)
+    assert sensitivity(vector, each, neighbors, None) == l1
+    shift, coordinates = euclidean(vector, each, neighbors, None)
+    assert shift**2 * coordinates == squared
+
+
+def test_the_groups_in_which_a_unit_is_felt():
+    each = Contribution(3, 2)
+    assert moved(each, Neighbors.ADD_REMOVE, 10) == moved(each, Neighbors.ADD_REMOVE, None) == 3
+    assert moved(each, Neighbors.REPLACE, 10) == moved(each, Neighbors.REPLACE, None) == 6
+    assert moved(each, Neighbors.REPLACE, 4) == 4
+    assert moved(each, Neighbors.ADD_REMOVE, 2) == 2
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_distinct_values_move_by_at_most_the_rows_of_a_unit(rows: int, neighbors: Neighbors) -> None:
+    # all units of at most so many rows with values 0, 1 or 2, beside all others of two rows
+    units = [values for n in range(rows + 1) for values in product(range(3), repeat=n)]
+    farthest_of_all = max(
+        abs(len({*others, *one}) - len({*others, *other}))
+        for others in product(range(3), repeat=2)
+        for one in units
+        for other in (units if neighbors is Neighbors.REPLACE else [()])
+    )
+    column = declared(Declared("i", Type.INT, Fraction(0), Fraction(2)), Column("c"))
+    (vector,) = needs(Aggregate("count", Column("c"), distinct=True), column, None, of_unit=False)
+    assert isinstance(vector, Vector)
+    assert sensitivity(vector, Contribution(1, rows), neighbors, 1) == rows >= farthest_of_all
+    assert farthest_of_all == rows or neighbors is Neighbors.REPLACE
+
+
+# Weights.
+
+
+def test_the_weights_of_a_variance_make_its_error_least():
+    # per row, in units of the squared range: 1/8 / e_1 + 1/2 / e_2 + 5/8 / e_3, the e adding up to a given price
+    parts = np.array([1 / 8, 1 / 2, 5 / 8])
+    chosen = np.array([float(w) for w in weights(Aggregate("var_samp", Column("c")))])
+    best = np.sqrt(parts) / np.sqrt(parts).sum()
+
+    def error(shares: np.ndarray) -> float:
+        return float((parts / (shares / shares.sum())).sum())
+
+    assert error(chosen) < error(best) * 1.001
+    assert error(np.ones(3)) > error(chosen) * 1.05
+
+
+def test_a_mean_and_a_count_weigh_the_same():
+    assert weights(Aggregate("avg", Column("c"))) == (1, 1)

@@ -16,7 +16,7 @@ from tacit.ledger.entries import GENESIS, Kind
 from tacit.ledger.history import History
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import check_receipt, verify
-from tacit.privacy.loss import Compose, GaussianNoise, LaplaceNoise, encode
+from tacit.privacy.loss import Approximate, Compose, GaussianNoise, LaplaceNoise, encode
 
 LIMITS = limits("3", ada="2", bob="2")
 WITH_DELTA = limits("1", ada="1", bob="1", delta="1e-6")
@@ -186,6 +186,28 @@ def test_filter_b_counts_what_filter_a_admitted(generous):
         generous.reserve("ada", noise("0.02"), f"{number}")
     with pytest.raises(Refused, match="has 0 left of 1"):
         generous.reserve("ada", noise("0.02"), "one more")
+
+
+def test_both_filters_count_deltas(generous):
+    # Of a millionth A's share is 5e-7 and B's 2.5e-7. At 1e-7 each A admits 5.
+    keys = Approximate(Fraction(1, 50), Fraction(1, 10**7))
+    for number in range(5):
+        generous.reserve("ada", keys, f"{number}")
+    with pytest.raises(Refused):
+        generous.reserve("ada", keys, "one more")
+    assert generous.overall().spent.delta_a == generous.overall().spent.delta_b == 5 * 10**11
+
+
+def test_filter_b_alone_counts_deltas(generous):
+    # 60 of 0.02 are 1.2, beyond A's cap of 1. B then admits 2 of 1e-7.
+    keys = Approximate(Fraction(1, 50), Fraction(1, 10**7))
+    for number in range(60):
+        generous.reserve("ada", noise("0.02"), f"{number}")
+    for number in range(2):
+        generous.reserve("ada", keys, f"key {number}")
+    with pytest.raises(Refused):
+        generous.reserve("ada", keys, "one more")
+    generous.reserve("ada", noise("0.02"), "without a delta")
 
 
 def test_gaussian_noise_without_a_delta_is_filter_b_s_to_admit(generous):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from tests.ledger.conftest import MEMORY, clock, fresh
 
-from tacit.accounting.guard import Caps, Cost, admits, caps, cost
+from tacit.accounting.guard import Caps, Cost, caps, cost
 from tacit.errors import Code, Failed, Refused
 from tacit.ledger import ledger as ledger_module
 from tacit.ledger.budget import Grant, Limits
@@ -43,12 +43,12 @@ QUESTIONS = (  # each with the delta that Gaussian noise may be charged
 )
 priced = cache(cost)  # the price of Gaussian noise takes a tenth of a second
 capped = cache(caps)
-epsilons = st.sampled_from([Fraction(halves, 2) for halves in (6, 4, 3, 2, 1, 0)])
-budgets = st.builds(capped, epsilons, st.sampled_from([Fraction(0), 8 * SMALL]))
-grants = st.builds(Grant, budgets, st.booleans())
+epsilons = st.sampled_from([Fraction(halves, 2) for halves in (6, 5, 4, 3, 2, 1, 0)])
+deltas = st.sampled_from([8 * SMALL, 8 * SMALL, 8 * SMALL, Fraction(0)])
+grants = st.builds(Grant, st.builds(capped, epsilons, deltas), st.booleans())
 terms = st.builds(
     lambda overall, given, left_out: Limits(overall, {who: given[who] for who in ANALYSTS if who != left_out}),
-    budgets,
+    st.builds(capped, epsilons.map(lambda epsilon: 3 * epsilon), deltas),
     st.fixed_dictionaries(dict.fromkeys(ANALYSTS, grants)),
     st.sampled_from(["", "", "", "eve"]),
 )
@@ -177,14 +177,19 @@ class Histories(RuleBasedStateMachine):
                 return "bound"
             if (who, question) in self.paid:
                 return "free"
-            return "own charge" if self.fits(who, question, (who,)) else Code.BUDGET
+            return "own charge" if self.fits(question, (who,)) else Code.BUDGET
         if self.open_charge(who, question):
             return "resume"
-        return "charge" if self.fits(who, question, (who, EVERYONE)) else Code.BUDGET
+        return "charge" if self.fits(question, (who, EVERYONE)) else Code.BUDGET
 
-    def fits(self, who: str, question: int, guards: tuple[str, ...]) -> bool:
-        price = priced(*QUESTIONS[question])
-        return all(admits(self.so_far(guard), price, self.cap(guard)) for guard in guards)
+    def fits(self, question: int, guards: tuple[str, ...]) -> bool:
+        """Whether for every guard at least one filter is within its caps."""
+        for guard in guards:
+            after, cap = self.so_far(guard) + priced(*QUESTIONS[question]), self.cap(guard)
+            basic = after.epsilon <= cap.epsilon and after.delta_a <= cap.delta_a
+            if not (basic or (after.rho <= cap.rho and after.delta_b <= cap.delta_b)):
+                return False
+        return True
 
     def charge(self, claim: Claim, who: str, question: int, price: Cost, how: str) -> None:
         charged = NOTHING if how == "free" else price

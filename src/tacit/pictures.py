@@ -33,6 +33,7 @@ _STYLE: Any = {
     "savefig.dpi": 160,
     "svg.hashsalt": "tacit",  # the same picture is the same file
     "text.color": INK,
+    "text.parse_math": False,  # a key may hold dollar signs
     "xtick.color": INK,
     "ytick.color": INK,
 }

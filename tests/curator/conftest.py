@@ -25,7 +25,7 @@ class Ones:
         return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ones() -> Ones:
     """Bits that set the noise aside."""
     return Ones()

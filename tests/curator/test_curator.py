@@ -335,6 +335,108 @@ def test_epsilon_must_be_named(ada):
         ada.ask(COUNT)
 
 
+# Other kinds of questions, as an analyst asks them.
+
+CLINIC: dict[str, Any] = {
+    "privacy": {"epsilon": 100, "delta": 1e-3, "delta_per_question": 1e-6},
+    "tables": {
+        "visits": {
+            "unit": "patient",
+            "max_groups": 2,
+            "max_rows_per_group": 2,
+            "columns": {
+                "age": {"type": "int", "lower": 0, "upper": 110},
+                "ward": {"type": "text", "values": ["A", "B", "C"]},
+                "note": {"type": "text"},
+            },
+        },
+        "wards": {
+            "public": True,
+            "columns": {"ward": {"type": "text", "unique": True}, "beds": {"type": "int", "lower": 0, "upper": 50}},
+        },
+    },
+    "analysts": {"ada": {"epsilon": 100, "delta": 1e-3}, "bo": {"epsilon": 100}},
+}
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """300 patients: notes that 150 of them have, and one that a single patient has."""
+    visits = {
+        "patient": [n for n, _, _ in ROWS],
+        "age": [age for _, age, _ in ROWS],
+        "ward": [ward for _, _, ward in ROWS],
+        "note": ["secret" if n == 7 else "ab"[n % 2] for n, _, _ in ROWS],
+    }
+    wards = {"ward": ["A", "B", "C"], "beds": [10, 20, 30]}
+    policy = CLINIC | {"ledger": {"store": tmp_path / "clinic.ledger"}}
+    with tacit.open(policy, data={"visits": pa.table(visits), "wards": pa.table(wards)}) as opened:
+        yield opened
+
+
+def test_a_private_key_of_one_patient_is_not_shown(clinic):
+    # Shown with a probability of at most 1e-6; the others, with 150 patients each, always.
+    answer = clinic.analyst("ada").ask("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", epsilon=5)
+    assert answer["note"] == ["a", "b"]
+    again = clinic.analyst("ada").ask("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", epsilon=5)
+    assert (again["note"], again["n"], again.receipt.repeat) == (answer["note"], answer["n"], True)
+    assert answer.receipt.charged.delta_a == 10**12  # 1e-6 in parts of 1e-18
+
+
+def test_private_keys_need_a_delta_of_the_analyst_too(clinic):
+    with pytest.raises(Refused, match="delta") as caught:
+        clinic.analyst("bo").ask("SELECT note, COUNT(*) FROM visits GROUP BY note", epsilon=1)
+    assert caught.value.code is Code.BUDGET
+    assert spent(clinic) == 0
+
+
+def test_private_keys_without_a_delta_are_refused(ada):
+    with pytest.raises(Refused) as caught:
+        ada.ask("SELECT age + 1000 * age AS k, COUNT(*) FROM visits GROUP BY k", epsilon=1)
+    assert caught.value.code is Code.PRIVATE_KEY
+    assert caught.value.fix
+
+
+def test_within_is_the_least_price_of_that_error(clinic):
+    told = clinic.analyst("ada").explain(COUNT, within={"n": 20})
+    answer = clinic.analyst("ada").ask(COUNT, within={"n": 20})
+    ((low, high),) = answer.interval("n")
+    assert high - low <= 40
+    assert told.epsilon == Fraction(answer.receipt.charged.epsilon, GRAINS_PER_EPSILON)
+    # A tenth less would not do.
+    less = clinic.analyst("ada").explain(COUNT, epsilon=told.epsilon * 9 / 10)
+    assert less.columns[0].error > 20
+
+
+def test_within_and_a_price_are_one_too_many(clinic):
+    for given in ({"epsilon": 1, "within": {"n": 5}}, {}):
+        with pytest.raises(ParameterError) as caught:
+            clinic.analyst("ada").ask(COUNT, **given)
+        assert caught.value.name == "epsilon"
+    with pytest.raises(Refused):
+        clinic.analyst("ada").ask("SELECT AVG(age) AS n FROM visits", within={"n": 5})
+    assert spent(clinic) == 0
+
+
+def test_a_median_and_a_join_are_answered(clinic):
+    ada = clinic.analyst("ada")
+    # Ages are 0, ..., 110, spread evenly: at epsilon 20 the rank error is a few rows of 300.
+    assert abs(ada.ask("SELECT MEDIAN(age) FROM visits", epsilon=20).value - 53) < 20
+    beds = ada.ask("SELECT AVG(beds) FROM visits JOIN wards USING (ward)", epsilon=20).value
+    assert abs(beds - 15) < 3  # half the patients lie in A with 10 beds, half in B with 20
+    per = "SELECT AVG(n) FROM (SELECT patient, LEAST(COUNT(*), 5) AS n FROM visits GROUP BY patient)"
+    assert abs(ada.ask(per, epsilon=20).value - 1) < 0.5
+
+
+def test_a_public_column_that_is_not_unique_after_all(tmp_path):
+    frames = {
+        "visits": pa.table({"patient": [1], "age": [1], "ward": ["A"], "note": [""]}),
+        "wards": pa.table({"ward": ["A", "A"], "beds": [1, 2]}),
+    }
+    with pytest.raises(tacit.DataError, match="two rows share a value"):
+        tacit.open(CLINIC | {"ledger": {"store": tmp_path / "x.ledger"}}, data=frames)
+
+
 # Explaining.
 
 

@@ -14,7 +14,7 @@ import datetime
 import math
 import os
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -35,6 +35,7 @@ from tacit.plan.noise import Part, Pick
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
+from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
 from tacit.query.sql import parse
 
@@ -450,6 +451,21 @@ def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
 def test_the_same_in_duckdb(neighbors):
     for number in range(2 * TIMES):
         check(neighbors, f"duckdb {number}", list(SOURCES), DuckDB)
+
+
+@pytest.mark.parametrize(
+    "aggregate", ["COUNT(*)", "SUM(x)", "AVG(y)", "VAR_POP(x)", "COUNT(DISTINCT who)", "MEDIAN(x)"]
+)
+@pytest.mark.parametrize("keys", ["g", "t"])
+def test_a_plan_that_keeps_too_much_is_noticed(aggregate, keys):
+    # One group more than is charged for, or one row more in each; the number of units has no use for more rows.
+    world = world_of("add-remove", (2, 3), owning(*({**row, "x": i} for i, row in enumerate(MANY))))
+    plan = planned(asked("units", [aggregate], keys, ""), "add-remove", 2, 3)
+    wider = [Contribution(3, 3)] if "who" in aggregate else [Contribution(3, 3), Contribution(2, 9)]
+    for keep in wider:
+        loose = replace(plan.exact, keep=keep)
+        with pytest.raises(AssertionError):
+            loss(plan, world.without.run(loose), world.old.run(loose), Neighbors.ADD_REMOVE)
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -187,12 +187,12 @@ def check(
 
 def _check_data(policy: Policy, source: Path) -> None:
     """The data has what the policy declares, and what is declared unique is."""
-    from tacit.curator.curator import check_unique, shapes
+    from tacit.curator.curator import check_links, shapes
     from tacit.engines.duckdb import DuckDB
 
     engine = DuckDB(shapes(policy), source)
     try:
-        check_unique(policy, engine)
+        check_links(policy, engine)
     finally:
         engine.close()
 

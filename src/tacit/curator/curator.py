@@ -49,7 +49,7 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
     loaded = load(policy)
     engine = DuckDB(shapes(loaded), loaded.source, data)
     try:
-        check_unique(loaded, engine)
+        check_links(loaded, engine)
         return Curator(loaded, engine, ledger_of(loaded), SystemBits())
     except BaseException:
         engine.close()
@@ -74,9 +74,23 @@ def shapes(policy: Policy) -> list[Shape]:
     ]
 
 
-def check_unique(policy: Policy, engine: DuckDB) -> None:
-    """What the policy says is unique must be: otherwise one row could become many, or reach two units."""
+def check_links(policy: Policy, engine: DuckDB) -> None:
+    """What the policy says is unique must be: otherwise one row could become many, or reach two units.
+
+    What is matched must be of one type: otherwise whether a question fails could depend on a row.
+    """
+    units: dict[str, tuple[str, str]] = {}
     for table in policy.tables:
+        pairs = []
+        if isinstance(table.unit, Through):
+            pairs.append(((table.name, table.unit.column), (table.unit.table, table.unit.key)))
+        elif table.unit is not None and table.unit != ROW:
+            here = (table.name, table.unit)
+            pairs.append((here, units.setdefault(table.people, here)))
+        for one, other in pairs:
+            if engine.type_of(*one) is not engine.type_of(*other):
+                what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
+                raise DataError(Code.DATA, what, fix="store both as integers, or both as text")
         columns = [(table.name, column.name) for column in table.columns if column.unique]
         if isinstance(table.unit, Through):
             columns.append((table.unit.table, table.unit.key))

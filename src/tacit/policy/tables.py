@@ -156,9 +156,13 @@ def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
         rule = "from -1e15 to 1e15"
         lower, upper = (at.number(name, rule, lambda x: abs(x) <= MAX_FLOAT) for name in ("lower", "upper"))
     if lower > upper:
-        least = datetime.date.fromordinal(int(lower)).isoformat() if kind is Type.DATE else decimal_text(lower)
-        at.fail(f"must be at least lower, which is {least}", "upper", fix="swap the two")
+        at.fail(f"must be at least lower, which is {_bound_text(kind, lower)}", "upper", fix="swap the two")
     return lower, upper
+
+
+def _bound_text(kind: Type, bound: Fraction) -> str:
+    """A bound as its owner wrote it: that of a date is a day."""
+    return datetime.date.fromordinal(int(bound)).isoformat() if kind is Type.DATE else decimal_text(bound)
 
 
 def _is_whole(number: Fraction) -> bool:
@@ -207,8 +211,9 @@ def _values(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | N
         key = key_of(value, kind)
         if key is None:
             at.fail(f"must be {KEYS[kind]}, not {shown(value)}", "values", index, fix=f"give {KEYS[kind]}")
-        if lower is not None and upper is not None and isinstance(key, int) and not lower <= key <= upper:
-            limits = f"from {decimal_text(lower)} to {decimal_text(upper)}"
+        number = key.toordinal() if isinstance(key, datetime.date) else key
+        if lower is not None and upper is not None and isinstance(number, int) and not lower <= number <= upper:
+            limits = f"from {_bound_text(kind, lower)} to {_bound_text(kind, upper)}"
             at.fail(f"{key} is outside the bounds, {limits}", "values", index, fix="leave it out or widen the bounds")
         if seen.setdefault(key, index) != index:
             at.fail(f"{shown(value)} is there twice", "values", index, fix="leave one out")

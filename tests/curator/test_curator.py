@@ -402,7 +402,7 @@ def test_within_is_the_least_price_of_that_error(clinic):
     answer = clinic.analyst("ada").ask(COUNT, within={"n": 20})
     ((low, high),) = answer.interval("n")
     assert high - low <= 40
-    assert told.epsilon == Fraction(answer.receipt.charged.epsilon, GRAINS_PER_EPSILON)
+    assert told.epsilon == answer.receipt.charged.epsilon / GRAINS_PER_EPSILON
     # A tenth less would not do.
     less = clinic.analyst("ada").explain(COUNT, epsilon=told.epsilon * 9 / 10)
     assert less.columns[0].error > 20

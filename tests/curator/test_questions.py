@@ -470,6 +470,23 @@ def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path,
     assert total < 16
 
 
+@pytest.mark.parametrize("groups", [1, 2, 3])
+def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_path, ones):
+    # One patient with two visits in each ward, their stays 1, 2 and 4: one row of each of `groups` wards is kept.
+    base = {"patient": 1, "sex": "f", "age": 1, "cost": 1.0, "day": FIRST, "urgent": True, "note": "", "code": 0}
+    wards = [base | {"ward": ward, "stay": stay} for ward, stay in zip("ABC", (1, 2, 4), strict=True) for _ in range(2)]
+    policy = load(policy_of(groups, 1))
+    engine = DuckDB(shapes(policy), None, arrow({name: [] for name in TABLES} | {"visits": wards}))
+    with Curator(policy, engine, Ledger(tmp_path / "few.ledger", limits(policy)), ones) as curator:
+        answer = curator.analyst("ada").ask(
+            "SELECT ward, COUNT(*) AS n, SUM(stay) AS s FROM visits GROUP BY ward", epsilon=1000
+        )
+    found = {row["ward"]: (row["n"], row["s"]) for row in answer}
+    possible = {"A": (1, 1), "B": (1, 2), "C": (1, 4)}
+    assert all(cells in (possible[ward], (0, 0)) for ward, cells in found.items())
+    assert sum(n for n, _ in found.values()) == groups
+
+
 # No operator whose result, cost or failure depends on where a row lies, or that changes from run to run.
 
 VOLATILE = {

@@ -17,13 +17,18 @@ import pytest
 from tacit.accounting import pure
 from tacit.answers.recipe import Mean, Plain
 from tacit.answers.stored import Release
+from tacit.mechanisms.partition import PartitionSelection
+from tacit.mechanisms.threshold import Threshold
 from tacit.plan.explain import explain
+from tacit.plan.noise import Part, Pick
 from tacit.plan.plan import Plan, plan_for
+from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Compose, LaplaceNoise, decode, encode
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.nodes import Quantize, Scan
 from tacit.query.sql import parse
+from tacit.sampling.bits import ReplayBits
 
 MakePlan = Callable[..., Plan]
 FILES = sorted((Path(__file__).parent / "fixtures").rglob("*.sql"))
@@ -341,3 +346,77 @@ def test_a_centered_sum_is_made_of_its_measures(plan: MakePlan):
     exact = tuple(by_function[measure.function] for measure in made.exact.measures)
     released = dict(zip((part.need.name for part in made.parts), made.release({(): exact}, Ones()).parts, strict=True))
     assert released == {"centered sum of AVG(age)": [-70], "count of AVG(age)": [3]}
+
+
+# The release of private keys. With bits of ones, every draw of noise is 0 and every key that may be left out is.
+
+
+def test_private_groups_come_in_the_order_of_their_keys_and_null_is_last(plan: MakePlan):
+    made = plan("SELECT TRIM(ward) AS w, COUNT(*) FROM beds GROUP BY TRIM(ward)", delta=1e-6)
+    assert made.shown is not None and isinstance(made.shown.mechanism, Threshold)
+    least = made.shown.mechanism.least()
+    exact = {("b",): (least,), (None,): (least + 5,), ("a",): (least + 1,), ("rare",): (least - 1,), ("c",): (1,)}
+    assert made.release(exact, Ones()) == Release([("a",), ("b",), (None,)], [[least + 1, least, least + 5]])
+    backwards = dict(reversed(exact.items()))
+    assert made.release(backwards, Ones()) == made.release(exact, Ones())
+
+
+def test_selected_groups_are_those_that_enough_units_hold(plan: MakePlan):
+    made = plan("SELECT diagnosis, COUNT(*), MEDIAN(age) FROM visits GROUP BY diagnosis", delta=1e-6)
+    assert made.shown is not None and isinstance(made.shown.mechanism, PartitionSelection)
+    always = made.shown.mechanism.always()
+    functions = [measure.function for measure in made.exact.measures]
+    assert sorted(functions) == ["count", "histogram", "units"]
+
+    def cells(units: int, rows: int) -> tuple[Any, ...]:
+        known = {"units": units, "count": rows, "histogram": {40: rows}}
+        return tuple(known[function] for function in functions)
+
+    # one key that is always shown, and one that many rows of a single unit hold
+    release = made.release({("flu",): cells(always, 2 * always), ("rare",): cells(1, 3)}, Ones())
+    assert release.groups == [("flu",)]
+    counts = [part for part, what in zip(release.parts, made.parts, strict=True) if isinstance(what, Part)]
+    assert counts == [[2 * always]]
+
+
+def test_no_group_that_occurs_is_no_group_shown(plan: MakePlan):
+    for sql in ("SELECT TRIM(ward), COUNT(*) FROM beds GROUP BY 1", "SELECT TRIM(ward), SUM(age) FROM beds GROUP BY 1"):
+        made = plan(sql, delta=1e-6)
+        assert made.release({}, Ones()) == Release([], [[] for _ in made.parts])
+
+
+def test_an_answer_has_a_public_number_of_rows_at_most(plan: MakePlan):
+    made = plan("SELECT prior, COUNT(*) FROM (SELECT age * 1000000 AS prior FROM beds) AS s GROUP BY prior", delta=1e-6)
+    exact = {(number,): (10**6,) for number in range(MAX_GROUPS + 5)}
+    release = made.release(exact, Ones())
+    assert release.groups == [(number,) for number in range(MAX_GROUPS)]
+    assert len(release.parts[0]) == MAX_GROUPS
+
+
+def test_choices_of_groups_without_rows_are_made_too(plan: MakePlan):
+    made = plan("SELECT ward, MEDIAN(age), MODE(sex) FROM visits GROUP BY ward")
+    release = made.release({}, ReplayBits(b"choices"))
+    assert release.groups is None
+    for part, chosen in zip(made.parts, release.parts, strict=True):
+        assert isinstance(part, Pick)
+        upper = 110 if part.need.name == "MEDIAN(age)" else 1
+        assert len(chosen) == 3 and all(0 <= number <= upper for number in chosen)
+
+
+def test_a_price_is_shared_by_what_is_asked_once(plan: MakePlan):
+    # a variance, its root, the mean and the count of one column are made of three vectors
+    one = plan("SELECT VAR_SAMP(age) FROM visits", epsilon=1)
+    all_of_them = plan("SELECT VAR_SAMP(age), STDDEV_POP(age), AVG(age), COUNT(age) FROM visits", epsilon=1)
+    assert len(one.parts) == len(all_of_them.parts) == 3
+    # the weights 0.45, 0.9 and 1 of 2.35; a mean asks for the sum as much as for the count
+    shares = sorted(Fraction(part.sensitivity) / part.mechanism.scale for part in one.parts)
+    assert shares == [Fraction(45, 235), Fraction(90, 235), Fraction(100, 235)]
+    shares = sorted(Fraction(part.sensitivity) / part.mechanism.scale for part in all_of_them.parts)
+    assert shares == [Fraction(45, 245), Fraction(100, 245), Fraction(100, 245)]
+    # two quantiles are two choices, the same one twice is one
+    assert len(plan("SELECT MEDIAN(age), QUANTILE(age, 0.5), MAX(age) FROM visits").parts) == 2
+
+
+def test_where_a_mean_cannot_be_null_it_shares_the_count_of_all_rows(plan: MakePlan):
+    assert len(plan("SELECT AVG(stay), COUNT(*) FROM visits").parts) == 2
+    assert len(plan("SELECT AVG(age), COUNT(*) FROM visits").parts) == 3

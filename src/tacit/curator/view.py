@@ -90,7 +90,7 @@ def _known(column: Column) -> str:
     if column.lower is not None and column.upper is not None:
         grid = f" in steps of {_number(column.step)}" if column.step is not None else ""
         return f"from {_bound(column, column.lower)} to {_bound(column, column.upper)}{grid}"
-    return "no bounds: compare and count it" if column.type in {"int", "float"} else "compare and count it"
+    return "no bounds: compare and count it" if column.type in {"int", "float"} else "compare, count or group it"
 
 
 def _bound(column: Column, value: Fraction) -> str:

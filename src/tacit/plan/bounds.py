@@ -20,15 +20,26 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
-from itertools import islice
-from typing import TYPE_CHECKING
 
-from tacit.arithmetic import ball, common_step, precision
-from tacit.engines.evaluate import part, truncated
 from tacit.errors import Code, Place, Refused
+from tacit.plan.ranges import (
+    ALSO,
+    curve_range,
+    day_of,
+    grid_of,
+    interval,
+    least_of,
+    most_of,
+    one_of,
+    part_range,
+)
+from tacit.plan.ranges import LEAST_INT as LEAST_INT
+from tacit.plan.ranges import MOST_INT as MOST_INT
+from tacit.plan.ranges import Bound as Bound
+from tacit.plan.ranges import domain as domain
 from tacit.query.functions import (
     COMPARISONS,
     CONDITIONS,
@@ -42,16 +53,11 @@ from tacit.query.functions import (
     Fn,
 )
 from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, ToFloat, place_of
-from tacit.query.types import NUMBERS, Key, Type, iso_date
+from tacit.query.types import NUMBERS, Type, iso_date
 
-if TYPE_CHECKING:
-    from flint import arb
-
-LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
 MOST_PARTS = 10_000
 _LARGEST_FLOAT = Fraction(10) ** 200
 _LARGEST_EXPONENT = 461  # EXP of it is above the largest float
-_SMALLEST_EXPONENT = -1000  # EXP of it is 0 as a double
 _FINEST = 2**1100  # bounds are multiples of one over this, which is below every double
 
 # How many operands a function takes; those that are not here take as many as the grammar lets stand.
@@ -61,42 +67,6 @@ _ARGUMENTS |= {Fn.MOD: 2, Fn.POWER: 2, Fn.LIKE: 2, Fn.DATE_TRUNC: 2, Fn.DAYS: 2,
 # each copy more than once while it plans: within each other they would take seconds at ten, and hours at twenty.
 _GUARDED = {Fn.DIVIDE, Fn.MOD, Fn.SQRT, Fn.LN, Fn.DATE_TRUNC}
 _COPIES = 4
-# The units on whose first days all first days of a unit lie.
-_ALSO = {"year": ("year", "quarter", "month"), "quarter": ("quarter", "month"), "month": ("month",), "week": ("week",)}
-# What holds a part of a date, within which it only goes up, and the largest there is.
-_HOLDERS = {Fn.QUARTER: ("year", 4), Fn.MONTH: ("year", 12), Fn.DAY: ("month", 31), Fn.WEEKDAY: ("week", 7)}
-_LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A lowered scalar and what is publicly known of its values.
-
-    `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to
-    rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
-    is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
-    together from, and `weight` how many operations the value takes.
-    """
-
-    scalar: Scalar
-    type: Type | None
-    lower: Fraction | None = None
-    upper: Fraction | None = None
-    step: Fraction | None = None
-    nullable: bool = True
-    unit: str | None = None
-    texts: int = 1
-    weight: int = 1
-
-    @property
-    def bounded(self) -> bool:
-        """Whether both bounds are known and are more than those of the machine."""
-        return self.lower is not None and self.upper is not None and not self.undeclared
-
-    @property
-    def undeclared(self) -> bool:
-        """Whether this is an integer that 64 bits alone bound, on one side at least."""
-        return self.type is Type.INT and (self.lower == LEAST_INT or self.upper == MOST_INT)
 
 
 Leaf = Callable[[Scalar], Bound | None]
@@ -108,29 +78,6 @@ def bind(scalar: Scalar, leaf: Leaf, *, rows: bool) -> Bound:
     Over `rows` bounds are asked for wherever a value is computed with; released values need none.
     """
     return _Binder(leaf, rows).bind(scalar)
-
-
-def domain(bound: Bound, most: int) -> tuple[Key, ...] | None:
-    """All values that are not NULL, in increasing order: public, for bounds and grids are. None if more than `most`.
-
-    Integers with declared bounds, floats on a grid of whole numbers, booleans, and dates with bounds have such a list,
-    of which every value may occur as far as is publicly known. A float that rounding moves off its grid is not in it.
-    """
-    if bound.type is Type.BOOL:
-        return (False, True) if most >= 2 else None
-    if not bound.bounded or bound.lower is None or bound.upper is None:
-        return None
-    values: Iterator[Key]
-    if bound.type is Type.DATE:
-        values = _dates(bound.unit, int(bound.lower), int(bound.upper))
-    elif bound.step is not None and bound.step.denominator == 1:
-        values = _multiples(int(bound.step), bound.lower, bound.upper)
-    elif bound.type is Type.INT:
-        values = _multiples(1, bound.lower, bound.upper)
-    else:
-        return None
-    found: tuple[Key, ...] = tuple(islice(values, most + 1))
-    return found if len(found) <= most else None
 
 
 class _Binder:
@@ -251,7 +198,7 @@ class _Binder:
         if function is not Fn.COALESCE:
             self.expect(operands, {*NUMBERS, Type.DATE}, node, f"{function.upper()} compares numbers and dates")
         sure = [o for o in operands if not o.nullable]
-        result = _one_of(Call(function, _scalars(operands)), operands, nullable=not sure)
+        result = one_of(Call(function, _scalars(operands)), operands, nullable=not sure)
         if function is Fn.LEAST:
             caps = [v for v in (result.upper, *(o.upper for o in sure)) if v is not None]
             return replace(result, upper=min(caps, default=None))
@@ -266,7 +213,7 @@ class _Binder:
         self.expect(conditions, {Type.BOOL}, node, "WHEN takes a condition")
         results = self.same(node, [*(self.bind(then) for _, then in node.branches), self.bind(node.otherwise)])
         branches = tuple((c.scalar, r.scalar) for c, r in zip(conditions, results, strict=False))
-        result = _one_of(Case(branches, results[-1].scalar), results, nullable=_any_null(results))
+        result = one_of(Case(branches, results[-1].scalar), results, nullable=_any_null(results))
         return self.weighed(result, [o.weight for o in (*conditions, *results)], node)
 
     def arithmetic(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
@@ -280,7 +227,7 @@ class _Binder:
         scalar = Call(function, _scalars(operands))
         if not self.rows:
             return Bound(scalar, operands[0].type)
-        lower, upper, step = _interval(function, operands)
+        lower, upper, step = interval(function, operands)
         # bounds may exclude zero where a double still underflows to it
         nullable = _any_null(operands) or (function is Fn.DIVIDE and not _is_constant(operands[1]))
         return self.number(node, Bound(scalar, operands[0].type, lower, upper, step, nullable))
@@ -300,10 +247,10 @@ class _Binder:
         if not self.rows or right.lower is None or right.upper is None:
             return Bound(scalar, Type.INT)
         most = max(abs(right.lower), abs(right.upper), Fraction(1)) - 1
-        lower = -min(max(-_low(left), Fraction(0)), most)
-        upper = min(max(_high(left), Fraction(0)), most)
+        lower = -min(max(-least_of(left), Fraction(0)), most)
+        upper = min(max(most_of(left), Fraction(0)), most)
         nullable = _any_null(operands) or right.lower <= 0 <= right.upper
-        return Bound(scalar, Type.INT, lower, upper, _grid(operands), nullable)
+        return Bound(scalar, Type.INT, lower, upper, grid_of(operands), nullable)
 
     def power(self, node: Call, operands: list[Bound]) -> Bound:
         """POWER(x, n) for a constant whole n that is not negative, as a float; POWER(x, 0) is 1.
@@ -338,7 +285,7 @@ class _Binder:
             return Bound(scalar, Type.FLOAT)
         if function is Fn.EXP and operand.upper > _LARGEST_EXPONENT:
             raise _too_large(node.at)
-        lower, upper = _curve(function, operand.lower, operand.upper)
+        lower, upper = curve_range(function, operand.lower, operand.upper)
         sure = function is Fn.EXP or (_is_constant(operand) and operand.lower > 0)
         return self.number(node, Bound(scalar, Type.FLOAT, lower, upper, nullable=operand.nullable or not sure))
 
@@ -348,7 +295,7 @@ class _Binder:
         (operand,) = operands
         low, high = -1, 1
         if operand.type is Type.INT:
-            low, high = (_sign(_low(operand)), _sign(_high(operand)))
+            low, high = (_sign(least_of(operand)), _sign(most_of(operand)))
         scalar = Call(Fn.SIGN, _scalars(operands))
         return Bound(scalar, Type.INT, Fraction(low), Fraction(high), Fraction(1), operand.nullable)
 
@@ -391,7 +338,7 @@ class _Binder:
         A date without bounds may be one that has no end, whose parts are NULL.
         """
         (operand,) = self.dates(operands, node, f"{function.upper()} takes a date")
-        lower, upper = _part(function, operand)
+        lower, upper = part_range(function, operand)
         nullable = operand.nullable or not operand.bounded
         return Bound(Call(function, (operand.scalar,)), Type.INT, lower, upper, Fraction(1), nullable)
 
@@ -407,11 +354,11 @@ class _Binder:
             raise Refused(Code.TYPE, what, at=node.at, fix="DATE_TRUNC('month', d)")
         unit = unit.lower()
         (operand,) = self.dates(operands[1:], node, "DATE_TRUNC takes a date")
-        if unit == "day" or unit in _ALSO.get(operand.unit or "", ()):
+        if unit == "day" or unit in ALSO.get(operand.unit or "", ()):
             return operand
         scalar: Scalar = Call(Fn.DATE_TRUNC, (Literal(unit), operand.scalar))
-        lower = None if operand.lower is None else _truncated(unit, operand.lower)
-        upper = None if operand.upper is None else _truncated(unit, operand.upper)
+        lower = None if operand.lower is None else day_of(unit, operand.lower)
+        upper = None if operand.upper is None else day_of(unit, operand.upper)
         safe = operand.bounded or operand.unit is not None
         if not safe:
             first, last = Literal(datetime.date.min), Literal(datetime.date.max)
@@ -528,16 +475,6 @@ def _is_constant(operand: Bound) -> bool:
     return isinstance(scalar, Literal) and isinstance(scalar.value, int | Fraction) and float(scalar.value) != 0
 
 
-def _low(operand: Bound) -> Fraction:
-    """The lower bound of an integer."""
-    return LEAST_INT if operand.lower is None else operand.lower
-
-
-def _high(operand: Bound) -> Fraction:
-    """The upper bound of an integer."""
-    return MOST_INT if operand.upper is None else operand.upper
-
-
 def _sign(number: Fraction) -> int:
     return (number > 0) - (number < 0)
 
@@ -565,146 +502,3 @@ def _date(day: datetime.date, scalar: Scalar) -> Bound:
     """A constant date."""
     number = Fraction(day.toordinal())
     return Bound(scalar, Type.DATE, number, number, Fraction(1), nullable=False)
-
-
-def _one_of(scalar: Scalar, operands: list[Bound], nullable: bool) -> Bound:
-    """A scalar whose value is always that of one of the operands."""
-    kind = next((o.type for o in operands if o.type is not None), None)
-    lower, upper = _hull(operands)
-    texts = max(o.texts for o in operands)
-    return Bound(scalar, kind, lower, upper, _grid(operands), nullable, _common_unit(operands), texts)
-
-
-def _common_unit(operands: list[Bound]) -> str | None:
-    """The longest unit on whose first days all operands lie, if they are dates."""
-    known = [o for o in operands if o.type is not None]
-    if any(o.type is not Type.DATE for o in known):
-        return None
-    return next((unit for unit in _ALSO if known and all(_lies_on(unit, o) for o in known)), None)
-
-
-def _lies_on(unit: str, operand: Bound) -> bool:
-    if operand.unit is not None:
-        return unit in _ALSO[operand.unit]
-    return operand.lower is not None and operand.lower == operand.upper == _truncated(unit, operand.lower)
-
-
-def _truncated(unit: str, day: Fraction) -> Fraction:
-    return Fraction(truncated(unit, datetime.date.fromordinal(int(day))).toordinal())
-
-
-def _part(function: Fn, operand: Bound) -> tuple[Fraction, Fraction]:
-    """The least and the largest part that a date may have."""
-    first, last = (None if o is None else datetime.date.fromordinal(int(o)) for o in (operand.lower, operand.upper))
-    if function is Fn.YEAR:
-        lower = LEAST_INT if first is None else Fraction(first.year)
-        return lower, MOST_INT if last is None else Fraction(last.year)
-    holder, natural = _HOLDERS[function]
-    if first is None or last is None or truncated(holder, first) != truncated(holder, last):
-        return Fraction(1), Fraction(natural)
-    return Fraction(part(function, first)), Fraction(part(function, last))
-
-
-def _dates(unit: str | None, first: int, last: int) -> Iterator[datetime.date]:
-    """The days from first to last, or those of them that a unit starts with."""
-    if unit is None:
-        yield from map(datetime.date.fromordinal, range(first, last + 1))
-        return
-    day = truncated(unit, datetime.date.fromordinal(first)).toordinal()
-    while day <= last:
-        if day >= first:
-            yield datetime.date.fromordinal(day)
-        after = day + _LONGEST[unit]  # in the next unit, and not beyond it
-        if after > datetime.date.max.toordinal():
-            return
-        day = truncated(unit, datetime.date.fromordinal(after)).toordinal()
-
-
-def _multiples(step: int, lower: Fraction, upper: Fraction) -> Iterator[int]:
-    """The multiples of a step between two bounds; only zero is one of zero."""
-    if step == 0:
-        return iter(range(1) if lower <= 0 <= upper else ())
-    return iter(range(math.ceil(lower / step) * step, math.floor(upper) + 1, step))
-
-
-def _hull(operands: list[Bound]) -> tuple[Fraction | None, Fraction | None]:
-    """The least interval that holds every operand's; NULLs have none."""
-    known = [o for o in operands if o.type is not None]
-    lowers = [o.lower for o in known]
-    uppers = [o.upper for o in known]
-    lower = None if not lowers or None in lowers else min(v for v in lowers if v is not None)
-    upper = None if not uppers or None in uppers else max(v for v in uppers if v is not None)
-    return lower, upper
-
-
-def _grid(operands: list[Bound]) -> Fraction | None:
-    """A grid that all operands lie on."""
-    step = Fraction(0)
-    for operand in operands:
-        if operand.type is None:
-            continue
-        if operand.step is None:
-            return None
-        step = common_step(step, operand.step)
-    return step
-
-
-def _interval(function: Fn, operands: list[Bound]) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Interval arithmetic, and the grid of the result."""
-    (low, high), *rest = [(o.lower, o.upper) for o in operands]
-    assert low is not None
-    assert high is not None
-    step = operands[0].step
-    match function:
-        case Fn.NEGATE:
-            return -high, -low, step
-        case Fn.ABS:
-            return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high)), step
-        case Fn.FLOOR:
-            return Fraction(math.floor(low)), Fraction(math.floor(high)), Fraction(1)
-        case Fn.CEIL:
-            return Fraction(math.ceil(low)), Fraction(math.ceil(high)), Fraction(1)
-    other_low, other_high = rest[0]
-    assert other_low is not None
-    assert other_high is not None
-    match function:
-        case Fn.ADD:
-            return low + other_low, high + other_high, _grid(operands)
-        case Fn.SUBTRACT:
-            return low - other_high, high - other_low, _grid(operands)
-        case Fn.MULTIPLY:
-            corners = [a * b for a in (low, high) for b in (other_low, other_high)]
-            other = operands[1].step
-            return min(corners), max(corners), None if step is None or other is None else step * other
-        case Fn.DIVIDE:
-            if other_low <= 0 <= other_high:
-                return None, None, None
-            corners = [a / b for a in (low, high) for b in (other_low, other_high)]
-            constant = other_low == other_high and step is not None
-            return min(corners), max(corners), step / abs(other_low) if constant and step is not None else None
-    raise AssertionError(f"no rule for {function}")
-
-
-def _curve(function: Fn, low: Fraction, high: Fraction) -> tuple[Fraction | None, Fraction]:
-    """Bounds of SQRT, LN or EXP between two ends; zero where there is no value at all."""
-    match function:
-        case Fn.SQRT:
-            return _enclosed(function, max(low, Fraction(0)))[0], _enclosed(function, max(high, Fraction(0)))[1]
-        case Fn.LN:
-            upper = _enclosed(function, high)[1] if high > 0 else Fraction(0)
-            return _enclosed(function, low)[0] if low > 0 else None, upper
-    lower = _enclosed(function, low)[0] if low >= _SMALLEST_EXPONENT else Fraction(0)
-    return lower, _enclosed(function, max(high, Fraction(_SMALLEST_EXPONENT)))[1]
-
-
-def _enclosed(function: Fn, number: Fraction) -> tuple[Fraction, Fraction]:
-    """Two rationals that the function's value lies between, or is: the ends of a certified interval."""
-    with precision(128):
-        operand = ball(number)
-        value = {Fn.SQRT: operand.sqrt, Fn.LN: operand.log, Fn.EXP: operand.exp}[function]()
-        return _rational(value.lower()), _rational(value.upper())
-
-
-def _rational(exact: arb) -> Fraction:
-    mantissa, exponent = exact.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

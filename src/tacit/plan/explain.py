@@ -131,7 +131,7 @@ def explain(plan: Plan, policy: Policy, confidence: Any) -> Explanation:
 def _selection(shown: Shown, unit: str) -> str:
     """From how many units on a private key is shown."""
     if isinstance(shown.mechanism, PartitionSelection):
-        return f"a key that {shown.mechanism.threshold():,} of {unit} hold is shown every second time"
+        return f"a key that {shown.mechanism.threshold():,} units ({unit}) hold is shown every second time"
     return f"a key is shown where its noisy count is at least {shown.mechanism.least():,}"
 
 

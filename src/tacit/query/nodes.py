@@ -268,8 +268,9 @@ class Aggregation:
 
     Rows of `source` where `where` is true, whose keys are public ones where these are listed and whose unit is not
     NULL; of these, for each unit, at most `keep.groups` groups and `keep.rows` rows in each (all of them where `unit`,
-    a column of `source`, is None); the measures of each group. Rows and groups are chosen by a hash of their contents
-    keyed with `salt`, so never by where they lie.
+    a column of `source`, is None); the measures of each group. Groups are ranked by a hash of the unit and the
+    keys, keyed with `salt`; rows are taken evenly spaced in the order of their values, from a place that the hash
+    gives. So the choice looks at the unit's own rows only, and never at where they lie.
     """
 
     source: Rows

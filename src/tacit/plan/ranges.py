@@ -1,0 +1,239 @@
+"""What is publicly known of a scalar's values, and the arithmetic of it: intervals, grids and dates.
+
+Bounds are exact rationals. What is computed in doubles is enclosed by certified arithmetic.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tacit.arithmetic import ball, common_step, precision
+from tacit.engines.evaluate import part, truncated
+from tacit.query.functions import Fn
+from tacit.query.nodes import Scalar
+from tacit.query.types import Key, Type
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
+SMALLEST_EXPONENT = -1000  # EXP of it is 0 as a double
+# The units on whose first days all first days of a unit lie.
+ALSO = {"year": ("year", "quarter", "month"), "quarter": ("quarter", "month"), "month": ("month",), "week": ("week",)}
+# What holds a part of a date, within which it only goes up, and the largest there is.
+_HOLDERS = {Fn.QUARTER: ("year", 4), Fn.MONTH: ("year", 12), Fn.DAY: ("month", 31), Fn.WEEKDAY: ("week", 7)}
+_LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lowered scalar and what is publicly known of its values.
+
+    `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to
+    rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
+    is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
+    together from, and `weight` how many operations the value takes.
+    """
+
+    scalar: Scalar
+    type: Type | None
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    step: Fraction | None = None
+    nullable: bool = True
+    unit: str | None = None
+    texts: int = 1
+    weight: int = 1
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both bounds are known and are more than those of the machine."""
+        return self.lower is not None and self.upper is not None and not self.undeclared
+
+    @property
+    def undeclared(self) -> bool:
+        """Whether this is an integer that 64 bits alone bound, on one side at least."""
+        return self.type is Type.INT and (self.lower == LEAST_INT or self.upper == MOST_INT)
+
+
+def domain(bound: Bound, most: int) -> tuple[Key, ...] | None:
+    """All values that are not NULL, in increasing order: public, for bounds and grids are. None if more than `most`.
+
+    Integers with declared bounds, floats on a grid of whole numbers, booleans, and dates with bounds have such a list,
+    of which every value may occur as far as is publicly known. A float that rounding moves off its grid is not in it.
+    """
+    if bound.type is Type.BOOL:
+        return (False, True) if most >= 2 else None
+    if not bound.bounded or bound.lower is None or bound.upper is None:
+        return None
+    values: Iterator[Key]
+    if bound.type is Type.DATE:
+        values = _dates(bound.unit, int(bound.lower), int(bound.upper))
+    elif bound.step is not None and bound.step.denominator == 1:
+        values = _multiples(int(bound.step), bound.lower, bound.upper)
+    elif bound.type is Type.INT:
+        values = _multiples(1, bound.lower, bound.upper)
+    else:
+        return None
+    found: tuple[Key, ...] = tuple(islice(values, most + 1))
+    return found if len(found) <= most else None
+
+
+def least_of(operand: Bound) -> Fraction:
+    """The lower bound of an integer."""
+    return LEAST_INT if operand.lower is None else operand.lower
+
+
+def most_of(operand: Bound) -> Fraction:
+    """The upper bound of an integer."""
+    return MOST_INT if operand.upper is None else operand.upper
+
+
+def one_of(scalar: Scalar, operands: list[Bound], nullable: bool) -> Bound:
+    """A scalar whose value is always that of one of the operands."""
+    kind = next((o.type for o in operands if o.type is not None), None)
+    lower, upper = hull(operands)
+    texts = max(o.texts for o in operands)
+    return Bound(scalar, kind, lower, upper, grid_of(operands), nullable, _common_unit(operands), texts)
+
+
+def _common_unit(operands: list[Bound]) -> str | None:
+    """The longest unit on whose first days all operands lie, if they are dates."""
+    known = [o for o in operands if o.type is not None]
+    if any(o.type is not Type.DATE for o in known):
+        return None
+    return next((unit for unit in ALSO if known and all(_lies_on(unit, o) for o in known)), None)
+
+
+def _lies_on(unit: str, operand: Bound) -> bool:
+    if operand.unit is not None:
+        return unit in ALSO[operand.unit]
+    return operand.lower is not None and operand.lower == operand.upper == day_of(unit, operand.lower)
+
+
+def day_of(unit: str, day: Fraction) -> Fraction:
+    """The first day of the unit that a day lies in."""
+    return Fraction(truncated(unit, datetime.date.fromordinal(int(day))).toordinal())
+
+
+def part_range(function: Fn, operand: Bound) -> tuple[Fraction, Fraction]:
+    """The least and the largest part that a date may have."""
+    first, last = (None if o is None else datetime.date.fromordinal(int(o)) for o in (operand.lower, operand.upper))
+    if function is Fn.YEAR:
+        lower = LEAST_INT if first is None else Fraction(first.year)
+        return lower, MOST_INT if last is None else Fraction(last.year)
+    holder, natural = _HOLDERS[function]
+    if first is None or last is None or truncated(holder, first) != truncated(holder, last):
+        return Fraction(1), Fraction(natural)
+    return Fraction(part(function, first)), Fraction(part(function, last))
+
+
+def _dates(unit: str | None, first: int, last: int) -> Iterator[datetime.date]:
+    """The days from first to last, or those of them that a unit starts with."""
+    if unit is None:
+        yield from map(datetime.date.fromordinal, range(first, last + 1))
+        return
+    day = truncated(unit, datetime.date.fromordinal(first)).toordinal()
+    while day <= last:
+        if day >= first:
+            yield datetime.date.fromordinal(day)
+        after = day + _LONGEST[unit]  # in the next unit, and not beyond it
+        if after > datetime.date.max.toordinal():
+            return
+        day = truncated(unit, datetime.date.fromordinal(after)).toordinal()
+
+
+def _multiples(step: int, lower: Fraction, upper: Fraction) -> Iterator[int]:
+    """The multiples of a step between two bounds; only zero is one of zero."""
+    if step == 0:
+        return iter(range(1) if lower <= 0 <= upper else ())
+    return iter(range(math.ceil(lower / step) * step, math.floor(upper) + 1, step))
+
+
+def hull(operands: list[Bound]) -> tuple[Fraction | None, Fraction | None]:
+    """The least interval that holds every operand's; NULLs have none."""
+    known = [o for o in operands if o.type is not None]
+    lowers = [o.lower for o in known]
+    uppers = [o.upper for o in known]
+    lower = None if not lowers or None in lowers else min(v for v in lowers if v is not None)
+    upper = None if not uppers or None in uppers else max(v for v in uppers if v is not None)
+    return lower, upper
+
+
+def grid_of(operands: list[Bound]) -> Fraction | None:
+    """A grid that all operands lie on."""
+    step = Fraction(0)
+    for operand in operands:
+        if operand.type is None:
+            continue
+        if operand.step is None:
+            return None
+        step = common_step(step, operand.step)
+    return step
+
+
+def interval(function: Fn, operands: list[Bound]) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+    """Interval arithmetic, and the grid of the result."""
+    (low, high), *rest = [(o.lower, o.upper) for o in operands]
+    assert low is not None
+    assert high is not None
+    step = operands[0].step
+    match function:
+        case Fn.NEGATE:
+            return -high, -low, step
+        case Fn.ABS:
+            return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high)), step
+        case Fn.FLOOR:
+            return Fraction(math.floor(low)), Fraction(math.floor(high)), Fraction(1)
+        case Fn.CEIL:
+            return Fraction(math.ceil(low)), Fraction(math.ceil(high)), Fraction(1)
+    other_low, other_high = rest[0]
+    assert other_low is not None
+    assert other_high is not None
+    match function:
+        case Fn.ADD:
+            return low + other_low, high + other_high, grid_of(operands)
+        case Fn.SUBTRACT:
+            return low - other_high, high - other_low, grid_of(operands)
+        case Fn.MULTIPLY:
+            corners = [a * b for a in (low, high) for b in (other_low, other_high)]
+            other = operands[1].step
+            return min(corners), max(corners), None if step is None or other is None else step * other
+        case Fn.DIVIDE:
+            if other_low <= 0 <= other_high:
+                return None, None, None
+            corners = [a / b for a in (low, high) for b in (other_low, other_high)]
+            constant = other_low == other_high and step is not None
+            return min(corners), max(corners), step / abs(other_low) if constant and step is not None else None
+    raise AssertionError(f"no rule for {function}")
+
+
+def curve_range(function: Fn, low: Fraction, high: Fraction) -> tuple[Fraction | None, Fraction]:
+    """Bounds of SQRT, LN or EXP between two ends; zero where there is no value at all."""
+    match function:
+        case Fn.SQRT:
+            return _enclosed(function, max(low, Fraction(0)))[0], _enclosed(function, max(high, Fraction(0)))[1]
+        case Fn.LN:
+            upper = _enclosed(function, high)[1] if high > 0 else Fraction(0)
+            return _enclosed(function, low)[0] if low > 0 else None, upper
+    lower = _enclosed(function, low)[0] if low >= SMALLEST_EXPONENT else Fraction(0)
+    return lower, _enclosed(function, max(high, Fraction(SMALLEST_EXPONENT)))[1]
+
+
+def _enclosed(function: Fn, number: Fraction) -> tuple[Fraction, Fraction]:
+    """Two rationals that the function's value lies between, or is: the ends of a certified interval."""
+    with precision(128):
+        operand = ball(number)
+        value = {Fn.SQRT: operand.sqrt, Fn.LN: operand.log, Fn.EXP: operand.exp}[function]()
+        return _rational(value.lower()), _rational(value.upper())
+
+
+def _rational(exact: arb) -> Fraction:
+    mantissa, exponent = exact.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

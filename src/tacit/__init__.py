@@ -38,6 +38,7 @@ _LATER = {
     "Curator": "curator.curator",
     "Analyst": "curator.curator",
     "Answer": "answers.answer",
+    "load_ipython_extension": "magic",
 }
 
 

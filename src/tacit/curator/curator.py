@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting.guard import caps
 from tacit.answers.answer import Answer
 from tacit.arithmetic import rational
+from tacit.curator import expressions
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape
@@ -170,27 +171,33 @@ class Analyst:
 
     def ask(
         self,
-        sql: str,
+        sql: Any,
         *,
         epsilon: Any = None,
         within: Mapping[str, Any] | None = None,
         confidence: Any = 0.95,
         request: str = "",
     ) -> Answer:
-        """The private answer to a SQL question, at the price `epsilon`. The same question again is free.
+        """The private answer to a question in SQL, at the price `epsilon`. The same question again is free.
+
+        An Ibis expression may stand in place of the SQL.
 
         In place of a price, `within={"n": 50}` asks for the least one at which column n is within 50, at `confidence`.
         `request` names this question, so that asking again after a lost connection is the same one, charged once.
         """
-        return ask(sql, self.name, self._curator, Price(epsilon, within), confidence, request)
+        return ask(expressions.text_of(sql), self.name, self._curator, Price(epsilon, within), confidence, request)
 
     def explain(
-        self, sql: str, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
+        self, sql: Any, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
     ) -> Explanation:
         """What would be done, what it would cost and how accurate it would be. Free: no data is touched."""
         level = rational("confidence", confidence)
-        plan = Price(epsilon, within).plan(parse(sql), self._curator.policy, level)
+        plan = Price(epsilon, within).plan(parse(expressions.text_of(sql)), self._curator.policy, level)
         return explain(plan, self._curator.policy, level)
+
+    def table(self, name: str) -> Any:
+        """A table as Ibis has it, to build questions with. Needs ibis."""
+        return expressions.table(self._curator.policy, name)
 
     @property
     def budget(self) -> Budget:

@@ -24,6 +24,7 @@ from tacit.engines.base import Cell
 from tacit.errors import Code, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
+from tacit.plan.flatten import flattened
 from tacit.plan.measure import Need, Rank, Vector, finished, needs, weights
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.scope import Relation, Scope
@@ -116,6 +117,7 @@ class Plan:
 def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     """The plan of a question at a price, or Refused."""
     price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
+    query = flattened(query)
     relation = Scope(policy).relation(query.source)
     if relation.people is None:
         raise Refused(

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tacit.errors import Code, Place, Refused
 from tacit.query.calls import Written, call, date, is_known, like
-from tacit.query.functions import Fn
+from tacit.query.functions import COMPARISONS, CONDITIONS, Fn
 from tacit.query.nodes import Call, Case, Column, Literal, Scalar
 from tacit.query.refuse import (
     BARE,
@@ -53,6 +53,8 @@ _WORDS = {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS} | di
 )
 _RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
 _CASTING = frozenset({"cast", "try_cast"})
+_WHOLE = frozenset({"int", "integer", "bigint", "int8", "int64"})
+_IS_CONDITION = COMPARISONS | CONDITIONS | {Fn.IN, Fn.IS_NULL, Fn.LIKE}
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 
 # Words that name no column and no table unless they stand in double quotes.
@@ -404,8 +406,14 @@ class Scalars(Cursor):
             self.accept("PRECISION")
         return kind
 
-    def _cast(self, operand: Scalar, start: int, kind: str) -> Literal:
-        """The only cast there is: of a constant to a date."""
+    def _cast(self, operand: Scalar, start: int, kind: str) -> Scalar:
+        """The casts there are: a constant to a date; to an integer what is whole already, or a condition as 1 and 0."""
+        if kind in _WHOLE and isinstance(operand, Call):
+            if operand.function in {Fn.FLOOR, Fn.CEIL}:
+                return operand
+            if operand.function in _IS_CONDITION:
+                opposite = Call(Fn.NOT, (operand,), self.since(start))
+                return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), self.since(start))
         at = self.since(start)
         if kind == "date" and isinstance(operand, Literal):
             return date(operand, at)

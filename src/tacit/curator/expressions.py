@@ -1,0 +1,46 @@
+"""Questions as Ibis expressions. Needs ibis: pip install 'tacit[ibis]'.
+
+t = ada.table("visits")
+ada.ask(t.group_by("ward").agg(n=t.count()), epsilon=0.5)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.errors import Code, ParameterError, Refused
+from tacit.policy.model import ROW, Policy
+
+_TYPES = {"int": "int64", "float": "float64", "text": "string", "bool": "boolean", "date": "date"}
+
+
+def table(policy: Policy, name: str) -> Any:
+    """A table of the policy for Ibis: its names and types, and no data. The unit can be named too."""
+    ibis = _ibis()
+    found = policy.table(name)
+    if found is None:
+        names = ", ".join(t.name for t in policy.tables)
+        raise Refused(Code.UNKNOWN_TABLE, f"there is no table {name}", fix=f"the tables are {names}")
+    columns = {column.name: _TYPES[column.type] for column in found.columns}
+    if isinstance(found.unit, str) and found.unit != ROW:
+        columns.setdefault(found.unit, "int64")
+    return ibis.table(columns, name=found.name)
+
+
+def text_of(question: Any) -> Any:
+    """The SQL of an Ibis expression; anything else as it is."""
+    if isinstance(question, str) or not type(question).__module__.startswith("ibis."):
+        return question
+    ibis = _ibis()
+    try:
+        return str(ibis.to_sql(question, dialect="duckdb"))
+    except ibis.common.exceptions.IbisError as error:
+        raise Refused(Code.SYNTAX, "the expression cannot be written as SQL", fix="ask in SQL instead") from error
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+    except ImportError:
+        raise ParameterError("ibis", "is not installed", fix="pip install 'tacit[ibis]'") from None
+    return ibis

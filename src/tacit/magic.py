@@ -1,0 +1,93 @@
+"""Questions in a notebook: a cell of SQL, and its answer below it.
+
+%load_ext tacit
+%tacit clinic.toml --as ada
+
+%%tacit --epsilon 0.5
+SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tacit.curator.curator import Analyst, Curator
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError("%tacit", message, fix="%tacit clinic.toml --as ada, then %%tacit --epsilon 0.5")
+
+
+def _width(item: str) -> tuple[str, float]:
+    """COLUMN=WIDTH, as a pair."""
+    column, _, width = item.partition("=")
+    return column, float(width)
+
+
+def _line() -> _Parser:
+    parser = _Parser(prog="%tacit", add_help=False)
+    parser.add_argument("policy", help="the policy file to open")
+    parser.add_argument("--as", dest="who", required=True, help="the analyst who asks")
+    return parser
+
+
+def _cell() -> _Parser:
+    parser = _Parser(prog="%%tacit", add_help=False)
+    parser.add_argument("--epsilon", "-e", type=float, help="the price")
+    parser.add_argument("--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of a price")
+    parser.add_argument("--confidence", type=float, default=0.95, help="how often the intervals hold")
+    parser.add_argument("--explain", action="store_true", help="say what it would cost, and ask nothing")
+    parser.add_argument("--into", help="the name of a variable for the answer")
+    return parser
+
+
+class Magic:
+    """One notebook's curator and analyst."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._curator: Curator | None = None
+        self._analyst: Analyst | None = None
+
+    def __call__(self, line: str, cell: str | None = None) -> Any:
+        """Open a policy, or ask the question in a cell."""
+        return self.open(line) if cell is None else self.ask(line, cell)
+
+    def open(self, line: str) -> Any:
+        """`%tacit clinic.toml --as ada`: the analyst whose questions the cells ask."""
+        from tacit.curator import curator
+
+        given = _line().parse_args(shlex.split(line))
+        opened = curator.open(given.policy)
+        try:
+            self._analyst = opened.analyst(given.who)
+        except BaseException:
+            opened.close()
+            raise
+        if self._curator is not None:
+            self._curator.close()
+        self._curator = opened
+        return self._analyst
+
+    def ask(self, line: str, cell: str) -> Any:
+        """`%%tacit --epsilon 0.5`: the answer to the cell."""
+        given = _cell().parse_args(shlex.split(line))
+        if self._analyst is None:
+            raise ParameterError("%%tacit", "no policy is open", fix="%tacit clinic.toml --as ada")
+        widths = dict(given.within) if given.within else None
+        price = {"epsilon": given.epsilon, "within": widths, "confidence": given.confidence}
+        found = self._analyst.explain(cell, **price) if given.explain else self._analyst.ask(cell, **price)
+        if given.into:
+            self._shell.push({given.into: found})
+        return found
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext tacit`."""
+    shell.register_magic_function(Magic(shell), "line_cell", "tacit")

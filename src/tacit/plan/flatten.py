@@ -1,0 +1,86 @@
+"""Questions around a question: SELECT ... FROM (SELECT ward, COUNT(*) AS n ...) WHERE n > 10 ORDER BY n LIMIT 5.
+
+**Rule.** A query without aggregates and keys over one subquery that has aggregates only finishes what that releases:
+its outputs are expressions of released values, and its WHERE is a HAVING. So it is one question, written as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tacit.errors import Code, Refused
+from tacit.query.functions import Fn
+from tacit.query.nodes import Aggregate, Call, Case, Column, Derived, Order, Output, Query, Scalar, scalars, walk
+
+STAR = "*"
+
+
+def flattened(query: Query) -> Query:
+    """The question as one query, if it is one around another; otherwise as it is."""
+    if not isinstance(query.source, Derived) or not isinstance(query.source.query, Query) or aggregates(query):
+        return query
+    inner = flattened(query.source.query)
+    if not aggregates(inner) or query.having is not None:
+        return query
+    limited = inner.limit is not None or inner.offset
+    if limited and (query.where is not None or query.order or query.limit is not None or query.offset):
+        fix = "filter, order and limit in one of the two queries"
+        raise Refused(Code.UNSUPPORTED, "LIMIT in a subquery is not answered", at=query.at, fix=fix)
+    return _Around(query, inner, query.source.alias).one()
+
+
+def aggregates(query: Query) -> bool:
+    """Whether a query groups its rows or aggregates them."""
+    return bool(query.keys) or any(isinstance(node, Aggregate) for s in scalars(query) for node in walk(s))
+
+
+class _Around:
+    """A query around another: every name stands for what the inner query calls so."""
+
+    def __init__(self, query: Query, inner: Query, alias: str) -> None:
+        self.query, self.inner, self.alias = query, inner, alias
+        self.known = {output.name.lower(): output.scalar for output in inner.outputs}
+
+    def one(self) -> Query:
+        query, inner = self.query, self.inner
+        outputs = tuple(found for output in query.outputs for found in self.outputs(output))
+        named = {output.name.lower() for output in outputs}
+        where = None if query.where is None else self.read(query.where)
+        if where is not None and inner.having is not None:
+            where = Call(Fn.AND, (inner.having, where))
+        order = tuple(
+            item
+            if isinstance(item.scalar, Column) and item.scalar.table is None and item.scalar.name.lower() in named
+            else Order(self.read(item.scalar), item.descending, item.nulls_first)
+            for item in query.order
+        )
+        limited = query.limit is not None or bool(query.offset)
+        return replace(
+            inner,
+            outputs=outputs,
+            having=inner.having if where is None else where,
+            order=order or inner.order,
+            limit=query.limit if limited else inner.limit,
+            offset=query.offset if limited else inner.offset,
+            at=query.at,
+        )
+
+    def outputs(self, output: Output) -> tuple[Output, ...]:
+        if isinstance(output.scalar, Column) and output.scalar.name == STAR:
+            return self.inner.outputs
+        return (Output(output.name, self.read(output.scalar)),)
+
+    def read(self, scalar: Scalar) -> Scalar:
+        match scalar:
+            case Column(name, table):
+                found = self.known.get(name.lower())
+                if found is None or (table is not None and table.lower() != self.alias.lower()):
+                    fix = f"its columns are {', '.join(output.name for output in self.inner.outputs)}"
+                    raise Refused(Code.UNKNOWN_COLUMN, f"{self.alias} has no column {name}", at=scalar.at, fix=fix)
+                return found
+            case Call(function, arguments):
+                return Call(function, tuple(self.read(argument) for argument in arguments), scalar.at)
+            case Case(branches, otherwise):
+                parts = tuple((self.read(when), self.read(then)) for when, then in branches)
+                return Case(parts, self.read(otherwise), scalar.at)
+        return scalar

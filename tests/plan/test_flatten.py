@@ -1,0 +1,54 @@
+"""A query around a query is one question."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacit.errors import Refused
+from tacit.plan.flatten import flattened
+from tacit.query.sql import parse
+
+INNER = "(SELECT ward, COUNT(*) AS n, AVG(cost) AS m FROM visits GROUP BY ward) AS t"
+
+
+@pytest.mark.parametrize(
+    ("around", "plain"),
+    [
+        (f"SELECT * FROM {INNER}", "SELECT ward, COUNT(*) AS n, AVG(cost) AS m FROM visits GROUP BY ward"),
+        (f"SELECT n FROM {INNER} WHERE n > 10", "SELECT COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 10"),
+        (
+            f"SELECT ward, n * 2 AS d FROM {INNER} ORDER BY d DESC LIMIT 3",
+            "SELECT ward, COUNT(*) * 2 AS d FROM visits GROUP BY ward ORDER BY d DESC LIMIT 3",
+        ),
+        (
+            f"SELECT t.ward FROM {INNER} ORDER BY t.m",
+            "SELECT ward FROM visits GROUP BY ward ORDER BY AVG(cost)",
+        ),
+        (
+            f"SELECT * FROM (SELECT ward, n FROM {INNER} WHERE n > 1) AS u WHERE u.n < 9",
+            "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 1 AND COUNT(*) < 9",
+        ),
+    ],
+)
+def test_what_stands_around_is_finishing(around, plain):
+    assert flattened(parse(around)) == parse(plain)
+
+
+def test_rows_and_units_are_left_to_the_scope():
+    for text in (
+        "SELECT COUNT(*) FROM (SELECT age FROM visits)",
+        "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
+    ):
+        assert flattened(parse(text)) == parse(text)
+
+
+def test_a_name_that_the_inner_query_does_not_have():
+    with pytest.raises(Refused, match="t has no column age"):
+        flattened(parse(f"SELECT age FROM {INNER}"))
+
+
+def test_a_limit_inside_is_not_filtered_again():
+    with pytest.raises(Refused, match="LIMIT in a subquery"):
+        flattened(
+            parse("SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 3) AS t WHERE n > 1")
+        )

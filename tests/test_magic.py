@@ -1,0 +1,60 @@
+"""The notebook magic, in a real IPython shell."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacit.demo.clinic import build
+from tacit.errors import ParameterError, TacitError
+
+
+@pytest.fixture
+def shell():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "tacit")
+    return shell
+
+
+@pytest.fixture
+def opened(shell, tmp_path):
+    shell.run_line_magic("tacit", f"{build(tmp_path)} --as ada")
+    return shell
+
+
+def test_a_cell_is_a_question_and_its_answer_is_a_value(opened):
+    answer = opened.run_cell_magic(
+        "tacit", "--epsilon 0.5 --into found", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1"
+    )
+    assert len(answer) == 6
+    assert opened.user_ns["found"] is answer
+    assert "<table" in answer._repr_html_()
+
+
+def test_a_cell_may_name_its_accuracy(opened):
+    # 12 rows of a patient, width 100 at 95 %: -ln(0.05) 12/e <= 100 at about e = 0.36
+    answer = opened.run_cell_magic("tacit", "--within n=100", "SELECT COUNT(*) AS n FROM visits")
+    low, high = answer.interval("n")[0]
+    assert high - low <= 200
+    assert 0.3 < float(answer.receipt.to_dict()["charged_epsilon"]) < 0.4
+
+
+def test_an_explanation_costs_nothing(opened):
+    found = opened.run_cell_magic("tacit", "--epsilon 0.5 --explain", "SELECT COUNT(*) AS n FROM visits")
+    assert "costs epsilon 0.5" in str(found)
+
+
+def test_mistakes_are_said(shell, opened):
+    for line, cell in [("--epsilon", "SELECT 1"), ("--epsilon x", "SELECT 1"), ("", "SELECT COUNT(*) FROM visits")]:
+        with pytest.raises(ParameterError):
+            opened.run_cell_magic("tacit", line, cell)
+    with pytest.raises(TacitError):
+        opened.run_cell_magic("tacit", "--epsilon 1", "SELECT age FROM visits")
+
+
+def test_a_policy_is_opened_first(shell):
+    with pytest.raises(ParameterError, match="no policy is open"):
+        shell.run_cell_magic("tacit", "--epsilon 1", "SELECT COUNT(*) FROM visits")
+    with pytest.raises(ParameterError):
+        shell.run_line_magic("tacit", "clinic.toml")

@@ -36,6 +36,7 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/ask.py
+	$(BIN)/python benchmarks/accuracy.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -40,7 +40,9 @@ def _line() -> _Parser:
 def _cell() -> _Parser:
     parser = _Parser(prog="%%tacit", add_help=False)
     parser.add_argument("--epsilon", "-e", type=float, help="the price")
-    parser.add_argument("--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of a price")
+    parser.add_argument(
+        "--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of a price"
+    )
     parser.add_argument("--confidence", type=float, default=0.95, help="how often the intervals hold")
     parser.add_argument("--explain", action="store_true", help="say what it would cost, and ask nothing")
     parser.add_argument("--into", help="the name of a variable for the answer")

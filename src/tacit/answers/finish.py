@@ -6,6 +6,7 @@ It is post-processing, so it is free, and it is a function of what is stored, so
 from __future__ import annotations
 
 import datetime
+import math
 import os
 from fractions import Fraction
 from functools import cache
@@ -20,7 +21,7 @@ from tacit.accounting.receipt import Receipt
 from tacit.answers import intervals
 from tacit.answers.answer import Answer, Bars, Heading
 from tacit.answers.propagate import bars_of_expressions, shown, spreads
-from tacit.answers.recipe import Chosen, Mean, Picked, Plain, Point, Recipe, Result, Spread, Value
+from tacit.answers.recipe import Chosen, Mean, Picked, Plain, Point, Recipe, Result, Spread, Total, Value
 from tacit.answers.stored import Group, Release, unpack
 from tacit.engines import scalars as sql
 from tacit.mechanisms.quantile import Quantile
@@ -115,6 +116,8 @@ def _estimates(parts: list[list[int]], recipe: Recipe, value: Value, confidence:
     match value:
         case Plain():
             return _plain(parts, recipe, value, confidence)
+        case Total():
+            return _total(parts, recipe, value, confidence)
         case Mean():
             return _mean(parts, recipe, value, confidence)
         case Spread():
@@ -135,13 +138,27 @@ def _points(numbers: list[int], step: Fraction, kind: Type) -> Any:
 
 def _plain(released: list[list[int]], recipe: Recipe, value: Plain, confidence: Fraction) -> tuple[Any, Any, Any]:
     part = recipe.noisy(value.part)
-    width = intervals.half_width(part, confidence)
     estimates = [number * part.unit for number in released[value.part]]
-    shown = ([e - width for e in estimates], estimates, [e + width for e in estimates])
+    return _around(estimates, intervals.half_width(part, confidence), value.type)
+
+
+def _total(released: list[list[int]], recipe: Recipe, value: Total, confidence: Fraction) -> tuple[Any, Any, Any]:
+    sum_of, count_of = recipe.noisy(value.sum), recipe.noisy(value.count)
+    pairs = zip(released[value.sum], released[value.count], strict=True)
+    estimates = [s * sum_of.unit + n * value.center for s, n in pairs]
     if value.type is Type.INT:
-        low, middle, high = (pa.array([_fit(int(v)) for v in column], pa.int64()) for column in shown)
+        estimates = [Fraction(math.floor(e + Fraction(1, 2))) for e in estimates]
+    return _around(estimates, intervals.total(value, sum_of, count_of, confidence), value.type)
+
+
+def _around(estimates: list[Fraction], width: Fraction, kind: Type) -> tuple[Any, Any, Any]:
+    """Estimates with intervals of one width; those of integers end at integers."""
+    lows, highs = [e - width for e in estimates], [e + width for e in estimates]
+    if kind is Type.INT:  # what lies between the ends are the same integers
+        whole = ([math.ceil(v) for v in lows], [int(v) for v in estimates], [math.floor(v) for v in highs])
+        low, middle, high = (pa.array([_fit(v) for v in some], pa.int64()) for some in whole)
     else:
-        low, middle, high = (pa.array([float(v) for v in column], pa.float64()) for column in shown)
+        low, middle, high = (pa.array([float(v) for v in some], pa.float64()) for some in (lows, estimates, highs))
     return low, middle, high
 
 
@@ -198,7 +215,7 @@ def _statement(recipe: Recipe, headings: tuple[Heading, ...]) -> str:
     wide = ", ".join(
         f"CAST(v{i} AS HUGEINT) AS v{i}"
         for i, value in enumerate(recipe.values)
-        if isinstance(value, Plain) and value.type is Type.INT
+        if isinstance(value, Plain | Total) and value.type is Type.INT
     )
     source = f"(SELECT * REPLACE ({wide}) FROM noisy)" if wide else "noisy"
     return f"SELECT {', '.join(columns)} FROM {source}{where} ORDER BY {', '.join([*order, 'g'])}{limit}{offset}"

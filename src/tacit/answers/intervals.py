@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tacit.answers.recipe import Mean, Noisy, Spread
+from tacit.answers.recipe import Mean, Noisy, Spread, Total
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.query.types import Type
 
 Floats = npt.NDArray[np.float64]
 _HALVINGS = 40  # leave less than 1e-12 of the declared range
@@ -61,6 +62,26 @@ def mean(
     center, unit = float(how.center), float(sum_of.unit)
     lower, upper = float(how.lower), float(how.upper)
     return np.clip(center + unit * low, lower, upper), np.clip(center + unit * high, lower, upper)
+
+
+def total(how: Total, sum_of: Noisy, count_of: Noisy, confidence: Fraction) -> Fraction:
+    """The half-width of a sum made of a centered sum and a count: no smaller than any that has the confidence.
+
+    Its error is u |Z_S + theta Z_N|, with u the unit of the centered sum and theta = center/u, and has the tail that
+    `mean` has. It does not depend on the data.
+    """
+    chance = float(1 - confidence)
+    tail, _ = _law(sum_of.mechanism, count_of.mechanism, chance)
+    theta = np.array([abs(float(how.center / sum_of.unit))])
+    low, high = 0.0, 1.0
+    while tail(np.array([high]), theta)[0] > chance:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(np.array([middle]), theta)[0] > chance else (low, middle)
+    steps = Fraction(high * (1 + 1e-12)) + 1 + Fraction(theta[0])
+    half = Fraction(1, 2) if how.type is Type.INT else Fraction(0)  # a sum of integers is shown as the nearest one
+    return steps * sum_of.unit + half
 
 
 def _law(

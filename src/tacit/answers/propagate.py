@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.answers.recipe import Chosen, Mean, Noisy, Picked, Plain, Point, Recipe, Result, Spread
+from tacit.answers.recipe import Chosen, Mean, Noisy, Picked, Plain, Point, Recipe, Result, Spread, Total
 from tacit.engines import scalars as sql
 from tacit.mechanisms.laplace import Laplace
 from tacit.query.nodes import Released, walk
@@ -53,6 +53,8 @@ def bars_of_expressions(
             case Spread(squares, mean):
                 redrawn = (parts[squares], parts[mean.sum], parts[mean.count])
                 columns[f"v{index}"] = pa.array(spreads(*redrawn, value), from_pandas=True)
+            case Total(part, count, center):
+                columns[f"v{index}"] = pa.array(parts[part] + float(center) * parts[count])
             case Plain(part):
                 columns[f"v{index}"] = pa.array(parts[part])
             case Point() | Chosen():

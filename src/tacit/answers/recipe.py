@@ -52,6 +52,16 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class Total:
+    """A sum from the parts of a mean: sum + center * count. It costs nothing where the mean is asked for anyway."""
+
+    sum: int
+    count: int
+    center: Fraction
+    type: Type
+
+
+@dataclass(frozen=True)
 class Spread:
     """A variance, or its root: the mean of squares about the center less the square of the mean about it.
 
@@ -82,7 +92,7 @@ class Chosen:
     values: tuple[Key, ...]
 
 
-Value = Plain | Mean | Spread | Point | Chosen
+Value = Plain | Total | Mean | Spread | Point | Chosen
 
 
 @dataclass(frozen=True)

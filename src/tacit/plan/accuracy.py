@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.answers.intervals import half_width
-from tacit.answers.recipe import Plain
+from tacit.answers.intervals import half_width, total
+from tacit.answers.recipe import Plain, Total
 from tacit.arithmetic import rational
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
@@ -94,6 +94,8 @@ def _error(plan: Plan, name: str, confidence: Fraction) -> Fraction:
         names = ", ".join(result.name for result in plan.recipe.results)
         raise ParameterError("within", f"there is no column {name!r}", fix=f"the columns are {names}")
     value = plan.recipe.values[found.scalar.index] if isinstance(found.scalar, Released) else None
+    if isinstance(value, Total):
+        return total(value, plan.recipe.noisy(value.sum), plan.recipe.noisy(value.count), confidence)
     if not isinstance(value, Plain):
         raise Refused(
             Code.PARAMETER,

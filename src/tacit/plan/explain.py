@@ -8,8 +8,8 @@ from typing import Any
 
 from tacit.answers.answer import percent
 from tacit.answers.finish import rank
-from tacit.answers.intervals import half_width, mean, spread
-from tacit.answers.recipe import Mean, Picked, Plain, Recipe, Spread
+from tacit.answers.intervals import half_width, mean, spread, total
+from tacit.answers.recipe import Mean, Picked, Plain, Recipe, Spread, Total
 from tacit.arithmetic import within
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
@@ -155,6 +155,9 @@ def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:
             match value:
                 case Plain(part):
                     columns.append(Column(result.name, float(half_width(recipe.noisy(part), confidence)), ()))
+                case Total(first, second):
+                    width = total(value, recipe.noisy(first), recipe.noisy(second), confidence)
+                    columns.append(Column(result.name, float(width), ()))
                 case Mean() | Spread():
                     columns.append(Column(result.name, None, _by_rows(recipe, value, confidence)))
                 case _:

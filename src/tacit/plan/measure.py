@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tacit.answers.recipe import Chosen, Mean, Plain, Point, Spread, Value
+from tacit.answers.recipe import Chosen, Mean, Plain, Point, Spread, Total, Value
 from tacit.arithmetic import largest_power_of_ten
 from tacit.errors import Code, Refused
 from tacit.plan.bounds import Bound
@@ -102,9 +102,13 @@ Need = Vector | Rank | Most
 
 
 def needs(
-    aggregate: Aggregate, argument: Bound | None, values: tuple[Key, ...] | None, of_unit: bool
+    aggregate: Aggregate, argument: Bound | None, values: tuple[Key, ...] | None, of_unit: bool, averaged: bool = False
 ) -> tuple[Need, ...]:
-    """What an aggregate is made of, in the order in which `finished` reads it."""
+    """What an aggregate is made of, in the order in which `finished` reads it.
+
+    A sum whose argument is `averaged` too is made of what the average needs. That is cheaper by a vector, and a sum
+    alone would have to share the price with them: of three vectors each gets a third, of two a half.
+    """
     if aggregate.function == "count":
         return (_distinct(aggregate, argument, of_unit) if aggregate.distinct else _count(aggregate, argument),)
     assert argument is not None
@@ -120,7 +124,7 @@ def needs(
         return (Rank(Measure("histogram", grid.scalar), share, grid, said(aggregate)),)
     grid = gridded(aggregate, argument, _FINEST_SQUARE if aggregate.function in SPREADS else _FINEST)
     total = Measure("sum", grid.scalar)
-    if aggregate.function == "sum":
+    if aggregate.function == "sum" and not averaged:
         return (Vector(((1, total),), grid.lower, grid.upper, grid.step, name=said(aggregate)),)
     # Twice the value less twice the center of its range: an integer, at most the width of the range in size. It counts
     # on a row that is counted being summed, so where COUNT(*) counts, a NULL that cannot be would be summed as `lower`.
@@ -132,7 +136,7 @@ def needs(
         scalar = Call(Fn.COALESCE, (grid.scalar, Literal(grid.lower)))
     centered = ((2, Measure("sum", scalar)), (-(grid.lower + grid.upper), rows))
     first = Vector(centered, -width, width, grid.step / 2, name=f"centered sum of {said(aggregate)}")
-    if aggregate.function == "avg":
+    if aggregate.function in {"avg", "sum"}:
         return first, count
     # The squared distance from the center of the range, times eight and less half of what it can be: with y twice the
     # distance in steps, 2 y^2 - width^2 lies in [-width^2, width^2].
@@ -166,11 +170,13 @@ def finished(aggregate: Aggregate, argument: Bound | None, parts: tuple[Need, ..
             return Chosen(positions[0], values)
         case Rank(_, _, grid):
             return Point(positions[0], grid.step, argument.type)
-    if aggregate.function == "sum":
+    if aggregate.function == "sum" and len(parts) == 1:
         return Plain(positions[0], argument.type)
     grid = gridded(aggregate, argument, _FINEST_SQUARE if aggregate.function in SPREADS else _FINEST)
     center = grid.step * (grid.lower + grid.upper) / 2
     lower, upper = grid.step * grid.lower, grid.step * grid.upper
+    if aggregate.function == "sum":
+        return Total(positions[0], positions[1], center, argument.type)
     mean = Mean(positions[-2], positions[-1], center, lower, upper)
     if aggregate.function == "avg":
         return mean

@@ -127,7 +127,8 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
             fix="read public tables where they are; join one to a private table to use it here",
         )
     halves = split(query, relation)
-    needed = [needs(a.aggregate, a.argument, a.values, a.of_unit) for a in halves.aggregates]
+    averaged = {a.argument for a in halves.aggregates if a.aggregate.function == "avg"}
+    needed = [needs(a.aggregate, a.argument, a.values, a.of_unit, a.argument in averaged) for a in halves.aggregates]
     chosen = _weighted(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))
     if recipe.groups is None and policy.delta_per_question == 0:

@@ -150,7 +150,7 @@ def doomed(path: str, fate: Fate) -> Curator:
         create(store, session)
         fate.reaches("in the transaction that makes the tables")
 
-    SqliteStore.create = create_and_die  # type: ignore[method-assign]
+    SqliteStore.create = create_and_die
     key = Key.at(books.key, create=not books.witness.exists())
     ledger = DoomedLedger(fate, books.store, limits(policy), key=key, witness=DoomedWitness(fate, books.witness))
     engine = DoomedEngine(shapes(policy), policy.source)

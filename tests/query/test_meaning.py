@@ -295,9 +295,9 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 @given(TEXTS)
 def test_a_quoted_text_means_itself(text: str) -> None:
     query = parse("SELECT COUNT(*) FROM visits WHERE diagnosis = '" + text.replace("'", "''") + "' AND age > 3")
-    condition = query.where.arguments[0]  # type: ignore[union-attr]
+    condition = query.where.arguments[0]
     assert condition.arguments[1].value == text
-    assert len(query.where.arguments) == 2  # type: ignore[union-attr]
+    assert len(query.where.arguments) == 2
 
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
@@ -305,8 +305,8 @@ def test_a_quoted_text_means_itself(text: str) -> None:
 def test_a_quoted_name_means_itself(text: str) -> None:
     name = '"' + text.replace('"', '""') + '"'
     query = parse(f"SELECT COUNT(*) AS {name} FROM {name} AS {name} WHERE {name}.{name} > 3")
-    assert query.outputs[0].name == query.source.table == query.source.alias == text  # type: ignore[union-attr]
-    column = query.where.arguments[0]  # type: ignore[union-attr]
+    assert query.outputs[0].name == query.source.table == query.source.alias == text
+    column = query.where.arguments[0]
     assert (column.table, column.name) == (text, text)
 
 

@@ -10,9 +10,20 @@ from dataclasses import replace
 
 from tacit.errors import Code, Refused
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Case, Column, Derived, Order, Output, Query, Scalar, scalars, walk
-
-STAR = "*"
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    Case,
+    Column,
+    Derived,
+    Order,
+    Output,
+    Query,
+    Scalar,
+    is_star,
+    scalars,
+    walk,
+)
 
 
 def flattened(query: Query) -> Query:
@@ -66,7 +77,7 @@ class _Around:
         )
 
     def outputs(self, output: Output) -> tuple[Output, ...]:
-        if isinstance(output.scalar, Column) and output.scalar.name == STAR:
+        if is_star(output.scalar):
             return self.inner.outputs
         return (Output(output.name, self.read(output.scalar)),)
 

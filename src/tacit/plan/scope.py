@@ -47,12 +47,11 @@ from tacit.query.nodes import (
     Select,
     Stack,
     Union,
+    is_star,
     place_of,
     walk,
 )
 from tacit.query.types import NUMBERS, Key, Type
-
-STAR = "*"
 
 
 @dataclass(frozen=True)
@@ -327,7 +326,7 @@ def condition(bound: Bound, clause: str, at: Place | None = None) -> Scalar:
 def _starred(outputs: tuple[Output, ...], relation: Relation) -> Iterator[Output]:
     """The outputs, with * for every column that may be named."""
     for output in outputs:
-        if isinstance(output.scalar, Column) and output.scalar.name == STAR:
+        if isinstance(output.scalar, Column) and is_star(output.scalar):
             wanted = output.scalar.table
             yield from (Output(f.name, Column(f.name, f.source)) for f in relation.fields if _is_of(f, wanted))
         else:

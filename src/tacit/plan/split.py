@@ -12,7 +12,7 @@ from math import prod
 from tacit.answers.recipe import Result
 from tacit.errors import Code, Refused
 from tacit.plan.bounds import Bound, bind, domain
-from tacit.plan.scope import STAR, Field, Relation, condition
+from tacit.plan.scope import Field, Relation, condition
 from tacit.query.functions import Fn
 from tacit.query.nodes import (
     Aggregate,
@@ -28,6 +28,7 @@ from tacit.query.nodes import (
     Query,
     Released,
     Scalar,
+    is_star,
     place_of,
     walk,
 )
@@ -139,9 +140,9 @@ class _Splitter:
             )
 
     def result(self, output: Output) -> Result:
-        if isinstance(output.scalar, Column) and output.scalar.name == STAR:
+        if is_star(output.scalar):
             fix = "SELECT COUNT(*), AVG(x), ... instead"
-            raise Refused(Code.RAW_COLUMN, "* would show rows as they are", at=output.scalar.at, fix=fix)
+            raise Refused(Code.RAW_COLUMN, "* would show rows as they are", at=place_of(output.scalar), fix=fix)
         bound = bind(output.scalar, self.leaf, rows=False)
         if bound.type is None:
             what = f"column {output.name} is always NULL"

@@ -19,6 +19,7 @@ from tacit.query.types import Key
 AGGREGATES = frozenset(
     ["count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "min", "max", "quantile", "mode"]
 )
+STAR = "*"  # the name of a column that stands for all of them
 Value = int | Fraction | str | bool | datetime.date | None
 
 
@@ -280,6 +281,11 @@ class Aggregation:
     keep: Contribution
     measures: tuple[Measure, ...]
     salt: str = ""
+
+
+def is_star(scalar: Scalar) -> bool:
+    """Whether this is * in a select list."""
+    return isinstance(scalar, Column) and scalar.name == STAR
 
 
 def children(scalar: Scalar) -> tuple[Scalar, ...]:

@@ -196,8 +196,9 @@ class Scalars(Cursor):
             return self.scalar(_SIGN)
         if self.accept("-"):
             operand = self.scalar(_SIGN)
-            if isinstance(operand, Literal) and type(operand.value) in {int, Fraction}:
-                return Literal(-operand.value, self.since(start))  # type: ignore[operator]  # a number, by its type
+            value = operand.value if isinstance(operand, Literal) else None
+            if isinstance(value, int | Fraction) and not isinstance(value, bool):
+                return Literal(-value, self.since(start))
             return Call(Fn.NEGATE, (operand,), self.since(start))
         found = self._primary()
         while self.accept("::"):

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from tacit.errors import Code, Place, Refused
-from tacit.query.nodes import Aggregate, Column, Literal, Order, Output, Query, Scalar, Union, walk
+from tacit.query.nodes import STAR, Aggregate, Column, Literal, Order, Output, Query, Scalar, Union, is_star, walk
 from tacit.query.refuse import (
     CLAUSES,
     MAX_ITEMS,
@@ -32,7 +32,6 @@ from tacit.query.scalars import RESERVED
 from tacit.query.sources import Sources, has_table
 from tacit.query.tokens import check_text
 
-STAR = "*"
 _MOST_ROWS = 10**9  # that LIMIT and OFFSET take
 _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "SELECT", "JOIN", "ON"})
 _ORDER = "the order is SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
@@ -271,11 +270,6 @@ class _Reader(Sources):
         if name == "OFFSET" and not self.accept("ROWS"):
             self.accept("ROW")
         return number
-
-
-def is_star(scalar: Scalar) -> bool:
-    """Whether an item of the select list stands for all columns."""
-    return isinstance(scalar, Column) and scalar.name == STAR
 
 
 def has_aggregate(scalar: Scalar) -> bool:

@@ -1,0 +1,1 @@
+"""Attacks on releases, over anything that answers questions."""

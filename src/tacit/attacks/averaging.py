@@ -1,0 +1,252 @@
+"""Averaging: ask the same thing again and again, and the noise goes away.
+
+>>> import numpy as np
+>>> rng = np.random.default_rng(0)
+>>> found = average(lambda question: 120 + rng.laplace(scale=5), ["how many?"] * 4000)
+>>> found.value, found.verdict
+(120, 'recovered')
+>>> average(lambda question: 117, ["how many?"] * 4000).verdict
+'repeats are one answer'
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import integer, rational
+from tacit.errors import ParameterError, Refused
+
+Question = TypeVar("Question")
+Floats = npt.NDArray[np.float64]
+
+_BATCHES = 30
+_NEAR_NORMAL = 10  # answers that a batch needs for its mean to stand for many
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What many answers to one question say together.
+
+    **Theorem.** The mean of t independent answers with standard deviation s is off by s/sqrt(t): what epsilon pays for
+    once, t answers give away t times. Answers that are all the same say what one of them says.
+
+    `low` and `high` are infinite where the answers prove nothing. `value` is the only multiple of `step` between them,
+    if there is just one.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    method: str  # how the interval was made: "Hoeffding", "batch means", "Student" or "none"
+    answers: tuple[float, ...] = field(repr=False)
+    step: float = 1.0
+    stopped: str = ""  # why the questions ended early: the curator's refusal
+
+    @property
+    def asked(self) -> int:
+        """How many answers there were."""
+        return len(self.answers)
+
+    @property
+    def distinct(self) -> int:
+        """How many different answers there were."""
+        return len(set(self.answers))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of one answer."""
+        return float(np.std(self.answers, ddof=1)) if self.asked > 1 else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """That of their mean."""
+        return self.deviation / math.sqrt(self.asked)
+
+    @property
+    def value(self) -> float | None:
+        """The only value on the grid that the interval leaves."""
+        least, largest = math.ceil(self.low / self.step) if math.isfinite(self.low) else 0, self.high / self.step
+        if not math.isfinite(largest) or least != math.floor(largest):
+            return None
+        return least * int(self.step) if self.step == int(self.step) else least * self.step
+
+    @property
+    def verdict(self) -> str:
+        """One of "recovered", "narrowed", "repeats are one answer", "one answer".
+
+        If any answer has at most the chance c, t fresh ones are all the same by accident with at most c^(t - 1).
+        """
+        if self.asked == 1:
+            return "one answer"
+        if self.distinct == 1:
+            return "repeats are one answer"
+        return "narrowed" if self.value is None else "recovered"
+
+    def __str__(self) -> str:
+        refusal = f" Then the questions were refused: {self.stopped}." if self.stopped else ""
+        if self.distinct == 1:
+            fresh = "all the same: there is no noise, or a repeat is the same answer, and asking again teaches nothing"
+            return f"{self.asked:,} answers, {fresh if self.asked > 1 else self.answers[0]}.{refusal}"
+        found = "" if self.value is None else f" Only {self.value:,} is left on the grid: the noise is gone."
+        return (
+            f"{self.asked:,} answers, each off by {self.deviation:.3g} (standard deviation), have a mean of "
+            f"{self.estimate:,.6g}, off by {self.standard_error:.3g}: {self.low:,.6g} to {self.high:,.6g} at "
+            f"{self.confidence:.4g} confidence ({self.method}).{found}{refusal}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the answers themselves, for JSON; ends that prove nothing are null."""
+        ends = {name: end if math.isfinite(end) else None for name, end in (("low", self.low), ("high", self.high))}
+        spread = None if self.asked == 1 else self.deviation
+        return {
+            "attack": "averaging",
+            "verdict": self.verdict,
+            "estimate": self.estimate,
+            **ends,
+            "confidence": self.confidence,
+            "method": self.method,
+            "value": self.value,
+            "asked": self.asked,
+            "distinct": self.distinct,
+            "deviation": spread,
+            "stopped": self.stopped,
+        }
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """The mean so far against the number of asks, with one standard error on either side."""
+        from tacit.pictures import picture
+
+        asks = np.arange(1, self.asked + 1)
+        means = np.cumsum(self.answers) / asks
+        spread = (self.deviation if self.asked > 1 else 0.0) / np.sqrt(asks)
+        with picture(path, "The mean of all answers so far", "asks", "mean") as axes:
+            axes.fill_between(asks, self.estimate - spread, self.estimate + spread, alpha=0.2, label="deviation/sqrt t")
+            axes.plot(asks, means, label="mean of the answers")
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def average(
+    ask: Callable[[Question], float],
+    questions: Iterable[Question],
+    *,
+    confidence: float = 0.99,
+    bounds: tuple[float, float] | None = None,
+    step: float = 1.0,
+) -> Averaged:
+    """Ask all these questions, which mean the same, and average the answers.
+
+    `[question] * t` repeats one text. Rewordings of it may get fresh noise where a repeat does not; `reworded` makes
+    some. A refusal (the budget is spent) ends the attack with what was learned so far. `step` is the grid that the true
+    value lies on: 1 for a count.
+
+    The interval. With `bounds` on every answer, Hoeffding's: t independent answers in [l, u] have a mean within
+    (u - l) sqrt(ln(2/a)/(2t)) of the true one, except with probability a = 1 - confidence; it holds for every law.
+    Without, Student's interval over the means of 30 batches, which are nearly normal (over the answers themselves where
+    there are few): true in the limit.
+    """
+    level = rational("confidence", confidence)
+    if not 0 < level < 1:
+        raise ParameterError("confidence", f"must be between 0 and 1, got {confidence}", fix="confidence=0.99, say")
+    grid = float(rational("step", step))
+    if grid <= 0:
+        raise ParameterError("step", f"must be positive, got {step}", fix="step=1 for a count")
+    heard, stopped = _heard(ask, questions)
+    answers = np.array(heard)
+    mean = float(answers.mean())
+    half, method = _half(answers, 1 - float(level), bounds)
+    return Averaged(mean, mean - half, mean + half, float(level), method, tuple(heard), grid, stopped)
+
+
+def reworded(condition: str, column: str, count: int, beyond: int = 10**6) -> list[str]:
+    """`count` conditions with the meaning of this one, all different: each adds what is true of every row.
+
+    `column` is a column of numbers, none of which is as large as `beyond`. A curator that compares texts, or even
+    normalized queries, sees new questions, and has to charge each of them.
+
+    >>> reworded("age >= 65", "age", 2)
+    ['(age >= 65) AND age < 1000000', '(age >= 65) AND age < 1000001']
+    """
+    many = integer("count", count, least=1)
+    return [f"({condition}) AND {column} < {beyond + number}" for number in range(many)]
+
+
+def asks_needed(deviation: float, *, step: float = 1.0, confidence: float = 0.99) -> int:
+    """How many fresh answers of this standard deviation pin down a multiple of `step`, by the normal approximation.
+
+    The half width z s/sqrt(t) has to be below step/2: t is at least (2 z s/step)^2.
+
+    >>> asks_needed(10 * 2**0.5)  # a count at epsilon 0.1: at a total price of 531
+    5308
+    """
+    from scipy.stats import norm
+
+    spread, grid, level = (
+        float(rational(n, v)) for n, v in (("deviation", deviation), ("step", step), ("", confidence))
+    )
+    if spread < 0 or grid <= 0 or not 0 < level < 1:
+        raise ParameterError(
+            "deviation", "it, step or confidence is out of range", fix="asks_needed(14.1, step=1, confidence=0.99), say"
+        )
+    return max(1, math.ceil((2 * float(norm.isf((1 - level) / 2)) * spread / grid) ** 2))
+
+
+def asked(ask: Callable[[Question], float], question: Question) -> float:
+    """The finite number that a curator answers. Its refusal passes through; any other failure is the caller's error."""
+    try:
+        answer: Any = ask(question)
+    except Refused:
+        raise
+    except Exception as problem:
+        raise ParameterError("ask", f"it failed: {problem!r:.200}", fix="give a callable that answers") from problem
+    try:
+        number = float(answer)
+    except (TypeError, ValueError) as problem:
+        raise ParameterError("ask", f"the answer is no number: {answer!r:.60}", fix="return a number") from problem
+    if not math.isfinite(number):
+        raise ParameterError("ask", f"the answer is {number}", fix="return a finite number")
+    return number
+
+
+def _heard(ask: Callable[[Question], float], questions: Iterable[Question]) -> tuple[list[float], str]:
+    """The answers, until one is refused, and the refusal."""
+    heard: list[float] = []
+    for question in questions:
+        try:
+            heard.append(asked(ask, question))
+        except Refused as refusal:
+            if not heard:
+                raise
+            return heard, refusal.what
+    if not heard:
+        raise ParameterError("questions", "there are none", fix="questions=[question] * 1000, say")
+    return heard, ""
+
+
+def _half(answers: Floats, alarm: float, bounds: tuple[float, float] | None) -> tuple[float, str]:
+    """Half the width of the interval, and the name of its theorem."""
+    count = len(answers)
+    if bounds is not None:
+        low, high = float(rational("bounds", bounds[0])), float(rational("bounds", bounds[1]))
+        if not low <= answers.min() or not answers.max() <= high:
+            raise ParameterError("bounds", "an answer lies outside them", fix="give bounds of the answers, with noise")
+        if count == 1 or answers.min() != answers.max():
+            return (high - low) * math.sqrt(math.log(2 / alarm) / (2 * count)), "Hoeffding"
+    if count == 1 or answers.min() == answers.max():
+        return math.inf, "none"
+    from scipy.stats import t
+
+    batches, method = answers, "Student"
+    if count >= _BATCHES * _NEAR_NORMAL:
+        batches = np.array([batch.mean() for batch in np.array_split(answers, _BATCHES)])
+        method = "batch means"
+    spread = float(batches.std(ddof=1)) / math.sqrt(len(batches))
+    return float(t.isf(alarm / 2, len(batches) - 1)) * spread, method

@@ -1,0 +1,174 @@
+"""Reconstruction by trying every candidate: what bounded noise on all subset counts gives away.
+
+>>> import numpy as np
+>>> said = [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5]  # to the subsets 000, 001, ..., 111 of three people
+>>> consistent(every_subset(3), np.array(said), error=0.5).astype(int)
+array([[1, 1, 0]])
+
+For more than 20 people there are too many candidates: see `tacit.attacks.linear`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.arithmetic import integer, rational
+from tacit.attacks.oracle import Bits, Numbers, Oracle, Progress, answers, bit_list
+from tacit.attacks.recovered import Recovered
+from tacit.errors import ParameterError
+
+MOST_PEOPLE = 20
+_BLOCK = 1 << 22  # candidates times subsets that are compared at once
+_SLACK = 1e-9  # of a double's rounding: 1.1 is within 0.1 of 1
+
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Survivors:
+    """The candidates that no answer rules out, and how far they can be from the truth.
+
+    **Theorem** (Dinur, Nissim 2003). If every subset was asked and every answer is within E of the true count, then the
+    truth survives, and every survivor differs from it in at most 4E places.
+
+    Proof. The truth x is within E of every answer. Let c survive, and let S be the people with x = 1 and c = 0. Over S
+    the true count is |S| and the count of c is 0. The answer to S is within E of both, so |S| <= 2E. The same holds for
+    the people with x = 0 and c = 1. They are all the places where the two differ.
+
+    It is tight: where x and c differ in 2E places of each kind, the answer half way between their counts is within E of
+    both, whatever the subset, and both survive.
+    """
+
+    candidates: Bits  # a row each, from 00...0 to 11...1
+    people: int
+    error: float
+    queries: int
+    complete: bool  # whether every subset was asked, as the theorem needs
+
+    @property
+    def most_wrong(self) -> int | None:
+        """The most places in which a survivor differs from the truth, by the theorem; None where it does not apply."""
+        return min(self.people, math.floor(4 * self.error + _SLACK)) if self.complete else None
+
+    def distances(self, truth: Any) -> NDArray[np.int64]:
+        """In how many places each survivor differs from the truth."""
+        bits = bit_list("truth", truth)
+        if len(bits) != self.people:
+            raise ParameterError(
+                "truth", f"has {len(bits)} bits for {self.people} people", fix="one bit for each person"
+            )
+        distances: NDArray[np.int64] = np.count_nonzero(self.candidates != bits, axis=1)
+        return distances
+
+    def holds(self, truth: Any) -> bool:
+        """Whether the theorem holds here: the truth survives, and nobody is farther from it than `most_wrong`."""
+        far = self.distances(truth)
+        return bool((far == 0).any()) and (self.most_wrong is None or int(far.max()) <= self.most_wrong)
+
+    def recovered(self, truth: Any = None) -> Recovered:
+        """The survivor that is nearest to the majority of all, as a guess. Being a survivor, it keeps the theorem."""
+        if not len(self.candidates):
+            raise ParameterError(
+                "error",
+                f"no candidate survives: some answer is off by more than {self.error:g}",
+                fix="a larger error, or an attack that needs no bound: tacit.attacks.linear",
+            )
+        votes = self.candidates.mean(axis=0)
+        nearest = int(np.argmin(self.candidates @ (1 - 2 * votes)))  # the distance to the votes, less what all share
+        return Recovered(
+            self.candidates[nearest],
+            method="every candidate tried",
+            queries=self.queries,
+            noise=f"noise of at most {self.error:g}",
+            truth=truth,
+        )
+
+    def __str__(self) -> str:
+        rows = ["".join("01"[bit] for bit in row) for row in self.candidates[:8].astype(int)]
+        more = ", ..." if len(self.candidates) > len(rows) else ""
+        text = f"{len(self.candidates):,} of {1 << self.people:,} candidates survive"
+        text += f": {', '.join(rows)}{more}" if rows else ""
+        if self.most_wrong is not None:
+            text += (
+                f"\nif the noise is at most {self.error:g}, each differs from the truth in at most {self.most_wrong}"
+            )
+            text += f" of {self.people} places"
+        return text
+
+
+def search(
+    oracle: Oracle, n: int, error: float, *, subsets: Bits | None = None, progress: Progress | None = None
+) -> Survivors:
+    """Ask about every subset, or about those given, and keep the candidates within `error` of all answers."""
+    count = _people(n)
+    asked = every_subset(count) if subsets is None else np.asarray(subsets)
+    if asked.ndim == 2 and asked.shape[1] != count:
+        raise ParameterError("subsets", f"have {asked.shape[1]} columns for {count} people", fix="a column each")
+    told = progress or (lambda share: None)
+    said = answers(oracle, asked, progress and (lambda share: told(share / 2)))
+    kept = consistent(asked, said, error, progress=lambda share: told((1 + share) / 2))
+    told(1.0)
+    complete = subsets is None or len(np.unique(_packed(asked))) == 1 << count
+    return Survivors(kept, count, float(error), len(asked), complete)
+
+
+def consistent(subsets: Bits, said: Numbers, error: float, *, progress: Progress | None = None) -> Bits:
+    """The candidates whose counts are within `error` of what was said of each subset, a row each, in order.
+
+    Candidates are struck out subset by subset, so the work is the sum of those left at each. The most telling subsets
+    come first, and one whose answer fits every candidate is skipped.
+    """
+    rows, numbers = np.asarray(subsets), np.asarray(said, dtype=np.float64)
+    if rows.ndim != 2 or rows.dtype != np.bool_ or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
+        raise ParameterError(
+            "said", "needs a table of bits and one finite number for each of its rows", fix="answers(oracle, subsets)"
+        )
+    n, bound = _people(rows.shape[1]), float(rational("error", error))
+    if bound < 0:
+        raise ParameterError("error", f"must not be negative, got {error}", fix="choose an error of 0 or more")
+    slack = _SLACK * (1 + bound + np.abs(numbers))
+    least, most = numbers - bound - slack, numbers + bound + slack
+    forced = np.maximum(least, rows.sum(axis=1) - most)  # how many ones or zeros the subset must have
+    telling = np.argsort(-forced, kind="stable")[: np.count_nonzero(forced > 0)]
+    words, left, start = _packed(rows), np.arange(1 << n, dtype=np.uint32), 0
+    while start < len(telling) and len(left):
+        block = telling[start : start + max(1, _BLOCK // len(left))]
+        counts = np.bitwise_count(left[:, np.newaxis] & words[block])
+        left = left[((counts >= least[block]) & (counts <= most[block])).all(axis=1)]
+        start += len(block)
+        if progress is not None:
+            progress(start / len(telling))
+    return _unpacked(left, n)
+
+
+def every_subset(n: int) -> Bits:
+    """All 2^n subsets of n people, a row each, from 00...0 to 11...1: the first person is the first digit."""
+    count = _people(n)
+    return _unpacked(np.arange(1 << count, dtype=np.uint32), count)
+
+
+def _people(n: Any) -> int:
+    count = integer("n", n, least=1)
+    if count > MOST_PEOPLE:
+        raise ParameterError(
+            "n",
+            f"{count:,} people have 2^{count} candidates, and {MOST_PEOPLE} people are the most that are all tried",
+            fix="tacit.attacks.linear.reconstruct, which takes thousands of people",
+        )
+    return count
+
+
+def _packed(rows: Bits) -> Words:
+    places = np.arange(rows.shape[1] - 1, -1, -1, dtype=np.uint32)
+    packed: Words = (rows.astype(np.uint32) << places).sum(axis=1, dtype=np.uint32)
+    return packed
+
+
+def _unpacked(words: Words, n: int) -> Bits:
+    places = np.arange(n - 1, -1, -1, dtype=np.uint32)
+    return (words[:, np.newaxis] >> places & np.uint32(1)).astype(np.bool_)

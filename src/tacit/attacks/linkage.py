@@ -1,0 +1,260 @@
+"""Linkage: a table without names, joined to a public one with names by what both know.
+
+>>> hospital = [{"postcode": "4051", "born": "1961-03-07", "sex": "f", "diagnosis": "asthma"},
+...             {"postcode": "4051", "born": "1975-11-30", "sex": "m", "diagnosis": "gout"}]
+>>> voters = [{"name": "ben", "postcode": "4051", "born": "1975-11-30", "sex": "m"},
+...           {"name": "ada", "postcode": "4051", "born": "1961-03-07", "sex": "f"}]
+>>> found = link(hospital, voters, on=["postcode", "born", "sex"])
+>>> [(hospital[row]["diagnosis"], voters[person]["name"]) for row, person in found.pairs]
+[('asthma', 'ada'), ('gout', 'ben')]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tacit.arithmetic import integer
+from tacit.attacks.recovered import clopper_pearson
+from tacit.errors import ParameterError
+
+Codes = npt.NDArray[np.int64]
+
+_CONFIDENCE = 0.99
+_NONE = -1  # the code of a key with a NULL
+_WIDEST = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Who is who.
+
+    A row is *re-identified* if its key is on no other row of its table and on just one row of the public one.
+
+    **Theorem.** If everyone in the table is in the public one, once in each, and both have their keys right, then each
+    re-identified row is the person it is linked to: that person's row has that key, and only one row has. Where the
+    public table has gaps or errors, a link is a suspicion; `right` says how many are true where the truth was given.
+
+    A NULL matches nothing, not even another NULL.
+    """
+
+    on: tuple[str, ...]
+    rows: int
+    people: int
+    pairs: npt.NDArray[np.int64]  # (row of the table, row of the public one), in the table's order
+    ambiguous: int  # rows whose key matches, but not one to one
+    unmatched: int  # rows whose key no one has in public
+    missing: int  # rows with a NULL in their key
+    sizes: Mapping[int, int]  # k -> how many rows share their key with k - 1 others
+    right: int | None = None
+
+    @property
+    def identified(self) -> int:
+        """How many rows are re-identified."""
+        return len(self.pairs)
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that are re-identified."""
+        return self.identified / self.rows
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 99 % interval for the chance that a row of such a table is re-identified."""
+        return clopper_pearson(self.identified, self.rows, _CONFIDENCE)
+
+    @property
+    def anonymity(self) -> int:
+        """The k of k-anonymity: the fewest rows that share a key; 0 where no row has one."""
+        return min(self.sizes, default=0)
+
+    @property
+    def unique(self) -> float:
+        """The share of the rows whose key is on no other row."""
+        return self.sizes.get(1, 0) / self.rows
+
+    @property
+    def verdict(self) -> str:
+        """One of "re-identified" and "nothing linked"."""
+        return "re-identified" if self.identified else "nothing linked"
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        true = "" if self.right is None else f", {self.right:,} of them rightly"
+        return (
+            f"{self.identified:,} of {self.rows:,} rows re-identified by {', '.join(self.on)}{true}: {self.share:.1%} "
+            f"({low:.1%} to {high:.1%} at 99 % confidence); {self.ambiguous:,} ambiguous, {self.unmatched:,} unmatched,"
+            f" {self.missing:,} with a NULL. {self.unique:.1%} of the rows are alone with their key: the table is "
+            f"{self.anonymity}-anonymous"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts, for JSON, without the pairs."""
+        return {
+            "attack": "linkage",
+            "verdict": self.verdict,
+            "on": list(self.on),
+            "rows": self.rows,
+            "people": self.people,
+            "identified": self.identified,
+            "share": self.share,
+            "interval": list(self.interval),
+            "ambiguous": self.ambiguous,
+            "unmatched": self.unmatched,
+            "missing": self.missing,
+            "anonymity": self.anonymity,
+            "sizes": {str(size): rows for size, rows in self.sizes.items()},
+            "right": self.right,
+        }
+
+    def plot(self, path: str | os.PathLike[str], most: int = 12) -> None:
+        """How many rows share their key with how many others."""
+        from tacit.pictures import picture
+
+        shown = {size: rows for size, rows in self.sizes.items() if size < most}
+        more = sum(self.sizes.values()) - sum(shown.values())
+        with picture(path, "Rows by how many share their key", "rows with the same key", "rows") as axes:
+            axes.bar(list(shown), list(shown.values()))
+            if more:
+                axes.bar([most], [more])
+            ticks = [*range(1, most), most] if more else list(range(1, max(shown, default=1) + 1))
+            axes.set_xticks(ticks, [f"{tick}+" if more and tick == most else str(tick) for tick in ticks])
+
+
+def link(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] | None = None) -> Linked:
+    """Join a table without names to a public one by the columns `on`, which both have.
+
+    Tables are Arrow tables, data frames, lists of dicts or dicts of lists. `truth` gives for each row of the table the
+    row of its person in the public one (negative where there is none), to count how many links are right. Time is that
+    of a few sorts: a million rows take seconds.
+    """
+    ours, theirs = _table("released", released), _table("public", public)
+    names = [on] if isinstance(on, str) else list(on)
+    if not names:
+        raise ParameterError("on", "names no column", fix='on=["postcode", "born", "sex"], say')
+    for table, what in ((ours, "released"), (theirs, "public")):
+        for name in names:
+            if table.column_names.count(name) != 1:
+                raise ParameterError("on", f"the {what} table has no column {name!r}", fix=_known(table))
+    keys = _codes(ours, theirs, names)
+    mine, known = keys[: len(ours)], keys[len(ours) :]
+    kinds = int(keys.max(initial=_NONE)) + 1
+    times, persons = (np.bincount(part[part != _NONE], minlength=kinds) for part in (mine, known))
+    present = mine != _NONE
+    here = np.flatnonzero(present)
+    size, matches = times[mine[here]], persons[mine[here]]
+    single = here[(size == 1) & (matches == 1)]
+    place = np.full(kinds, -1, dtype=np.int64)
+    place[known[known != _NONE]] = np.flatnonzero(known != _NONE)
+    pairs = np.column_stack([single, place[mine[single]]])
+    counted = np.bincount(size)
+    return Linked(
+        on=tuple(names),
+        rows=len(ours),
+        people=len(theirs),
+        pairs=pairs,
+        ambiguous=int(np.count_nonzero(matches)) - len(single),
+        unmatched=int(np.count_nonzero(matches == 0)),
+        missing=len(ours) - len(here),
+        sizes=MappingProxyType({int(k): int(counted[k]) for k in np.flatnonzero(counted)}),
+        right=None if truth is None else _right(pairs, truth, len(ours)),
+    )
+
+
+def unique_share(people: int, keys: int) -> float:
+    """The expected share of people who are alone with their key, if keys are uniform: (1 - 1/keys)^(people - 1).
+
+    Proof: each of the others misses a person's key with probability 1 - 1/keys. Uneven keys make it smaller.
+
+    >>> round(unique_share(30_000, 365 * 80 * 2), 3)  # a town of one postcode: birth date and sex suffice for 60 %
+    0.598
+    """
+    return float((1 - 1 / integer("keys", keys, least=1)) ** (integer("people", people, least=1) - 1))
+
+
+def _table(name: str, given: Any) -> pa.Table:
+    """Any kind of table as Arrow's; an empty one says nothing and is refused."""
+    try:
+        table = given if isinstance(given, pa.Table) else _read(given)
+    except (pa.ArrowException, TypeError, ValueError, AttributeError) as problem:
+        raise ParameterError(
+            name, f"is no table: {problem!s:.120}", fix="give an Arrow table, a data frame or a list of dicts"
+        ) from problem
+    if not len(table):
+        raise ParameterError(name, "has no rows", fix="give at least one row")
+    return table
+
+
+def _read(given: Any) -> pa.Table:
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        columns = dict.fromkeys(key for row in given for key in row)  # a later row may have more columns
+        return pa.table({column: pa.array([row.get(column) for row in given]) for column in columns})
+    if type(given).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(given, preserve_index=False)
+    return pa.table(given)
+
+
+def _known(table: pa.Table) -> str:
+    return f"name one of {', '.join(table.column_names)[:200]}"
+
+
+def _codes(ours: pa.Table, theirs: pa.Table, names: list[str]) -> Codes:
+    """A number for each key of both tables, one below the other: equal keys have equal numbers, from 0 on."""
+    codes, kinds = np.zeros(len(ours) + len(theirs), dtype=np.int64), 1
+    gaps = np.zeros(len(codes), dtype=np.bool_)
+    for name in names:
+        column, several = _column(name, ours[name], theirs[name])
+        gaps |= column == _NONE
+        if kinds * several > _WIDEST:
+            codes, kinds = _packed(codes)
+        codes, kinds = codes * several + column, kinds * several
+    codes, _ = _packed(codes)
+    codes[gaps] = _NONE
+    return codes
+
+
+def _packed(codes: Codes) -> tuple[Codes, int]:
+    """The same classes, numbered without gaps."""
+    found, numbers = np.unique(codes, return_inverse=True)
+    return numbers.astype(np.int64), len(found)
+
+
+def _column(name: str, one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Codes, int]:
+    """A number for each value of one column of both tables, -1 for NULL and NaN, and how many numbers there are."""
+    parts = [_plain(one), _plain(other)]
+    fields = [pa.schema([pa.field("x", part.type)]) for part in parts]
+    try:
+        kind = pa.unify_schemas(fields, promote_options="permissive").field("x").type
+        whole = pa.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], type=kind)
+        found = whole.combine_chunks().dictionary_encode()
+    except pa.ArrowException as problem:
+        kinds = f"{one.type} in one table, {other.type} in the other"
+        raise ParameterError("on", f"{name!r} is {kinds}", fix="give both tables the same type") from problem
+    numbers = found.indices if isinstance(found, pa.DictionaryArray) else found.combine_chunks().indices
+    codes = pc.fill_null(numbers, _NONE).to_numpy(zero_copy_only=False).astype(np.int64)
+    if pa.types.is_floating(kind):
+        codes[np.isnan(whole.to_numpy())] = _NONE
+    return codes, max(int(codes.max(initial=0)) + 1, 1)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of categories as one of their values, and text of every layout as one kind."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    text = pa.types.is_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.large_string()) if text else column
+
+
+def _right(pairs: npt.NDArray[np.int64], truth: Sequence[int], rows: int) -> int:
+    persons = np.asarray(truth)
+    if persons.shape != (rows,) or persons.dtype.kind not in "iu":
+        raise ParameterError("truth", f"needs {rows:,} row numbers", fix="give each row its person's row, or -1")
+    return int(np.count_nonzero(persons[pairs[:, 0]] == pairs[:, 1]))

@@ -1,0 +1,281 @@
+"""Low bits: what floating-point noise gives away in its last digits (Mironov 2012).
+
+>>> rng = np.random.default_rng(0)
+>>> found = tell(Textbook(scale=10.0).draw(0.0, 1000, rng), 0.0, 1.0, Textbook(scale=10.0).possible)
+>>> found.only_other, found.neither, found.verdict
+(0, 0, 'told apart')
+>>> from tacit.sampling.bits import ReplayBits
+>>> tell(Grid(1).draw(0, 1000, 10, ReplayBits(b"low bits")), 0.0, 1.0, Grid(1).possible).verdict
+'nothing found'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.accounting.meaning import game_error
+from tacit.arithmetic import integer, rational
+from tacit.attacks.recovered import clopper_pearson
+from tacit.errors import ParameterError
+from tacit.mechanisms import Laplace
+from tacit.sampling.bits import Bits
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Possible = Callable[[Floats, float], Flags]
+
+_CONFIDENCE = 0.99
+_WIDE = 48  # uniforms tried around the middle; where more would do, one of them does
+_MARGIN = 4  # uniforms beyond either end, for the rounding of exp and log
+
+
+@dataclass(frozen=True)
+class Textbook:
+    """The textbook's Laplace noise in doubles: value + scale ln U or value - scale ln U, a coin deciding.
+
+    U is one of the 2^bits multiples of 2^-bits in (0, 1]: 53 bits are what generators give. numpy's own `laplace`
+    takes the logarithm of some of the same numbers, so the test holds for it too.
+
+    **Why it leaks.** There are only so many U, so the noise has only so many values: in its last digits, most doubles
+    are not among them. A shift by the true value and one rounding move these gaps. An output that lies in a gap of D'
+    proves that the data was D, whatever epsilon says.
+    """
+
+    scale: float
+    bits: int = 53
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", float(rational("scale", self.scale)))
+        object.__setattr__(self, "bits", integer("bits", self.bits, least=8))
+        if self.scale <= 0 or self.bits > 53:
+            raise ParameterError("scale", "must be positive, with 8 to 53 bits", fix="Textbook(scale=10.0), say")
+
+    def draw(self, value: float, count: int, rng: np.random.Generator) -> Floats:
+        """`count` outputs for this true value."""
+        whole = rng.integers(1, 2**self.bits, count, endpoint=True)
+        sign = rng.integers(0, 2, count) * 2 - 1
+        return np.array([self.output(value, int(k), int(s)) for k, s in zip(whole, sign, strict=True)])
+
+    def output(self, value: float, k: int, sign: int) -> float:
+        """The output for U = k 2^-bits, in double arithmetic."""
+        return value + sign * (self.scale * math.log(math.ldexp(k, -self.bits)))
+
+    def possible(self, outputs: Floats, value: float) -> Flags:
+        """For each output, whether any U gives it for this true value."""
+        return np.array([self.is_possible(float(output), float(value)) for output in outputs], dtype=np.bool_)
+
+    def is_possible(self, output: float, value: float) -> bool:
+        """Whether any U gives this output, found by trying.
+
+        **Theorem.** False is right: no U gives the output. Proof: the rounded sum is `output` only if the noise lies
+        within half a gap of doubles around output - value, so -ln U within that of |output - value|/scale, up to the
+        rounding of ln and of the product, a few parts in 2^53. U then is one of the multiples of 2^-bits tried here.
+        Where they are more than 48 only the middle ones are tried, and the answer is True if none of them fits.
+        """
+        gap = Fraction(output) - Fraction(value)
+        slack = max(math.ulp(output), math.ulp(value), math.ulp(float(gap))) + 4 * math.ulp(float(gap))
+        center = abs(float(gap)) / self.scale
+        spread = slack / self.scale + 4 * math.ulp(center)
+        middle = math.exp(-center) * 2.0**self.bits
+        reach = math.ceil(middle * math.expm1(min(spread, 1.0)) + middle * 2.0**-50) + _MARGIN
+        signs = (1, -1) if abs(float(gap)) <= slack else ((-1,) if gap > 0 else (1,))
+        first = max(1, round(middle) - min(reach, _WIDE))
+        last = min(2**self.bits, round(middle) + min(reach, _WIDE))
+        tried = any(self.output(value, k, sign) == output for sign in signs for k in range(first, last + 1))
+        return tried or reach > _WIDE
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Tacit's noise: integers on a grid, so that every grid point is possible for every true value.
+
+    **Theorem.** P(k) > 0 for every integer k, and the law of the draws is exactly that: an output that is possible for
+    one value on the grid is possible for every other, and its chances differ by e^(shift/scale) at most.
+    """
+
+    step: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", rational("step", self.step))
+        if self.step <= 0:
+            raise ParameterError("step", f"must be positive, got {self.step}", fix="step=1 for counts")
+
+    def draw(self, value: int, count: int, scale: Any, bits: Bits) -> Floats:
+        """`count` outputs for a true value of so many steps; the scale is in steps too."""
+        noisy = Laplace(rational("scale", scale)).release([integer("value", value)] * count, bits)
+        return np.array([float(self.step * number) for number in noisy])
+
+    def possible(self, outputs: Floats, value: float) -> Flags:
+        """For each output, whether it is possible for this true value, which lies on the grid: whether it does too."""
+        if not self._holds(float(value)):
+            raise ParameterError("value", f"{value} is not on the grid", fix=f"give a multiple of {self.step}")
+        return np.array([self._holds(float(output)) for output in outputs], dtype=np.bool_)
+
+    def _holds(self, number: float) -> bool:
+        """Whether it is a multiple of the step, rounded once."""
+        return float(round(Fraction(number) / self.step) * self.step) == number
+
+
+@dataclass(frozen=True)
+class LowBits:
+    """What the last digits of many outputs say about two true values.
+
+    `only_one` outputs are impossible for the other value: each proves that the data was the one. `neither` says that
+    the outputs are not from the sampler that was reckoned with.
+    """
+
+    one: float
+    other: float
+    only_one: int
+    only_other: int
+    both: int
+    neither: int
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs there were."""
+        return self.only_one + self.only_other + self.both + self.neither
+
+    @property
+    def share(self) -> float:
+        """The share of the outputs that only one of the two values can give."""
+        return (self.only_one + self.only_other) / self.outputs
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 99 % interval for the chance that an output tells."""
+        return clopper_pearson(self.only_one + self.only_other, self.outputs, _CONFIDENCE)
+
+    @property
+    def verdict(self) -> str:
+        """One of "told apart", "nothing found" and "another sampler"."""
+        if self.neither:
+            return "another sampler"
+        return "told apart" if self.only_one or self.only_other else "nothing found"
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        if self.verdict == "nothing found":
+            return (
+                f"nothing found: each of {self.outputs:,} outputs is possible for {self.one:g} and for {self.other:g}"
+            )
+        if self.verdict == "another sampler":
+            return (
+                f"another sampler: {self.neither:,} of {self.outputs:,} outputs are possible for neither value, so the "
+                "test does not know the noise and proves nothing"
+            )
+        return (
+            f"told apart: {self.only_one:,} of {self.outputs:,} outputs are possible only for {self.one:g}, "
+            f"{self.only_other:,} only for {self.other:g}: {self.share:.1%} ({low:.1%} to {high:.1%} at 99 % "
+            "confidence) prove which it was, whatever epsilon was claimed"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "attack": "low bits",
+            "verdict": self.verdict,
+            "one": self.one,
+            "other": self.other,
+            "outputs": self.outputs,
+            "only_one": self.only_one,
+            "only_other": self.only_other,
+            "both": self.both,
+            "neither": self.neither,
+            "share": self.share,
+            "interval": list(self.interval),
+        }
+
+
+def tell(outputs: Any, one: float, other: float, possible: Possible) -> LowBits:
+    """Sort outputs by which of two true values can have given them.
+
+    `possible(outputs, value)` says for each output whether the sampler ever gives it for that value: that of `Textbook`
+    for noise in doubles, that of `Grid` for Tacit's.
+    """
+    numbers = np.asarray(outputs, dtype=np.float64)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise ParameterError("outputs", "needs a list of finite numbers", fix="outputs=mechanism(data, size=1000), say")
+    values = [float(rational(name, value)) for name, value in (("one", one), ("other", other))]
+    first, second = (possible(numbers, value) for value in values)
+    counts = [int(np.count_nonzero(flags)) for flags in (first & ~second, second & ~first, first & second)]
+    return LowBits(values[0], values[1], counts[0], counts[1], counts[2], len(numbers) - sum(counts))
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """How often the one who reads low bits guesses the data, and the most that epsilon allows."""
+
+    right: int
+    rounds: int
+    epsilon: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 99 % interval for the chance of a right guess."""
+        return clopper_pearson(self.right, self.rounds, _CONFIDENCE)
+
+    @property
+    def allowed(self) -> float:
+        """The largest chance of a right guess under epsilon: e^epsilon/(1 + e^epsilon)."""
+        return 1 - game_error(self.epsilon)
+
+    @property
+    def verdict(self) -> str:
+        """ "broken" where guesses are right significantly more often than epsilon allows, else "nothing found"."""
+        return "broken" if self.interval[0] > self.allowed else "nothing found"
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        share = self.right / self.rounds
+        return (
+            f"{self.verdict}: {self.right:,} of {self.rounds:,} guesses are right, {share:.4f} ({low:.4f} to "
+            f"{high:.4f} at 99 % confidence); epsilon {self.epsilon:g} allows {self.allowed:.4f}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "verdict": self.verdict,
+            "right": self.right,
+            "rounds": self.rounds,
+            "interval": list(self.interval),
+            "epsilon": self.epsilon,
+            "allowed": self.allowed,
+        }
+
+
+def play(
+    mechanism: Callable[[float, int], Any],
+    one: float,
+    other: float,
+    possible: Possible,
+    *,
+    epsilon: float,
+    rounds: int = 2000,
+    seed: int = 0,
+) -> Guessed:
+    """Toss for one of two true values, see an output, and guess: by its low bits, else by the nearer value.
+
+    `mechanism(value, count)` gives `count` outputs for a true value.
+    """
+    many = integer("rounds", rounds, least=2)
+    ones = int(np.random.default_rng(seed).binomial(many, 0.5))
+    right = 0
+    for value, wrong, count in ((one, other, ones), (other, one, many - ones)):
+        outputs = np.asarray(mechanism(value, count), dtype=np.float64)
+        if outputs.shape != (count,):
+            raise ParameterError(
+                "mechanism", f"gave {outputs.shape} outputs for {count}", fix="mechanism(value, count)"
+            )
+        here, there = possible(outputs, float(value)), possible(outputs, float(wrong))
+        near = np.abs(outputs - value) < np.abs(outputs - wrong)
+        right += int(np.count_nonzero(np.where(here == there, near, here)))
+    return Guessed(right, many, epsilon)

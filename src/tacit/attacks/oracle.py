@@ -1,0 +1,249 @@
+"""What an attack sees: something that counts a secret bit over subsets of people, with noise or without.
+
+>>> import numpy as np
+>>> secret = Raw([1, 0, 1, 0, 1])
+>>> answers(secret, np.array([[1, 0, 1, 0, 0], [0, 1, 0, 1, 1]], dtype=bool))
+array([2., 1.])
+
+Anything with the one method `ask` is an oracle. It may say what its noise is by an attribute `noise`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.arithmetic import rational
+from tacit.errors import ParameterError
+
+Bits = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+Progress = Callable[[float], None]  # told the share that is done, from 0 to 1
+
+_FIX = "let ask(subsets) give one finite number for each row of subsets"
+_LARGEST = 1e15  # no count of people is that large
+_STEPS = 50  # words of progress while asking
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What an oracle says of its noise: in words, the most it ever is, and its standard deviation, where known."""
+
+    words: str
+    bound: float | None = None
+    deviation: float | None = None
+
+    def __str__(self) -> str:
+        return self.words
+
+
+UNKNOWN = Noise("noise of an unknown law")
+
+
+class Oracle(Protocol):
+    """Takes m subsets of n people, as m rows of n bits, and gives m counts of the secret bit."""
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """The count of each subset, as the mechanism gives it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """The true counts."""
+
+    bits: Bits
+    noise: Noise = field(init=False, default=Noise("no noise", bound=0.0, deviation=0.0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """How many of each subset have the bit."""
+        return _counts(self.bits, subsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """The counts rounded to the nearest multiple of `to`: off by at most to/2, evenly where counts vary widely."""
+
+    bits: Bits
+    to: float
+    noise: Noise = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        step = positive("to", self.to)
+        object.__setattr__(self, "noise", Noise(f"rounding to multiples of {step:g}", step / 2, step / math.sqrt(12)))
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """The rounded count of each subset."""
+        return np.rint(_counts(self.bits, subsets) / self.to) * self.to
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """The counts with uniform noise in [-error, error]."""
+
+    bits: Bits
+    error: float
+    rng: np.random.Generator
+    noise: Noise = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        error = positive("error", self.error)
+        object.__setattr__(self, "noise", Noise(f"uniform noise of at most {error:g}", error, error / math.sqrt(3)))
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """The count of each subset with its own noise."""
+        counts = _counts(self.bits, subsets)
+        return counts + self.rng.uniform(-self.error, self.error, len(counts))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianNoise:
+    """The counts with normal noise of standard deviation `sigma`."""
+
+    bits: Bits
+    sigma: float
+    rng: np.random.Generator
+    noise: Noise = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        sigma = positive("sigma", self.sigma)
+        object.__setattr__(self, "noise", Noise(f"Gaussian noise of deviation {sigma:.4g}", deviation=sigma))
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """The count of each subset with its own noise."""
+        counts = _counts(self.bits, subsets)
+        return counts + self.rng.normal(0.0, self.sigma, len(counts))
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceNoise:
+    """The counts with Laplace noise of density proportional to exp(-|x|/scale): deviation sqrt(2) scale."""
+
+    bits: Bits
+    scale: float
+    rng: np.random.Generator
+    noise: Noise = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        scale = positive("scale", self.scale)
+        said = Noise(f"Laplace noise of scale {scale:.4g}", deviation=math.sqrt(2) * scale)
+        object.__setattr__(self, "noise", said)
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """The count of each subset with its own noise."""
+        counts = _counts(self.bits, subsets)
+        return counts + self.rng.laplace(0.0, self.scale, len(counts))
+
+
+@dataclass(frozen=True, eq=False)
+class From:
+    """Any function from one subset, a row of n bits, to a number."""
+
+    function: Callable[[Bits], Any]
+    noise: Noise = UNKNOWN
+
+    def ask(self, subsets: Bits) -> Numbers:
+        """One call for each subset. What is no number is left for `answers` to refuse."""
+        given: Any = [self.function(subset) for subset in subsets]
+        return given  # type: ignore[no-any-return]  # the function may return anything
+
+
+def answers(oracle: Oracle, subsets: Bits, progress: Progress | None = None) -> Numbers:
+    """What the oracle answers, one finite number for each subset, or an error that says what it did instead.
+
+    The oracle sees the subsets and cannot change them. With `progress` it is asked in blocks, and told of each.
+    """
+    rows = np.asarray(subsets)
+    if rows.ndim != 2 or rows.dtype != np.bool_ or not rows.size:
+        raise ParameterError(
+            "subsets", "needs a table of bits, a row for each question", fix="subsets=rng.random((m, n)) < 0.5, say"
+        )
+    if not callable(getattr(oracle, "ask", None)):
+        raise ParameterError("oracle", f"a {type(oracle).__name__} has no method ask", fix="From(function), say")
+    shown = rows.view()
+    shown.flags.writeable = False
+    step = len(rows) if progress is None else max(1, math.ceil(len(rows) / _STEPS))
+    parts = []
+    for start in range(0, len(rows), step):
+        parts.append(_asked(oracle, shown[start : start + step]))
+        if progress is not None:
+            progress(min(1.0, (start + step) / len(rows)))
+    return np.concatenate(parts)
+
+
+def noise_of(oracle: Oracle) -> Noise:
+    """What the oracle says of its noise, if anything."""
+    said = getattr(oracle, "noise", UNKNOWN)
+    return said if isinstance(said, Noise) else UNKNOWN
+
+
+def bit_list(name: str, values: Any) -> Bits:
+    """A list of bits, each 0 or 1, or an error that names the parameter."""
+    try:
+        given = np.asarray(values)
+        fits = given.ndim == 1 and given.size > 0 and given.dtype.kind in "biuf" and bool(np.isin(given, (0, 1)).all())
+    except ValueError:  # rows of different lengths
+        fits = False
+    if not fits:
+        raise ParameterError(name, "needs a list of bits, one for each person", fix=f"{name}=[1, 0, 1], say")
+    return given.astype(np.bool_)
+
+
+def positive(name: str, value: Any) -> float:
+    """A positive number, or an error that names the parameter."""
+    number = float(rational(name, value))
+    if number <= 0:
+        raise ParameterError(name, f"must be positive, got {number:g}", fix=f"choose {name} above 0")
+    return number
+
+
+def _counts(bits: Bits, subsets: Bits) -> Numbers:
+    rows = np.asarray(subsets)
+    if rows.ndim != 2 or rows.shape[1] != len(bits):
+        raise ParameterError(
+            "subsets", f"have shape {rows.shape}, and there are {len(bits)} people", fix=f"rows of {len(bits)} bits"
+        )
+    counts: Numbers = np.count_nonzero(rows & bits, axis=1).astype(np.float64)
+    return counts
+
+
+def _asked(oracle: Oracle, subsets: Bits) -> Numbers:
+    try:
+        given: Any = oracle.ask(subsets)
+    except Exception as problem:  # whatever it is, it is the oracle's
+        text = f"raised {type(problem).__name__}: {problem!s:.200}"
+        raise ParameterError("oracle", text, fix="make it answer every subset") from problem
+    numbers = _numbers(given)
+    if numbers.shape != (len(subsets),):
+        found = f"{len(numbers):,} answers" if numbers.ndim == 1 else f"answers of shape {numbers.shape}"
+        raise ParameterError("oracle", f"gave {found} to {len(subsets):,} subsets", fix=_FIX)
+    for what, wrong in (("NaN", np.isnan(numbers)), ("no number of people", ~(np.abs(numbers) < _LARGEST))):
+        if wrong.any():
+            where = int(np.flatnonzero(wrong)[0])
+            raise ParameterError("oracle", f"answer {where} is {what}: {numbers[where]:g}", fix=_FIX)
+    return numbers
+
+
+def _numbers(given: Any) -> Numbers:
+    """The answers as doubles: numbers of any kind, but no text, no truth values, no complex numbers, no gaps."""
+    try:
+        found = np.asarray(given)
+        if found.dtype.kind == "O" and not any(isinstance(each, str | bytes | bool) for each in found.flat):
+            found = np.array([float(each) for each in found.flat]).reshape(found.shape)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise ParameterError("oracle", "gave answers that are not all numbers", fix=_FIX) from problem
+    if found.dtype.kind not in "iuf":
+        kind = type(given).__name__ if found.ndim == 0 else found.dtype.name
+        raise ParameterError("oracle", f"gave {kind} where numbers are needed", fix=_FIX)
+    return found.astype(np.float64)

@@ -1,0 +1,215 @@
+"""Timing: a sampler that takes longer for larger noise tells how large it was.
+
+>>> from tacit.sampling.bits import ReplayBits
+>>> leak(measure(by_coins(10), 2000, ReplayBits(b"coins"))).verdict
+'time tells the noise'
+>>> leak(measure(tacit_laplace(10), 2000, ReplayBits(b"exact"))).verdict
+'nothing found'
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import integer, rational
+from tacit.attacks.recovered import clopper_pearson
+from tacit.errors import ParameterError
+from tacit.sampling import bernoulli, laplace
+from tacit.sampling.bits import Bits, Words
+
+Floats = npt.NDArray[np.float64]
+Sampler = Callable[[Bits], int]
+
+_CONFIDENCE = 0.99
+_LEVEL = 0.001  # of the verdict
+
+
+class Counted:
+    """A source of bits that counts what is taken: the work of a sampler, the same on every machine."""
+
+    def __init__(self, source: Bits) -> None:
+        self.taken = 0
+        self._take = source.words
+
+    def words(self, count: int) -> Words:
+        """The next words of the source."""
+        self.taken += count
+        return self._take(count)
+
+
+def by_coins(scale: Any) -> Sampler:
+    """Discrete Laplace noise as it is often written: toss coins with exp(-1/scale) until one fails, and count.
+
+    The law is right: magnitudes are geometric, the sign is a coin, and minus zero is drawn again. The work is not: a
+    draw of magnitude m takes m + 1 coins.
+    """
+    step = 1 / _scale(scale)
+
+    def draw(bits: Bits) -> int:
+        while True:
+            magnitude = 0
+            while bernoulli.exp_minus(step, bits):
+                magnitude += 1
+            negative = bernoulli.rational(Fraction(1, 2), bits)
+            if magnitude or not negative:
+                return -magnitude if negative else magnitude
+
+    return draw
+
+
+def tacit_laplace(scale: Any) -> Sampler:
+    """Tacit's own draw: one word of 64 bits, but for about one draw in a million."""
+    width = _scale(scale)
+    return lambda bits: laplace.draw(width, bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """Draws, and what each of them took: words of random bits, and nanoseconds by the clock."""
+
+    noise: Floats
+    words: Floats
+    nanoseconds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Leak:
+    """What the work of a draw says about its size.
+
+    `p` is that of a permutation test. **Theorem.** If work and noise are independent, p <= a has probability at most a:
+    the true order is one of 1 + permutations exchangeable ones, and p is the rank of its correlation among them over
+    their number, ties against the finding.
+
+    `right` of `guesses` are right of the noise being above its median, by whether the work is above a threshold that
+    was fitted on the other half of the draws. Who learns the size of the noise learns the true value up to a sign.
+    """
+
+    by: str
+    correlation: float
+    p: float
+    permutations: int
+    right: int
+    guesses: int
+    blind: float  # the share that a guess without the work gets right
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 99 % interval for the chance of a right guess."""
+        return clopper_pearson(self.right, self.guesses, _CONFIDENCE)
+
+    @property
+    def verdict(self) -> str:
+        """ "time tells the noise" where the correlation is significant at 0.001, else "nothing found"."""
+        return "time tells the noise" if self.p <= _LEVEL else "nothing found"
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"{self.verdict}: {self.by} and the size of the noise have a correlation of {self.correlation:.3f} (p = "
+            f"{self.p:.4g}, {self.permutations:,} permutations); whether the noise is large is guessed right "
+            f"{self.right / self.guesses:.1%} of the time ({low:.1%} to {high:.1%} at 99 % confidence; blindly "
+            f"{self.blind:.1%})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "attack": "timing",
+            "verdict": self.verdict,
+            "by": self.by,
+            "correlation": self.correlation,
+            "p": self.p,
+            "permutations": self.permutations,
+            "right": self.right,
+            "guesses": self.guesses,
+            "blind": self.blind,
+            "interval": list(self.interval),
+        }
+
+
+def measure(sampler: Sampler, draws: int, source: Bits) -> Timed:
+    """Draw so often, and note the noise, the words that each draw took, and its time by the clock."""
+    many, bits = integer("draws", draws, least=4), Counted(source)
+    noise, words, clock = np.zeros(many), np.zeros(many), np.zeros(many)
+    for index in range(many):
+        before, start = bits.taken, time.perf_counter_ns()
+        noise[index] = sampler(bits)
+        clock[index] = time.perf_counter_ns() - start
+        words[index] = bits.taken - before
+    return Timed(noise, words, clock)
+
+
+def leak(timed: Timed, *, by: str = "words", permutations: int = 1999, seed: int = 0) -> Leak:
+    """Whether the work tells the size of the noise: a correlation with its p value, and a guess with its success.
+
+    `by="words"` takes the counted work, `by="nanoseconds"` the clock, where an odd draw may be long for any reason: it
+    is compared by ranks.
+    """
+    if by not in {"words", "nanoseconds"}:
+        raise ParameterError("by", f"{by!r:.40} is not measured", fix='by="words" or by="nanoseconds"')
+    tries, rng = integer("permutations", permutations, least=1), np.random.default_rng(seed)
+    work = timed.words if by == "words" else _ranks(timed.nanoseconds)
+    size = np.abs(timed.noise)
+    if work.shape != size.shape or len(size) < 4:
+        raise ParameterError(
+            "timed", "needs the work of each of at least four draws", fix="measure(sampler, 2000, bits)"
+        )
+    found = _correlation(work, size)
+    as_large = sum(abs(_correlation(rng.permutation(work), size)) >= abs(found) - 1e-12 for _ in range(tries))
+    right, guesses, blind = _guessed(work, size)
+    return Leak(by, found, (1 + as_large) / (1 + tries), tries, right, guesses, blind)
+
+
+def plot(path: str | os.PathLike[str], named: dict[str, Timed], by: str = "words") -> None:
+    """The work of each draw against the size of its noise, for several samplers."""
+    from tacit.pictures import picture
+
+    with picture(path, "What a draw takes", "size of the noise", by) as axes:
+        for name, timed in named.items():
+            axes.plot(np.abs(timed.noise), getattr(timed, by), ".", markersize=4, alpha=0.5, label=name)
+
+
+def _scale(scale: Any) -> Fraction:
+    width = rational("scale", scale)
+    if width <= 0:
+        raise ParameterError("scale", f"must be positive, got {scale}", fix="scale=10, say")
+    return width
+
+
+def _correlation(work: Floats, size: Floats) -> float:
+    """Pearson's coefficient; 0 where either never changes."""
+    a, b = work - work.mean(), size - size.mean()
+    spread = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / spread if spread > 0 else 0.0
+
+
+def _ranks(numbers: Floats) -> Floats:
+    """The place of each number in their order; equal ones share the mean of their places."""
+    _, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
+    ends = np.cumsum(times)
+    return np.asarray((ends - (times - 1) / 2)[place], dtype=np.float64)
+
+
+def _guessed(work: Floats, size: Floats) -> tuple[int, int, float]:
+    """Fit a threshold of the work on one half of the draws, guess on the other; and what a blind guess gets there."""
+    half = len(size) // 2
+    large = size > np.median(size[:half])
+    edges = np.unique(work[:half])
+    ordered = np.sort(work[:half][large[:half]]), np.sort(work[:half][~large[:half]])
+    above = len(ordered[0]) - np.searchsorted(ordered[0], edges, side="right")
+    below = np.searchsorted(ordered[1], edges, side="right")
+    best = int(np.argmax(above + below))
+    said = work[half:] > edges[best]
+    if above[best] + below[best] <= max(large[:half].mean(), 1 - large[:half].mean()) * half:
+        said = np.full(len(size) - half, large[:half].mean() > 0.5)  # the work says nothing: guess the commoner
+    right = int(np.count_nonzero(said == large[half:]))
+    share = float(large[half:].mean())
+    return right, len(size) - half, max(share, 1 - share)

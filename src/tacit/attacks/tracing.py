@@ -1,0 +1,257 @@
+"""Tracing: is this person in the study? The published averages of many attributes tell.
+
+>>> rng = np.random.default_rng(0)
+>>> study = Study.drawn(people=50, attributes=2000, rng=rng)
+>>> found = trace(study.members, study.means, study.reference, false_positive_rate=0.01)
+>>> bool(found.accused.mean() > 0.95), bool(trace(study.outsiders, study.means, study.reference).accused.mean() < 0.1)
+(True, True)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import integer, rational
+from tacit.attacks.recovered import clopper_pearson
+from tacit.errors import ParameterError
+
+Bits = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_CONFIDENCE = 0.99
+_EDGE = 1e-3  # a frequency is kept this far from 0 and 1: a rare allele proves little
+
+
+def inner_product(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
+    """<x - p, m - p>: how much the averages lean toward the person (Dwork, Smith, Steinke, Ullman, Vadhan 2015)."""
+    return np.asarray((targets - frequencies) @ (means - frequencies), dtype=np.float64)
+
+
+def distance(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
+    """The sum of |x - p| - |x - m|: whether the person is nearer to the study than to everyone (Homer et al. 2008)."""
+    # For a bit x and y in [0, 1], |x - y| is y + x (1 - 2 y).
+    kept = np.clip(means, 0.0, 1.0)
+    return np.asarray((frequencies - kept).sum() + targets @ (2 * (kept - frequencies)), dtype=np.float64)
+
+
+def likelihood(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
+    """The log-likelihood ratio of "drawn from the study" to "drawn from everyone" (Sankararaman et al. 2009)."""
+    kept = np.clip(means, _EDGE, 1 - _EDGE)
+    ones, zeros = np.log(kept / frequencies), np.log((1 - kept) / (1 - frequencies))
+    return np.asarray(zeros.sum() + targets @ (ones - zeros), dtype=np.float64)
+
+
+STATISTICS: dict[str, Callable[[Bits, Floats, Floats], Floats]] = {
+    "inner-product": inner_product,
+    "distance": distance,
+    "likelihood": likelihood,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """Who is accused of being in the study.
+
+    **Theorem.** Someone who is not in it, drawn as the reference people were, is accused with probability at most
+    `false_positive_rate`. Proof: the threshold is the k-th largest score of R reference people that nothing else was
+    fitted to, with k = floor(rate (R + 1)). With the outsider they are R + 1 exchangeable scores, and the outsider's is
+    above the k-th largest of the others only if it is among the k largest of all: probability at most k/(R + 1).
+    """
+
+    statistic: str
+    scores: Floats
+    threshold: float
+    false_positive_rate: float
+    attributes: int
+    reference: Floats  # the scores that the threshold is taken from
+
+    @property
+    def accused(self) -> Bits:
+        """For each target, whether the score is above the threshold."""
+        return np.asarray(self.scores > self.threshold)
+
+    @property
+    def share(self) -> float:
+        """The share of the targets that are accused."""
+        return float(self.accused.mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 99 % interval of that share; it takes the targets of one study as independent."""
+        return clopper_pearson(int(self.accused.sum()), len(self.scores), _CONFIDENCE)
+
+    @property
+    def verdict(self) -> str:
+        """ "traced" where significantly more are accused than outsiders would be, else "not traced"."""
+        return "traced" if self.interval[0] > self.false_positive_rate else "not traced"
+
+    def rates(self, alarms: Sequence[float]) -> Floats:
+        """The share of the targets accused at each false positive rate."""
+        ordered = np.sort(self.reference)[::-1]
+        edges = [_threshold(ordered, float(alarm)) for alarm in alarms]
+        return np.array([float((self.scores > edge).mean()) for edge in edges])
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"{self.verdict}: {int(self.accused.sum()):,} of {len(self.scores):,} targets are said to be in the study, "
+            f"{self.share:.1%} ({low:.1%} to {high:.1%} at 99 % confidence), by the {self.statistic} test of "
+            f"{self.attributes:,} averages; someone outside it has a chance of {self.false_positive_rate:.2%} at most"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the scores, for JSON."""
+        return {
+            "attack": "tracing",
+            "verdict": self.verdict,
+            "statistic": self.statistic,
+            "attributes": self.attributes,
+            "targets": len(self.scores),
+            "accused": int(self.accused.sum()),
+            "share": self.share,
+            "interval": list(self.interval),
+            "false_positive_rate": self.false_positive_rate,
+            "threshold": self.threshold if math.isfinite(self.threshold) else None,
+        }
+
+    def plot(self, path: str | os.PathLike[str], *, epsilon: float | None = None, delta: float = 0.0) -> None:
+        """The share of the targets found against the false positive rate, with the most that epsilon allows."""
+        from tacit.accounting.meaning import true_positive_rate
+        from tacit.pictures import picture
+
+        alarms = np.linspace(0, 1, 201)
+        with picture(path, "Tracing", "false positive rate", "targets found", size=(5.5, 5)) as axes:
+            axes.plot(alarms, self.rates(list(alarms)), label=f"{self.statistic} test")
+            axes.plot([0, 1], [0, 1], ":", color="gray", label="a blind guess")
+            if epsilon is not None:
+                most = [true_positive_rate(epsilon, float(alarm), delta) for alarm in alarms]
+                axes.plot(alarms, most, "--", label=f"the most under epsilon {epsilon:g}")
+
+
+def trace(
+    targets: Any,
+    means: Any,
+    reference: Any,
+    *,
+    frequencies: Any = None,
+    false_positive_rate: float = 0.01,
+    statistic: str = "inner-product",
+) -> Traced:
+    """Who of the targets is in the study whose averages were published.
+
+    `targets` and `reference` have a row for each person and a bit for each attribute; `means` are the published
+    averages, with noise or without. `frequencies` are those of everyone; without them half of the reference people
+    estimate them and the other half set the threshold.
+    """
+    if statistic not in STATISTICS:
+        raise ParameterError(
+            "statistic", f"{statistic!r:.40} is none of them", fix=f"choose one of {', '.join(STATISTICS)}"
+        )
+    alarm = float(rational("false_positive_rate", false_positive_rate))
+    if not 0 <= alarm <= 1:
+        raise ParameterError("false_positive_rate", f"is no share: {alarm}", fix="false_positive_rate=0.01, say")
+    published = _numbers("means", means)
+    people, others = _bits("targets", targets, len(published)), _bits("reference", reference, len(published))
+    if frequencies is None:
+        if len(others) < 2:
+            raise ParameterError("reference", "has fewer than two people", fix="give more, or the frequencies")
+        half = len(others) // 2
+        known, others = (others[:half].sum(axis=0) + 0.5) / (half + 1), others[half:]
+    else:
+        known = _numbers("frequencies", frequencies)
+        if known.shape != published.shape:
+            raise ParameterError("frequencies", "are not as many as the means", fix="give one for each attribute")
+    known = np.clip(known, _EDGE, 1 - _EDGE)
+    score = STATISTICS[statistic]
+    calm = score(others, published, known)
+    threshold = _threshold(np.sort(calm)[::-1], alarm)
+    return Traced(statistic, score(people, published, known), threshold, alarm, len(published), calm)
+
+
+def power(attributes: int, people: int, false_positive_rate: float, *, noise: float = 0.0, reference: int = 0) -> float:
+    """The share of members that the inner product finds, for frequencies near 1/2, in the limit of many attributes.
+
+    **Theorem.** With d attributes of variance v = 1/4 and n people, noise of standard deviation s on each average, and
+    frequencies estimated from r people (0: known), an outsider's score has the variance d v^2 (1/n + 1/r + s^2/v), and
+    a member's has a mean that is d v/n larger. So the power is Phi(g - z), z the upper quantile of the rate, with
+
+        g = sqrt(d/n) / sqrt(1 + n/r + n s^2/v).
+
+    It is the ratio d/n that counts: each person needs about as many averages as there are people.
+    """
+    from scipy.stats import norm
+
+    d, n = integer("attributes", attributes, least=1), integer("people", people, least=1)
+    r = integer("reference", reference, least=0)
+    growth = math.sqrt(d / n) / math.sqrt(1 + (n / r if r else 0) + 4 * n * float(noise) ** 2)
+    return float(norm.cdf(growth - norm.isf(float(false_positive_rate))))
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A made-up study: its members, others like them, and people who are known not to be in it."""
+
+    members: Bits
+    outsiders: Bits
+    reference: Bits
+    frequencies: Floats
+
+    @classmethod
+    def drawn(
+        cls,
+        people: int,
+        attributes: int,
+        rng: np.random.Generator,
+        *,
+        outsiders: int = 500,
+        reference: int = 1000,
+        spread: tuple[float, float] = (0.1, 0.9),
+    ) -> Study:
+        """Attributes are independent; their frequencies are uniform in `spread`. No one is real."""
+        frequencies = rng.uniform(*spread, attributes)
+        groups = [rng.random((count, attributes)) < frequencies for count in (people, outsiders, reference)]
+        return cls(groups[0], groups[1], groups[2], frequencies)
+
+    @property
+    def counts(self) -> list[int]:
+        """How many members have each attribute: what a curator releases with noise."""
+        return [int(count) for count in self.members.sum(axis=0)]
+
+    @property
+    def means(self) -> Floats:
+        """The exact averages."""
+        return np.asarray(self.members.mean(axis=0))
+
+
+def _threshold(descending: Floats, alarm: float) -> float:
+    """The k-th largest of R scores, k = floor(alarm (R + 1)): infinite where k is 0, and -infinite beyond R."""
+    rank = math.floor(rational("false_positive_rate", alarm) * (len(descending) + 1))
+    if rank == 0:
+        return math.inf
+    return float(descending[rank - 1]) if rank <= len(descending) else -math.inf
+
+
+def _numbers(name: str, given: Any) -> Floats:
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ParameterError(name, "needs numbers, one for each attribute", fix="give a list of averages") from problem
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise ParameterError(name, "needs finite numbers, one for each attribute", fix="give a list of averages")
+    return numbers
+
+
+def _bits(name: str, given: Any, attributes: int) -> Bits:
+    table = np.atleast_2d(np.asarray(given))
+    if table.ndim != 2 or table.shape[1] != attributes or not len(table) or not np.isin(table, (0, 1)).all():
+        raise ParameterError(
+            name, f"needs rows of {attributes:,} bits", fix="a row for each person, 0 or 1 in each place"
+        )
+    return table.astype(np.bool_)

@@ -348,7 +348,7 @@ def test_importing_is_quick():
 
 
 WORDS = """
-data ledger privacy tables analysts engine source epoch store key witness refresh neighbors epsilon delta
+data ledger privacy tables analysts engine source prepared epoch store key witness refresh neighbors epsilon delta
 delta_per_question unit max_groups max_rows_per_group columns public type lower upper step values visits age ada row
 through to people other unique nullable
 """
@@ -360,7 +360,7 @@ LEAVES = (
     | st.sampled_from([10**1200, -(10**400), Fraction(1, 10**1200), Decimal("1e999999"), Decimal("nan"), 1e308])
     | st.floats()
     | st.text(max_size=5)
-    | st.sampled_from(["duckdb", "row", "int", "float", "text", "date", "replace", "2024-01-01", "?", "\ud800"])
+    | st.sampled_from(["duckdb", "postgres", "spark", "row", "int", "float", "text", "date", "replace", "2024-01-01", "?", "\ud800"])
     | st.sampled_from(["postgresql://h/d#n", "x://", "/", "monthly"])
     | st.dates()
     | st.datetimes()

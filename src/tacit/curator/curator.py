@@ -45,16 +45,26 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
 
     `data` hands tables over in place of the policy's source: pandas, polars or Arrow tables by name.
     """
-    from tacit.engines.duckdb import DuckDB
-
     loaded = load(policy)
-    engine = DuckDB(shapes(loaded), loaded.source, data)
+    engine = engine_of(loaded, data)
     try:
         check_links(loaded, engine)
         return Curator(loaded, engine, ledger_of(loaded), SystemBits())
     except BaseException:
         engine.close()
         raise
+
+
+def engine_of(policy: Policy, data: Mapping[str, Any] | None = None) -> DuckDB:
+    """The policy's engine over its data."""
+    from tacit.engines.duckdb import DuckDB
+
+    assert not isinstance(policy.source, str)
+    if data is None and policy.prepared is not None:
+        from tacit.curator.prepare import copy_of
+
+        return DuckDB(shapes(policy), policy.source, prepared=copy_of(policy))
+    return DuckDB(shapes(policy), policy.source, data)
 
 
 def shapes(policy: Policy) -> list[Shape]:

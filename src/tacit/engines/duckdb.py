@@ -8,23 +8,26 @@ from __future__ import annotations
 import csv
 import os
 import threading
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from tacit.engines import sql
 from tacit.engines.base import Groups, Shape
+from tacit.engines.collect import collect
+from tacit.engines.dialect import DUCKDB
+from tacit.engines.layout import Layout, straight
 from tacit.engines.scalars import name, text
 from tacit.errors import Code, DataError
 from tacit.query.nodes import Aggregation
-from tacit.query.types import Key, Type
+from tacit.query.types import Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from tacit.engines.prepared import Copy, Progress
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
 _TABLES = (".parquet", ".csv")
@@ -43,42 +46,52 @@ _WIDE = {"UBIGINT", "HUGEINT"}
 
 class DuckDB:
     """An engine over the tables of a policy. `source` is a database file, a Parquet or CSV file, or a folder of these;
-    `frames` are tables handed over, copied when the engine opens."""
+    `frames` are tables handed over, copied when the engine opens; `prepared` is where a copy of the tables with units
+    lies, how its tables lie in it and its stamp."""
 
     def __init__(
-        self, shapes: Iterable[Shape], source: Path | None = None, frames: Mapping[str, Any] | None = None
+        self,
+        shapes: Iterable[Shape],
+        source: Path | None = None,
+        frames: Mapping[str, Any] | None = None,
+        prepared: tuple[Path, Sequence[Layout], str] | None = None,
     ) -> None:
         self._connection = _connect()
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._shapes = list(shapes)
+        self._copy: Copy | None = None
         try:
-            self._sources = _attach(self._connection, list(shapes), source, dict(frames or {}))
+            self._sources = _attach(self._connection, self._shapes, source, dict(frames or {}))
+            if prepared is not None:
+                from tacit.engines.prepared import attach
+
+                self._copy = attach(self._connection, self._shapes, *prepared)
+                self._sources |= self._copy.sources
         except BaseException:
             self._connection.close()
             raise
 
+    def prepare(self, path: Path, layouts: Sequence[Layout], stamp: str, progress: Progress) -> None:
+        """Write a copy of the tables that have units, sorted by unit."""
+        from tacit.engines.prepared import make
+
+        make(self._connection, path, self._shapes, layouts, self._sources, stamp, progress)
+
     def run(self, aggregation: Aggregation) -> Groups:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
-        size, measures = len(aggregation.keys), aggregation.measures
-        histograms = [i for i, measure in enumerate(measures) if measure.function == "histogram"]
-        plain = [i for i in range(len(measures)) if i not in histograms]
-        groups: dict[tuple[Key | None, ...], list[Any]] = defaultdict(
-            lambda: [{} if i in histograms else 0 for i in range(len(measures))]
-        )
-        if size == 0:
-            groups[()]  # without keys there is one group, even of no rows
+        found = None if self._copy is None else straight(aggregation, self._copy.layouts)
+        if found is None or self._copy is None:
+            return self._computed(aggregation)
+        from tacit.engines import bounded
+
         with self._snapshot() as cursor:
-            if plain or not histograms:
-                for row in cursor.execute(sql.aggregation(aggregation, self._sources)).fetchall():
-                    cells = groups[row[:size]]
-                    for i, number in zip(plain, row[size:], strict=False):
-                        cells[i] = _integer(number)
-            for i in histograms:
-                for row in cursor.execute(sql.histogram(aggregation, measures[i], self._sources)).fetchall():
-                    cells = groups[row[:size]]
-                    if row[size] is not None:
-                        cells[i][row[size]] = _integer(row[size + 1])
-        return {group: tuple(cells) for group, cells in groups.items()}
+            return bounded.run(cursor, aggregation, found, self._sources, self._copy.texts[found.table])
+
+    def _computed(self, aggregation: Aggregation) -> Groups:
+        """The same by SQL alone."""
+        with self._snapshot() as cursor:
+            return collect(aggregation, self._sources, DUCKDB, lambda statement: cursor.execute(statement).fetchall())
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
@@ -112,13 +125,6 @@ class DuckDB:
     def close(self) -> None:
         """Let go of the data."""
         self._connection.close()
-
-
-def _integer(number: object) -> int:
-    """What a measure gave. Anything else would be a sum of floats, which depends on the order of the rows."""
-    if not isinstance(number, int):
-        raise TypeError("a measure gives integers only")
-    return number
 
 
 def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from tacit.errors import Code, Place, PolicyError
 from tacit.policy import locate
 from tacit.policy.check import INT64, decimal_text, shown
-from tacit.policy.model import Analyst, Books, Budget, Policy
+from tacit.policy.model import ENGINES, Analyst, Books, Budget, Policy
 from tacit.policy.section import Section
 from tacit.policy.tables import tables
 from tacit.privacy.unit import Neighbors
@@ -90,7 +90,8 @@ def _decimal(text: str) -> Decimal:
 
 def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
     top.only("data", "ledger", "privacy", "tables", "analysts")
-    source, epoch = _data(top.section("data"), folder)
+    data = top.section("data")
+    source, epoch = _data(data, folder)
     books = _books(top.section("ledger"), folder, path, source)
     privacy = top.section("privacy")
     privacy.only("neighbors", "epsilon", "delta", "delta_per_question")
@@ -106,22 +107,44 @@ def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
         _delta_per_question(privacy, budget.delta),
         tables(top.section("tables")),
         tuple(_analyst(section) for section in analysts),
+        _engine(data),
+        _prepared(data, folder, source),
     )
 
 
-def _data(at: Section, folder: Path) -> tuple[Path | None, int]:
-    at.only("engine", "source", "epoch")
-    for engine in "postgres", "spark":
-        if shown(at.entries.get("engine")) == f'"{engine}"':
-            at.fail(f"{engine} is not supported yet by this version", "engine", fix='use engine = "duckdb"')
-    if "engine" in at.entries:
-        at.choice("engine", "duckdb")
-    source = folder / at.text("source", "name a file or a folder") if "source" in at.entries else None
+def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
+    at.only("engine", "source", "prepared", "epoch")
     fix = "count from 1, and raise it when the data has changed"
-    return source, at.whole("epoch", 0, INT64[-1], fix) if "epoch" in at.entries else 1
+    epoch = at.whole("epoch", 0, INT64[-1], fix) if "epoch" in at.entries else 1
+    match _engine(at):
+        case "postgres":
+            source = at.text("source", "name the database: postgresql://host/database")
+            if not source.startswith(("postgresql://", "postgres://")):
+                at.fail("is not the URL of a database", "source", fix="write postgresql://host/database")
+            return source, epoch
+        case "spark":
+            fix = 'name a catalog and schema, such as "spark_catalog.clinic", or leave it out and hand over data frames'
+            return at.text("source", fix) if "source" in at.entries else None, epoch
+    return folder / at.text("source", "name a file or a folder") if "source" in at.entries else None, epoch
 
 
-def _books(at: Section, folder: Path, path: Path | None, source: Path | None) -> Books | None:
+def _engine(at: Section) -> str:
+    return at.choice("engine", *ENGINES) if "engine" in at.entries else ENGINES[0]
+
+
+def _prepared(at: Section, folder: Path, source: Path | str | None) -> Path | None:
+    """Where the prepared copy lies, if there is one."""
+    if "prepared" not in at.entries:
+        return None
+    path = folder / at.text("prepared", "name a file for the copy")
+    if _engine(at) != ENGINES[0]:
+        at.fail("only duckdb has a prepared copy", "prepared", fix="leave it out")
+    if path == source:
+        at.fail("cannot be the same file as the data", "prepared", fix="give it a file of its own")
+    return path
+
+
+def _books(at: Section, folder: Path, path: Path | None, source: Path | str | None) -> Books | None:
     """The ledger, its key and its witness; the last two are named after the ledger unless the policy names them.
 
     A new ledger so has a new witness. They lie beside a ledger's file, and beside the policy where it is a database.
@@ -145,7 +168,7 @@ def _books(at: Section, folder: Path, path: Path | None, source: Path | None) ->
         else beside.parent / f"{beside.name}.{name}"
         for name in ("key", "witness")
     )
-    _check_apart(at, {"store": store, "key": key, "witness": witness}, {"policy": path, "data": source})
+    _check_apart(at, {"store": store, "key": key, "witness": witness}, {"policy": path, "data": source if isinstance(source, Path) else None})
     return Books(store, key, witness)
 
 

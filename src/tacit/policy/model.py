@@ -14,6 +14,7 @@ from tacit.query.types import Key as Key
 from tacit.query.types import Type as Type
 
 ROW = "row"
+ENGINES = ("duckdb", "postgres", "spark")  # the first is the default
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,13 @@ class Books:
 
 @dataclass(frozen=True)
 class Policy:
-    """The whole of it. `source` and `books` are None where data frames or a ledger are handed over at open."""
+    """The whole of it. `source` and `books` are None where data frames or a ledger are handed over at open.
 
-    source: Path | None
+    `source` is a file or folder for duckdb, a database's URL for postgres, a schema of the catalog for spark.
+    `prepared` is a copy of it that `tacit prepare` makes, for speed.
+    """
+
+    source: Path | str | None
     epoch: int
     books: Books | None
     neighbors: Neighbors
@@ -112,6 +117,8 @@ class Policy:
     delta_per_question: Fraction
     tables: tuple[Table, ...]
     analysts: tuple[Analyst, ...]
+    engine: str = ENGINES[0]
+    prepared: Path | None = None
 
     def table(self, name: str) -> Table | None:
         """The table of that name in any case, or None."""

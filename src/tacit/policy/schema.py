@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.policy.check import INT64, MAX_NAME
+from tacit.policy.model import ENGINES
 from tacit.policy.load import MAX_EPSILON
 from tacit.policy.model import Type
 from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_VALUES
@@ -33,8 +34,9 @@ def schema() -> Json:
             {
                 "data": _object(
                     {
-                        "engine": {"enum": ["duckdb"]},
-                        "source": _said(_TEXT, "A .duckdb, .parquet or .csv file, or a folder of these."),
+                        "engine": {"enum": list(ENGINES)},
+                        "source": _said(_TEXT, "A file or folder, a database's URL, or a schema of Spark's catalog."),
+                        "prepared": _said(_TEXT, "A copy for speed, which tacit prepare makes."),
                         "epoch": _said(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
                     }
                 ),

@@ -1,0 +1,189 @@
+"""How a table lies in a prepared copy, and which questions can be read straight from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tacit.query.nodes import (
+    Aggregation,
+    Call,
+    Case,
+    Clamp,
+    Column,
+    GroupKey,
+    Match,
+    Quantize,
+    Rows,
+    Scalar,
+    Scan,
+    Select,
+    ToFloat,
+    walk,
+)
+
+UNIT = "#unit"
+"""The column of a copy that says whose row it is, as an integer."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table with units, as a copy of it holds them.
+
+    `rows` are its rows with the column `unit`, as questions ask for them. `scalars` are what questions compute from
+    its columns most often, in terms of the declared names: a copy holds them ready. `texts` are its columns of text:
+    a copy holds the few texts of a column once, and each row their number.
+    """
+
+    table: str
+    rows: Rows
+    unit: str
+    scalars: tuple[Scalar, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def scan(self) -> Scan:
+        """The table's own rows, without the way to its unit."""
+        node = self.rows
+        while isinstance(node, Match):
+            node = node.left
+        assert isinstance(node, Scan)
+        return node
+
+
+def held(number: int) -> str:
+    """The column of a copy that holds a scalar of its layout, by its position."""
+    return f"#{number}"
+
+
+def narrow(number: int) -> str:
+    """The column that holds the same in as few bytes as it needs, to be read but not to be computed with."""
+    return f"#narrow {number}"
+
+
+def numbered(text: str) -> str:
+    """The column of a copy that holds the numbers of a column's texts."""
+    return f"#text {text}"
+
+
+@dataclass(frozen=True)
+class Straight:
+    """An aggregation over one copied table: `source` gives its rows in the copy's order, with the column UNIT.
+
+    A key that is a column of text is read by its number; `texts` says which column, by the key's position.
+    """
+
+    table: str
+    source: Rows
+    where: Scalar | None
+    keys: tuple[GroupKey, ...]
+    texts: Mapping[int, str]
+    arguments: Mapping[Scalar, Scalar]
+
+
+def straight(node: Aggregation, layouts: Mapping[str, Layout]) -> Straight | None:
+    """The aggregation as one pass over a copied table, its rows in the copy's order; None where it is none.
+
+    **Theorem.** The rows of a unit then come in an order that follows from these rows alone. Proof: a copy is sorted
+    by the unit, then by all columns, so rows that tie are equal; selecting and computing row by row keeps the order.
+    """
+    if node.unit is None:
+        return None
+    leaf = _leaf(node.source, layouts)
+    if leaf is None:
+        return None
+    here = {there: Column(name) for there, name in leaf.columns if there != UNIT}
+    layout = layouts[leaf.table]
+    if isinstance(node.source, Select):
+        return Straight(leaf.table, _selected(node.source, leaf), node.where, node.keys, {}, _arguments(node, {}))
+    named: dict[Scalar, Scalar] = {Column(there): column for there, column in here.items()}
+    ready: dict[Scalar, Scalar] = {}
+    bare: dict[Scalar, Scalar] = {}
+    for number, scalar in enumerate(layout.scalars):
+        if {part.name for part in walk(scalar) if isinstance(part, Column)} <= set(here):
+            ready[read(scalar, named)] = Column(held(number))
+            bare[read(scalar, named)] = Column(narrow(number))
+    texts = {}
+    keys = []
+    for position, key in enumerate(node.keys):
+        column = next((there for there in layout.texts if here.get(there) == key.scalar), None)
+        if column is not None:
+            texts[position] = column
+        keys.append(
+            replace(key, scalar=Column(numbered(column)) if column else bare.get(key.scalar) or read(key.scalar, ready))
+        )
+    extra = [(c.name, c.name) for c in [*ready.values(), *bare.values()] if isinstance(c, Column)]
+    extra += [(numbered(column), numbered(column)) for column in dict.fromkeys(texts.values())]
+    where = None if node.where is None else read(node.where, ready)
+    source = Scan(leaf.table, (*leaf.columns, *extra))
+    arguments = {argument: bare.get(argument, value) for argument, value in _arguments(node, ready).items()}
+    return Straight(leaf.table, source, where, tuple(keys), texts, arguments)
+
+
+def _arguments(node: Aggregation, ready: Mapping[Scalar, Scalar]) -> dict[Scalar, Scalar]:
+    return {m.argument: read(m.argument, ready) for m in node.measures if m.argument is not None}
+
+
+def _leaf(node: Rows, layouts: Mapping[str, Layout]) -> Scan | None:
+    """The copied table under a question, with the column UNIT."""
+    while isinstance(node, Select):
+        node = node.source
+    scan: Rows = node
+    while isinstance(scan, Match):
+        scan = scan.left
+    layout = layouts.get(scan.table) if isinstance(scan, Scan) else None
+    if layout is None or not isinstance(scan, Scan) or not _is_way(node, layout.rows):
+        return None
+    # Where the unit's own column lies in another table, it is only passed on: the number stands for it.
+    passed = [(UNIT, _last(node))] if isinstance(node, Match) else []
+    return Scan(scan.table, (*scan.columns, *passed, (UNIT, UNIT)))
+
+
+def _selected(node: Rows, leaf: Scan) -> Rows:
+    """The rows of a subquery, the column UNIT passed on."""
+    if not isinstance(node, Select):
+        return leaf
+    return Select(_selected(node.source, leaf), (*node.columns, (UNIT, Column(UNIT))), node.where)
+
+
+def _is_way(node: Rows, known: Rows, first: bool = True) -> bool:
+    """Whether both are a table with the way to its unit, names aside; only the first table may have other columns."""
+    match node, known:
+        case Scan(one, columns), Scan(other, wanted):
+            return one == other and (first or [c for c, _ in columns] == [c for c, _ in wanted])
+        case Match(Scan() as left, right, on, outer), Match(Scan() as known_left, known_right, known_on, known_outer):
+            linked = [_declared(left, one) for one, _ in on] == [_declared(known_left, one) for one, _ in known_on]
+            return (
+                linked
+                and outer == known_outer
+                and _is_way(left, known_left, first)
+                and _is_way(right, known_right, False)
+            )
+    return False
+
+
+def _declared(scan: Scan, scalar: Scalar) -> str | None:
+    return next((there for there, here in scan.columns if scalar == Column(here)), None)
+
+
+def _last(node: Rows) -> str:
+    """The name of the unit at the end of the way."""
+    while isinstance(node, Match):
+        node = node.right
+    assert isinstance(node, Scan)
+    return node.columns[-1][1]
+
+
+def read(scalar: Scalar, ready: Mapping[Scalar, Scalar]) -> Scalar:
+    """The scalar, with what is ready in place of what would be computed."""
+    if scalar in ready:
+        return ready[scalar]
+    match scalar:
+        case Call(function, arguments):
+            return Call(function, tuple(read(argument, ready) for argument in arguments))
+        case Case(branches, otherwise):
+            parts = tuple((read(condition, ready), read(value, ready)) for condition, value in branches)
+            return Case(parts, read(otherwise, ready))
+        case Clamp() | ToFloat() | Quantize():
+            return replace(scalar, operand=read(scalar.operand, ready))
+    return scalar

@@ -1,0 +1,249 @@
+"""A prepared copy of the tables that have units: sorted by unit, its commonest expressions computed once.
+
+A copy is a DuckDB file. It is written aside and moved into place when it is whole, and it carries a stamp of the policy
+and the data's epoch: a copy of something else is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tacit.engines import sql
+from tacit.engines.base import Shape
+from tacit.engines.layout import UNIT, Layout, held, narrow, numbered, read
+from tacit.engines.scalars import name, scalar, text
+from tacit.errors import Code, DataError
+from tacit.query.nodes import Clamp, Column, Match, Quantize, Rows, Scalar, Scan
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+FORMAT = 1
+_MOST_TEXTS = 65_535  # numbers of two bytes
+_ABOUT = "tacit_copy"
+_NARROW = {"TINYINT", "SMALLINT", "INTEGER"}
+
+Progress = Callable[[str, float], None]
+"""Told what is being done, and the share of it that is."""
+
+
+def stamp_of(meaning: str, layouts: Iterable[Layout]) -> str:
+    """What a copy is a copy of: the policy's meaning with the epoch, and how its tables lie."""
+    return hashlib.sha256(json.dumps([FORMAT, meaning, [repr(layout) for layout in layouts]]).encode()).hexdigest()
+
+
+def make(
+    connection: DuckDBPyConnection,
+    path: Path,
+    shapes: Iterable[Shape],
+    layouts: Sequence[Layout],
+    sources: sql.Sources,
+    stamp: str,
+    progress: Progress,
+) -> None:
+    """Write a copy. It is at `path` when it is whole, and nothing is there before."""
+    aside = path.with_name(f".{path.name}.unfinished")
+    aside.unlink(missing_ok=True)
+    shape_of = {shape.name: shape for shape in shapes}
+    try:
+        connection.execute(f"ATTACH {text(str(aside))} AS copy")
+        texts: dict[str, list[str]] = {}
+        for layout in layouts:
+            texts[layout.table] = _write(connection, shape_of[layout.table], layout, sources, progress)
+        connection.execute(
+            f"CREATE TABLE copy.{_ABOUT} AS SELECT {text(stamp)} AS stamp, {text(json.dumps(texts))} AS texts"
+        )
+        connection.execute("DETACH copy")
+        aside.replace(path)
+    except BaseException:
+        connection.execute("DETACH DATABASE IF EXISTS copy")
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _write(
+    connection: DuckDBPyConnection, shape: Shape, layout: Layout, sources: sql.Sources, progress: Progress
+) -> list[str]:
+    """Write one table; return which of its columns of text are numbered."""
+    table, scan = f"copy.main.{name(shape.name)}", layout.scan
+    named = dict(scan.columns)
+    links = dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links])
+    columns = list(dict.fromkeys([*(column for column, _ in shape.columns), *links]))
+    everything = Scan(scan.table, (*scan.columns, *((c, c) for c in columns if c not in named)))
+    rows = sql.rows_of(_over(layout.rows, everything), sources)
+    found = []
+    for column in layout.texts:
+        progress(f"{shape.name}: {column}", 0.0)
+        if _number_texts(connection, shape.name, column, sources):
+            found.append(column)
+    unit = name(layout.unit)
+    kind = _type(connection, f"SELECT {unit} FROM ({rows})")
+    results = [(_fingerprint(unit, kind), UNIT)]
+    results += [(f"CAST({name(named[c])} AS {_enum(shape.name, c)})", numbered(c)) for c in found]
+    own = shape.unit if kind == "BIGINT" else None
+    results += [(name(named.get(c, c)), c) for c in columns if c not in found and c != own]
+    ordered = len(results)
+    here: dict[Scalar, Scalar] = {Column(there): Column(at) for there, at in named.items()}
+    results += [(_least(value, scalar(read(value, here))), held(i)) for i, value in enumerate(layout.scalars)]
+    listing = ", ".join(f"{value} AS {name(column)}" for value, column in results)
+    # Rows that tie in all columns are equal: what is computed from them follows.
+    order = ", ".join(str(i + 1) for i in range(ordered))
+    statement = f"CREATE TABLE {table} AS SELECT {listing} FROM ({rows}) WHERE {unit} IS NOT NULL ORDER BY {order}"
+    _watched(connection, statement, lambda share: progress(shape.name, share))
+    if kind != "BIGINT":
+        _check_fingerprints(connection, table, rows, unit, shape.name)
+    return found
+
+
+def _over(node: Rows, scan: Scan) -> Rows:
+    """The same way to the unit, from a table of more columns."""
+    return Match(_over(node.left, scan), node.right, node.on, node.outer) if isinstance(node, Match) else scan
+
+
+def _least(value: Scalar, written: str) -> str:
+    """An integer in the least type that holds all it can be."""
+    match value:
+        case Clamp(_, Fraction() as lower, Fraction() as upper, True) | Quantize(_, _, int(lower), int(upper)):
+            bits = max(abs(int(lower)), abs(int(upper))).bit_length()
+            kind = next(
+                (kind for size, kind in ((7, "TINYINT"), (15, "SMALLINT"), (31, "INTEGER")) if bits <= size), None
+            )
+            return written if kind is None else f"CAST({written} AS {kind})"
+    return written
+
+
+def _type(connection: DuckDBPyConnection, query: str) -> str:
+    return str(connection.execute(f"DESCRIBE {query}").fetchall()[0][1])
+
+
+def _fingerprint(unit: str, kind: str) -> str:
+    """A unit as an integer: itself, or 63 bits of a hash of its text."""
+    if kind == "BIGINT":
+        return unit
+    return f"CAST(md5_number_lower(CAST({unit} AS VARCHAR)) >> 1 AS BIGINT)"
+
+
+def _check_fingerprints(connection: DuckDBPyConnection, table: str, rows: str, unit: str, called: str) -> None:
+    """Two units of one number would share their bounds, so that one could displace the other's rows."""
+    one = connection.execute(f"SELECT COUNT(DISTINCT {name(UNIT)}) FROM {table}").fetchone()
+    other = connection.execute(f"SELECT COUNT(DISTINCT {unit}) FROM ({rows})").fetchone()
+    if one != other:
+        raise DataError(
+            Code.DATA,
+            f"two units of {called} have the same hash, so no copy of it can be made",
+            fix="number the units with integers",
+        )
+
+
+def _number_texts(connection: DuckDBPyConnection, table: str, column: str, sources: sql.Sources) -> bool:
+    """Give the texts of a column numbers in their order, unless there are too many."""
+    values = f"(SELECT DISTINCT {name(column)} AS v FROM {sources[table]} WHERE {name(column)} IS NOT NULL)"
+    row = connection.execute(f"SELECT COUNT(*) FROM {values}").fetchone()
+    assert row is not None
+    if not 0 < row[0] <= _MOST_TEXTS:
+        return False
+    connection.execute(f"CREATE TYPE {_enum(table, column)} AS ENUM (SELECT v FROM {values} ORDER BY v)")
+    return True
+
+
+def _enum(table: str, column: str) -> str:
+    return f"copy.main.{name(f'{table}.{column}')}"
+
+
+def _watched(connection: DuckDBPyConnection, statement: str, progress: Callable[[float], None]) -> None:
+    """Run a statement that takes long, telling how far it is; an interrupt stops it."""
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            connection.execute(statement)
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            failure.append(error)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        while worker.is_alive():
+            worker.join(0.1)
+            progress(max(0.0, min(1.0, connection.query_progress() / 100)))
+    except BaseException:
+        connection.interrupt()
+        worker.join()
+        raise
+    if failure:
+        raise failure[0]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy that is open: what stands for each table, and the texts of its numbered columns."""
+
+    sources: Mapping[str, str]
+    texts: Mapping[str, Mapping[str, Sequence[str]]]
+    layouts: Mapping[str, Layout]
+
+
+def attach(
+    connection: DuckDBPyConnection, shapes: Iterable[Shape], path: Path, layouts: Sequence[Layout], stamp: str
+) -> Copy:
+    """Open a copy, if it is one of this data."""
+    fix = "make it: tacit prepare"
+    if find_spec("numba") is None:
+        raise DataError(Code.DATA, "a prepared copy is read with numba", fix="pip install 'tacit[fast]'")
+    if not path.exists():
+        raise DataError(Code.DATA, f"there is no prepared copy {path.name}", fix=fix)
+    try:
+        connection.execute(f"ATTACH {text(str(path))} AS copy (READ_ONLY)")
+        row = connection.execute(f"SELECT stamp, texts FROM copy.{_ABOUT}").fetchone()
+    except duckdb.Error:
+        row = None
+    if row is None:
+        raise DataError(Code.DATA, f"{path.name} is no prepared copy", fix=fix)
+    if row[0] != stamp:
+        what = f"{path.name} was made of other data: the epoch, the policy or this program has changed"
+        raise DataError(Code.DATA, what, fix=fix)
+    numbers = json.loads(row[1])
+    shape_of = {shape.name: shape for shape in shapes}
+    known = {}
+    texts: dict[str, dict[str, Sequence[str]]] = {}
+    for layout in layouts:
+        found = numbers[layout.table]
+        known[layout.table] = replace(layout, texts=tuple(found))
+        texts[layout.table] = {column: _texts(connection, layout.table, column) for column in found}
+    return Copy({table: _source(connection, shape_of[table], known[table]) for table in known}, texts, known)
+
+
+def _source(connection: DuckDBPyConnection, shape: Shape, layout: Layout) -> str:
+    """What stands for a copied table. Texts are put back for their numbers; integers are computed with as wide ones."""
+    table = f"copy.main.{name(layout.table)}"
+    columns = []
+    for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall():
+        columns.append(name(column))
+        if column == UNIT and shape.unit is not None:
+            columns.append(f"{name(column)} AS {name(shape.unit)}")
+        number = next((i for i in range(len(layout.scalars)) if column == held(i)), None)
+        text_column = next((c for c in layout.texts if column == numbered(c)), None)
+        if number is not None:
+            wide = f"CAST({name(column)} AS BIGINT)" if kind in _NARROW else name(column)
+            columns[-1:] = [f"{wide} AS {name(column)}", f"{name(column)} AS {name(narrow(number))}"]
+        elif text_column is not None:
+            columns.append(f"CAST({name(column)} AS VARCHAR) AS {name(text_column)}")
+        elif column == shape.unit:  # not an integer: it is here besides its number
+            columns.remove(f"{name(UNIT)} AS {name(column)}")
+    return f"(SELECT {', '.join(columns)} FROM {table})"
+
+
+def _texts(connection: DuckDBPyConnection, table: str, column: str) -> Sequence[str]:
+    row = connection.execute(f"SELECT enum_range(CAST(NULL AS {_enum(table, column)}))").fetchone()
+    assert row is not None
+    return list(row[0])

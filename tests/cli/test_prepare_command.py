@@ -1,0 +1,35 @@
+"""`tacit prepare` makes the copy that the policy names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tacit.demo.clinic import build
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tacit.cli.main", *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_a_copy_is_made_and_asked(tmp_path: Path):
+    policy = build(tmp_path)
+    text = policy.read_text(encoding="utf-8")
+    question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    policy.write_text(text.replace("epoch = 1", 'prepared = "clinic.prepared"\nepoch = 1'), encoding="utf-8")
+    asked = run("ask", "-p", str(policy), "--as", "ada", "--epsilon", "1", question)
+    assert asked.returncode == 5
+    assert "tacit prepare" in asked.stderr
+    made = run("prepare", "-p", str(policy))
+    assert made.stdout.startswith("Wrote clinic.prepared")
+    asked = run("ask", "-p", str(policy), "--as", "ada", "--epsilon", "1", question)
+    assert "Surgery" in asked.stdout
+
+
+def test_a_policy_that_names_no_copy_is_told_how(tmp_path: Path):
+    made = run("prepare", "-p", str(build(tmp_path)))
+    assert made.returncode == 4
+    assert "prepared =" in made.stderr

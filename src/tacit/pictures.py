@@ -60,7 +60,18 @@ def picture(
             each.grid(visible=True)
         yield axes
         for each in [axes] if panels == 1 else axes:
+            for axis in (each.xaxis, each.yaxis):
+                if axis.get_scale() == "log" and type(axis.get_major_formatter()).__name__.startswith("LogFormatter"):
+                    axis.set_major_formatter(lambda value, _: _power(value))
+                    axis.set_minor_formatter(lambda value, _: "")
             if each.get_legend() is None and each.get_legend_handles_labels()[0]:
                 each.legend()
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
         pyplot.close(figure)
+
+
+def _power(value: float) -> str:
+    """A number of a log axis: as it is written, or as a power of ten where that is long. Formulas are not parsed."""
+    if 1e-3 <= value < 1e6:
+        return f"{value:,g}" if value >= 1 else f"{value:g}"
+    return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")

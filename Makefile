@@ -37,6 +37,7 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/ask.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/audit.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

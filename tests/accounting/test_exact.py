@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting.exact import Matrix, of_law
+from tacit.accounting.exact import Matrix, of_laplace, of_law
 from tacit.errors import ParameterError
 
 HALF = Fraction(1, 2)
@@ -71,3 +71,67 @@ def test_delta_falls_and_ends_at_epsilon(one, other):
     # total variation is half the L1 distance, and 1 minus the least sum of errors of any test
     assert table.delta(0) == pytest.approx(sum(abs(a - b) for a, b in zip(*table.rows, strict=True)) / 2)
     assert min(a + b for a, b in table.tradeoff(0, 1)) == pytest.approx(1 - table.delta(0))
+
+
+def test_five_means_of_three_of_thirty_students():
+    # A 90 among 50s is in a mean of 3 with C(29,2)/C(30,3) = 1/10, and in one of five with 1 - 0.9^5 = 0.40951.
+    share = Fraction(math.comb(29, 2), math.comb(30, 3))
+    five = Matrix([[1 - share, share], [1, 0]]).repeated(5)
+    assert five.epsilon == math.inf
+    assert five.delta(1000) == 0.40951
+    assert five.rows == ((Fraction(59049, 10**5), Fraction(40951, 10**5)), (1, 0))
+
+
+def test_coins_repeated_are_binomial_and_their_ratios_multiply():
+    # Of 3 answers k are true with C(3,k) (3/4)^k (1/4)^(3-k): 1, 9, 27, 27 in 64, and e^epsilon is 3^3.
+    coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
+    three = coin.repeated(3)
+    assert three.ratio == 27
+    assert sorted(three.rows[0]) == [Fraction(n, 64) for n in (1, 9, 27, 27)]
+    assert coin.repeated(0).epsilon == 0 and coin.repeated(0).rows == ((1,), (1,))
+    assert coin.repeated(1).rows == coin.rows
+    # Kairouz, Oh, Viswanath at 100 uses and epsilon 60: sum of C(100,l) max(0, 3^(100-l) - e^60 3^l)/4^100
+    grown = Fraction(math.exp(60))
+    worst = sum(math.comb(100, k) * max(0, 3 ** (100 - k) - grown * 3**k) for k in range(101)) / 4**100
+    assert coin.repeated(100).delta(60) == pytest.approx(float(worst), rel=1e-12)
+
+
+def test_outputs_that_say_the_same_are_one():
+    # Two outputs of ratio 2 and one of ratio 1/2; what never comes out is left away.
+    table = Matrix(
+        [[Fraction(4, 9), Fraction(2, 9), Fraction(3, 9), 0], [Fraction(2, 9), Fraction(1, 9), Fraction(6, 9), 0]]
+    )
+    assert table.merged().rows == ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))
+
+
+def test_tables_of_other_inputs_do_not_compose():
+    coin = Matrix([[HALF, HALF], [HALF, HALF]])
+    for other in (Matrix([[1]]), Matrix([[1], [1], [1]]), Matrix([[1], [1]], [(0, 0)])):
+        with pytest.raises(ParameterError, match="other inputs or other neighbors"):
+            coin.then(other)
+    for times in (-1, 1.5, True):
+        with pytest.raises(ParameterError, match="times"):
+            coin.repeated(times)
+
+
+def test_laplace_noise_moved_by_d_steps_loses_d_over_scale():
+    assert of_laplace(2, [0, 1]).epsilon == pytest.approx(0.5, rel=1e-12)
+    assert of_laplace(400, [0, 40]).epsilon == pytest.approx(0.1, rel=1e-12)
+    assert of_laplace(2, [0, 1, 5]).epsilon == pytest.approx(2.5, rel=1e-12)
+    assert of_laplace(2, [7, 7]).epsilon == 0
+    # One step is randomized response: 1/(1 + q) and q/(1 + q), q = exp(-1/2).
+    assert [float(p) for p in of_laplace(2, [0, 1]).rows[0]] == pytest.approx([0.622459, 0.377541], abs=5e-7)
+    for scale, values in ((0, [0, 1]), (-1, [0]), (1, []), (1, [0.5]), (math.nan, [0])):
+        with pytest.raises(ParameterError):
+            of_laplace(scale, values)
+
+
+@given(weights, weights, weights, weights)
+def test_composition_is_the_table_of_all_pairs_of_outputs(a, b, c, d):
+    one, two = (Matrix([[Fraction(x, sum(row)) for x in row] for row in rows]) for rows in ((a, b), (c, d)))
+    both = one.then(two)
+    plain = Matrix([[p * q for p in one.rows[x] for q in two.rows[x]] for x in (0, 1)])
+    assert both.ratio == plain.ratio
+    assert all(both.delta(x / 3) == plain.delta(x / 3) for x in range(6))
+    assert set(both.tradeoff(0, 1)) <= set(plain.tradeoff(0, 1))
+    assert both.epsilon <= one.epsilon + two.epsilon + 1e-12

@@ -3,6 +3,8 @@
 >>> coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
 >>> coin.ratio, round(coin.epsilon, 6)
 (Fraction(3, 1), 1.098612)
+>>> coin.repeated(2).ratio
+Fraction(9, 1)
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 
+from tacit.arithmetic import integer, integers, rational
 from tacit.errors import ParameterError
 
 Number = Fraction | float | int
@@ -88,6 +91,56 @@ class Matrix:
             corners.append((alarms, misses))
         return corners
 
+    def merged(self) -> Matrix:
+        """The same mechanism with outputs that say the same shown as one.
+
+        **Theorem.** Where two columns are proportional, showing only that one of the two came out changes neither
+        epsilon nor delta nor any trade-off. Proof: merging is post-processing; and which of the two it was can be drawn
+        afterwards, by the share of each in their sum, which is the same for every input.
+        """
+        found: dict[tuple[Fraction, ...], Fraction] = {}
+        for column in zip(*self.rows, strict=True):
+            weight = sum(column, Fraction(0))
+            if weight:
+                shape = tuple(entry / weight for entry in column)
+                found[shape] = found.get(shape, Fraction(0)) + weight
+        return self._with([[shape[x] * weight for shape, weight in found.items()] for x in range(len(self.rows))])
+
+    def then(self, other: Matrix) -> Matrix:
+        """Both mechanisms on the same input, with coins of their own, and both outputs shown; merged.
+
+        **Theorem.** The pair of outputs (r, s) has the probability P[r | x] P'[s | x], so the ratios multiply: epsilon
+        is at most the sum of both, and just that where their worst outputs are for the same two inputs.
+        """
+        if len(other.rows) != len(self.rows) or set(other.pairs) != set(self.pairs):
+            raise ParameterError(
+                "other", "is about other inputs or other neighbors", fix="give both tables the same inputs and pairs"
+            )
+        both = zip(self.rows, other.rows, strict=True)
+        return self._with([[p * q for p in mine for q in theirs] for mine, theirs in both]).merged()
+
+    def repeated(self, times: int) -> Matrix:
+        """So many runs of it on the same input, with coins of their own, by squaring; none shows nothing.
+
+        For a few hundred at most: the rationals grow with every run. Accountants are for more.
+        """
+        left = integer("times", times, least=0)
+        found, power = self._with([[1] for _ in self.rows]), self.merged()
+        while left:
+            if left % 2:
+                found = found.then(power)
+            left //= 2
+            if left:
+                power = power.then(power)
+        return found
+
+    def _with(self, rows: Sequence[Sequence[Number]]) -> Matrix:
+        """Another table for the same inputs. Rows of doubles, which may miss one by a little, multiply to such rows."""
+        table = object.__new__(Matrix)
+        object.__setattr__(table, "rows", tuple(tuple(Fraction(entry) for entry in row) for row in rows))
+        object.__setattr__(table, "pairs", self.pairs)
+        return table
+
 
 def of_law(law: Mapping[int, Number], shifts: Iterable[int]) -> Matrix:
     """The mechanism that adds noise of a finite law to 0 and to each of the shifts: 0 is a neighbor of each."""
@@ -95,6 +148,30 @@ def of_law(law: Mapping[int, Number], shifts: Iterable[int]) -> Matrix:
     low, high = min(law) + min([0, *moves]), max(law) + max([0, *moves])
     rows = [[law.get(output - move, 0) for output in range(low, high + 1)] for move in [0, *moves]]
     return Matrix(rows, [(0, number + 1) for number in range(len(moves))])
+
+
+def of_laplace(scale: Number, values: Sequence[int]) -> Matrix:
+    """The mechanism that adds to one of these integers noise k with P(k) proportional to q^|k|, where q is
+    exp(-1/scale) as a double, taken as the rational it is: so ratios are powers of q, and runs of it merge.
+
+    The outputs are "the least value or below", each integer in between, and "the largest or above": beyond all values
+    the ratio of any two inputs is constant, so the tails are merged and nothing is lost. All values are neighbors.
+    """
+    width, places = float(rational("scale", scale)), integers("values", values)
+    if width <= 0 or not places:
+        raise ParameterError("scale", "needs a positive scale and a value", fix="of_laplace(2, [0, 1]), say")
+    low, high = min(places), max(places)
+    q = Fraction(math.exp(-1 / width))
+    powers = [Fraction(1)]
+    for _ in range(high - low):
+        powers.append(powers[-1] * q)
+    center, tail = (1 - q) / (1 + q), 1 / (1 + q)  # P(k = 0), P(k <= 0)
+    rows = []
+    for value in places:
+        inside = [center * powers[abs(output - value)] for output in range(low + 1, high)]
+        ends = [tail * powers[gap] for gap in (value - low, high - value)]
+        rows.append([ends[0], *inside, ends[1]] if high > low else [Fraction(1)])
+    return Matrix(rows)
 
 
 def _row(number: int, row: Sequence[Number]) -> tuple[Fraction, ...]:

@@ -1,0 +1,158 @@
+"""What a mechanism promises, and what one event can prove against it.
+
+>>> claim = Claim.parse("epsilon=1, delta=1e-6")
+>>> print(claim)
+epsilon = 1, delta = 1e-06
+>>> round(Claim.epsilon(1).refuted_by(0.75, 0.25), 6)
+1.098612
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import rational, within
+from tacit.errors import ParameterError
+
+Reals = npt.NDArray[np.float64]
+
+NAMES = ("epsilon", "rho", "mu")
+_FIX = 'say "epsilon=1", "epsilon=1, delta=1e-6", "rho=0.5" or "mu=1"'
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One of three guarantees, for any two neighbors P and Q and every event T.
+
+    epsilon: P(T) <= e^epsilon Q(T) + delta.
+    rho: zero-concentrated, D_a(P || Q) <= rho a for every order a > 1.
+    mu: Gaussian, Phi^-1(P(T)) - Phi^-1(Q(T)) <= mu.
+    """
+
+    name: str
+    value: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in NAMES:
+            raise ParameterError("claim", f"there is no guarantee named {self.name!r:.40}", fix=_FIX)
+        value = rational(self.name, self.value)
+        if value < 0:
+            raise ParameterError(self.name, f"must not be negative, got {self.value}", fix=f"{self.name}=1, say")
+        delta = within("delta", self.delta, rational("", 0), rational("", 1))
+        if delta and self.name != "epsilon":
+            raise ParameterError("delta", f"belongs to epsilon, not to {self.name}", fix="leave delta out")
+        object.__setattr__(self, "value", float(value))
+        object.__setattr__(self, "delta", float(delta))
+
+    @classmethod
+    def epsilon(cls, epsilon: Any, delta: Any = 0.0) -> Claim:
+        """(epsilon, delta)-DP."""
+        return cls("epsilon", epsilon, delta)
+
+    @classmethod
+    def rho(cls, rho: Any) -> Claim:
+        """rho-zCDP."""
+        return cls("rho", rho)
+
+    @classmethod
+    def mu(cls, mu: Any) -> Claim:
+        """mu-Gaussian DP."""
+        return cls("mu", mu)
+
+    @classmethod
+    def parse(cls, text: str) -> Claim:
+        """The claim that a person typed."""
+        if not isinstance(text, str):
+            raise ParameterError("claim", f"needs a text, got {type(text).__name__}", fix=_FIX)
+        found: dict[str, float] = {}
+        for part in text.split(","):
+            name, equals, number = (piece.strip().lower() for piece in part.partition("="))
+            if not equals or name not in (*NAMES, "delta"):
+                raise ParameterError("claim", f"{part.strip()!r:.40} is no part of a guarantee", fix=_FIX)
+            if name in found:
+                raise ParameterError("claim", f"{name} is given twice", fix=_FIX)
+            try:
+                found[name] = float(number)
+            except ValueError:
+                raise ParameterError(name, f"needs a number, got {number!r:.40}", fix=_FIX) from None
+        given = [name for name in NAMES if name in found]
+        if len(given) != 1:
+            what = "names no guarantee" if not given else f"names both {' and '.join(given)}"
+            raise ParameterError("claim", f"{text!r:.60} {what}", fix=_FIX)
+        if "delta" in found and given != ["epsilon"]:
+            raise ParameterError("delta", f"belongs to epsilon, not to {given[0]}", fix="leave delta out")
+        return cls(given[0], found[given[0]], found.get("delta", 0.0))
+
+    @overload
+    def refuted_by(self, p: float, q: float) -> float: ...
+    @overload
+    def refuted_by(self, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals: ...
+    def refuted_by(self, p: Any, q: Any) -> float | Reals:
+        """The least value of the parameter that an event T with P(T) >= p and Q(T) <= q allows; 0 where p <= q.
+
+        **Theorem.** With delta as claimed, the parameter is at least
+        epsilon: ln((p - delta)/q) and ln((1 - q - delta)/(1 - p)), where these are positive;
+        rho: D_a(B(p) || B(q))/a and D_a(B(q) || B(p))/a for every order a, where B(p) is a coin with chance p;
+        mu: Phi^-1(p) - Phi^-1(q).
+
+        **Proof.** All three guarantees hold both ways round and for the complement of T too, where Q is at least
+        1 - q and P at most 1 - p. For epsilon and mu solve the definitions. For rho, a divergence does not grow when
+        all that is told of an output is whether it is in T, and for p > q it grows in p and falls in q.
+        """
+        high, low = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
+        if self.name == "epsilon":
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                ways = [(high - self.delta) / low, (1 - low - self.delta) / (1 - high)]
+                found = np.log(np.fmax(np.fmax(*ways), 1.0))
+        elif self.name == "mu":
+            with np.errstate(invalid="ignore"):
+                found = _normal_quantile(high) - _normal_quantile(low)
+        else:
+            found = _concentrated(np.stack([high, 1 - low]), np.stack([low, 1 - high])).max(axis=0)
+        answer: Reals = np.where(high > low, np.maximum(found, 0.0), 0.0)
+        return answer if answer.ndim else float(answer)
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:g}" + (f", delta = {self.delta:g}" if self.delta else "")
+
+
+def _normal_quantile(p: Reals) -> Reals:
+    from scipy.special import ndtri
+
+    found: Reals = ndtri(p)
+    return found
+
+
+def _concentrated(p: Reals, q: Reals) -> Reals:
+    """The largest D_a(B(p) || B(q))/a over orders a >= 1: a coarse grid of orders, then finer ones around the best.
+
+    Every order gives a valid bound, so a grid can only give too little.
+    """
+    flat_p, flat_q = p.reshape(-1, 1), q.reshape(-1, 1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        best = np.where(flat_p > 0, flat_p * np.log(flat_p / flat_q), 0.0)  # order 1: Kullback and Leibler's
+        best = best + np.where(flat_p < 1, (1 - flat_p) * np.log((1 - flat_p) / (1 - flat_q)), 0.0)
+    best, center, width = best[:, 0], np.zeros((len(flat_p), 1)), math.log(1e4)
+    for _ in range(3):
+        logs = center + width * np.linspace(-1, 1, 17)
+        values = _divergence(flat_p, flat_q, np.exp(logs))
+        top = np.argmax(values, axis=1)
+        best = np.fmax(best, values[np.arange(len(values)), top])
+        center, width = np.take_along_axis(logs, top[:, None], axis=1), width / 8
+    return best.reshape(p.shape)
+
+
+def _divergence(p: Reals, q: Reals, excess: Reals) -> Reals:
+    """D_a(B(p) || B(q))/a for a = 1 + excess."""
+    order = 1 + excess
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(p > 0, order * np.log(p) - excess * np.log(q), -np.inf)
+        outside = np.where(p < 1, order * np.log1p(-p) - excess * np.log1p(-q), -np.inf)
+        found: Reals = np.logaddexp(inside, outside) / (excess * order)
+    return np.nan_to_num(found, nan=0.0, posinf=np.inf, neginf=0.0)

@@ -1,0 +1,207 @@
+"""The exact epsilon of a mechanism with few outputs, worked out step by step.
+
+>>> from fractions import Fraction
+>>> coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
+>>> print(worked(coin, outputs=["no", "yes"]))
+1. The table: P[output | input]
+   output  input 0  input 1
+   no          3/4      1/4
+   yes         1/4      3/4
+2. For each output, the largest ratio between two neighboring inputs
+   no   3/4 : 1/4 = 3
+   yes  3/4 : 1/4 = 3
+3. The largest of them
+   3, at the output no
+4. Its logarithm
+   epsilon = ln 3 = 1.098612
+5. What it means
+   whoever guesses which of two neighboring inputs was used errs at least 0.250000 of the time (0.5 is a blind guess)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.accounting.exact import Matrix, of_laplace
+from tacit.accounting.meaning import shown_error
+from tacit.errors import ParameterError
+
+_LINES = 12  # of a table that are shown
+_SHORT = 10_000  # the largest denominator that is shown
+_WIDE = 300  # decimal digits, beyond which a number is shown by its logarithm
+_FAR = 10**6  # an epsilon at which only what gives everything away is left
+MEANS, OF, STUDENTS = 5, 3, 30  # the classroom: five means of three random students of thirty
+USUAL, SPECIAL = 50, 90  # the scores of 29 students, and of one
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of the five: what is done, and what comes of it."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Worked:
+    """The five steps, and where they lead."""
+
+    matrix: Matrix
+    epsilon: float
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        """All five, numbered."""
+        lines = []
+        for number, step in enumerate(self.steps, 1):
+            lines.append(f"{number}. {step.title}")
+            lines += [f"   {line}" for line in step.lines]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Ratio:
+    """The largest ratio of one output: its two probabilities. The second is zero where the ratio is infinite."""
+
+    output: str
+    above: Fraction
+    below: Fraction
+
+    @property
+    def size(self) -> tuple[bool, Fraction]:
+        """What ratios are compared by: infinite ones first, then the quotient."""
+        return (True, self.above) if not self.below else (False, self.above / self.below)
+
+    @property
+    def shown(self) -> str:
+        return _number(self.above / self.below) if self.below else "infinite: a zero beside a non-zero"
+
+
+def worked(matrix: Matrix, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Worked:
+    """The five steps from a table of probabilities to its epsilon and what that means.
+
+    **Theorem.** The least epsilon with P[T | x] <= e^epsilon P[T | y] for all neighbors x, y and all sets T of outputs
+    is the logarithm of the largest ratio P[r | x] / P[r | y] of a single output. Proof: sum the inequality over the
+    outputs of T; and a single output is a set.
+    """
+    people = _names("inputs", inputs, "input", len(matrix.rows))
+    shown = _names("outputs", outputs, "output", len(matrix.rows[0]))
+    ratios = [ratio for number, name in enumerate(shown) if (ratio := _largest(matrix, number, name)) is not None]
+    steps = [Step("The table: P[output | input]", _table(matrix, people, shown, ratios))]
+    title = "For each output, the largest ratio between two neighboring inputs"
+    if not ratios:
+        nobody = ("no two inputs are neighbors: there is nothing to compare",)
+        return Worked(matrix, 0.0, (*steps, Step(title, nobody)))
+    steps.append(Step(title, _ratios(ratios)))
+    worst = max(ratios, key=lambda ratio: ratio.size)
+    steps.append(Step("The largest of them", (f"{worst.shown}, at the output {worst.output}",)))
+    epsilon = matrix.epsilon
+    log = "infinite" if math.isinf(epsilon) else f"ln {_number(worst.above / worst.below)} = {epsilon:.6f}"
+    steps.append(Step("Its logarithm", (f"epsilon = {log}",)))
+    return Worked(matrix, epsilon, (*steps, Step("What it means", (_meaning(matrix, epsilon),))))
+
+
+def undefended_classroom() -> Matrix:
+    """Thirty students, of whom one scored 90 and the others 50, or all 50: five means of three random ones.
+
+    The 90 is among three of thirty with probability C(29, 2)/C(30, 3) = 1/10. Outputs: no mean shows it; one does. A
+    mean of 63.3 cannot come of 50s alone, so epsilon is infinite, and with probability 1 - 0.9^5 = 0.40951 the answers
+    give the student away.
+    """
+    hit = Fraction(math.comb(STUDENTS - 1, OF - 1), math.comb(STUDENTS, OF))
+    return Matrix([[1 - hit, hit], [1, 0]]).repeated(MEANS)
+
+
+def exact_mean() -> Matrix:
+    """The mean of all thirty scores without noise: 51.33 with the 90, and 50 without. Epsilon is infinite."""
+    return Matrix([[1, 0], [0, 1]])
+
+
+def defended_classroom(epsilon: float) -> Matrix:
+    """The same mean in steps of 1/30, with noise. The pair differs by 40 steps, which is 1.33 points.
+
+    Noise of scale 40/epsilon steps is epsilon-DP for this pair: at 0.1 that is 400 steps, 13.3 points. A promise for
+    every pair of classrooms needs the scale of 100 steps.
+    """
+    if not 0 < epsilon < math.inf:
+        raise ParameterError("epsilon", "must be positive and finite", fix="epsilon=0.1, say")
+    moved = SPECIAL - USUAL
+    return of_laplace(moved / epsilon, [STUDENTS * USUAL + moved, STUDENTS * USUAL])
+
+
+def _names(name: str, given: Sequence[str] | None, word: str, count: int) -> list[str]:
+    if given is None:
+        return [f"{word} {number}" for number in range(count)]
+    if len(given) != count:
+        raise ParameterError(name, f"there are {len(given)} names for {count}", fix=f"give each {word} a name")
+    return [str(each) for each in given]
+
+
+def _largest(matrix: Matrix, output: int, name: str) -> _Ratio | None:
+    """The largest ratio of this output; None where no neighbor can see it."""
+    entries = [(matrix.rows[one][output], matrix.rows[other][output]) for one, other in matrix.pairs]
+    ratios = [_Ratio(name, above, below) for above, below in entries if above]
+    return max(ratios, key=lambda ratio: ratio.size, default=None)
+
+
+def _table(matrix: Matrix, inputs: list[str], outputs: list[str], ratios: list[_Ratio]) -> tuple[str, ...]:
+    """The table with a line for each output; of many, those with the largest ratios."""
+    kept = {ratio.output for ratio in _first(ratios)} if len(outputs) > _LINES else set(outputs)
+    rows = [["output", *inputs]]
+    rows += [
+        [name, *(_number(row[number]) for row in matrix.rows)] for number, name in enumerate(outputs) if name in kept
+    ]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    ]
+    return (*lines, *_rest(len(outputs) - len(kept)))
+
+
+def _ratios(ratios: list[_Ratio]) -> tuple[str, ...]:
+    kept = _first(ratios)
+    width = max(len(ratio.output) for ratio in kept)
+    lines = [
+        f"{ratio.output.ljust(width)}  {_number(ratio.above)} : {_number(ratio.below)} = {ratio.shown}"
+        for ratio in kept
+    ]
+    return (*lines, *_rest(len(ratios) - len(kept)))
+
+
+def _first(ratios: list[_Ratio]) -> list[_Ratio]:
+    """All ratios in their order; of many, the largest."""
+    if len(ratios) <= _LINES:
+        return ratios
+    limit = sorted((ratio.size for ratio in ratios), reverse=True)[_LINES - 1]
+    return [ratio for ratio in ratios if ratio.size >= limit][:_LINES]
+
+
+def _rest(count: int) -> tuple[str, ...]:
+    return (f"... and {count} more, none with a larger ratio",) if count > 0 else ()
+
+
+def _number(number: Fraction) -> str:
+    if number.denominator <= _SHORT and number.numerator < _SHORT**2:
+        return str(number)
+    log = (math.log(number.numerator) - math.log(number.denominator)) / math.log(10)
+    return f"{float(number):.6g}" if abs(log) < _WIDE else f"10^{log:.1f}"
+
+
+def _meaning(matrix: Matrix, epsilon: float) -> str:
+    if epsilon == 0:
+        return "the output says nothing about which of two neighboring inputs was used"
+    if math.isinf(epsilon):
+        return (
+            f"with probability {matrix.delta(_FAR):.6g} an output comes that one input can give and its neighbor "
+            "cannot: whoever sees it errs never"
+        )
+    return (
+        f"whoever guesses which of two neighboring inputs was used errs at least {shown_error(epsilon)} of the time "
+        "(0.5 is a blind guess)"
+    )

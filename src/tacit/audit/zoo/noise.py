@@ -1,0 +1,54 @@
+"""Plain noise for specimens, and its law. It protects nobody."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.audit.zoo.specimen import Law
+
+Integers = npt.NDArray[np.int64]
+_SCALES = 25  # beyond so many scales lies less than 2e-11
+
+
+def laplace(scale: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> Integers:
+    """Integers k with P(k) proportional to exp(-|k|/scale): the difference of two geometric draws."""
+    stop = -math.expm1(-1 / scale)
+    return rng.geometric(stop, shape) - rng.geometric(stop, shape)
+
+
+def chance(scale: float, k: int) -> float:
+    """P(noise = k)."""
+    return math.tanh(1 / (2 * scale)) * math.exp(-abs(k) / scale)
+
+
+def at_least(scale: float, k: int) -> float:
+    """P(noise >= k)."""
+    q = math.exp(-1 / scale)
+    return math.exp(-k / scale) / (1 + q) if k >= 1 else 1 - math.exp((k - 1) / scale) / (1 + q)
+
+
+def below(scale: float, k: int) -> float:
+    """P(noise < k); the law is even."""
+    return at_least(scale, 1 - k)
+
+
+def window(scale: float) -> range:
+    """The integers that carry the law of noise on counts from 0 to 9. Both neighbors have the same."""
+    reach = math.ceil(_SCALES * scale) + 10
+    return range(-reach, reach + 1)
+
+
+def laplace_law(scale: float, data: Any) -> Law:
+    """The law of a count with this noise, or of several, each with its own."""
+    counts = np.atleast_1d(data).tolist()
+    if len(counts) == 1:
+        return {output: chance(scale, output - counts[0]) for output in window(scale)}
+    return {
+        outputs: math.prod(chance(scale, output - count) for output, count in zip(outputs, counts, strict=True))
+        for outputs in product(window(scale), repeat=len(counts))
+    }

@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.special import betainccinv, betaincinv
+from scipy.stats import binom
+
+from tacit.audit.bound import _SPENDINGS, best_spending, certified
+from tacit.audit.claim import Claim
+from tacit.audit.scores import last_bit
+from tacit.audit.statistical import audit
+from tacit.errors import ParameterError
+from tacit.mechanisms import Gaussian, Laplace
+from tacit.sampling.bits import ReplayBits
+
+FULL = os.environ.get("TACIT_FULL") == "1"
+SEEDS = 500 if FULL else 80
+ALARM = 1e-9  # of every test that draws
+SURE = 1 - ALARM  # a true claim is refuted with at most this probability
+TRUTH = math.e / (1 + math.e)  # randomized response of epsilon 1
+
+
+def response(answer, size, rng):
+    return np.where(rng.random(size) < TRUTH, answer, 1 - answer)
+
+
+def geometric(epsilon):
+    """Discrete Laplace noise, of sensitivity one."""
+    stop = 1 - math.exp(-epsilon)
+    return lambda value, size, rng: value + rng.geometric(stop, size) - rng.geometric(stop, size)
+
+
+def released(mechanism, seed=b"audit"):
+    """The real mechanism, in batches, from bits that replay."""
+    bits = ReplayBits(seed)
+    return lambda value, size: mechanism.release([value] * size, bits)
+
+
+# The bound of two counts.
+
+
+@pytest.mark.parametrize("claim", [Claim.epsilon(1), Claim.epsilon(1, 0.05), Claim.rho(1), Claim.mu(1)], ids=str)
+def test_the_bound_holds_by_full_enumeration(claim):
+    # every pair of counts of 25 outputs a side, with its exact probability: no sampling
+    trials, miss = 25, 0.1
+    counts = np.arange(trials + 1)
+    for spending in _SPENDINGS[:: 1 if FULL else 4]:
+        for weight in (0.1, 0.6, 0.99)[:: 1 if FULL else 2]:
+            bounds = certified(
+                claim, counts[:, None], counts[None, :], trials, miss, weight=weight, spending=spending, cells=16
+            )
+            for p, q in [(0.9, 0.1), (0.5, 0.2), (0.3, 0.3), (0.05, 0.01), (1.0, 0.6), (0.2, 0.7)]:
+                chance = binom.pmf(counts, trials, p)[:, None] * binom.pmf(counts, trials, q)[None, :]
+                truth = max(claim.refuted_by(p, q), claim.refuted_by(q, p))
+                assert chance[bounds > truth + 1e-9].sum() <= miss
+
+
+def test_the_enumeration_would_see_a_bound_that_is_too_large():
+    # half-and-half bounds at twice the error are wrong more often than miss for p = 0.5, q = 0.2
+    trials, miss, claim = 25, 0.1, Claim.epsilon(1)
+    counts = np.arange(1, trials)
+    bounds = certified(claim, counts[:, None], counts[None, :], trials, 4 * miss)
+    chance = binom.pmf(counts, trials, 0.5)[:, None] * binom.pmf(counts, trials, 0.2)[None, :]
+    assert chance[bounds > math.log(2.5)].sum() > miss
+
+
+@pytest.mark.parametrize(
+    ("likelier", "rarer"), [(73106, 26894), (500, 184), (50_000, 184), (500, 0), (40, 1), (99_999, 50_000)]
+)
+def test_the_bound_is_above_that_of_two_halves_of_the_error(likelier, rarer):
+    trials, claim = 100_000, Claim.epsilon(1)
+    for miss in (0.05, 0.01, 1e-6):
+        halves = claim.refuted_by(
+            float(betaincinv(likelier, trials - likelier + 1, miss / 2)),
+            float(betainccinv(rarer + 1, trials - rarer, miss / 2)),
+        )
+        spending = best_spending(claim, likelier, rarer, trials, miss)
+        assert certified(claim, likelier, rarer, trials, miss, spending=spending) > halves
+
+
+def test_the_width_is_that_of_the_best_test():
+    # randomized response of epsilon 1: the log of the ratio of the counts has the deviation
+    # sqrt((1-p)/(p n) + (1-q)/(q n)) = sqrt((0.3679 + 2.7183)/1e5) = 0.005555; times 1.645 that is 0.00914
+    bound = certified(Claim.epsilon(1), 73106, 26894, 100_000, 0.05, spending=_SPENDINGS[1])
+    assert 1 - bound == pytest.approx(0.00914, rel=0.1)
+
+
+# Figures.
+
+
+def test_randomized_response_is_bounded_at_98_percent_of_its_epsilon():
+    bounds = [audit(response, 1, 0, Claim.epsilon(1), confidence=0.95, seed=seed).lower for seed in range(10)]
+    assert 0.98 < np.median(bounds) < 1
+
+
+def test_laplace_is_bounded_at_95_percent_of_its_epsilon():
+    bounds = [audit(geometric(1), 1, 0, Claim.epsilon(1), seed=seed).lower for seed in range(3)]
+    assert 0.95 < np.median(bounds) < 1
+
+
+def test_the_same_seed_finds_the_same():
+    first, second = (audit(response, 1, 0, Claim.epsilon(1), samples=2000, seed=7) for _ in range(2))
+    assert first == second
+    assert audit(response, 1, 0, Claim.epsilon(1), samples=2000, seed=8) != first
+
+
+# Validity: a bound is above the truth as seldom as it says.
+
+
+def too_high(mechanism, one, other, claim, truth, confidence, samples, seeds=SEEDS):
+    findings = (
+        audit(mechanism, one, other, claim, samples=samples, confidence=confidence, seed=seed) for seed in range(seeds)
+    )
+    return sum(finding.lower > truth for finding in findings)
+
+
+def most(confidence, seeds=SEEDS):
+    """A binomial count with this chance of a miss is above it with probability ALARM at most."""
+    return binom.isf(ALARM, seeds, 1 - confidence)
+
+
+def test_the_bound_of_randomized_response_is_seldom_above_its_epsilon():
+    claim = Claim.epsilon(1)
+    assert too_high(response, 1, 0, claim, 1.0, 0.9, 1000) <= most(0.9)
+    # power: were the true epsilon 0.7, the same bounds would be too high far too often
+    assert too_high(response, 1, 0, claim, 0.7, 0.9, 1000) > most(0.9)
+
+
+def test_a_mechanism_that_ignores_its_input_gets_zero():
+    def number(_, size, rng):
+        return rng.integers(0, 1000, size)
+
+    def real(_, size, rng):
+        return rng.normal(size=size)
+
+    def vector(_, size, rng):
+        return rng.normal(size=(size, 2))
+
+    claim = Claim.epsilon(1)
+    for mechanism in (number, real, vector):
+        assert too_high(mechanism, 1, 0, claim, 0.0, 0.9, 500, SEEDS // 2) <= most(0.9, SEEDS // 2)
+    # power: an epsilon of one is above zero far too often
+    assert too_high(geometric(1), 1, 0, claim, 0.0, 0.9, 500, SEEDS // 2) > most(0.9, SEEDS // 2)
+
+
+@pytest.mark.parametrize("claim", [Claim.rho(0.5), Claim.mu(1.001)], ids=str)
+def test_the_bounds_of_a_gaussian_are_seldom_above_its_cost(claim):
+    # discrete, sigma = 10, shift 10: rho = 1/2 exactly; half-lines give mu up to 1.00042 (a sum of the law says so)
+    noise = released(Gaussian(100))
+    findings = [audit(noise, 10, 0, claim, samples=1000, confidence=0.9, seed=seed) for seed in range(SEEDS // 4)]
+    assert sum(finding.refuted for finding in findings) <= binom.isf(ALARM, SEEDS // 4, 0.1)
+
+
+# True claims hold, wrong ones are refuted.
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "shift", "claim"),
+    [
+        (Laplace(1), 1, Claim.epsilon(1)),
+        (Laplace(10), 1, Claim.epsilon(0.1)),
+        (Laplace(100), 100, Claim.epsilon(1)),
+        (Gaussian.for_rho(Fraction(1, 2), shift=10), 10, Claim.rho(0.5)),
+        (Gaussian(100), 10, Claim.mu(1.001)),
+        (Gaussian.calibrated(1, Fraction(1, 10**5)), 1, Claim.epsilon(1, delta=1e-5)),
+    ],
+)
+def test_true_claims_are_not_refuted(mechanism, shift, claim):
+    finding = audit(released(mechanism), shift, 0, claim, samples=40_000, confidence=SURE)
+    assert not finding.refuted and finding.verdict == "not refuted"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "shift", "claim"),
+    [
+        (Laplace(1), 1, Claim.epsilon(0.9)),
+        (Laplace(10), 1, Claim.epsilon(0.06)),
+        (Laplace(100), 100, Claim.epsilon(0.9)),
+        (Laplace(1), 2, Claim.epsilon(1)),  # the sensitivity is twice what was thought
+        (Gaussian(25), 10, Claim.rho(0.5)),  # half the deviation: rho is 2
+        (Gaussian(64), 10, Claim.mu(1)),  # mu is 1.25
+        (Gaussian(1), 1, Claim.epsilon(1, delta=1e-5)),
+    ],
+)
+def test_wrong_claims_are_refuted(mechanism, shift, claim):
+    finding = audit(released(mechanism), shift, 0, claim, samples=40_000)
+    assert finding.refuted and finding.verdict == "refuted" and finding.lower > claim.value
+    assert audit(released(mechanism), 0, shift, claim, samples=40_000).refuted  # the other way round
+
+
+def test_textbook_laplace_in_floating_point_is_refuted_by_its_last_bits():
+    # 1 + noise is a multiple of 2^-53 where 0 + noise need not be
+    def textbook(value, size, rng):
+        uniform = rng.random(size) - 0.5
+        return value - np.sign(uniform) * np.log(1 - 2 * np.abs(uniform))
+
+    finding = audit(textbook, 1.0, 0.0, Claim.epsilon(1))
+    assert finding.refuted and finding.lower > 5
+    assert "last bit" in finding.event
+
+
+def test_a_value_that_only_one_side_has_is_found():
+    # one output in a hundred is the secret itself, among thousands of others
+    def leaky(secret, size, rng):
+        return np.where(rng.random(size) < 0.01, secret, rng.integers(0, 5000, size) + 0.5)
+
+    finding = audit(leaky, 7.25, 9.75, Claim.epsilon(1))
+    # 1 in 100 of 87,500 against none: ln(875/4.6) or so
+    assert finding.refuted and finding.lower > 4
+
+
+def test_last_bits_are_exponents_of_two():
+    # 6 = 110b: first bit 2^2, last 2^1; 0.375 = 0.011b: 2^-2 and 2^-3
+    keys = last_bit(np.array([6.0, -6.0, 0.375, 12.0, 0.0, np.inf, 5e-324]))
+    assert keys[0] == keys[1] and len(set(keys.tolist())) == 6
+
+
+def test_texts_tuples_and_vectors_are_audited():
+    def text(answer, size, rng):
+        return ["yes" if said else "no" for said in response(answer, size, rng)]
+
+    def mixture(answer, size, rng):
+        return list(zip(text(answer, size, rng), rng.integers(0, 900, size).tolist(), strict=True))
+
+    def vector(values, size, rng):
+        return np.asarray(values) + geometric(0.5)(0, (size, 2), rng)
+
+    def one_by_one(answer, rng):
+        return {"a": frozenset({1}), "b": frozenset()}["ab"[int(response(answer, 1, rng)[0])]]
+
+    claim = Claim.epsilon(0.8)
+    for mechanism, one, other, samples in [
+        (text, 1, 0, 20_000),
+        (mixture, 1, 0, 20_000),
+        (vector, (1, 1), (0, 0), 40_000),
+        (one_by_one, 1, 0, 20_000),
+    ]:
+        finding = audit(mechanism, one, other, claim, samples=samples)
+        assert finding.refuted and finding.lower < 1.1, mechanism.__name__
+
+
+def test_a_leak_in_how_two_numbers_hang_together_is_found():
+    # each number alone has the same law on both sides
+    def together(same, size, rng):
+        first = rng.integers(-500, 500, size)
+        sign = np.where(rng.random(size) < 0.9, 1, -1) * (1 if same else -1)
+        return np.column_stack([first, sign * first + rng.integers(-100, 100, size)])
+
+    assert audit(together, True, False, Claim.epsilon(1), samples=20_000).refuted
+
+
+def test_the_order_of_numbers_is_an_event():
+    def ordered(up, size, rng):
+        pair = np.sort(rng.integers(0, 10_000, (size, 3)), axis=1)
+        return pair if up else pair[:, ::-1]
+
+    finding = audit(ordered, True, False, Claim.epsilon(1), samples=5000)
+    assert finding.refuted
+
+
+def test_infinities_and_huge_integers_are_outputs():
+    def infinite(answer, size, rng):
+        return np.where(response(answer, size, rng) == 1, np.inf, rng.normal(size=size))
+
+    def huge(answer, size, rng):
+        return [10 ** (300 + 20 * int(said)) for said in response(answer, size, rng)]
+
+    for mechanism in (infinite, huge):
+        # an infinity against a number: ratio e; a number from rng.normal may also tell by its bits: not here
+        assert 0.8 < audit(mechanism, 1, 0, Claim.epsilon(1), samples=20_000).lower < 1.1
+
+
+# What a finding says.
+
+
+def test_a_finding_tells_what_was_counted():
+    finding = audit(response, 1, 0, Claim.epsilon(0.5), samples=10_000)
+    assert finding.refuted and finding.trials < finding.samples == 10_000
+    assert finding.event in {"output = 1", "output = 0", "output != 1", "output != 0"}
+    assert (finding.one_count + finding.other_count) / finding.trials == pytest.approx(1, abs=0.05)
+    text = str(finding)
+    assert text.startswith("epsilon = 0.5: refuted.") and f"{finding.one_count:,}" in text and "99 %" in text
+    assert (finding.one, finding.other) == (1, 0)
+
+
+def test_not_refuted_is_not_called_proved():
+    assert "Not refuted is not proved" in str(audit(response, 1, 0, Claim.epsilon(2), samples=1000))
+
+
+def test_a_finding_is_plain_data():
+    finding = audit(response, 1, 0, Claim.epsilon(1, delta=1e-6), samples=1000)
+    told = json.loads(json.dumps(finding.to_dict()))
+    assert told["claim"] == {"name": "epsilon", "value": 1.0, "delta": 1e-6}
+    assert told["verdict"] == "not refuted" and told["refuted"] is False and told["lower"] == finding.lower
+    assert "at delta = 1e-06" in str(finding)
+
+
+def test_progress_ends_at_one_and_never_goes_back():
+    for mechanism in (response, lambda answer, rng: int(response(answer, 1, rng)[0])):
+        told: list[float] = []
+        audit(mechanism, 1, 0, Claim.epsilon(1), samples=3000, progress=told.append)
+        assert told == sorted(told) and told[0] > 0 and told[-1] == 1.0
+
+
+# What cannot be audited.
+
+
+def refused(mechanism, claim=None, **given):
+    with pytest.raises(ParameterError) as caught:
+        audit(mechanism, 1, 0, claim or Claim.epsilon(1), **{"samples": 200} | given)
+    assert caught.value.fix
+    return caught.value
+
+
+@dataclass(frozen=True)
+class Unhashable:
+    values: list[int]
+
+
+def test_a_mechanism_that_raises_gives_no_verdict():
+    error = refused(lambda data: 1 / 0)
+    assert error.name == "mechanism" and "raised ZeroDivisionError" in error.what
+    assert isinstance(error.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("output", "what"),
+    [
+        (lambda rng: math.nan, "NaN"),
+        (lambda rng: (1.0, math.nan), "NaN"),
+        (lambda rng: rng.choice([1.0, math.nan]), "NaN"),
+        (lambda rng: [1.0] * int(rng.integers(1, 3)), "1 long and 2 long"),
+        (lambda rng: np.ones(int(rng.integers(1, 3))), "1 long and 2 long"),
+        (lambda rng: "a" if rng.random() < 0.5 else 1.0, "number and text"),
+        (lambda rng: None if rng.random() < 0.5 else 1.0, "NoneType and number"),
+        (lambda rng: (1, "a") if rng.random() < 0.5 else (1, 2), "number and text"),
+        (lambda rng: {"a": 1}, "dict"),
+        (lambda rng: Unhashable([1]), "Unhashable"),
+        (lambda rng: (), "empty"),
+        (lambda rng: [], "empty"),
+    ],
+)
+def test_outputs_that_cannot_be_compared_give_no_verdict(output, what):
+    error = refused(lambda data, rng: output(rng))
+    assert error.name == "mechanism" and what in error.what
+
+
+def test_the_two_sides_are_held_to_the_same_form():
+    error = refused(lambda data, size: ["a"] * size if data else [1.0] * size)
+    assert "unlike: text and number" in error.what
+
+
+@pytest.mark.parametrize(
+    ("batch", "what"),
+    [
+        (lambda data, size: [1.0] * (size - 1), "gave 199 outputs where 200"),
+        (lambda data, size: np.ones(size + 1), "gave 201 outputs where 200"),
+        (lambda data, size: 1.0, "gave a float"),
+        (lambda data, size: "a" * size, "gave a str"),
+        (lambda data, size: None, "gave a NoneType"),
+        (lambda data, size: np.ones((size, 0)), "empty"),
+    ],
+)
+def test_a_batch_of_another_size_gives_no_verdict(batch, what):
+    error = refused(batch)
+    assert error.name == "mechanism" and what in error.what
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"samples": 99}, "samples"),
+        ({"samples": 1e5}, "samples"),
+        ({"samples": True}, "samples"),
+        ({"confidence": 1}, "confidence"),
+        ({"confidence": 0.0}, "confidence"),
+        ({"confidence": math.nan}, "confidence"),
+        ({"confidence": "high"}, "confidence"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 0.5}, "seed"),
+        ({"claim": "epsilon=1"}, "claim"),
+        ({"claim": 1.0}, "claim"),
+    ],
+)
+def test_wrong_parameters_are_named(given, name):
+    assert refused(response, **given).name == name
+
+
+def test_what_cannot_be_called_is_no_mechanism():
+    error = refused(3)
+    assert error.name == "mechanism" and "int" in error.what
+
+
+def test_functions_that_show_no_signature_are_called_with_the_data_alone():
+    # str(1) is always "1" and str(0) is always "0"
+    assert audit(str, 1, 0, Claim.epsilon(1), samples=1000).refuted

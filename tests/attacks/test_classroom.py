@@ -16,9 +16,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tacit.accounting.exact import of_law
+from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
 from tacit.attacks.classroom import Classroom
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 

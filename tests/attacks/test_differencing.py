@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.attacks.differencing import difference, leave_one_out
 from tacit.attacks.oracle import From, GaussianNoise, Raw
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import ReplayBits

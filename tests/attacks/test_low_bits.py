@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.attacks.low_bits import Grid, Textbook, play, tell
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 

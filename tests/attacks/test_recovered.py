@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tacit.attacks.recovered import Recovered, clopper_pearson, most_under
+from tacit.accounting.interval import clopper_pearson
+from tacit.attacks.recovered import Recovered, most_under
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import chisquare, pearsonr, rankdata
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.attacks import timing
-from tacit.attacks.recovered import clopper_pearson
 from tacit.attacks.timing import Counted, Timed, by_coins, leak, measure, plot, tacit_laplace
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import true_positive_rate
-from tacit.attacks.recovered import clopper_pearson
 from tacit.attacks.tracing import STATISTICS, Study, distance, inner_product, likelihood, power, trace
 from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian

@@ -8,8 +8,9 @@ import os
 import numpy as np
 import pytest
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
-from tacit.audit.game import Played, clopper_pearson, draw, play
+from tacit.audit.game import Played, draw, play
 from tacit.audit.zoo import ZOO, specimen
 from tacit.errors import ParameterError
 

@@ -21,14 +21,13 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.exact import Matrix
+from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
 from tacit.arithmetic import common_step, integer, rational
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import Bits, ReplayBits
 
-_CONFIDENCE = 0.99
 _BLOCK = 10_000  # rounds at a time
 
 
@@ -49,7 +48,7 @@ class Caught:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's interval for the chance; rounds are independent."""
-        return clopper_pearson(self.times, self.rounds, _CONFIDENCE)
+        return clopper_pearson(self.times, self.rounds)
 
     def __str__(self) -> str:
         low, high = self.interval

@@ -22,13 +22,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.arithmetic import integer
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 
 Codes = npt.NDArray[np.int64]
 
-_CONFIDENCE = 0.99
 _NONE = -1  # the code of a key with a NULL
 _WIDEST = 2**62
 
@@ -69,7 +68,7 @@ class Linked:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance that a row of such a table is re-identified."""
-        return clopper_pearson(self.identified, self.rows, _CONFIDENCE)
+        return clopper_pearson(self.identified, self.rows)
 
     @property
     def anonymity(self) -> int:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
 from tacit.arithmetic import integer, rational
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import Bits
@@ -31,7 +31,6 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Possible = Callable[[Floats, float], Flags]
 
-_CONFIDENCE = 0.99
 _WIDE = 48  # uniforms tried around the middle; where more would do, one of them does
 _MARGIN = 4  # uniforms beyond either end, for the rounding of exp and log
 
@@ -151,7 +150,7 @@ class LowBits:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance that an output tells."""
-        return clopper_pearson(self.only_one + self.only_other, self.outputs, _CONFIDENCE)
+        return clopper_pearson(self.only_one + self.only_other, self.outputs)
 
     @property
     def verdict(self) -> str:
@@ -220,7 +219,7 @@ class Guessed:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance of a right guess."""
-        return clopper_pearson(self.right, self.rounds, _CONFIDENCE)
+        return clopper_pearson(self.right, self.rounds)
 
     @property
     def allowed(self) -> float:

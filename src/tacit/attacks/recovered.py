@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
 from tacit.arithmetic import integer
 from tacit.attacks.oracle import Bits, bit_list
@@ -23,7 +24,6 @@ from tacit.errors import ParameterError
 from tacit.pictures import COLORS, INK, picture
 from tacit.privacy.unit import Neighbors
 
-_CONFIDENCE = 0.99
 _SHARE, _LOW = 0.95, 0.9  # the rule of `blatant`
 _SHOWN = 2500  # people in a picture
 _PALE = "#e6eaee"
@@ -74,7 +74,7 @@ class Recovered:
         It counts the people as independent trials. Guesses of one attack share its questions and are slightly
         dependent, so it is a yardstick for the share and no guarantee about the mechanism.
         """
-        return None if self.right is None else clopper_pearson(self.right, self.people, _CONFIDENCE)
+        return None if self.right is None else clopper_pearson(self.right, self.people)
 
     @property
     def blatant(self) -> bool:
@@ -136,27 +136,6 @@ class Recovered:
             _squares(guessed, self.guess, self.guess != self.truth)
             guessed.set_title("What the attack guesses")
             _bars(shares, self, [(epsilon, most_under(epsilon, neighbors)) for epsilon in epsilons])
-
-
-def clopper_pearson(right: int, trials: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
-    """An interval that holds the chance p of `right` successes in `trials` with at least this confidence.
-
-    **Theorem** (Clopper, Pearson 1934). The low end is the p at which so many successes or more have the chance
-    (1 - confidence)/2, the high end the p at which so many or fewer have it; 0 and 1 at the ends. Whatever p is, each
-    end is on the wrong side of it with at most that chance, because P[X >= k] grows with p. Both are quantiles of beta
-    laws.
-    """
-    from scipy.special import betaincinv
-
-    count, total = integer("right", right, least=0), integer("trials", trials, least=1)
-    if count > total or not 0 < confidence < 1:
-        raise ParameterError(
-            "right", "needs right <= trials and a confidence between 0 and 1", fix="right=9, trials=10"
-        )
-    tail = (1 - confidence) / 2
-    low = 0.0 if count == 0 else float(betaincinv(count, total - count + 1, tail))
-    high = 1.0 if count == total else float(betaincinv(count + 1, total - count, 1 - tail))
-    return low, high
 
 
 def most_under(epsilon: float, neighbors: Neighbors, delta: float = 0.0) -> float:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.arithmetic import integer, rational
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, laplace
 from tacit.sampling.bits import Bits, Words
@@ -28,7 +28,6 @@ from tacit.sampling.bits import Bits, Words
 Floats = npt.NDArray[np.float64]
 Sampler = Callable[[Bits], int]
 
-_CONFIDENCE = 0.99
 _LEVEL = 0.001  # of the verdict
 
 
@@ -103,7 +102,7 @@ class Leak:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance of a right guess."""
-        return clopper_pearson(self.right, self.guesses, _CONFIDENCE)
+        return clopper_pearson(self.right, self.guesses)
 
     @property
     def verdict(self) -> str:

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting.interval import clopper_pearson
 from tacit.arithmetic import integer, rational
-from tacit.attacks.recovered import clopper_pearson
 from tacit.errors import ParameterError
 
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_CONFIDENCE = 0.99
 _EDGE = 1e-3  # a frequency is kept this far from 0 and 1: a rare allele proves little
 
 
@@ -85,7 +84,7 @@ class Traced:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval of that share; it takes the targets of one study as independent."""
-        return clopper_pearson(int(self.accused.sum()), len(self.scores), _CONFIDENCE)
+        return clopper_pearson(int(self.accused.sum()), len(self.scores))
 
     @property
     def verdict(self) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.interval import CONFIDENCE, clopper_pearson
 from tacit.accounting.meaning import game_error
 from tacit.arithmetic import integer
 from tacit.audit.outputs import Outputs, collect
@@ -25,7 +26,6 @@ from tacit.audit.scores import Score, learn
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
-CONFIDENCE = 0.99
 LEAST_ROUNDS = 100
 EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 _LEARNED = 5  # one in so many outputs teaches the guesser
@@ -87,16 +87,6 @@ def play(mechanism: Callable[..., Any], one: Any, other: Any, *, rounds: int = 1
     errors = int(np.count_nonzero(np.where(picked, ~guesses[0], guesses[1])))
     low, high = clopper_pearson(errors, count)
     return Played(count, errors, low, high, score.words(threshold, True))
-
-
-def clopper_pearson(seen: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of a probability, from how often it happened: each end fails with half of what is left."""
-    from scipy.special import betaincinv
-
-    miss = (1 - confidence) / 2
-    low = float(betaincinv(seen, trials - seen + 1, miss)) if seen else 0.0
-    high = float(betaincinv(seen + 1, trials - seen, 1 - miss)) if seen < trials else 1.0
-    return low, high
 
 
 def draw(

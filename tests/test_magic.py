@@ -45,6 +45,24 @@ def test_an_explanation_costs_nothing(opened):
     assert "costs epsilon 0.5" in str(found)
 
 
+def test_a_cell_may_be_drawn_too(opened):
+    from IPython.core.displaypub import CapturingDisplayPublisher
+
+    cell = "SELECT ward, COUNT(*) AS n, AVG(age) AS mean FROM visits GROUP BY ward"
+    for line, name in (("--plot", "n"), ("--plot mean", "mean")):
+        opened.display_pub = CapturingDisplayPublisher()
+        answer = opened.run_cell_magic("tacit", f"--epsilon 0.5 {line}", cell)
+        (picture,) = opened.display_pub.outputs
+        assert f"{name}, 95% intervals" in picture["data"]["image/svg+xml"]
+        assert picture["data"]["text/plain"] == answer.chart(name)
+        assert len(answer) == 6
+
+
+def test_an_explanation_is_not_drawn(opened):
+    with pytest.raises(ParameterError, match="not allowed with"):
+        opened.run_cell_magic("tacit", "--epsilon 0.5 --explain --plot", "SELECT COUNT(*) AS n FROM visits")
+
+
 def test_mistakes_are_said(shell, opened):
     for line, cell in [("--epsilon", "SELECT 1"), ("--epsilon x", "SELECT 1"), ("", "SELECT COUNT(*) FROM visits")]:
         with pytest.raises(ParameterError):

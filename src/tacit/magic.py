@@ -3,7 +3,7 @@
 %load_ext tacit
 %tacit clinic.toml --as ada
 
-%%tacit --epsilon 0.5
+%%tacit --epsilon 0.5 --plot
 SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward
 """
 
@@ -44,7 +44,9 @@ def _cell() -> _Parser:
         "--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of a price"
     )
     parser.add_argument("--confidence", type=float, default=0.95, help="how often the intervals hold")
-    parser.add_argument("--explain", action="store_true", help="say what it would cost, and ask nothing")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--explain", action="store_true", help="say what it would cost, and ask nothing")
+    shown.add_argument("--plot", nargs="?", const="", metavar="COLUMN", help="draw a column with its error bars too")
     parser.add_argument("--into", help="the name of a variable for the answer")
     return parser
 
@@ -79,6 +81,9 @@ class Magic:
 
     def ask(self, line: str, cell: str) -> Any:
         """`%%tacit --epsilon 0.5`: the answer to the cell."""
+        from tacit.answers.answer import Answer
+        from tacit.answers.picture import picture
+
         given = _cell().parse_args(shlex.split(line))
         if self._analyst is None:
             raise ParameterError("%%tacit", "no policy is open", fix="%tacit clinic.toml --as ada")
@@ -87,6 +92,9 @@ class Magic:
         found = self._analyst.explain(cell, **price) if given.explain else self._analyst.ask(cell, **price)
         if given.into:
             self._shell.push({given.into: found})
+        if given.plot is not None and isinstance(found, Answer):
+            drawn = picture(found, given.plot or None)
+            self._shell.display_pub.publish({"text/plain": drawn.text, "image/svg+xml": drawn.svg})
         return found
 
 

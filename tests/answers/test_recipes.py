@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime
 import json
 import struct
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tacit.accounting.guard import Caps, Cost, Standing
@@ -25,6 +27,7 @@ from tacit.answers.recipe import (
     Point,
     Recipe,
     Result,
+    Several,
     Spread,
     Value,
 )
@@ -34,6 +37,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.top_k import TopK
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, KeyOf, Literal, Order, Released, Scalar
@@ -52,7 +56,7 @@ def finished(
     keys: tuple[KeyColumn, ...],
     parts: tuple[Noisy | Picked, ...],
     values: tuple[Value, ...],
-    results: list[tuple[str, Scalar, Type]],
+    results: Sequence[tuple[str, Scalar, Type] | tuple[str, Scalar, Type, bool]],
     order: tuple[Order, ...] = (),
     having: Scalar | None = None,
 ) -> Answer:
@@ -127,6 +131,74 @@ def test_chosen_keys_of_every_type():
         last = len(values) - 1
         answer = finished(Release(None, [[last]]), (), part, (Chosen(0, values),), [("x", Released(0), kind)])
         assert answer.value == values[-1]
+
+
+# Lists of what was chosen.
+
+BEST = TopK.calibrated(1, 2, 1, True)
+
+
+def lists(values: tuple[Any, ...], kind: Type, chosen: list[int], **more: Any) -> Answer:
+    """TOP_K(x, 2) in each of two declared wards, beside a count."""
+    parts = (Picked("TOP_K(x, 2)", BEST, len(values)), Noisy("COUNT(*)", Laplace(Fraction(2)), Fraction(1)))
+    several = (Several(0, values, 2), Plain(1, Type.INT))
+    columns = [("w", KeyOf(0), Type.TEXT), ("best", Released(0), kind, True), ("n", Released(1), Type.INT)]
+    keys = (KeyColumn(Type.TEXT, ("A", "B")),)
+    return finished(Release(None, [chosen, [7, 9]]), keys, parts, several, columns, **more)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "arrow"),
+    [
+        (("u", "v", "w"), Type.TEXT, pa.string()),
+        ((3, 5, 7), Type.INT, pa.int64()),
+        ((False, True), Type.BOOL, pa.bool_()),
+        ((DAY, DAY.replace(day=2)), Type.DATE, pa.date32()),
+    ],
+)
+def test_a_list_holds_keys_of_every_type_and_the_first_comes_first(values, kind, arrow):
+    first, last = values[0], values[-1]
+    for order in ((), (Order(Released(1), False, False),)):  # as it is, and through the finishing
+        answer = lists(values, kind, [len(values) - 1, 0, 0, len(values) - 1], order=order)
+        assert answer["best"] == [[last, first], [first, last]]
+        assert answer.to_arrow().schema.field("best").type == pa.list_(arrow)
+        assert [heading.bars for heading in answer.headings] == [Bars.NONE, Bars.NONE, Bars.EXACT]
+        assert [heading.many for heading in answer.headings] == [False, True, False]
+        assert [list(some) for some in answer.to_pandas()["best"]] == answer["best"]
+        assert answer.to_polars()["best"].to_list() == answer["best"]
+
+
+def test_a_list_is_shown_with_commas_and_is_a_list_in_json():
+    answer = lists((DAY, DAY.replace(day=2), DAY.replace(day=3)), Type.DATE, [1, 0, 2, 1])
+    assert "A  2025-03-02, 2025-03-01" in str(answer)
+    assert '<td style="text-align:left">2025-03-03, 2025-03-02</td>' in answer._repr_html_()
+    rows = json.loads(answer.to_json())["rows"]
+    assert [row["best"] for row in rows] == [["2025-03-02", "2025-03-01"], ["2025-03-03", "2025-03-02"]]
+    assert "A u, v" in lists(("u", "v", "w"), Type.TEXT, [0, 1, 2, 0]).chart("n")
+
+
+def test_a_list_says_how_far_off_it_may_be():
+    answer = lists(("u", "v", "w"), Type.TEXT, [0, 1, 2, 0])
+    (note,) = [note for note in answer.notes if note.startswith("TOP_K(x, 2)")]
+    # each of two choices by the exponential mechanism at 1/2 fails with 1/40: 2 ln(2 * 39) = 8.7, rounded down
+    assert BEST.error(3, USUAL) == 8
+    assert "at most 8 rows less than the one due in its place, 95% of the time" in note
+
+
+def test_a_list_stays_beside_what_is_drawn_again():
+    having = Call(Fn.GREATER, (Released(1), Literal(8)))
+    answer = lists(("u", "v", "w"), Type.TEXT, [0, 1, 2, 0], having=having)
+    assert list(answer) == [{"w": "B", "best": ["w", "u"], "n": 9}]
+
+
+def test_no_group_at_all_has_no_lists():
+    parts = (Picked("TOP_K(x, 2)", BEST, 3),)
+    columns = [("k", KeyOf(0), Type.TEXT), ("best", Released(0), Type.INT, True)]
+    values = (Several(0, (1, 2, 3), 2),)
+    for order in ((), (Order(KeyOf(0), True, False),)):
+        answer = finished(Release([], [[]]), (KeyColumn(Type.TEXT, None),), parts, values, columns, order)
+        assert len(answer) == 0
+        assert answer.to_arrow().schema.field("best").type == pa.list_(pa.int64())
 
 
 # Selected groups.

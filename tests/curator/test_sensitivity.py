@@ -30,7 +30,7 @@ from tacit.errors import Code, Refused
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.quantile import Quantile
-from tacit.plan.measure import Rank, euclidean, moved
+from tacit.plan.measure import Rank, euclidean, moved, worst
 from tacit.plan.noise import Part, Pick
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
@@ -177,6 +177,9 @@ AGGREGATES: list[tuple[str, str]] = [
     ("MEDIAN(y)", "y"),
     ("MODE(g)", "g"),
     ("MODE(k)", "k"),
+    ("TOP_K(g, 3)", "g"),
+    ("TOP_K(k, 2)", "k"),
+    ("TOP_K(g, 2) FILTER (WHERE w)", "g w"),
     ("SUM(CASE WHEN y < 0 THEN x ELSE NULL END)", "x y"),
     ("SUM(x) FILTER (WHERE w)", "x w"),
     ("SUM(x / (y + 5))", "x y"),
@@ -273,8 +276,12 @@ def rank_errors(chooser: Quantile, rows: dict[int, int], points: list[int]) -> l
 
 
 def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
-    """How much of the price a move uses up, Gaussian noise left out; every claim of the plan is checked on the way."""
+    """How much of the price a move uses up, Gaussian noise left out; every claim of the plan is checked on the way.
+
+    A choice in a group uses up as much of its price as the rows that move there are of those it is made for.
+    """
     keep, groups = plan.exact.keep, plan.recipe.groups
+    priced = worst(keep, plan.exact.unit is not None)
     felt = moved(keep, neighbors, groups)
     if groups is None:
         every = list({*one, *other})
@@ -286,7 +293,7 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
         if isinstance(part, Part):
             moves = [numbers(plan, part, one.get(g)) - numbers(plan, part, other.get(g)) for g in every]
             assert sum(map(abs, moves)) <= part.sensitivity, part.need.name
-            shift, coordinates = euclidean(part.need, keep, neighbors, groups)
+            shift, coordinates = euclidean(part.need, priced, neighbors, groups)
             assert sum(move**2 for move in moves) <= shift**2 * coordinates, part.need.name
             assert sum(move != 0 for move in moves) <= felt
             if isinstance(part.mechanism, Laplace):
@@ -296,18 +303,18 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
         changed = [(before, after) for before, after in pairs if before != after]
         assert len(changed) <= felt, part.need.name
         for before, after in changed:
+            steps = [after.get(value, 0) - before.get(value, 0) for value in {*before, *after}]
+            rows = max(sum(step for step in steps if step > 0), -sum(step for step in steps if step < 0))
+            assert rows <= keep.rows
             if isinstance(part.need, Rank):
                 assert isinstance(part.mechanism, Quantile)
                 points = points_of(part.mechanism, before, after)
                 errors = [rank_errors(part.mechanism, rows, points) for rows in (before, after)]
-                assert max(abs(a - b) for a, b in zip(*errors, strict=True)) <= part.mechanism.sensitivity, (
-                    part.need.name
-                )
+                most = part.mechanism.sensitivity * Fraction(rows, keep.rows)
+                assert max(abs(a - b) for a, b in zip(*errors, strict=True)) <= most, part.need.name
             else:
-                steps = [after.get(v, 0) - before.get(v, 0) for v in part.need.values]
-                assert max(map(abs, steps)) <= keep.rows
                 assert neighbors is Neighbors.REPLACE or min(steps) >= 0 or max(steps) <= 0
-            total += part.mechanism.epsilon
+            total += part.mechanism.epsilon * Fraction(rows, keep.rows)
     if plan.shown is not None:
         total += shown(plan, one, other, every, felt)
     assert total <= 1
@@ -531,6 +538,8 @@ def world_of(neighbors: str, caps: tuple[int, int], old: dict, new: dict | None 
         ("MEDIAN(x)", "", HIGH, 1),
         ("MAX(x)", "", HIGH, 1),
         ("MODE(g)", "", HIGH, 1),
+        ("TOP_K(g, 2)", "", HIGH, 1),
+        ("TOP_K(g, 2) FILTER (WHERE NOT w)", "", HIGH, 0),
         ("COUNT(*), SUM(x)", "g", HIGH, 1),
         ("MEDIAN(x), MODE(h), AVG(y)", "g", LOW | {"h": "A"}, 1),
     ],
@@ -556,6 +565,7 @@ def test_adding_a_row(aggregate, keys, row, share):
         ("AVG(x)", "g", HIGH, ELSEWHERE, 1),
         ("MEDIAN(x)", "g", HIGH, ELSEWHERE, 1),
         ("MODE(w)", "g", HIGH, ELSEWHERE, 1),
+        ("TOP_K(w, 2)", "g", HIGH, ELSEWHERE, 1),
     ],
 )
 def test_replacing_a_row(aggregate, keys, old, new, share):
@@ -599,12 +609,36 @@ def test_a_unit_alone_with_its_private_keys():
         assert world.losses(asked("units", [aggregate], "t", ""))[0] > 0
 
 
-def test_a_row_that_stands_in_both_parts_of_a_union_counts_twice():
-    # Two parts in up to two groups: L1 is claimed to be 2 * 2 * 10, and the move is 10 + |-10|, or 20 in one group.
-    world = world_of("add-remove", (1, 1), owning(HIGH))
-    source = "(SELECT g, x FROM things UNION ALL SELECT g, x FROM things)"
-    assert world.losses(f"SELECT SUM(x) FROM {source}")[0] == 1  # one group: 20 of 20
-    assert world.losses(f"SELECT SUM(x) FROM {source} GROUP BY g")[0] == Fraction(1, 2)
+BOTH = ["COUNT(*)", "SUM(x)", "SUM(y)", "AVG(x)", "VAR_POP(x)", "MEDIAN(x)", "MAX(x)", "MODE(w)", "TOP_K(w, 2)"]
+STACKS = {
+    "twice in one group": "SELECT g, x, y, w FROM things UNION ALL SELECT g, x, y, w FROM things",
+    "once in each of two": "SELECT g, x, y, w FROM things UNION ALL SELECT h, x, y, w FROM things",
+    "three times in two": "SELECT g, x, y, w FROM things UNION ALL SELECT h, x, y, w FROM things "
+    "UNION ALL SELECT g, x, y, w FROM things",
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("aggregate", BOTH)
+def test_a_row_that_stands_in_all_parts_of_a_union_counts_as_often_in_all(aggregate, stack):
+    # HIGH is in A, and in B by its h; ELSEWHERE the other way round. With t parts a row moves a sum by 10 t, in however
+    # many groups: 10 + 10 of 20, or 20 + 10 of 30. A choice is made for t rows and uses up s/t where s of them are, so
+    # 1/2 + 1/2 or 2/3 + 1/3 of its price. The whole price is used up, so none of them is charged too much either.
+    old, new = HIGH | {"h": "B", "y": -INF}, ELSEWHERE | {"h": "A", "w": False}
+    for keys in ("", " GROUP BY g"):
+        text = f"SELECT {aggregate} FROM ({STACKS[stack]}){keys}"
+        assert world_of("add-remove", (1, 1), owning(old)).losses(text)[0] == 1
+    # Replaced by one in the other groups: in the first case nothing of the two meets.
+    lost = world_of("replace", (1, 1), owning(old), owning(new)).losses(text)[0]
+    assert lost == 1 if stack == "twice in one group" else lost <= 1
+
+
+def test_the_rows_of_a_union_are_charged_once():
+    # Two parts, 1 row of them each: by (2 groups, 2 rows in each) it would be 4.
+    for keys in ("", " GROUP BY g"):
+        plan = planned(f"SELECT COUNT(*) FROM ({STACKS['once in each of two']}){keys}", "add-remove", 1, 1)
+        assert [part.sensitivity for part in plan.parts] == [2]
+        assert [part.mechanism.scale for part in plan.parts] == [2]
 
 
 # Whose row it is does not depend on what is clamped.

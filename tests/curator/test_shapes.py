@@ -86,6 +86,7 @@ QUESTIONS = [
     "SELECT o, b, AVG(wide), COUNT(loose), COUNT(free) FROM v GROUP BY o, b",
     "SELECT MEDIAN(i), MIN(f), MAX(d), QUANTILE_CONT(wide, 0.9), MODE(g) FROM v",
     "SELECT g, MEDIAN(d), MIN(DATE_TRUNC('month', d)), MODE(o) FROM v GROUP BY g",
+    "SELECT g, TOP_K(o, 2), TOP_K(b, 1) FROM v GROUP BY g ORDER BY COUNT(*) LIMIT 1",
     "SELECT DATE_TRUNC('month', d) AS m, COUNT(*) FROM v GROUP BY m",
     "SELECT MONTH(day) AS m, COUNT(*) FROM v GROUP BY m",
     "SELECT FLOOR(f) AS k, SUM(i) FROM v GROUP BY k",
@@ -105,6 +106,7 @@ PRIVATE = [
     "SELECT t, COUNT(*) FROM v GROUP BY t",
     "SELECT free, day, SUM(i) FROM v GROUP BY free, day",
     "SELECT LOWER(t) AS k, MEDIAN(i) FROM v GROUP BY k",
+    "SELECT t, TOP_K(g, 2) FROM v GROUP BY t",
     "SELECT SUBSTRING(t, 1, 3) AS k, g, COUNT(DISTINCT who) FROM v GROUP BY k, g",
 ]
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
-import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -59,24 +57,10 @@ def policy_with(source: Path | None = None, columns: dict[str, Any] | None = Non
     return policy | more
 
 
-FRAMES = {
-    "pandas": lambda: ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get),
-    "pandas with categories": lambda: ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get).astype(
-        {"ward": "category"}
-    ),
-    "polars": lambda: polars.DataFrame(DATA),
-    "arrow": lambda: ARROW,
-    "arrow with dictionaries": lambda: ARROW.set_column(1, "ward", ARROW["ward"].dictionary_encode()),
-    "arrow batches": lambda: ARROW.to_batches()[0],
-    "dict of lists": lambda: DATA,
-}
-
-
-@pytest.mark.parametrize("kind", FRAMES)
-def test_tables_handed_to_open(kind, tmp_path):
+def test_tables_handed_to_open(framed, tmp_path):
     # Epsilon 99: the noise of a count has scale k r/epsilon = 15/99, so it is 0 but once in 730 draws.
     policy = policy_with(ledger={"store": str(tmp_path / "ledger")})
-    with tacit.open(policy, data={"visits": FRAMES[kind]()}) as curator:
+    with tacit.open(policy, data={"visits": framed(ARROW)}) as curator:
         answer = curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=99)
     assert abs(answer.value - 4) <= 10
 

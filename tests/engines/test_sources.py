@@ -12,7 +12,6 @@ from typing import Any
 
 import duckdb
 import pandas
-import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -218,22 +217,8 @@ def test_malformed_csv_is_said_at_open(content, tmp_path):
     assert "visits.csv" in str(raised.value)
 
 
-FRAMES = {
-    "pandas": lambda: ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get),
-    "pandas with categories": lambda: ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get).astype(
-        {"ward": "category"}
-    ),
-    "polars": lambda: polars.DataFrame(DATA),
-    "arrow": lambda: ARROW,
-    "arrow with dictionaries": lambda: ARROW.set_column(1, "ward", ARROW["ward"].dictionary_encode()),
-    "arrow batches": lambda: ARROW.to_batches()[0],
-    "dict of lists": lambda: DATA,
-}
-
-
-@pytest.mark.parametrize("kind", FRAMES)
-def test_tables_handed_over(kind):
-    assert groups_of(frames={"visits": FRAMES[kind]()}) == GROUPS
+def test_tables_handed_over(framed):
+    assert groups_of(frames={"visits": framed(ARROW)}) == GROUPS
 
 
 def test_a_frame_wins_over_the_source(tmp_path):

@@ -96,6 +96,8 @@ def test_what_the_policy_hides_reads_like_what_is_not_there(hidden: str, absent:
         "SELECT COUNT(DISTINCT patient_id) FROM visits",
         "SELECT COUNT(*) FROM visits JOIN labs ON visits.patient_id = labs.patient_id",
         "SELECT COUNT(*) FROM visits JOIN wards USING (ward)",
+        "SELECT COUNT(*) FROM wards JOIN regions USING (region) JOIN visits ON visits.ward = wards.ward",
+        "SELECT TOP_K(ward, 3) FROM visits",
         "SELECT AVG(LEAST(n, 9)) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS s",
         "SELECT AVG(born - DATE '2025-01-01') FROM visits",
         "SELECT MEDIAN(born) FROM visits",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from tacit.answers.picture import Picture
+
 
 class Bars(StrEnum):
     """Where an interval comes from."""
@@ -30,11 +32,12 @@ class Bars(StrEnum):
 
 @dataclass(frozen=True)
 class Heading:
-    """A column of an answer."""
+    """A column of an answer; of lists of the type where `many`."""
 
     name: str
     type: Type
     bars: Bars
+    many: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,11 +171,16 @@ class Answer:
 
         return chart(self, column, width)
 
-    def plot(self, path: str | os.PathLike[str], column: str | None = None) -> None:
-        """Save a picture of one column with its error bars. Needs matplotlib."""
+    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> Picture | None:
+        """A picture of one column with its error bars, which a notebook shows; or save it, which needs matplotlib."""
+        if path is None:
+            from tacit.answers.picture import picture
+
+            return picture(self, column)
         from tacit.answers.draw import draw
 
         draw(self, path, column)
+        return None
 
     def _position(self, column: str) -> int:
         if column not in self.columns:
@@ -192,5 +200,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; dates as ISO text."""
+    """A value as JSON has it; dates as ISO text, lists as lists of these."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -21,10 +21,11 @@ from tacit.accounting.receipt import Receipt
 from tacit.answers import intervals
 from tacit.answers.answer import Answer, Bars, Heading
 from tacit.answers.propagate import bars_of_expressions, shown, spreads
-from tacit.answers.recipe import Chosen, Mean, Picked, Plain, Point, Recipe, Result, Spread, Total, Value
+from tacit.answers.recipe import Chosen, Mean, Picked, Plain, Point, Recipe, Result, Several, Spread, Total, Value
 from tacit.answers.stored import Group, Release, unpack
 from tacit.engines import scalars as sql
 from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.top_k import TopK
 from tacit.query.nodes import Order, Released, walk
 from tacit.query.types import Type
 
@@ -45,13 +46,18 @@ def finish(stored: bytes, recipe: Recipe, receipt: Receipt, confidence: Fraction
     """The answer that the stored integers give."""
     release = unpack(stored)
     noisy = _noisy_table(release, recipe, confidence)
-    headings = tuple(Heading(r.name, r.type, _bars(r, recipe)) for r in recipe.results)
+    headings = headings_of(recipe)
     if recipe.is_plain:
         columns = [column for position in range(len(headings)) for column in _columns(position, recipe, headings)]
         table = pa.table({name: noisy.column(source) for source, name in columns})
     else:
         table = _computed(noisy, release, recipe, headings, confidence, stored)
     return Answer(table, headings, confidence, _notes(recipe, headings, confidence), receipt)
+
+
+def headings_of(recipe: Recipe) -> tuple[Heading, ...]:
+    """The columns of the answer, which are known before it is asked."""
+    return tuple(Heading(r.name, r.type, _bars(r, recipe), r.many) for r in recipe.results)
 
 
 def _computed(
@@ -126,6 +132,10 @@ def _estimates(parts: list[list[int]], recipe: Recipe, value: Value, confidence:
             return None, _points(parts[part], step, kind), None
         case Chosen(part, values):
             return None, pa.array([values[position] for position in parts[part]]), None
+        case Several(part, values, count):
+            names = [values[position] for position in parts[part]]
+            lists = [names[start : start + count] for start in range(0, len(names), count)]
+            return None, pa.array(lists, pa.list_(pa.array(values).type)), None
 
 
 def _points(numbers: list[int], step: Fraction, kind: Type) -> Any:
@@ -191,10 +201,10 @@ def _spread(released: list[list[int]], recipe: Recipe, value: Spread, confidence
 def _bars(result: Result, recipe: Recipe) -> Bars:
     """Exact for a released value as it is, approximate for an expression of some, none for a key or a condition."""
     if isinstance(result.scalar, Released):
-        chosen = isinstance(recipe.values[result.scalar.index], Point | Chosen)
+        chosen = isinstance(recipe.values[result.scalar.index], Point | Chosen | Several)
         return Bars.NONE if chosen else Bars.EXACT
     computed = any(
-        isinstance(node, Released) and not isinstance(recipe.values[node.index], Point | Chosen)
+        isinstance(node, Released) and not isinstance(recipe.values[node.index], Point | Chosen | Several)
         for node in walk(result.scalar)
     )
     return Bars.APPROXIMATE if computed and result.type in {Type.INT, Type.FLOAT} else Bars.NONE
@@ -252,4 +262,6 @@ def rank(part: Picked, confidence: Fraction) -> str:
         off = f"{missed:,}"
         return f"{part.name} is a value whose rank is off by at most {off} rows, {often}."
     off = f"{part.mechanism.error(part.choices, confidence):,}"
+    if isinstance(part.mechanism, TopK):
+        return f"{part.name} are values, each with at most {off} rows less than the one due in its place, {often}."
     return f"{part.name} is a value with at most {off} rows less than the most frequent one, {often}."

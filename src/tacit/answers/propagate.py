@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.answers.recipe import Chosen, Mean, Noisy, Picked, Plain, Point, Recipe, Result, Spread, Total
+from tacit.answers.recipe import Chosen, Mean, Noisy, Picked, Plain, Point, Recipe, Result, Several, Spread, Total
 from tacit.engines import scalars as sql
 from tacit.mechanisms.laplace import Laplace
 from tacit.query.nodes import Released, walk
@@ -57,7 +57,7 @@ def bars_of_expressions(
                 columns[f"v{index}"] = pa.array(parts[part] + float(center) * parts[count])
             case Plain(part):
                 columns[f"v{index}"] = pa.array(parts[part])
-            case Point() | Chosen():
+            case Point() | Chosen() | Several():
                 columns[f"v{index}"] = noisy.column(f"v{index}").take(columns["g"])
     cursor.register("redrawn", pa.table(columns))
     for index, result in enumerate(recipe.results):
@@ -79,6 +79,8 @@ def bars_of_expressions(
 
 def shown(result: Result) -> str:
     """A result as SQL that is NULL where a number overflows: TRY catches integers, and doubles go to infinity."""
+    if result.many:
+        return sql.scalar(result.scalar)
     value = f"TRY(CAST({sql.scalar(result.scalar)} AS {_SHOWN_AS[result.type]}))"
     return f"CASE WHEN isfinite({value}) THEN {value} END" if result.type is Type.FLOAT else value
 

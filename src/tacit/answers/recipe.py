@@ -10,6 +10,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.top_k import TopK
 from tacit.query.nodes import KeyOf, Order, Released, Scalar
 from tacit.query.types import Key, Type
 
@@ -25,10 +26,10 @@ class Noisy:
 
 @dataclass(frozen=True)
 class Picked:
-    """One choice in each group: a point of a grid, or the position of a key."""
+    """One choice in each group: a point of a grid, or the position of a key; or several positions in turn."""
 
     name: str
-    mechanism: Quantile | PermuteAndFlip
+    mechanism: Quantile | PermuteAndFlip | TopK
     choices: int
 
 
@@ -92,7 +93,16 @@ class Chosen:
     values: tuple[Key, ...]
 
 
-Value = Plain | Total | Mean | Spread | Point | Chosen
+@dataclass(frozen=True)
+class Several:
+    """A list of chosen keys, the most frequent first: `count` positions for each group, one group after the other."""
+
+    part: int
+    values: tuple[Key, ...]
+    count: int
+
+
+Value = Plain | Total | Mean | Spread | Point | Chosen | Several
 
 
 @dataclass(frozen=True)
@@ -105,11 +115,12 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class Result:
-    """A column of the answer, over the released values and keys."""
+    """A column of the answer, over the released values and keys; of lists of the type where `many`."""
 
     name: str
     scalar: Scalar
     type: Type
+    many: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,19 +49,16 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
     index = drawable(answer, column)
     heading = answer.headings[index]
     rows = answer.cells()[:_ROWS]
-    ends = [v for row in rows for v in (row[index].low, row[index].high, row[index].value) if v is not None]
-    if not ends:
+    if all(row[index].value is None and row[index].low is None for row in rows):
         return f"{heading.name}: nothing to draw"
     names = labels(answer)[:_ROWS]
     room = max(map(len, names))
-    low, high = min(ends), max(ends)
-    if low > 0 and low < (high - low) * 2:
-        low = 0
-    span = (high - low) or 1
+    low, high = span([row[index] for row in rows])
+    width_of = (high - low) or 1
     cells = max(20, width - room - 14)
 
     def at(value: Any) -> int:
-        cell: int = round((value - low) / span * (cells - 1))
+        cell: int = round((value - low) / width_of * (cells - 1))
         return cell
 
     about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
@@ -78,9 +75,16 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
         if cell.value is not None:
             canvas[at(cell.value)] = "●"
         lines.append(f"{label.rjust(room)} {''.join(canvas)} {number.rjust(wide)}")
-    left, right = show(low, heading, scale=span), show(high, heading, scale=span)
+    left, right = show(low, heading, scale=width_of), show(high, heading, scale=width_of)
     lines.append(" " * (room + 1) + left + right.rjust(cells - len(left)))
     return "\n".join(lines)
+
+
+def span(cells: list[Cell]) -> tuple[Any, Any]:
+    """The least and the largest that a drawing of these must hold; zero too, where it is near."""
+    ends = [value for cell in cells for value in (cell.low, cell.high, cell.value) if value is not None]
+    low, high = min(ends), max(ends)
+    return (0, high) if 0 < low < (high - low) * 2 else (low, high)
 
 
 def labels(answer: Answer) -> list[str]:
@@ -95,6 +99,8 @@ def show(value: Any, heading: Heading, cell: Cell | None = None, scale: float | 
     """A value with as many digits as its error bar, or `scale`, leaves any meaning to."""
     if value is None:
         return "NULL"
+    if isinstance(value, list):
+        return ", ".join(show(each, heading) for each in value)
     if heading.type is Type.FLOAT or isinstance(value, float):
         spread = scale
         if cell is not None and cell.low is not None and cell.high is not None:

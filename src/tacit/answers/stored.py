@@ -19,7 +19,10 @@ Group = tuple[Key | None, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """For each part, an integer for each group. `groups` are the selected ones; None where all are public."""
+    """For each part, an integer for each group, or as many as a top-k names, one group after the other.
+
+    `groups` are the selected ones; None where all are public.
+    """
 
     groups: list[Group] | None
     parts: list[list[int]]

@@ -13,7 +13,9 @@ from tacit.answers.recipe import Mean, Picked, Plain, Recipe, Spread, Total
 from tacit.arithmetic import within
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
+from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.top_k import TopK
 from tacit.plan.noise import Part, Pick, Shown
 from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
@@ -137,14 +139,22 @@ def _selection(shown: Shown, unit: str) -> str:
 
 def _noise(part: Part | Pick) -> Noise:
     if isinstance(part, Pick):
-        of_rank = isinstance(part.mechanism, Quantile)
-        law = "a choice by rank, exponential mechanism" if of_rank else "a choice by frequency, permute and flip"
-        return Noise(part.need.name, law, None, None)
+        return Noise(part.need.name, _law(part.mechanism), None, None)
     unit = part.need.unit
     if isinstance(part.mechanism, Gaussian):
         scale = float(part.mechanism.variance) ** 0.5 * float(unit)
         return Noise(part.need.name, "discrete Gaussian", float(part.sensitivity * unit), scale)
     return Noise(part.need.name, "discrete Laplace", float(part.sensitivity * unit), float(part.mechanism.scale * unit))
+
+
+def _law(mechanism: Quantile | PermuteAndFlip | TopK) -> str:
+    match mechanism:
+        case Quantile():
+            return "a choice by rank, exponential mechanism"
+        case TopK(_, count):
+            return f"{count} choices by frequency in turn, exponential mechanism"
+        case PermuteAndFlip():
+            return "a choice by frequency, permute and flip"
 
 
 def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:

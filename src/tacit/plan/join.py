@@ -63,14 +63,17 @@ def _merged(left: Relation, right: Relation, pairs: list[_Pair], node: Joined) -
     """Whose rows the joined ones are, and how many may be kept of a unit."""
     if right.people is None:
         if not any(theirs is not None and theirs.unique for _, theirs, _, _ in pairs):
-            raise _not_unique(right, node)
+            found = left.people is None and any(ours is not None and ours.unique for ours, _, _, _ in pairs)
+            swapped = f"swap the tables: FROM {right.sources[0]} JOIN {left.sources[0]}"
+            fix = swapped if found and not node.outer else None
+            raise _not_unique(right, [theirs for _, theirs, _, _ in pairs], node, fix)
         return left
     if left.people is None:
         if node.outer:
             what = "LEFT JOIN from a public table to a private one"
             raise _refuse(node, what, "join from the private table, or write JOIN: rows without a unit are left out")
         if not any(ours is not None and ours.unique for ours, _, _, _ in pairs):
-            raise _not_unique(left, node)
+            raise _not_unique(left, [ours for ours, _, _, _ in pairs], node)
         return right
     on_unit = any(
         ours is not None and theirs is not None and ours.is_unit and theirs.is_unit for ours, theirs, _, _ in pairs
@@ -158,10 +161,19 @@ def _maybe_null(found: Field) -> Field:
     return replace(found, bound=replace(found.bound, nullable=True), is_unit=False)
 
 
-def _not_unique(public: Relation, node: Joined) -> Refused:
-    unique = [f"{f.source}.{f.name}" for f in public.fields if f.unique]
-    fix = f"join on {unique[0]}" if unique else f"ask the owner to declare a unique column of {public.sources[0]}"
-    return _refuse(node, f"a join with {public.sources[0]} on a column that is not unique there", fix)
+def _not_unique(public: Relation, on: list[Field | None], node: Joined, fix: str | None = None) -> Refused:
+    """Which column of the public side it is that rows may share, and the one that they do not."""
+    named = next((f"{f.source}.{f.name}" for f in on if f is not None), f"an expression of {public.sources[0]}")
+    unique = next((f"{f.source}.{f.name}" for f in public.fields if f.unique), None)
+    if unique is not None:
+        fix = fix or f"join on {unique}"
+    elif isinstance(public.rows, Scan):
+        fix = fix or f"ask the owner to declare a unique column of {public.rows.table}"
+    return _refuse(
+        node,
+        f"a join on {named}, which several rows may share,",
+        fix or "join the public table itself, on a column that is unique there",
+    )
 
 
 def _refuse(node: Joined, what: str, fix: str) -> Refused:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tacit.answers.recipe import Chosen, Mean, Plain, Point, Spread, Total, Value
+from tacit.answers.recipe import Chosen, Mean, Plain, Point, Several, Spread, Total, Value
 from tacit.arithmetic import largest_power_of_ten
 from tacit.errors import Code, Refused
 from tacit.plan.bounds import Bound
@@ -86,10 +86,11 @@ class Rank:
 
 @dataclass(frozen=True)
 class Most:
-    """The declared key that is most frequent in each group."""
+    """The declared keys that are most frequent in each group, so many of them, the first first."""
 
     measure: Measure
     values: tuple[Key, ...]
+    count: int = 1
     name: str = field(default="", compare=False, repr=False)
 
     @property
@@ -112,11 +113,8 @@ def needs(
     if aggregate.function == "count":
         return (_distinct(aggregate, argument, of_unit) if aggregate.distinct else _count(aggregate, argument),)
     assert argument is not None
-    if aggregate.function == "mode":
-        if values is None:
-            fix = "ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT 1"
-            raise Refused(Code.PRIVATE_KEY, f"{said(aggregate)} needs declared values", at=aggregate.at, fix=fix)
-        return (Most(Measure("histogram", argument.scalar), values, said(aggregate)),)
+    if aggregate.function in {"mode", "top_k"}:
+        return (_most(aggregate, argument, values),)
     if aggregate.function in POINTS:
         share = {"min": Fraction(0), "max": Fraction(1)}.get(aggregate.function, aggregate.share)
         assert share is not None
@@ -166,8 +164,8 @@ def finished(aggregate: Aggregate, argument: Bound | None, parts: tuple[Need, ..
     assert argument is not None
     assert argument.type is not None
     match parts[0]:
-        case Most(_, values):
-            return Chosen(positions[0], values)
+        case Most(_, values, count):
+            return Several(positions[0], values, count) if aggregate.count else Chosen(positions[0], values)
         case Rank(_, _, grid):
             return Point(positions[0], grid.step, argument.type)
     if aggregate.function == "sum" and len(parts) == 1:
@@ -187,6 +185,23 @@ def sensitivity(vector: Vector, each: Contribution, neighbors: Neighbors, groups
     """How far one unit moves the vector, in L1; `groups` is how many there are, None where that is private."""
     rows = Contribution(each.groups, 1) if vector.once else each
     return l1(rows, vector.lower, vector.upper, neighbors, 2 * each.groups if groups is None else groups)
+
+
+def worst(each: Contribution, named: bool) -> Contribution:
+    """What the rows of one unit are priced as: what was kept of it where units are `named`, else its rows in one group.
+
+    **Theorem.** Where a row is its own unit and stands in t rows of the source, it moves vectors and choices by no more
+    than t rows in one group do, however its rows lie among the groups.
+
+    *Proof.* Go from one neighbor to the other row by row, in t steps: each adds one, takes one away, or replaces one. A
+    step moves a vector by at most the norm that the sensitivity of one row in one group says (under replace of one row
+    in each of two groups), and t rows in one group are charged t times that. A choice in a group that s rows come to or
+    leave loses at most s/t of what it does for t rows, because the scores move by as much less. Under add-remove the s
+    of all groups add up to at most t. Under replace let a come and b leave: take a group with those that grow if
+    a >= b and with those that shrink if not; in each of the two sets the larger of a and b adds up to at most t, which
+    is one group's price, and two are paid. Losses whose ranges add up to a range have that range together.
+    """
+    return each if named else Contribution(1, each.rows)
 
 
 def moved(each: Contribution, neighbors: Neighbors, groups: int | None) -> int:
@@ -247,6 +262,18 @@ def _distinct(aggregate: Aggregate, argument: Bound | None, of_unit: bool) -> Ve
             raise Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
         scalar = gridded(aggregate, argument).scalar
     return Vector(((1, Measure("distinct", scalar)),), 0, 1, Fraction(1), name=said(aggregate))
+
+
+def _most(aggregate: Aggregate, argument: Bound, values: tuple[Key, ...] | None) -> Most:
+    """MODE(x), or the list that starts with it. MODE(x) and TOP_K(x, 1) are one choice, paid once."""
+    count = aggregate.count or 1
+    if values is None:
+        fix = f"ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT {count}"
+        raise Refused(Code.PRIVATE_KEY, f"{said(aggregate)} needs declared values", at=aggregate.at, fix=fix)
+    if count > len(values):
+        what = f"{said(aggregate)} names more values than the {len(values):,} that are declared"
+        raise Refused(Code.UNSUPPORTED, what, at=aggregate.at, fix=f"name at most {len(values):,}")
+    return Most(Measure("histogram", argument.scalar), values, count, said(aggregate))
 
 
 def gridded(aggregate: Aggregate, argument: Bound, finest: int = _FINEST, *, dates: bool = False) -> Grid:

@@ -18,6 +18,7 @@ from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
+from tacit.mechanisms.top_k import TopK
 from tacit.plan.measure import Most, Need, Rank, Vector, euclidean, moved, sensitivity
 from tacit.privacy.loss import Approximate, BoundedRange, Compose, Loss, Pure, Repeat
 from tacit.privacy.sensitivity import Contribution
@@ -35,10 +36,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Pick:
-    """One choice in each group."""
+    """One choice in each group, or several in turn."""
 
     need: Rank | Most
-    mechanism: Quantile | PermuteAndFlip
+    mechanism: Quantile | PermuteAndFlip | TopK
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def _spending(
             share = shares[need] / felt
             pick = _pick(need, share, at)
             parts.append(pick)
-            losses.append(Repeat(BoundedRange(share), felt) if isinstance(need, Rank) else Repeat(Pure(share), felt))
+            losses.append(_choosing(pick, felt))
     if shown is not None:
         selecting = shown.mechanism
         if isinstance(selecting, PartitionSelection):
@@ -212,6 +213,22 @@ def _pick(need: Rank | Most, share: Fraction, at: Setting) -> Pick:
     """A choice at its price in one group."""
     if isinstance(need, Most):
         monotone = at.neighbors is Neighbors.ADD_REMOVE
+        if need.count > 1:
+            return Pick(need, TopK.calibrated(share, need.count, at.each.rows, monotone))
         return Pick(need, PermuteAndFlip.calibrated(share, at.each.rows, monotone))
     grid = need.grid
     return Pick(need, Quantile.calibrated(share, need.share, at.each.rows, at.neighbors, grid.lower, grid.upper))
+
+
+def _choosing(pick: Pick, felt: int) -> Loss:
+    """What a choice costs in all groups that a unit is felt in.
+
+    A top-k is as many choices in turn, each of a bounded range and of an equal part of the price (`TopK`).
+    """
+    match pick.mechanism:
+        case Quantile(epsilon):
+            return Repeat(BoundedRange(epsilon), felt)
+        case TopK(epsilon, count):
+            return Repeat(BoundedRange(epsilon / count), felt * count)
+        case PermuteAndFlip(epsilon):
+            return Repeat(Pure(epsilon), felt)

@@ -24,8 +24,9 @@ from tacit.engines.base import Cell
 from tacit.errors import Code, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
+from tacit.mechanisms.top_k import TopK
 from tacit.plan.flatten import flattened
-from tacit.plan.measure import Need, Rank, Vector, finished, needs, weights
+from tacit.plan.measure import Need, Rank, Vector, finished, needs, weights, worst
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.scope import Relation, Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
@@ -61,7 +62,7 @@ class Plan:
         return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
 
     def release(self, exact: Mapping[Group, tuple[Cell, ...]], bits: Bits) -> Release:
-        """The noisy integers and the choices: for each part, one for each group that is shown.
+        """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
         A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
         taken in the order of their keys, which does not depend on how the data lies.
@@ -106,11 +107,11 @@ class Plan:
             values = [self._number(part.need.terms, exact.get(group, nothing)) for group in groups]
             return part.mechanism.release(values, bits)
         position = self.exact.measures.index(part.need.measure)
-        chosen = []
+        chosen: list[int] = []
         for group in groups:
             cell = exact[group][position] if group in exact else {}
             assert not isinstance(cell, int)
-            chosen.append(_choice(part, cell, bits))
+            chosen += _choices(part, cell, bits)
         return chosen
 
 
@@ -151,7 +152,8 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
             at=query.at,
             fix="group by a column with declared values",
         )
-    spending = spend(chosen, price, policy.delta_per_question, Setting(each, policy.neighbors, recipe.groups))
+    setting = Setting(worst(each, relation.unit is not None), policy.neighbors, recipe.groups)
+    spending = spend(chosen, price, policy.delta_per_question, setting)
     exact = _exact(halves, relation, each, spending)
     key = _key(policy, exact, spending)
     unit = relation.called
@@ -214,13 +216,16 @@ def _read(part: Part | Pick) -> Noisy | Picked:
     return Picked(part.need.name, part.mechanism, choices)
 
 
-def _choice(part: Pick, cell: Mapping[Key, int], bits: Bits) -> int:
-    """One choice from a histogram: a point of the grid, days as ordinals, or the position of a key."""
+def _choices(part: Pick, cell: Mapping[Key, int], bits: Bits) -> list[int]:
+    """The choice from a histogram: a point of the grid, days as ordinals, or the positions of one key or more."""
     if isinstance(part.mechanism, Quantile):
         numbers = {k.toordinal() if isinstance(k, datetime.date) else int(k): n for k, n in cell.items()}
-        return part.mechanism.release(numbers, bits)
+        return [part.mechanism.release(numbers, bits)]
     assert not isinstance(part.need, Rank | Vector)
-    return part.mechanism.release([cell.get(value, 0) for value in part.need.values], bits)
+    counts = [cell.get(value, 0) for value in part.need.values]
+    if isinstance(part.mechanism, TopK):
+        return part.mechanism.release(counts, bits)
+    return [part.mechanism.release(counts, bits)]
 
 
 def _order(group: Group) -> tuple[Any, ...]:

@@ -10,7 +10,8 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - Private with private, on the unit of both, within one group of people: the rows of a unit are matched with its own.
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows.
-- UNION ALL puts the rows of all parts together; they keep their units.
+- UNION ALL puts the rows of all parts together; they keep their units. A row that is its own unit gives at most one row
+  for each part, in all groups together (`worst` in `plan/measure.py` says what that costs).
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from fractions import Fraction
 from math import prod
 
 from tacit.answers.recipe import Result
-from tacit.errors import Code, Refused
+from tacit.errors import Code, Place, Refused
 from tacit.plan.bounds import Bound, bind, domain
+from tacit.plan.measure import said
 from tacit.plan.scope import Field, Relation, condition
 from tacit.query.functions import Fn
 from tacit.query.nodes import (
@@ -143,6 +144,10 @@ class _Splitter:
         if is_star(output.scalar):
             fix = "SELECT COUNT(*), AVG(x), ... instead"
             raise Refused(Code.RAW_COLUMN, "* would show rows as they are", at=place_of(output.scalar), fix=fix)
+        if isinstance(output.scalar, Aggregate) and output.scalar.function == "top_k":
+            bound = self.aggregate(output.scalar)
+            assert bound.type is not None
+            return Result(output.name, bound.scalar, bound.type, many=True)
         bound = bind(output.scalar, self.leaf, rows=False)
         if bound.type is None:
             what = f"column {output.name} is always NULL"
@@ -155,12 +160,17 @@ class _Splitter:
 
     def leaf_or_output(self, node: Scalar) -> Bound | None:
         if isinstance(node, Column) and node.table is None and node.name.lower() in self.named:
-            return bind(self.named[node.name.lower()], self.leaf, rows=False)
+            named = self.named[node.name.lower()]
+            if isinstance(named, Aggregate) and named.function == "top_k":
+                raise _a_list(named, node.at)
+            return bind(named, self.leaf, rows=False)
         return self.leaf(node)
 
     def leaf(self, node: Scalar) -> Bound | None:
         """An aggregate or a key, as a value of the noisy table; None for what is computed from these."""
         if isinstance(node, Aggregate):
+            if node.function == "top_k":
+                raise _a_list(node, node.at)
             return self.aggregate(node)
         if self.known and isinstance(node, Column | Call | Case) and self.is_over_rows(node):
             known = self.relation.resolved(node)
@@ -200,7 +210,7 @@ class _Splitter:
         elif (
             argument is not None
             and argument.type is not None
-            and node.function in {"sum", "min", "max", "quantile", "mode"}
+            and node.function in {"sum", "min", "max", "quantile", "mode", "top_k"}
         ):
             kind = argument.type
         return Bound(Released(self.aggregates.index(asked)), kind)
@@ -211,7 +221,22 @@ class _Splitter:
         found = self.relation.field_of(node.argument) if isinstance(node.argument, Column) else None
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
             return Asked(node, None, None, of_unit=True)
-        return Asked(node, self.relation.bind(node.argument), found.values if found else None, of_unit=False)
+        return Asked(node, self.relation.bind(node.argument), self.declared(node.argument), of_unit=False)
+
+    def declared(self, scalar: Scalar) -> tuple[Key, ...] | None:
+        """The declared values of a column, or of one that FILTER leaves out of some rows."""
+        match scalar:
+            case Column():
+                return self.relation.field_of(scalar).values
+            case Case(((_, Column() as column),), Literal(None)):
+                return self.relation.field_of(column).values
+        return None
+
+
+def _a_list(node: Aggregate, at: Place | None) -> Refused:
+    what = f"{said(node)} gives a list, and a list stands by itself in the select list"
+    fix = "leave out what is computed, compared or ordered with it; MODE(x) gives one value"
+    return Refused(Code.TYPE, what, at=at, fix=fix)
 
 
 def _with_other(

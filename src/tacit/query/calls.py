@@ -20,6 +20,7 @@ from tacit.query.types import iso_date
 MANY = MAX_ITEMS
 _DECIMALS = 10**6  # a share of rows has at most six decimals
 _MOST_DIGITS = 15
+MOST_NAMES = 100  # that a top-k gives
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ _AGGREGATES = {
     "min": "min",
     "max": "max",
     "mode": "mode",
+    "top_k": "top_k",
+    "approx_top_k": "top_k",
     "median": "quantile",
     "quantile": "quantile",
     "quantile_cont": "quantile",
@@ -146,18 +149,22 @@ def _aggregate(written: Written) -> Aggregate:
         fix = "leave DISTINCT out; COUNT(DISTINCT x) counts the values"
         raise unsupported(f"{name}(DISTINCT ...)", fix, written.at)
     if written.within is not None and written.name not in _ORDERED:
-        usage = "QUANTILE(x, 0.9)" if function == "quantile" else f"{name}(x)"
+        usage = {"quantile": "QUANTILE(x, 0.9)", "top_k": f"{name}(x, 3)"}.get(function, f"{name}(x)")
         raise unsupported(f"WITHIN GROUP in {name}", f"write {usage}", written.at)
+    argument: Scalar | None
+    share, names = None, None
     if function == "quantile":
         argument, share = _quantile(written)
+    elif function == "top_k":
+        argument, names = _top(written)
     elif function == "count" and not written.distinct and not written.arguments:
-        argument, share = None, None
+        argument = None
     else:
-        argument, share = _operand(written, name), None
+        argument = _operand(written, name)
     if written.where is not None:
         chosen = Literal(1) if argument is None else argument
         argument = Case(((written.where, chosen),), Literal(None), written.at)
-    return Aggregate(function, argument, written.distinct, share, written.at)
+    return Aggregate(function, argument, written.distinct, share, names, written.at)
 
 
 def _operand(written: Written, name: str) -> Scalar:
@@ -188,6 +195,20 @@ def _quantile(written: Written) -> tuple[Scalar, Fraction]:
         case (operand, share), None if written.name.startswith("quantile"):
             return operand, _share(share, written, usage)
     raise unsupported(f"this {name}", f"write {usage}", written.at)
+
+
+def _top(written: Written) -> tuple[Scalar, int]:
+    """The argument, and how many of its values are named."""
+    usage = f"{written.name.upper()}(x, 3)"
+    if written.star or len(written.arguments) != 2:
+        found = "*" if written.star else _arguments(len(written.arguments))
+        raise unsupported(f"{written.name.upper()} of {found}", f"write {usage}", written.at)
+    operand, wanted = written.arguments
+    number = wanted.value if isinstance(wanted, Literal) else None
+    if type(number) is not int or not 1 <= number <= MOST_NAMES:
+        what = f"{written.name.upper()} without a constant number of values from 1 to {MOST_NAMES}"
+        raise unsupported(what, f"write {usage}", written.at)
+    return operand, number
 
 
 def _share(scalar: Scalar, written: Written, usage: str) -> Fraction:

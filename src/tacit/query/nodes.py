@@ -16,9 +16,8 @@ from tacit.errors import Place
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.types import Key
 
-AGGREGATES = frozenset(
-    ["count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "min", "max", "quantile", "mode"]
-)
+_SPREADS = ["var_samp", "var_pop", "stddev_samp", "stddev_pop"]
+AGGREGATES = frozenset(["count", "sum", "avg", *_SPREADS, "min", "max", "quantile", "mode", "top_k"])
 STAR = "*"  # the name of a column that stands for all of them
 Value = int | Fraction | str | bool | datetime.date | None
 
@@ -66,13 +65,14 @@ class Case:
 class Aggregate:
     """An aggregate of a scalar over rows, by a name of `AGGREGATES`; no argument means COUNT(*).
 
-    `share` is which quantile: 1/2 is the median.
+    `share` is which quantile: 1/2 is the median. `count` is how many values a top-k names.
     """
 
     function: str
     argument: Scalar | None
     distinct: bool = False
     share: Fraction | None = None
+    count: int | None = None
     at: Place | None = _place()
 
 

@@ -23,6 +23,8 @@ _WIDTH = 100  # characters of a line that an error shows
 SMALLER = "ask several smaller questions"
 ONE_EACH = "JOIN (SELECT id, COUNT(*) AS n FROM t GROUP BY id) AS s USING (id)"  # one row for each unit
 
+LISTS = "ask with all keys and add the counts and sums up, which is free; or ask once for each list of keys"
+
 # What may stand where the grammar has something else: the first word, what it is called, what to do instead.
 CLAUSES = {
     "WINDOW": ("WINDOW", "aggregate with GROUP BY instead"),
@@ -43,9 +45,9 @@ CLAUSES = {
     "ESCAPE": ("ESCAPE", "leave it out: in a pattern _ stands for any one character"),
     "SIMILAR": ("SIMILAR TO", "use LIKE: x LIKE 'flu%'"),
     "GLOB": ("GLOB", "use LIKE: x LIKE 'flu%'"),
-    "ROLLUP": ("ROLLUP", "ask once for each list of keys"),
-    "CUBE": ("CUBE", "ask once for each list of keys"),
-    "GROUPING": ("GROUPING SETS", "ask once for each list of keys"),
+    "ROLLUP": ("ROLLUP", LISTS),
+    "CUBE": ("CUBE", LISTS),
+    "GROUPING": ("GROUPING SETS", LISTS),
 }
 
 JOINS = {
@@ -114,13 +116,13 @@ _INSTEAD = {
     "write COUNT(*)": "count_star",
     "write COUNT(DISTINCT x)": "approx_count_distinct approx_distinct uniq",
     "write QUANTILE(x, 0.5)": "approx_quantile reservoir_quantile approx_percentile percentile",
-    "write SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 3": "approx_top_k top_k",
+    "write TOP_K(x, 3)": "topk approx_top_count approx_top_sum approx_most_frequent most_frequent",
     _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
     "FLOOR(x / 10) gives the tens": "div fdiv divide width_bucket",
     "FLOOR(x) drops the decimals of a positive number": "trunc truncate",
     "write CASE WHEN ... THEN ... ELSE ... END": "decode choose nvl2",
     "list the values: IN ('A', 'B')": "any some all array list_contains list_value",
-    "ask once for each list of keys": "rollup cube grouping grouping_id",
+    LISTS: "rollup cube grouping grouping_id",
     "name the columns one by one": "row struct struct_pack columns map unnest",
     "declare the type in the policy": "convert cast_to_type",
 }

@@ -1,7 +1,7 @@
 """From SQL text to nodes, by an allow-list: what is not read here is refused.
 
 >>> parse("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward").outputs[1]
-Output(name='n', scalar=Aggregate(function='count', argument=None, distinct=False, share=None))
+Output(name='n', scalar=Aggregate(function='count', argument=None, distinct=False, share=None, count=None))
 
 The grammar is a part of DuckDB's, and means what it means there. It is closed and small, and each token is read once,
 so reading takes time in proportion to the text; parsers of all of SQL try and go back, and may take hours over thirty
@@ -18,6 +18,7 @@ from tacit.errors import Code, Place, Refused
 from tacit.query.nodes import STAR, Aggregate, Column, Literal, Order, Output, Query, Scalar, Union, is_star, walk
 from tacit.query.refuse import (
     CLAUSES,
+    LISTS,
     MAX_ITEMS,
     MAX_NESTED,
     OTHERS,
@@ -33,6 +34,7 @@ from tacit.query.sources import Sources, has_table
 from tacit.query.tokens import check_text
 
 _MOST_ROWS = 10**9  # that LIMIT and OFFSET take
+_MOST_LEVELS = 4  # of ROLLUP that a refusal spells out
 _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "SELECT", "JOIN", "ON"})
 _ORDER = "the order is SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
 _WITHOUT_MATCH = "keep those without a match: FROM a LEFT JOIN b USING (id) WHERE b.x IS NULL"
@@ -211,7 +213,9 @@ class _Reader(Sources):
 
     def _key(self, outputs: tuple[Output, ...]) -> Scalar:
         start = self.index
-        if (self.sees("ROLLUP", "CUBE") and self.after() == "(") or (self.sees("GROUPING") and self.after() == "SETS"):
+        if self.sees("ROLLUP") and self.after() == "(":
+            raise self._rolled()
+        if (self.sees("CUBE") and self.after() == "(") or (self.sees("GROUPING") and self.after() == "SETS"):
             self.unexpected("a key")
         if self.sees("(") and self.after() == ")":
             raise unsupported("GROUP BY ()", "leave GROUP BY out", self.through(start, start + 1))
@@ -221,6 +225,24 @@ class _Reader(Sources):
         if isinstance(key.value, bool) or not isinstance(key.value, int | Fraction):
             raise unsupported("GROUP BY a constant", "leave it out, or name a column", self.since(start))
         return self._numbered(key.value, outputs, start).scalar
+
+    def _rolled(self) -> Refused:
+        """A refusal of ROLLUP (a, b), with the questions that it stands for where it is of few names."""
+        first = end = self.index + 2
+        while self.tokens[end].key != ")":  # every bracket is closed
+            end += 1
+        names = [self.through(item, item).words for item in range(first, end, 2)]
+        simple = all(self.tokens[item].kind in {"word", "name"} for item in range(first, end, 2))
+        if (
+            not simple
+            or not 1 <= len(names) <= _MOST_LEVELS
+            or {self.tokens[item].key for item in range(first + 1, end, 2)} - {","}
+        ):
+            return unsupported("ROLLUP", LISTS, self.here())
+        longest, *others = [f"GROUP BY {', '.join(names[:size])}" for size in range(len(names), 0, -1)]
+        rest = "".join(f"with {some}, " for some in others) + ("and " if others else "")
+        fix = f"ask with {longest} and add its counts and sums up, which is free; or ask {rest}without GROUP BY too"
+        return unsupported("ROLLUP", fix, self.through(self.index, end))
 
     def _order(self, outputs: tuple[Output, ...]) -> tuple[Order, ...]:
         """ORDER BY. A number means the column of that name in the answer. NULLs come last unless it says otherwise."""

@@ -1,0 +1,69 @@
+"""What the SQL for engines may be made of, for the tests of the engines and of whole questions alike.
+
+Nothing in it is volatile, looks at where a row lies, or takes longer for one row than for another of its length. A
+regular expression is there because DuckDB's never go back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Functions that every question may need, those that an analyst's scalars become, operators, and clauses."""
+
+    skeleton: frozenset[str]
+    scalars: frozenset[str]
+    operators: frozenset[str]
+    clauses: frozenset[str]
+
+
+_SKELETON = (
+    "AND CASE CAST CHR COALESCE COUNT DENSE_RANK FLOOR IS_NAN LEAST MAX MD5_NUMBER MIN OR ROW_NUMBER SUM TRY_CAST"
+)
+_SCALARS = (
+    "ABS CEIL EXP EXTRACT GREATEST LENGTH LN LOWER NULLIF POWER REGEXP_FULL_MATCH SIGN SQRT SUBSTRING TIMESTAMP_TRUNC "
+    "TRIM UPPER"
+)
+_OPERATORS = "Add Between BitwiseRightShift DPipe Div EQ GT GTE In Is LT LTE Like Mod Mul NEQ Neg Not Paren Sub"
+_CLAUSES = (
+    "Alias Boolean Column DataType Distinct From Group Having Identifier If Join Literal Null Order Ordered Qualify "
+    "Select Star Subquery Table TableAlias Union Var Where Window"
+)
+
+
+@pytest.fixture(scope="session")
+def allowed() -> Allowed:
+    """The names of all that a statement may call, compute with and be built of."""
+    return Allowed(*(frozenset(names.split()) for names in (_SKELETON, _SCALARS, _OPERATORS, _CLAUSES)))
+
+
+@pytest.fixture(scope="session")
+def called() -> Callable[[str], set[str]]:
+    """Makes the set of all functions that a statement calls."""
+    import sqlglot
+    from sqlglot import exp
+
+    def names(statement: str) -> set[str]:
+        tree = sqlglot.parse_one(statement, dialect="duckdb")
+        found = [node for node in tree.find_all(exp.Func) if not isinstance(node, exp.If)]  # a branch of a CASE
+        return {(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper() for node in found}
+
+    return names
+
+
+@pytest.fixture(scope="session")
+def built_of() -> Callable[[str], set[str]]:
+    """Makes the set of all operators and clauses of a statement: every node of it that is no function."""
+    import sqlglot
+    from sqlglot import exp
+
+    def names(statement: str) -> set[str]:
+        nodes = sqlglot.parse_one(statement, dialect="duckdb").walk()
+        return {type(node).__name__ for node in nodes if isinstance(node, exp.If) or not isinstance(node, exp.Func)}
+
+    return names

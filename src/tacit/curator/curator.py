@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit.accounting.guard import caps
 from tacit.answers.answer import Answer
@@ -19,7 +20,7 @@ from tacit.arithmetic import rational
 from tacit.curator import expressions
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
-from tacit.engines.base import Engine, Shape
+from tacit.engines.base import Engine, Shape, Tables
 from tacit.errors import Code, DataError, ParameterError, Refused
 from tacit.ledger.budget import Grant, Limits
 from tacit.ledger.entries import Claim
@@ -33,9 +34,6 @@ from tacit.policy.model import ROW, Books, Policy, Through
 from tacit.query.sql import parse
 from tacit.sampling.bits import Bits, SystemBits
 
-if TYPE_CHECKING:
-    from tacit.engines.duckdb import DuckDB
-
 _log = logging.getLogger("tacit")
 _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
 
@@ -43,7 +41,7 @@ _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its c
 def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, Any] | None = None) -> Curator:
     """A curator for a policy: a TOML file, or the same as a dict.
 
-    `data` hands tables over in place of the policy's source: pandas, polars or Arrow tables by name.
+    `data` hands tables over in place of the policy's source: pandas, polars, Arrow or Spark tables by name.
     """
     loaded = load(policy)
     engine = engine_of(loaded, data)
@@ -55,16 +53,26 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
         raise
 
 
-def engine_of(policy: Policy, data: Mapping[str, Any] | None = None) -> DuckDB:
-    """The policy's engine over its data."""
+def engine_of(policy: Policy, data: Mapping[str, Any] | None = None) -> Tables:
+    """The policy's engine over its data, or over tables that are handed over."""
+    tables = shapes(policy)
+    match policy.engine, policy.source:
+        case "postgres", str(dsn) if data is None:
+            from tacit.engines.postgres import Postgres
+
+            return Postgres(tables, dsn)
+        case "spark", str() | None as source:
+            from tacit.engines.spark import Spark
+
+            return Spark(tables, frames=data, source=source)
     from tacit.engines.duckdb import DuckDB
 
-    assert not isinstance(policy.source, str)
+    file = policy.source if isinstance(policy.source, Path) else None
     if data is None and policy.prepared is not None:
         from tacit.curator.prepare import copy_of
 
-        return DuckDB(shapes(policy), policy.source, prepared=copy_of(policy))
-    return DuckDB(shapes(policy), policy.source, data)
+        return DuckDB(tables, file, prepared=copy_of(policy))
+    return DuckDB(tables, file, data)
 
 
 def shapes(policy: Policy) -> list[Shape]:
@@ -85,7 +93,7 @@ def shapes(policy: Policy) -> list[Shape]:
     ]
 
 
-def check_links(policy: Policy, engine: DuckDB) -> None:
+def check_links(policy: Policy, engine: Tables) -> None:
     """What the policy says is unique must be: otherwise one row could become many, or reach two units.
 
     What is matched must be of one type: otherwise whether a question fails could depend on a row.

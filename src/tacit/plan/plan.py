@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -26,7 +26,7 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.flatten import flattened
-from tacit.plan.measure import Need, Rank, Vector, finished, needs, weights, worst
+from tacit.plan.measure import Most, Need, Rank, Vector, finished, needs, weights, worst
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.scope import Relation, Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
@@ -40,6 +40,7 @@ from tacit.sampling.bits import Bits
 
 LEAST_EPSILON = Fraction(1, 10**6)
 MOST_EPSILON = Fraction(1000)
+_MOST_LOOKS = 10**7  # some seconds of choosing
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
             at=query.at,
             fix="group by a column with declared values",
         )
+    _check_lists(chosen, recipe.groups, query)
     setting = Setting(worst(each, relation.unit is not None), policy.neighbors, recipe.groups)
     spending = spend(chosen, price, policy.delta_per_question, setting)
     exact = _exact(halves, relation, each, spending)
@@ -207,6 +209,14 @@ def _exact(halves: Halves, relation: Relation, each: Contribution, spending: Spe
         somebody: Scalar = Call(Fn.NOT, (Call(Fn.IS_NULL, (Column(unit),)),))
         where, unit = somebody if where is None else Call(Fn.AND, (where, somebody)), None
     return Aggregation(relation.rows, where, unit, halves.keys, each, tuple(dict.fromkeys(measures)))
+
+
+def _check_lists(chosen: Iterable[Need], groups: int | None, query: Query) -> None:
+    """Choosing k of n values in each group looks at all n of them k times: a public number, and a limited one."""
+    for need in chosen:
+        if isinstance(need, Most) and need.count * len(need.values) * (groups or MAX_GROUPS) > _MOST_LOOKS:
+            what = f"{need.name} in so many groups has too many values to choose from"
+            raise Refused(Code.TOO_LARGE, what, at=query.at, fix="name fewer values, or ask with fewer groups")
 
 
 def _read(part: Part | Pick) -> Noisy | Picked:

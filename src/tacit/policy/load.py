@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from tacit.errors import Code, Place, PolicyError
 from tacit.policy import locate
 from tacit.policy.check import INT64, decimal_text, shown
-from tacit.policy.model import ENGINES, Analyst, Books, Budget, Policy
+from tacit.policy.model import ENGINES, Analyst, Books, Budget, Policy, is_database
 from tacit.policy.section import Section
 from tacit.policy.tables import tables
 from tacit.privacy.unit import Neighbors
@@ -119,7 +119,7 @@ def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
     match _engine(at):
         case "postgres":
             source = at.text("source", "name the database: postgresql://host/database")
-            if not source.startswith(("postgresql://", "postgres://")):
+            if not is_database(source):
                 at.fail("is not the URL of a database", "source", fix="write postgresql://host/database")
             return source, epoch
         case "spark":

@@ -17,6 +17,11 @@ ROW = "row"
 ENGINES = ("duckdb", "postgres", "spark")  # the first is the default
 
 
+def is_database(source: str) -> bool:
+    """Whether a source is the URL of a PostgreSQL database."""
+    return source.startswith(("postgresql://", "postgres://"))
+
+
 @dataclass(frozen=True)
 class Column:
     """A column that analysts may name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tacit.policy.locate import quoted, toml_key
-from tacit.policy.model import Type
+from tacit.policy.model import Type, is_database
 
 _TOP = """\
 # Who is protected, what may be asked about, and how much may be told. Everything in this file is public.
@@ -15,7 +15,7 @@ _TOP = """\
 _DATA = """
 # Where the data lies. Raise epoch when the data has changed.
 [data]
-engine = "duckdb"
+engine = "{engine}"
 {source}
 epoch = 1
 
@@ -107,7 +107,8 @@ def template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]
 
     `load` refuses it, naming the line, until every "?" is filled in. Without tables it is a complete example.
     """
-    data = _DATA.format(source=_NO_SOURCE if source is None else _SOURCE.format(quoted(source)))
+    engine = "postgres" if source is not None and is_database(source) else "duckdb"
+    data = _DATA.format(engine=engine, source=_NO_SOURCE if source is None else _SOURCE.format(quoted(source)))
     if tables:
         hint = 'Fill in each "?", then see what it promises: tacit check'
         body = "".join(_table(name, columns) for name, columns in tables.items())

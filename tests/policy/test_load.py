@@ -360,7 +360,9 @@ LEAVES = (
     | st.sampled_from([10**1200, -(10**400), Fraction(1, 10**1200), Decimal("1e999999"), Decimal("nan"), 1e308])
     | st.floats()
     | st.text(max_size=5)
-    | st.sampled_from(["duckdb", "postgres", "spark", "row", "int", "float", "text", "date", "replace", "2024-01-01", "?", "\ud800"])
+    | st.sampled_from(
+        ["duckdb", "postgres", "spark", "row", "int", "float", "text", "date", "replace", "2024-01-01", "?", "\ud800"]
+    )
     | st.sampled_from(["postgresql://h/d#n", "x://", "/", "monthly"])
     | st.dates()
     | st.datetimes()

@@ -1,6 +1,7 @@
 """The command `tacit`.
 
-Exit codes: 0 answered; 1 failed; 2 a wrong option or parameter; 3 refused; 4 the policy; 5 the data; 6 the ledger.
+Exit codes: 0 answered; 1 failed; 2 a wrong option or parameter; 3 refused; 4 the policy; 5 the data; 6 the ledger;
+7 a claim of privacy was refuted.
 TACIT_LOG names a file for the owner's log.
 """
 
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tacit import __version__
-from tacit.cli import ledger
+from tacit.cli import analysts, audit, ledger
+from tacit.cli.attack import attack
 from tacit.cli.options import (
     DEFAULT,
     ConfidenceOption,
@@ -30,6 +32,9 @@ from tacit.cli.options import (
     WhoOption,
     WithinOption,
 )
+from tacit.cli.output import check_plot
+from tacit.cli.prepare import prepare
+from tacit.cli.serve import serve
 from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
 
 if TYPE_CHECKING:
@@ -47,13 +52,18 @@ _EXITS: tuple[tuple[type[TacitError], int], ...] = (
 app = typer.Typer(
     name="tacit",
     help="Private answers to ordinary SQL. Start with: tacit demo",
-    epilog="Exit codes: 0 answered, 1 failed, 2 wrong option, 3 refused, 4 policy, 5 data, 6 ledger.",
+    epilog="Exit codes: 0 answered, 1 failed, 2 wrong option, 3 refused, 4 policy, 5 data, 6 ledger, 7 claim refuted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(audit.app, name="audit")
+app.add_typer(analysts.app, name="analyst")
+app.command()(attack)
+app.command()(prepare)
+app.command()(serve)
 
 
 def main() -> None:
@@ -126,25 +136,39 @@ def demo(
 @app.command()
 def init(
     source: Annotated[
-        Path | None, typer.Argument(help="A .duckdb, .parquet or .csv file, or a folder of these.", metavar="[SOURCE]")
+        str | None,
+        typer.Argument(
+            help="A .duckdb, .parquet or .csv file, a folder of these, or postgresql://host/database.",
+            metavar="[SOURCE]",
+        ),
     ] = None,
     policy: PolicyOption = DEFAULT,
 ) -> None:
     """Write a starter policy, from the names and types of a source; no row is read."""
+    from tacit.policy.model import is_database
     from tacit.policy.template import template
 
     if policy.exists():
         raise ParameterError("policy", f"{policy} exists already", fix="name another file with --policy")
     tables: dict[str, Any] = {}
     if source is not None:
-        from tacit.engines.duckdb import columns_of
-
-        tables = {
-            name: [(c, kind) for c, kind in found if kind is not None] for name, found in columns_of(source).items()
-        }
-    shown = None if source is None else _relative(source, policy)
-    policy.write_text(template(shown, tables), encoding="utf-8")
+        named = _columns(source)
+        tables = {name: [(c, kind) for c, kind in found if kind is not None] for name, found in named.items()}
+        source = source if is_database(source) else _relative(Path(source), policy)
+    policy.write_text(template(source, tables), encoding="utf-8")
     typer.echo(f"Wrote {policy}. Fill in what is marked, then: tacit check -p {policy}")
+
+
+def _columns(source: str) -> dict[str, list[tuple[str, Any]]]:
+    """The tables of a source, and their columns with the types to declare."""
+    from tacit.engines import duckdb
+    from tacit.policy.model import is_database
+
+    if not is_database(source):
+        return duckdb.columns_of(Path(source))
+    from tacit.engines import postgres
+
+    return postgres.columns_of(source)
 
 
 def _relative(source: Path, policy: Path) -> str:
@@ -174,7 +198,7 @@ def check(
         return
     loaded = load(policy)
     if loaded.source is not None:
-        _check_data(loaded, loaded.source)
+        _check_data(loaded)
     found = remarks(loaded)
     if as_json:
         _print_json({"promise": promise(loaded), "remarks": [{"at": r.path, "text": r.text} for r in found]})
@@ -185,12 +209,11 @@ def check(
         typer.echo(f"· {remark.path}: {remark.text}")
 
 
-def _check_data(policy: Policy, source: Path) -> None:
+def _check_data(policy: Policy) -> None:
     """The data has what the policy declares, and what is declared unique is."""
-    from tacit.curator.curator import check_links, shapes
-    from tacit.engines.duckdb import DuckDB
+    from tacit.curator.curator import check_links, engine_of
 
-    engine = DuckDB(shapes(policy), source)
+    engine = engine_of(policy)
     try:
         check_links(policy, engine)
     finally:
@@ -260,7 +283,7 @@ def ask(
     """Ask a question and pay for it; the same question again is free."""
     widths = _widths(within, epsilon)
     if plot is not None:
-        _check_plot(plot)
+        check_plot(plot)
     with _analyst(policy, who) as ada:
         answer = ada.ask(_read(question), epsilon=epsilon, within=widths, confidence=confidence, request=request)
     # What is paid for is shown first: an answer may have nothing to draw.
@@ -310,18 +333,6 @@ def _widths(within: list[str] | None, epsilon: float | None) -> dict[str, float]
             raise ParameterError("within", what, fix="--within n=50 --within total=1000")
         widths[name] = number
     return widths or None
-
-
-def _check_plot(file: Path) -> None:
-    """Nothing is paid for a picture that could not be saved."""
-    from importlib.util import find_spec
-
-    if file.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise ParameterError("plot", f"{file.name} is no picture's name", fix="end it in .svg, .png or .pdf")
-    if not file.absolute().parent.is_dir():
-        raise ParameterError("plot", f"there is no folder {file.parent}", fix="make it first")
-    if find_spec("matplotlib") is None:
-        raise ParameterError("plot", "pictures need matplotlib", fix="pip install 'tacit[plot]', or use --chart")
 
 
 def _read(question: str) -> str:

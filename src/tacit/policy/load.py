@@ -168,7 +168,11 @@ def _books(at: Section, folder: Path, path: Path | None, source: Path | str | No
         else beside.parent / f"{beside.name}.{name}"
         for name in ("key", "witness")
     )
-    _check_apart(at, {"store": store, "key": key, "witness": witness}, {"policy": path, "data": source if isinstance(source, Path) else None})
+    _check_apart(
+        at,
+        {"store": store, "key": key, "witness": witness},
+        {"policy": path, "data": source if isinstance(source, Path) else None},
+    )
     return Books(store, key, witness)
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.policy.check import INT64, MAX_NAME
-from tacit.policy.model import ENGINES
 from tacit.policy.load import MAX_EPSILON
-from tacit.policy.model import Type
+from tacit.policy.model import ENGINES, Type
 from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_VALUES
 from tacit.privacy.unit import Neighbors
 

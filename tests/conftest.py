@@ -1,4 +1,4 @@
-"""What the SQL for engines may be made of, for the tests of the engines and of whole questions alike.
+"""What many tests share: whether to run the full counts, and what the SQL for engines may be made of.
 
 Nothing in it is volatile, looks at where a row lies, or takes longer for one row than for another of its length. A
 regular expression is there because DuckDB's never go back.
@@ -6,10 +6,17 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+
+
+@pytest.fixture(scope="session")
+def full() -> bool:
+    """Whether to run the full counts: TACIT_FULL=1."""
+    return os.environ.get("TACIT_FULL") == "1"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from math import exp, lgamma, log
@@ -60,12 +59,6 @@ COLUMNS: dict[str, Any] = {
     "cost": {"type": "float", "lower": 0, "upper": 50, "step": 0.5},
     "big": {"type": "int", "lower": -(2**62), "upper": 2**62},
 }
-
-
-@pytest.fixture(scope="session")
-def full() -> bool:
-    """Whether to run the full counts: TACIT_FULL=1."""
-    return os.environ.get("TACIT_FULL") == "1"
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,12 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 TYPES = {"who": pa.int64(), "g": pa.string(), "x": pa.int64(), "y": pa.float64(), "w": pa.bool_()}
-
-
-@pytest.fixture(scope="session")
-def full() -> bool:
-    """Whether to run the full counts: TACIT_FULL=1."""
-    return os.environ.get("TACIT_FULL") == "1"
 
 
 class Ones:

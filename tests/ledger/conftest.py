@@ -32,12 +32,6 @@ REFUSED_BY_THE_DATABASE = (apsw.ConstraintError, psycopg.IntegrityError)
 _fragments = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def full() -> bool:
-    """Whether to run the full counts: TACIT_FULL=1."""
-    return os.environ.get("TACIT_FULL") == "1"
-
-
 # Prices and limits
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import os
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -10,12 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from flint import arb
-
-
-@pytest.fixture(scope="session")
-def full() -> bool:
-    """Whether to run the full counts: TACIT_FULL=1."""
-    return os.environ.get("TACIT_FULL") == "1"
 
 
 @pytest.fixture(scope="session")

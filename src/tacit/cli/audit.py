@@ -1,0 +1,277 @@
+"""`tacit audit`: look for evidence against claims of privacy, by samples. Exit code 7 where some is found."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
+from tacit.cli.output import bar, table
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tacit.audit.statistical import Finding
+
+REFUTED = 7
+_FIX = 'name a function of a module in this folder, as in "examples.audit_peers:opendp_laplace"'
+
+SamplesOption = Annotated[int, typer.Option("--samples", "-n", help="Outputs of each of the two databases.")]
+SureOption = Annotated[
+    float, typer.Option("--confidence", help="How often, at least, no true claim is refuted in a whole run.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="The same seed makes the same choices.", min=0)]
+
+app = typer.Typer(help="Look for evidence against claims of privacy, by samples.", no_args_is_help=True)
+
+
+@app.command()
+def policy(
+    policy: PolicyOption = DEFAULT,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The price of each question.")] = 1.0,
+    samples: SamplesOption = 10_000,
+    confidence: SureOption = 0.99,
+    seed: SeedOption = 0,
+    units: Annotated[int, typer.Option("--units", help="How many units the made-up databases have.")] = 100,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Audit what the ledger stores, from which all that is shown follows.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit the answers that a policy allows: made-up neighbors through the real plan, engine and noise.
+
+    No real data is read. Every aggregate and clause that the policy answers is asked about two databases that differ
+    in one unit, as often as --samples says.
+    """
+    from tacit.trial.trial import Trial
+
+    rows: list[dict[str, Any]] = []
+    with Trial(policy, units=units, seed=seed) as trial, bar() as tell:
+        questions = trial.questions
+        sure = _each(confidence, len(questions))
+        for number, question in enumerate(questions):
+
+            def told(share: float, number: int = number, question: str = question) -> None:
+                tell((number + share) / len(questions), question)
+
+            told(0)
+            found = trial.audit(
+                question, epsilon, samples=samples, confidence=sure, seed=seed, stored=stored, progress=told
+            )
+            rows.append({"question": question, **found.to_dict()})
+    if as_json:
+        _print({"confidence": confidence, "questions": rows, "refuted": any(row["refuted"] for row in rows)})
+    else:
+        cells = [[row["question"], f"{row['lower']:.3f}", _claim(row["claim"]), row["verdict"]] for row in rows]
+        typer.echo(table(["question", "at least", "claim", "verdict"], cells))
+        typer.echo(_conclusion(rows, confidence, samples))
+    if any(row["refuted"] for row in rows):
+        raise typer.Exit(REFUTED)
+
+
+@app.command()
+def mechanisms(
+    names: Annotated[list[str] | None, typer.Argument(help="Specimens by name; all of them by default.")] = None,
+    samples: SamplesOption = 100_000,
+    confidence: SureOption = 0.99,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit a zoo of mechanisms, sound ones and broken ones whose true epsilon is known.
+
+    This audits the auditor: exit code 7 if any verdict is not the expected one.
+    """
+    from tacit.audit.statistical import audit
+    from tacit.audit.zoo import ZOO, specimen
+
+    some = [specimen(name) for name in names] if names else list(ZOO)
+    sure = _each(confidence, len(some))
+    rows: list[dict[str, Any]] = []
+    with bar() as tell:
+        for number, each in enumerate(some):
+
+            def told(share: float, number: int = number, name: str = each.name) -> None:
+                tell((number + share) / len(some), name)
+
+            told(0)
+            found = audit(
+                each.mechanism,
+                each.one,
+                each.other,
+                each.claim,
+                samples=samples,
+                confidence=sure,
+                seed=seed,
+                progress=told,
+            )
+            expected = "not refuted" if each.sound or _only_exact(each) else "refuted"
+            rows.append(
+                {
+                    "name": each.name,
+                    "says": each.says,
+                    "why": each.why,
+                    "sound": each.sound,
+                    "true": each.true if math.isfinite(each.true) else "infinite",
+                    "expected": expected,
+                    "as_expected": found.verdict == expected,
+                    **found.to_dict(),
+                }
+            )
+    if as_json:
+        _print({"confidence": confidence, "mechanisms": rows, "as_expected": all(r["as_expected"] for r in rows)})
+    else:
+        heads = ["mechanism", "true", "claim", "at least", "verdict", "expected"]
+        cells = [
+            [
+                row["name"],
+                row["true"] if isinstance(row["true"], str) else f"{row['true']:.4g}",
+                _claim(row["claim"]),
+                f"{row['lower']:.3f}",
+                row["verdict"],
+                "as expected" if row["as_expected"] else f"WRONG: {row['expected']}",
+            ]
+            for row in rows
+        ]
+        typer.echo(table(heads, cells))
+        wrong = [row["name"] for row in rows if not row["as_expected"]]
+        told_all = f"not as expected: {', '.join(wrong)}" if wrong else "every verdict is as expected"
+        typer.echo(f"\n{len(rows)} mechanisms, {samples:,} samples a side: {told_all}.")
+    if not all(row["as_expected"] for row in rows):
+        raise typer.Exit(REFUTED)
+
+
+@app.command("callable")
+def any_callable(
+    place: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="A function of the data, in this folder.")],
+    claim: Annotated[str, typer.Option("--claim", help="What it promises: epsilon=1, or rho=0.5, or mu=1.")],
+    one: Annotated[str | None, typer.Option("--one", help="A database, as JSON.", metavar="JSON")] = None,
+    other: Annotated[str | None, typer.Option("--other", help="A neighbor of it, as JSON.", metavar="JSON")] = None,
+    shape: Annotated[
+        str | None, typer.Option("--shape", help="Search for neighbors instead: count, sum, mean, median or top-k.")
+    ] = None,
+    lower: Annotated[float, typer.Option("--lower", help="The least value of a row.")] = 0.0,
+    upper: Annotated[float, typer.Option("--upper", help="The largest.")] = 1.0,
+    rows: Annotated[int, typer.Option("--rows", help="How many rows.", min=1)] = 10,
+    neighbors: Annotated[str, typer.Option("--neighbors", help="add-remove or replace.")] = "add-remove",
+    samples: SamplesOption = 100_000,
+    confidence: SureOption = 0.99,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit any Python function of the data, of any library: one database and a neighbor of it, or a shape.
+
+    The function takes the data and returns an output. With a parameter `size` it returns that many at once, which is
+    quicker; with a parameter `rng` it is given a numpy generator.
+    """
+    from tacit.audit.claim import Claim
+    from tacit.audit.search import search
+    from tacit.audit.statistical import audit
+    from tacit.privacy.unit import Neighbors
+
+    promised = Claim.parse(claim)
+    if (one is None) != (other is None) or (one is None) == (shape is None):
+        fix = "--one '[1, 0]' --other '[1]', or --shape count"
+        raise ParameterError("one", "name two databases by --one and --other, or a --shape to search", fix=fix)
+    mechanism = _imported(place)
+    with bar() as tell:
+
+        def told(share: float) -> None:
+            tell(share, place)
+
+        found: Finding
+        if one is not None and other is not None:
+            sides = _json("one", one), _json("other", other)
+            found = audit(mechanism, *sides, promised, samples=samples, confidence=confidence, seed=seed, progress=told)
+        else:
+            if neighbors not in set(Neighbors):
+                raise ParameterError("neighbors", f"{neighbors!r} is no relation", fix="add-remove, or replace")
+            found = search(
+                mechanism,
+                str(shape),
+                promised,
+                neighbors=Neighbors(neighbors),
+                lower=lower,
+                upper=upper,
+                rows=rows,
+                samples=samples,
+                confidence=confidence,
+                seed=seed,
+                progress=told,
+            )
+    if as_json:
+        _print({"callable": place, **found.to_dict()})
+    else:
+        typer.echo(f"{place}\n{found}")
+    if found.refuted:
+        raise typer.Exit(REFUTED)
+
+
+def _each(confidence: float, count: int) -> float:
+    """The confidence of each of so many audits, such that all of them together have this one."""
+    if not 0 < confidence < 1:
+        raise ParameterError("confidence", f"must be between 0 and 1, got {confidence}", fix="--confidence 0.99")
+    return 1 - (1 - confidence) / max(1, count)
+
+
+def _only_exact(specimen: Any) -> bool:
+    """Whether a broken specimen is too fine for samples: an exact audit tells, and samples cannot."""
+    return getattr(specimen, "evidence", "samples") == "exact"
+
+
+def _claim(claim: dict[str, Any]) -> str:
+    delta = f", delta {claim['delta']:g}" if claim["delta"] else ""
+    return f"{claim['name']} {claim['value']:g}{delta}"
+
+
+def _conclusion(rows: list[dict[str, Any]], confidence: float, samples: int) -> str:
+    refuted = [row["question"] for row in rows if row["refuted"]]
+    sure = f"{samples:,} samples a side, confidence {100 * confidence:g} % for all questions together"
+    if refuted:
+        return f"\n{len(refuted)} of {len(rows)} claims are refuted ({sure})."
+    nothing = "No claim is refuted, which proves none: another pair of neighbors or more samples may tell more."
+    return f"\n{len(rows)} questions, {sure}. {nothing}"
+
+
+def _imported(place: str) -> Callable[..., Any]:
+    """The function that MODULE:FUNCTION names, found from the current folder first."""
+    from importlib import import_module
+
+    module, colon, name = place.partition(":")
+    if not colon or not module or not name:
+        raise ParameterError("callable", f"{place!r} is no MODULE:FUNCTION", fix=_FIX)
+    sys.path.insert(0, "")
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as problem:
+        if problem.name is not None and not module.startswith(problem.name):
+            what = f"{module} needs {problem.name}, which is not installed"
+            raise ParameterError("callable", what, fix=f"pip install {problem.name}") from problem
+        raise ParameterError("callable", f"there is no module {module}", fix=_FIX) from problem
+    except Exception as problem:
+        what = f"{module} cannot be imported: {type(problem).__name__}: {problem!s:.200}"
+        raise ParameterError("callable", what, fix="mend it, and try: python -c 'import ...'") from problem
+    finally:
+        sys.path.remove("")
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ParameterError("callable", f"{module} has no {name}", fix=_FIX)
+        found = getattr(found, part)
+    if not callable(found):
+        raise ParameterError("callable", f"{place} is a {type(found).__name__}, not a function", fix=_FIX)
+    function: Callable[..., Any] = found
+    return function
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise ParameterError(name, f"{text!r:.60} is no JSON", fix=f"--{name} '[1, 0, 1]'") from problem
+
+
+def _print(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

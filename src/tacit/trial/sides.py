@@ -1,0 +1,198 @@
+"""The same attacks on a plain database and on the curator, side by side, on a crowd made up from the policy alone.
+
+Each attack has the whole epsilon to spend, against a curator with a ledger of its own: the real policy, plan, engine,
+noise and ledger. The curator's budget ends it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.guard import GRAINS_PER_EPSILON
+from tacit.arithmetic import within
+from tacit.attacks.averaging import Averaged, average, reworded
+from tacit.attacks.differencing import leave_one_out
+from tacit.attacks.linear import reconstruct
+from tacit.attacks.oracle import Noise
+from tacit.attacks.recovered import Recovered, most_under
+from tacit.curator.curator import Analyst, Curator, limits, shapes
+from tacit.engines.duckdb import DuckDB
+from tacit.errors import Refused
+from tacit.ledger.ledger import Ledger
+from tacit.mechanisms.laplace import Laplace
+from tacit.plan.noise import Part
+from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
+from tacit.policy import model
+from tacit.policy.load import load
+from tacit.policy.model import Policy
+from tacit.privacy.unit import Neighbors
+from tacit.query.sql import parse
+from tacit.sampling.bits import Bits as Source
+from tacit.sampling.bits import ReplayBits
+from tacit.trial.attacked import Attacked, Line
+from tacit.trial.target import Bits, Target, target
+from tacit.trial.twin import Twin, scratch
+
+WHO = "attacker"
+_REWORDINGS = 20
+_GROUPS = 5_000  # numbers that are asked for at once, at most
+_LARGE = 700.0  # an epsilon whose exponential overflows
+
+Numbers = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+
+def attack(
+    policy: str | os.PathLike[str] | Mapping[str, Any] | Policy,
+    people: int = 100,
+    epsilon: Any = 1,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Attacked:
+    """Attack a crowd of so many people made up from the policy, with `epsilon` in all for each attack."""
+    loaded = policy if isinstance(policy, Policy) else load(policy)
+    total = within("epsilon", epsilon, LEAST_EPSILON * 10**4, MOST_EPSILON)
+    crowd = target(loaded, people, seed)
+    with _Sides(loaded, crowd, total, seed, progress or (lambda share: None)) as sides:
+        lines = [sides.line("random subsets", 2 * people, sides.by_subsets)]
+        lines.append(sides.line("leave one out", people + 1, sides.by_leaving_out))
+        if crowd.numbered <= _GROUPS:
+            lines.append(sides.line("everyone at once", 1, sides.at_once))
+        counted, refusal = sides.counted()
+        deviation = sides.deviation()
+    return Attacked(crowd, float(total), loaded.neighbors, tuple(lines), *counted, refusal, deviation)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An oracle whose answers come from questions in SQL."""
+
+    target: Target
+    ask_one: Callable[[str], float]
+    noise: Noise
+
+    def ask(self, subsets: Bits) -> Numbers:
+        return np.array([self.ask_one(self.target.count(subset)) for subset in subsets])
+
+
+class _Sides:
+    """The plain database and the curator, over the same crowd."""
+
+    def __init__(self, policy: Policy, crowd: Target, total: Fraction, seed: int, progress: Progress) -> None:
+        own = model.Budget(total, policy.budget.delta)
+        self.policy = replace(policy, source=None, books=None, budget=own, analysts=(model.Analyst(WHO, own),))
+        self.crowd = crowd
+        self.total = total
+        self.seed = seed
+        self._progress = progress
+        self._done, self._all = 0, 4 * crowd.people
+        self._bits: Source = ReplayBits(f"tacit defends {seed}".encode())
+
+    def __enter__(self) -> _Sides:
+        self._folder = scratch()
+        self._engine = DuckDB(shapes(self.policy), None, self.crowd.database.tables)
+        self._twin = Twin(self.crowd.database)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._twin.close()
+        self._engine.close()
+        self._folder.cleanup()
+
+    def line(self, name: str, questions: int, run: Callable[[Callable[[str], Any], Noise], Recovered]) -> Line:
+        """One attack on both: what it asks costs the total."""
+        plain = run(self._twin.ask, Noise("no noise", bound=0.0, deviation=0.0))
+        each = self._each(questions)
+        plan = self._plan(self.crowd.each() if questions == 1 else self.crowd.count(~self.crowd.truth), each)
+        with self._analyst(name) as attacker:
+
+            def ask(sql: str) -> Any:
+                self._tell()
+                return [tuple(row.values()) for row in attacker.ask(sql, epsilon=each)]
+
+            private = run(ask, _noise(plan))
+        lost = float(questions * plan.price[1])
+        most = most_under(float(self.total), self.policy.neighbors, lost)
+        if self.policy.neighbors is Neighbors.ADD_REMOVE:  # a bit changes by a removal and an addition
+            lost = min(1.0, lost * (1 + math.exp(min(float(self.total), _LARGE))))
+        return Line(name, plain, private, most, lost)
+
+    def by_subsets(self, ask: Callable[[str], Any], noise: Noise) -> Recovered:
+        """Reconstruct everyone's bit from counts over random subsets."""
+        people = self.crowd.people
+        return reconstruct(self._oracle(ask, noise), people, 2 * people, seed=self.seed, truth=self.crowd.truth)
+
+    def by_leaving_out(self, ask: Callable[[str], Any], noise: Noise) -> Recovered:
+        """Everyone's bit as the difference of two counts."""
+        return leave_one_out(self._oracle(ask, noise), self.crowd.people, truth=self.crowd.truth)
+
+    def at_once(self, ask: Callable[[str], Any], noise: Noise) -> Recovered:
+        """A count for each person, in one question: all of the epsilon is spent on it."""
+        counts = {int(number): count for number, count in ask(self.crowd.each())}
+        guess = np.array([counts.get(number, 0) > 0.5 for number in self.crowd.numbers])
+        return Recovered(guess, method="a group for each person", queries=1, noise=str(noise), truth=self.crowd.truth)
+
+    def counted(self) -> tuple[tuple[Averaged, Averaged, Averaged], str]:
+        """The number of people with the bit, by averaging: on both, and in new words; and the refusal at the end."""
+        crowd = self.crowd
+        everyone = crowd.count(np.ones(crowd.people, dtype=np.bool_))
+        others = reworded(crowd.secret, crowd.number, _REWORDINGS, crowd.numbered)
+        told = [f"SELECT COUNT(*) AS n FROM {crowd.table} WHERE {condition}" for condition in others]
+        plain = average(lambda sql: float(self._twin.ask(sql)[0][0]), [everyone] * 2)
+        with self._analyst("repeats") as attacker:
+            same = average(lambda sql: float(attacker.ask(sql, epsilon=self.total).value), [everyone] * _REWORDINGS)
+        each = self._each(_REWORDINGS)
+        with self._analyst("rewordings") as attacker:
+            fresh = average(lambda sql: float(attacker.ask(sql, epsilon=each).value), told)
+            try:
+                attacker.ask(everyone, epsilon=self.total)
+                refusal = ""
+            except Refused as refused:
+                refusal = str(refused).splitlines()[0]
+        return (plain, same, fresh), refusal
+
+    def deviation(self) -> float:
+        """That of the noise on one count at the whole price, which is public."""
+        everyone = self.crowd.count(np.ones(self.crowd.people, dtype=np.bool_))
+        return _noise(self._plan(everyone, self.total)).deviation or 0.0
+
+    def _oracle(self, ask: Callable[[str], Any], noise: Noise) -> _Asked:
+        return _Asked(self.crowd, lambda sql: float(ask(sql)[0][0]), noise)
+
+    def _each(self, questions: int) -> Fraction:
+        """The price of each of so many questions, such that the total pays for all of them."""
+        return Fraction(int(self.total * GRAINS_PER_EPSILON) // questions, GRAINS_PER_EPSILON)
+
+    def _plan(self, question: str, epsilon: Fraction) -> Plan:
+        return plan_for(parse(question), self.policy, epsilon)
+
+    @contextmanager
+    def _analyst(self, name: str) -> Iterator[Analyst]:
+        """An analyst with the whole budget, of a curator with a ledger of its own."""
+        with Ledger(Path(self._folder.name) / f"{name.replace(' ', '-')}.ledger", limits(self.policy)) as ledger:
+            yield Curator(self.policy, self._engine, ledger, self._bits).analyst(WHO)
+
+    def _tell(self) -> None:
+        self._done += 1
+        self._progress(min(1.0, self._done / self._all))
+
+
+def _noise(plan: Plan) -> Noise:
+    """What the attacker knows of the noise, which is public."""
+    part = plan.parts[0]
+    assert isinstance(part, Part)
+    if isinstance(part.mechanism, Laplace):
+        scale = float(part.mechanism.scale)
+        return Noise(f"Laplace noise of scale {scale:.4g}", deviation=math.sqrt(2) * scale)
+    deviation = math.sqrt(part.mechanism.variance)
+    return Noise(f"Gaussian noise of deviation {deviation:.4g}", deviation=deviation)

@@ -190,12 +190,6 @@ def every_engine_over(request: pytest.FixtureRequest, opened: Callable[..., Any]
         yield make
 
 
-@pytest.fixture(scope="session", params=["duckdb", "postgres"])
-def both_over(request: pytest.FixtureRequest, opened: Callable[..., Any]) -> Callable[[Tables], Any]:
-    """Makes an engine and the reference over the same tables."""
-    return lambda tables: (opened(request.param, tables), reference_over(tables))
-
-
 @pytest.fixture(scope="session")
 def computed(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
     """Computes scalars over rows in an engine, given its name and the types of the columns."""

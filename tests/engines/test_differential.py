@@ -1,4 +1,4 @@
-"""Random aggregations over random small tables: DuckDB and the reference say the same."""
+"""Random aggregations over random small tables: every engine and the reference say the same."""
 
 from __future__ import annotations
 
@@ -226,9 +226,10 @@ def compare(engines: Any, node: Aggregation) -> int:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(rng=st.randoms(use_true_random=False))
-def test_random_aggregations(both_over, rng):
+def test_random_aggregations(opened, rng):
     questions = Questions(rng)
-    engines = both_over(questions.tables())
+    tables = questions.tables()
+    engines = (opened("duckdb", tables), opened("reference", tables))
     try:
         for _ in range(3):
             compare(engines, questions.aggregation())
@@ -236,31 +237,23 @@ def test_random_aggregations(both_over, rng):
         engines[0].close()
 
 
-@pytest.mark.parametrize("seed", range(300 if FULL else 15))
-def test_seeded_aggregations(seed, both_over):
+SEEDS = [("duckdb", seed, 40) for seed in range(300 if FULL else 15)]
+SEEDS += [("postgres", seed, 40) for seed in range(300 if FULL else 8)]
+SEEDS += [("spark", 1000 + seed, 8) for seed in range(20 if FULL else 2)]  # each question takes Spark a while
+
+
+@pytest.mark.parametrize(("kind", "seed", "size"), SEEDS)
+def test_seeded_aggregations(kind, seed, size, opened):
     """Many questions over each table: quicker than drawing a table for each."""
     questions = Questions(random.Random(seed))
     tables = questions.tables()
-    engines = both_over(tables)
+    engines = (opened(kind, tables), opened("reference", tables))
     try:
-        groups = [compare(engines, questions.aggregation()) for _ in range(40)]
+        groups = [compare(engines, questions.aggregation()) for _ in range(size)]
     finally:
         engines[0].close()
     # Not all of them are about nothing.
-    assert sum(groups) >= 10 or any(len(rows) <= 1 for _, rows in tables.values())
-
-
-@pytest.mark.parametrize("seed", range(1000, 1020 if FULL else 1002))
-def test_seeded_aggregations_in_spark(seed, opened):
-    """Few questions: each takes Spark a while."""
-    questions = Questions(random.Random(seed))
-    tables = questions.tables()
-    engines = (opened("spark", tables), opened("reference", tables))
-    try:
-        for _ in range(8):
-            compare(engines, questions.aggregation())
-    finally:
-        engines[0].close()
+    assert sum(groups) >= size // 4 or any(len(rows) <= 1 for _, rows in tables.values())
 
 
 def test_every_statement_calls_only_what_is_allowed(called, built_of, allowed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -164,13 +165,19 @@ def dirty_rows() -> dict[str, Rows]:
     return {"visits": visits, "people": people, ODD_TABLE: [odd_row(rng, dirty=True) for _ in range(150)]}
 
 
-def arrow_of(table: str, rows: Rows) -> pa.Table:
-    kinds = {name: TYPES[column["type"]] for name, column in columns_of(table).items()}
+def kinds_of(table: str) -> dict[str, str]:
+    """The type of each column that is stored."""
+    kinds = {name: str(column["type"]) for name, column in columns_of(table).items()}
     if table == ODD_TABLE:
-        kinds["who's"] = pa.string()
+        kinds["who's"] = "text"
     if table == "people":
         kinds.pop("patient")
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+    return kinds
+
+
+def arrow_of(table: str, rows: Rows) -> pa.Table:
+    kinds = kinds_of(table)
+    return pa.table({name: pa.array([row[name] for row in rows], TYPES[kind]) for name, kind in kinds.items()})
 
 
 @dataclass(frozen=True)
@@ -232,15 +239,26 @@ def plain() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@pytest.fixture(scope="session", params=[("add-remove", 2, 1), ("replace", 1, 3)], ids=["k2r1", "k1r3"])
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Analyst, Analyst]]:
-    """Dirty data and small caps, no noise: DuckDB, and the reference."""
-    policy = load(policy_for(*request.param))
+CAPS = {"k2r1": ("add-remove", 2, 1), "k1r3": ("replace", 1, 3)}
+
+
+SETTINGS = ["duckdb-k2r1", "duckdb-k1r3", "postgres-k2r1"]
+if os.environ.get("TACIT_FULL") == "1":
+    SETTINGS += ["postgres-k1r3", "spark-k2r1"]
+
+
+@pytest.fixture(scope="session", params=SETTINGS)
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, opened: Any
+) -> Iterator[tuple[Analyst, Analyst]]:
+    """Dirty data and small caps, no noise: an engine, and the reference."""
+    kind, _, caps = request.param.partition("-")
+    policy = load(policy_for(*CAPS[caps]))
     rows = dirty_rows()
     folder = tmp_path_factory.mktemp("both")
-    duck = DuckDB(shapes(policy), None, {name: arrow_of(name, some) for name, some in rows.items()})
+    engine = opened(kind, {name: (kinds_of(name), some) for name, some in rows.items()}, shapes(policy))
     with (
-        Curator(policy, duck, Ledger(folder / "duckdb", limits(policy)), Ones()) as one,
+        Curator(policy, engine, Ledger(folder / kind, limits(policy)), Ones()) as one,
         Curator(policy, Reference(rows), Ledger(folder / "reference", limits(policy)), Ones()) as other,
     ):
         yield one.analyst("ada"), other.analyst("ada")
@@ -283,23 +301,23 @@ def test_plain_sql_where_no_bound_bites(question, unbounded, plain):
 
 
 def test_the_reference_where_bounds_bite(question, both):
-    duck, reference = both
-    one, other = duck.ask(question.sql, epsilon=1), reference.ask(question.sql, epsilon=1)
+    engine, reference = both
+    one, other = engine.ask(question.sql, epsilon=1), reference.ask(question.sql, epsilon=1)
     assert one.cells() == other.cells()
     assert one.headings == other.headings
 
 
 def test_bounds_do_bite(both, unbounded):
     # 600 rows over some 92 patients, two of them with 75 each: k r = 2 or 3 rows are kept of each.
-    duck, _ = both
-    count = duck.ask("SELECT COUNT(*) FROM visits WHERE age IS NOT NULL", epsilon=1).value
+    engine, _ = both
+    count = engine.ask("SELECT COUNT(*) FROM visits WHERE age IS NOT NULL", epsilon=1).value
     assert 0 < count <= 92 * 3
     assert unbounded.ask("SELECT COUNT(*) FROM visits", epsilon=1).value == 900
 
 
 def test_questions_at_once(both):
-    duck, reference = both
+    engine, reference = both
     few = [question.sql for question in questions() if question.name.startswith("groups")][:12]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda sql: duck.ask(sql, epsilon=0.5).cells(), few))
+        found = list(pool.map(lambda sql: engine.ask(sql, epsilon=0.5).cells(), few))
     assert found == [reference.ask(sql, epsilon=0.5).cells() for sql in few]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -10,9 +11,24 @@ import sqlglot
 from sqlglot import exp
 
 from tacit.engines import scalars, sql
+from tacit.engines.collect import collect
+from tacit.engines.dialect import DUCKDB, POSTGRES
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Column, Fold, GroupKey, Literal, Match, Measure, Scan, Select, Stack
+from tacit.query.nodes import (
+    Aggregation,
+    Call,
+    Column,
+    Fold,
+    GroupKey,
+    Literal,
+    Match,
+    Measure,
+    Quantize,
+    Scan,
+    Select,
+    Stack,
+)
 
 ADVERSARIAL = [
     "'",
@@ -145,3 +161,43 @@ def test_integers_are_written_exactly(number):
 )
 def test_fractions_are_the_nearest_double(number):
     assert duckdb.sql(f"SELECT {scalars.literal(number)}").fetchall() == [(float(number),)]
+
+
+FLOATS = Aggregation(
+    Scan("t", (("x", "c0"),)),
+    None,
+    None,
+    (),
+    Contribution(1, 1),
+    (Measure("count", GRID := Quantize(Column("c0"), Fraction(1, 2), -4, 2**22)), Measure("sum", GRID)),
+)
+
+
+def test_sums_of_few_floats_on_a_coarse_grid_are_added_as_doubles():
+    quick = sql.aggregation(FLOATS, SOURCES, quick=True)
+    # 2^53 / 2^22 rows of 2^22 at most
+    assert f"CASE WHEN COUNT(*) <= {2**31} THEN CAST(COALESCE(SUM(CASE" in quick
+    assert "BIGINT" not in quick
+    assert "HUGEINT" not in sql.aggregation(FLOATS, SOURCES)
+    finer = Quantize(Column("c0"), Fraction(1, 2), -4, 2**22 + 1)
+    node = replace(FLOATS, measures=(Measure("sum", finer),))
+    assert sql.aggregation(node, SOURCES, quick=True) == sql.aggregation(node, SOURCES)
+    assert sql.aggregation(FLOATS, SOURCES, POSTGRES, quick=True) == sql.aggregation(FLOATS, SOURCES, POSTGRES)
+
+
+@pytest.mark.parametrize("exact", [2**53, 2**23])  # as it is, and as if doubles were exact up to 2^23 only: two rows
+def test_a_group_of_too_many_rows_is_added_as_integers(exact, monkeypatch):
+    monkeypatch.setattr(sql, "_EXACT", exact)
+    monkeypatch.setattr(sql, "_MANY", 1)
+    asked = []
+    with duckdb.connect(":memory:") as connection:
+        values = "('1'), ('NaN'), ('-7.5'), ('inf'), (NULL)"
+        connection.execute(f"CREATE TABLE t AS SELECT CAST(x AS DOUBLE) AS x FROM (VALUES {values}) AS v(x)")
+
+        def run(statement):
+            asked.append(statement)
+            return connection.execute(statement).fetchall()
+
+        # in steps of 1/2: 2, -4 for -7.5 and 2^22 for infinity
+        assert collect(FLOATS, SOURCES, DUCKDB, run) == {(): (3, 2**22 - 2)}
+    assert len(asked) == (1 if exact == 2**53 else 2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ FORMAT = 1
 _MOST_TEXTS = 65_535  # numbers of two bytes
 _ABOUT = "tacit_copy"
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER"}
+_MEMORY = 2_500_000_000  # bytes to sort in; what does not fit goes to disk, at no loss of time
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is."""
@@ -53,9 +55,12 @@ def make(
 ) -> None:
     """Write a copy. It is at `path` when it is whole, and nothing is there before."""
     aside = path.with_name(f".{path.name}.unfinished")
+    sorting = path.with_name(f".{path.name}.sorting")
     aside.unlink(missing_ok=True)
+    shutil.rmtree(sorting, ignore_errors=True)
     shape_of = {shape.name: shape for shape in shapes}
     try:
+        _limit(connection, sorting)
         # Sorting is twice as quick with statistics. They are off for questions, whose time an analyst may see.
         connection.execute("SET disabled_optimizers = ''")
         connection.execute(f"ATTACH {text(str(aside))} AS copy")
@@ -71,6 +76,16 @@ def make(
         connection.execute("DETACH DATABASE IF EXISTS copy")
         aside.unlink(missing_ok=True)
         raise
+    finally:
+        shutil.rmtree(sorting, ignore_errors=True)
+
+
+def _limit(connection: DuckDBPyConnection, sorting: Path) -> None:
+    """Sort in little memory, and beside the copy: what goes to disk are rows of the data, as the copy is."""
+    row = connection.execute("SELECT parse_formatted_bytes(current_setting('memory_limit'))").fetchone()
+    assert row is not None
+    connection.execute(f"SET memory_limit = '{min(int(row[0]), _MEMORY)}B'")
+    connection.execute(f"SET temp_directory = {text(str(sorting))}")
 
 
 def _write(

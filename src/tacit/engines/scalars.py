@@ -1,34 +1,37 @@
 """Scalars as SQL. Every expression is total: no row can make it raise, overflow or run long.
 
-The dialect is DuckDB's, in forms that PostgreSQL and Spark share wherever there are some. A guard against zeros and
-negative numbers names its operand once: with NULLIF, and with GREATEST, which skips NULLs and lets NaN pass.
+The forms are those that DuckDB, PostgreSQL and Spark share wherever there are some; `engines/dialect.py` has the
+others. A guard against zeros and negative numbers names its operand once: with NULLIF, and with GREATEST, which skips
+NULLs and lets NaN pass.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 from fractions import Fraction
 
+from tacit.engines.dialect import DUCKDB, FLUSH, Dialect
 from tacit.query.functions import DATE_PARTS, Fn
 from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Quantize, Released, Scalar, ToFloat
+from tacit.query.types import Type
 
 _INFIX = {Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY, Fn.EQUAL, Fn.UNEQUAL, Fn.LESS, Fn.LESS_EQUAL, Fn.GREATER, Fn.GREATER_EQUAL}
 _PREFIX = {Fn.NEGATE: "-", Fn.NOT: "NOT "}
-_LARGEST_NEGATIVE = "CAST(-5e-324 AS DOUBLE)"  # the double next to zero
-_ZERO = "CAST(0.0 AS DOUBLE)"
+_LARGEST_NEGATIVE = -5e-324  # the double next to zero
 
 
 def name(identifier: str) -> str:
-    """A quoted identifier."""
-    return '"' + identifier.replace('"', '""') + '"'
+    """A quoted identifier, as DuckDB has it."""
+    return DUCKDB.name(identifier)
 
 
 def text(value: str) -> str:
-    """A quoted string."""
-    return "'" + value.replace("'", "''") + "'"
+    """A quoted string, as DuckDB has it."""
+    return DUCKDB.text(value)
 
 
-def literal(value: object) -> str:
+def literal(value: object, dialect: Dialect = DUCKDB) -> str:
     """A constant. A fraction becomes the nearest double."""
     match value:
         case None:
@@ -38,46 +41,84 @@ def literal(value: object) -> str:
         case int():
             return f"CAST({value} AS BIGINT)"
         case Fraction():
-            return f"CAST({float(value)!r} AS DOUBLE)"
+            return dialect.real.format(repr(float(value)))
         case str():
-            return text(value)
+            return dialect.text(value)
         case datetime.date():
             return f"DATE '{value.isoformat()}'"
     raise AssertionError(f"no literal: {value!r}")
 
 
-def scalar(node: Scalar) -> str:
+def scalar(node: Scalar, dialect: Dialect = DUCKDB) -> str:
     """A scalar as SQL text."""
     match node:
         case Literal(value):
-            return literal(value)
+            return literal(value, dialect)
         case Column(column):
-            return name(column)
+            return dialect.name(column)
         case Released(index):
             return f"v{index}"
         case KeyOf(index):
             return f"k{index}"
         case ToFloat(operand):
-            return f"CAST({scalar(operand)} AS DOUBLE)"
+            return f"CAST({scalar(operand, dialect)} AS {dialect.types[Type.FLOAT]})"
         case Clamp(operand, lower, upper, whole):
-            return _clamp(scalar(operand), lower, upper, whole)
-        case Quantize(operand, step, lower, upper):
-            grid = f"floor({scalar(operand)} * {literal(1 / step)} + 0.5)"
-            return f"CAST({_clamp(grid, Fraction(lower), Fraction(upper), whole=False)} AS BIGINT)"
+            return _clamp(scalar(operand, dialect), lower, upper, whole, dialect)
+        case Quantize():
+            return f"CAST({on_grid(node, dialect)} AS BIGINT)"
         case Case(branches, otherwise):
-            parts = " ".join(f"WHEN {scalar(when)} THEN {scalar(then)}" for when, then in branches)
-            return f"CASE {parts} ELSE {scalar(otherwise)} END"
+            parts = " ".join(f"WHEN {scalar(when, dialect)} THEN {scalar(then, dialect)}" for when, then in branches)
+            return f"CASE {parts} ELSE {scalar(otherwise, dialect)} END"
         case Call(function, arguments):
-            return _call(Fn(function), arguments)
+            return _call(Fn(function), arguments, dialect)
     raise AssertionError(f"no SQL for {node!r}")
 
 
-def _call(function: Fn, nodes: tuple[Scalar, ...]) -> str:
+def on_grid(node: Quantize, dialect: Dialect = DUCKDB) -> str:
+    """The whole number that Quantize means, before it is made an integer: NULL or from `lower` to `upper`.
+
+    Where a product could raise, or FLOOR overflow, the operand is clamped first, to ends that are moved to `lower` and
+    `upper` or beyond. **That changes nothing.** Multiplying by 1/step, adding 1/2 and FLOOR never decrease, in doubles
+    too; so what lies beyond an end is moved to where the end is, or further, and is clamped to the same bound.
+    """
+    operand, inverse = scalar(node.operand, dialect), float(1 / node.step)
+    if dialect.finite or dialect.wide:
+        low, high = (_end(node, inverse, direction) for direction in (-1, 1))
+        operand = _clamp(operand, low, high, whole=False, dialect=dialect)
+    if dialect.finite and inverse < 1:
+        operand = _flushed(operand, dialect)
+    grid = f"floor({operand} * {literal(Fraction(inverse), dialect)} + 0.5)"
+    if dialect.wide:
+        return _clamp(grid, Fraction(node.lower), Fraction(node.upper), whole=True, dialect=dialect)
+    return _clamp(grid, Fraction(node.lower), Fraction(node.upper), whole=False, dialect=dialect)
+
+
+def _end(node: Quantize, inverse: float, direction: int) -> Fraction:
+    """A double that Quantize moves to its lower (-1) or upper (1) bound or beyond, and not far."""
+    bound, margin = node.lower if direction < 0 else node.upper, 1
+    while True:
+        end = float((bound + direction * margin) * node.step)
+        if (math.floor(end * inverse + 0.5) - bound) * direction >= 0:
+            return Fraction(end)
+        margin *= 2
+
+
+def _flushed(operand: str, dialect: Dialect) -> str:
+    """The operand, or zero where it is next to it; see POSTGRES."""
+    nothing = dialect.real.format(repr(FLUSH))
+    return f"(({operand} + {nothing}) - {nothing})"
+
+
+def _call(function: Fn, nodes: tuple[Scalar, ...], dialect: Dialect) -> str:
     if function is Fn.LIKE:
-        return _like(scalar(nodes[0]), str(_constant(nodes[1])))
+        return dialect.like(dialect, scalar(nodes[0], dialect), str(_constant(nodes[1])))
     if function is Fn.SUBSTRING:
-        return f"substring({scalar(nodes[0])}, {_constant(nodes[1])}, {_constant(nodes[2])})"
-    arguments = [scalar(node) for node in nodes]
+        return f"substring({scalar(nodes[0], dialect)}, {_constant(nodes[1])}, {_constant(nodes[2])})"
+    arguments = [scalar(node, dialect) for node in nodes]
+    if function in dialect.calls:
+        return dialect.calls[function].format(*arguments)
+    if function in {Fn.LEAST, Fn.GREATEST} and len(arguments) == 1:
+        return arguments[0]  # Spark wants two
     if function in _INFIX:
         return f"({arguments[0]} {function} {arguments[1]})"
     if function in _PREFIX:
@@ -94,9 +135,11 @@ def _call(function: Fn, nodes: tuple[Scalar, ...]) -> str:
         case Fn.MOD:
             return f"mod({arguments[0]}, NULLIF({arguments[1]}, 0))"
         case Fn.SQRT:
-            return f"sqrt(NULLIF(greatest({arguments[0]}, {_LARGEST_NEGATIVE}), {_LARGEST_NEGATIVE}))"
+            below = dialect.real.format(_LARGEST_NEGATIVE)
+            return f"sqrt(NULLIF(greatest({arguments[0]}, {below}), {below}))"
         case Fn.LN:
-            return f"ln(NULLIF(greatest({arguments[0]}, {_ZERO}), {_ZERO}))"
+            zero = dialect.real.format(0.0)
+            return f"ln(NULLIF(greatest({arguments[0]}, {zero}), {zero}))"
         case Fn.SIGN | Fn.LENGTH:
             return f"CAST({function}({arguments[0]}) AS BIGINT)"
         case Fn.TRIM:
@@ -119,29 +162,17 @@ def _constant(node: Scalar) -> object:
     return node.value
 
 
-def _like(value: str, pattern: str) -> str:
-    """LIKE in time that grows with the length of the text alone.
-
-    DuckDB before version 2 tries every place for every % of a pattern with _, so that k of them take n^k steps. Where
-    there is more than one text to look for, such a pattern is a regular expression instead: RE2 never goes back.
-    """
-    sought = [part for part in pattern.split("%")[1:] if part]
-    if "_" not in pattern or len(sought) <= 1:
-        return f"({value} LIKE {text(pattern)})"
-    expression = "".join({"%": ".*", "_": "."}.get(c, c if c.isalnum() else f"\\x{{{ord(c):x}}}") for c in pattern)
-    return f"regexp_full_match({value}, {text(f'(?s){expression}')})"
-
-
-def _clamp(value: str, lower: Fraction | None, upper: Fraction | None, whole: bool) -> str:
+def _clamp(value: str, lower: Fraction | None, upper: Fraction | None, whole: bool, dialect: Dialect) -> str:
     """LEAST and GREATEST would read NULL as a bound, so the cases are spelled out; NaN compares above everything.
 
     The usual case comes first: it is quicker where nearly all values are within.
     """
+    is_nan = dialect.is_nan.format(value)
     if lower is None or upper is None:
-        return value if whole else f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
+        return value if whole else f"CASE WHEN {is_nan} THEN NULL ELSE {value} END"
     if whole:
         low, high = literal(int(lower)), literal(int(upper))
         return f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
-    low, high = literal(lower), literal(upper)
+    low, high = literal(lower, dialect), literal(upper, dialect)
     within, beyond = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}", f"WHEN {value} > {high} THEN {high}"
-    return f"CASE {within} WHEN isnan({value}) THEN NULL WHEN {value} < {low} THEN {low} {beyond} END"
+    return f"CASE {within} WHEN {is_nan} THEN NULL WHEN {value} < {low} THEN {low} {beyond} END"

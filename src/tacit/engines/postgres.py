@@ -1,0 +1,211 @@
+"""PostgreSQL, over the tables that a role may read.
+
+Every question runs in one read-only transaction that sees one state of the tables. Only SQL that `engines/sql.py`
+generates is ever run; an analyst's text is not. A role that can only read is advised: then nothing but the server's own
+rights stands between a question and a write.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from tacit.engines.base import Groups, Shape
+from tacit.engines.collect import collect
+from tacit.engines.dialect import POSTGRES, POSTGRES_17
+from tacit.engines.underflow import flushed
+from tacit.errors import Code, DataError, ParameterError
+from tacit.query.nodes import Aggregation
+from tacit.query.types import Type
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    from tacit.engines.relations import Connection, check_rights, declarable, declared, table_of, tables_of
+except ImportError as error:  # an extra
+    raise ParameterError("source", "needs psycopg", fix='pip install "tacit[postgres]"') from error
+
+_log = logging.getLogger("tacit")
+
+_OLDEST = 130000  # the version that has trim_scale
+_ALL_LETTERS = 170000  # the version that has the collation pg_c_utf8
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "jit": "off",  # its time depends on what the planner expects of the rows
+}
+_WRITABLE = "SELECT has_table_privilege(CAST(%s AS regclass), 'INSERT, UPDATE, DELETE, TRUNCATE')"
+
+
+class Postgres:
+    """An engine over the tables of a policy. `dsn` is a URL or a connection string; tables are found along its search
+    path. `timeout` is the most seconds that a statement may take, a public limit."""
+
+    def __init__(self, shapes: Iterable[Shape], dsn: str, timeout: float = 600.0) -> None:
+        self._dsn, self._timeout = dsn, timeout
+        self._place = _place(dsn)
+        self._lock = threading.Lock()
+        self._idle: list[Connection] = []
+        self._process = os.getpid()
+        self._sources: dict[str, str] = {}
+        self._kinds: dict[str, dict[str, Type]] = {}
+        with _explained(self._place):
+            connection = self._connect()
+        self._dialect = POSTGRES if connection.info.server_version < _ALL_LETTERS else POSTGRES_17
+        try:
+            tables = tables_of(connection)
+            for shape in shapes:
+                table = table_of(shape, tables, self._place)
+                self._sources[shape.name], self._kinds[shape.name] = declared(shape, table, tables[table])
+                check_rights(connection, shape, self._sources[shape.name])
+                self._advise(connection, table)
+            connection.execute("SET search_path = pg_catalog")
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+
+    def run(self, aggregation: Aggregation) -> Groups:
+        """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
+        floats = {
+            table: frozenset(column for column, kind in kinds.items() if kind is Type.FLOAT)
+            for table, kinds in self._kinds.items()
+        }
+        node = flushed(aggregation, floats)
+        with self._snapshot() as connection:
+            return collect(
+                node, self._sources, self._dialect, lambda statement: connection.execute(statement.encode()).fetchall()
+            )
+
+    def is_unique(self, table: str, column: str) -> bool:
+        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
+        found = POSTGRES.name(column)
+        statement = f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._sources[table]}"
+        with self._snapshot() as connection:
+            row = connection.execute(statement.encode()).fetchone()
+        assert row is not None
+        return bool(row[0])
+
+    def type_of(self, table: str, column: str) -> Type:
+        """The type in which a column is read; integers or texts where none is declared."""
+        return self._kinds[table][column]
+
+    def close(self) -> None:
+        """Let go of the data."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().close()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        """A connection that sees one state of the tables. One that fails is not used again."""
+        if self._process != os.getpid():
+            raise RuntimeError("a connection does not survive a fork: open the curator in the process that asks")
+        connection = self._begun()
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._idle.append(connection)
+
+    def _begun(self) -> Connection:
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                break
+            try:
+                connection.execute(begin)
+            except psycopg.OperationalError:  # the server has restarted since
+                connection.close()
+            else:
+                return connection
+        connection = self._connect()
+        connection.execute("SET search_path = pg_catalog")
+        connection.execute(begin)
+        return connection
+
+    def _connect(self) -> Connection:
+        return _connected(self._dsn, self._place, self._timeout)
+
+    def _advise(self, connection: Connection, table: tuple[str, str]) -> None:
+        """Tell the owner's log of a role that may write."""
+        named = ".".join(map(POSTGRES.name, table))
+        row = connection.execute(_WRITABLE, (named,)).fetchone()
+        if row is not None and row[0]:
+            _log.warning("the role of %s may write to %s: name one that can only read", self._place, named)
+
+
+def columns_of(dsn: str) -> dict[str, list[tuple[str, Type | None]]]:
+    """The tables of a database with the names and types of their columns; None where no declared type fits.
+
+    Names and types only: no row is read.
+    """
+    place = _place(dsn)
+    with _explained(place), _connected(dsn, place, timeout=60) as connection:
+        found: dict[str, list[tuple[str, Type | None]]] = {}
+        for (_, table), columns in tables_of(connection).items():
+            found.setdefault(table, [(column, declarable(stored)) for column, stored in columns.items()])
+        return found
+
+
+def _connected(dsn: str, place: str, timeout: float) -> Connection:
+    """A connection that only reads, and that reads texts, dates and times alike wherever the server stands."""
+    connection = psycopg.connect(
+        dsn,
+        autocommit=True,
+        prepare_threshold=None,
+        application_name="tacit",
+        connect_timeout=30,
+        keepalives_idle=60,
+        keepalives_interval=10,
+        keepalives_count=6,
+    )
+    try:
+        for setting, value in {**_SETTINGS, "statement_timeout": f"{max(1, round(timeout * 1000))}ms"}.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+        _check_server(connection, place)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _place(dsn: str) -> str:
+    """The database in words, without the password."""
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.Error:  # said without the text: what does not parse may be the password
+        fix = "write postgresql://user@host/database, and a character such as / in a password as %2F"
+        raise ParameterError("source", "it is not the URL of a PostgreSQL database", fix=fix) from None
+    return f"{parts.get('dbname') or 'the database'} at {parts.get('host') or 'this host'}"
+
+
+@contextmanager
+def _explained(place: str) -> Iterator[None]:
+    """What keeps an owner from the database. Its own text is kept as the cause, out of what is shown."""
+    try:
+        yield
+    except psycopg.Error as error:
+        fix = "check the server, the URL and the role's rights"
+        raise DataError(Code.DATA, f"{place} cannot be reached", fix=fix) from error
+
+
+def _check_server(connection: Connection, place: str) -> None:
+    if connection.info.server_version < _OLDEST:
+        raise DataError(Code.DATA, f"{place} is older than PostgreSQL 13", fix="use a newer server")
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        fix = "dump it into a database made with ENCODING 'UTF8'"
+        raise DataError(Code.DATA, f"{place} has the encoding {encoding}, so texts would not be what they are", fix=fix)

@@ -1,0 +1,137 @@
+"""The tables of a PostgreSQL database: the types they are stored in, and how each declared column is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from tacit.engines.base import Shape
+from tacit.engines.dialect import POSTGRES
+from tacit.errors import Code, DataError
+from tacit.query.types import Type
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+Tables = dict[tuple[str, str], dict[str, str]]
+"""(schema, table) -> {column: stored type}, in the order of the search path."""
+
+_WHOLE = {"smallint", "integer", "bigint"}
+# The types of PostgreSQL that each declared type may be stored in. Others are said at open.
+_STORED = {
+    Type.INT: _WHOLE,
+    Type.FLOAT: {"real", "double precision", "numeric", *_WHOLE},
+    Type.TEXT: {"text", "character varying", "character", "uuid", "enum"},
+    Type.BOOL: {"boolean"},
+    Type.DATE: {"date"},
+}
+# What else may say whose row it is, or match tables, as a text in which equal values are equal.
+_MATCHED = {*_STORED[Type.TEXT], "numeric", "date", "boolean"}
+# A domain is what it is made of; a text in whose collation different texts may be equal is none of ours.
+_COLUMNS = """
+SELECT nspname::text, relname::text, attname::text,
+    CASE WHEN typtype = 'e' THEN 'enum' ELSE format_type(COALESCE(NULLIF(typbasetype, 0), pg_type.oid), NULL) END
+    || CASE WHEN collisdeterministic IS FALSE THEN ' of a nondeterministic collation' ELSE '' END
+FROM pg_class JOIN pg_namespace ON relnamespace = pg_namespace.oid
+    JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+    JOIN pg_type ON atttypid = pg_type.oid LEFT JOIN pg_collation ON attcollation = pg_collation.oid
+WHERE nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'v', 'm', 'p', 'f')
+ORDER BY array_position(current_schemas(false), nspname), relname, attnum
+"""
+
+
+def check_rights(connection: Connection, shape: Shape, source: str) -> None:
+    """That the declared columns can be read at all. No row is."""
+    try:
+        connection.execute(f"SELECT * FROM {source} LIMIT 0".encode())
+    except psycopg.errors.InsufficientPrivilege as error:
+        what = f"the role may not read all columns of {shape.name} that the policy names"
+        raise DataError(Code.DATA, what, fix="GRANT SELECT on it to the role") from error
+    except psycopg.Error as error:
+        raise DataError(Code.DATA, f"{shape.name} cannot be read", fix="check the table or view") from error
+
+
+def tables_of(connection: Connection) -> Tables:
+    """All tables and views along the search path."""
+    found: Tables = {}
+    for schema, table, column, stored in connection.execute(_COLUMNS):
+        found.setdefault((schema, table), {})[column] = stored
+    return found
+
+
+def table_of(shape: Shape, tables: Tables, place: str) -> tuple[str, str]:
+    """The first table of that name along the search path; one that differs in capitals only if there is no other."""
+    exact = [table for table in tables if table[1] == shape.name]
+    alike = [table for table in tables if table[1].lower() == shape.name.lower()]
+    if not alike:
+        names = ", ".join(sorted(table for _, table in tables))[:300] or "none"
+        what = f"table {shape.name} was not found: the search path of {place} has {names}"
+        raise DataError(Code.DATA, what, fix="check its name, and that the role may use its schema")
+    return (exact or alike)[0]
+
+
+def declared(shape: Shape, table: tuple[str, str], stored: dict[str, str]) -> tuple[str, dict[str, Type]]:
+    """The declared columns, each read in its declared type, and the types of all that are read."""
+    exact = {column.lower(): column for column in stored} | {column: column for column in stored}
+    columns, kinds = [], {}
+    for column, kind in shape.columns:
+        found = _found(shape, column, exact)
+        if stored[found] not in _STORED[kind]:
+            raise DataError(
+                Code.DATA,
+                f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
+                fix=f"declare it as {declarable(stored[found]) or 'another type'}, or convert it in a view",
+            )
+        columns.append(f"{_read(POSTGRES.name(found), kind, stored[found])} AS {POSTGRES.name(column)}")
+        kinds[column] = kind
+    for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
+        if column not in kinds:
+            found = _found(shape, column, exact)
+            value, kinds[column] = _undeclared(shape, column, POSTGRES.name(found), stored[found])
+            columns.append(f"{value} AS {POSTGRES.name(column)}")
+    source = f"(SELECT {', '.join(columns)} FROM {'.'.join(map(POSTGRES.name, table))}) AS source"
+    return source, kinds
+
+
+def _read(column: str, kind: Type, stored: str) -> str:
+    """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL."""
+    match kind:
+        case Type.TEXT:
+            return f'CAST({column} AS TEXT) COLLATE "C"'
+        case Type.DATE:
+            return f"CASE WHEN {column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {column} END"
+        case Type.FLOAT if stored == "numeric":
+            # A numeric may be NaN, infinite, or have more digits before or after the point than a double reaches.
+            far = f"WHEN {column} > 1e300 THEN CAST('Infinity' AS DOUBLE PRECISION)"
+            far += f" WHEN {column} < -1e300 THEN CAST('-Infinity' AS DOUBLE PRECISION)"
+            near = f"WHEN abs({column}) < 1e-300 THEN 0 ELSE CAST({column} AS DOUBLE PRECISION)"
+            return f"CASE WHEN {column} = 'NaN' THEN NULL {far} {near} END"
+    return f"CAST({column} AS {POSTGRES.types[kind]})"
+
+
+def _undeclared(shape: Shape, column: str, found: str, stored: str) -> tuple[str, Type]:
+    """A column by which tables are matched and which no type is declared for: integers stay so, all else is text.
+
+    Values that PostgreSQL holds for equal must be equal texts: two names of one person would be two people.
+    """
+    if stored in _WHOLE:
+        return f"CAST({found} AS BIGINT)", Type.INT
+    if stored not in _MATCHED:
+        what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
+        raise DataError(Code.DATA, what, fix="store it as an integer or a text, or convert it in a view")
+    value = f"trim_scale({found})" if stored == "numeric" else found
+    return f'CAST({value} AS TEXT) COLLATE "C"', Type.TEXT
+
+
+def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
+    found = exact.get(column) or exact.get(column.lower())
+    if found is None:
+        names = ", ".join(dict.fromkeys(exact.values()))
+        raise DataError(Code.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
+    return found
+
+
+def declarable(stored: str) -> Type | None:
+    """The type to declare for a stored one."""
+    order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
+    return next((kind for kind in order if stored in _STORED[kind]), None)

@@ -1,0 +1,237 @@
+"""Spark, classic or Connect, over data frames or the tables of a catalog.
+
+Questions are pushed down as SQL text: no row leaves the cluster, only groups that are added up already come back. There
+are no RDDs and no Python functions. Only SQL that `engines/sql.py` generates is ever run; an analyst's text is not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from tacit.engines.base import Groups, Shape
+from tacit.engines.collect import collect
+from tacit.engines.dialect import SPARK
+from tacit.errors import Code, DataError, ParameterError
+from tacit.query.nodes import Aggregation
+from tacit.query.types import Type
+
+try:
+    from pyspark.errors import AnalysisException, ParseException, PySparkAttributeError
+except ImportError as error:  # an extra
+    raise ParameterError("engine", "needs pyspark", fix='pip install "tacit[spark]"') from error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_WHOLE = {"tinyint", "smallint", "int", "bigint"}
+_TEXT = {"string", "varchar", "char"}
+# The types of Spark that each declared type may be stored in. Others are said at open.
+_STORED = {
+    Type.INT: _WHOLE,
+    Type.FLOAT: {"float", "double", "decimal", *_WHOLE},
+    Type.TEXT: _TEXT,
+    Type.BOOL: {"boolean"},
+    Type.DATE: {"date"},
+}
+_MATCHED = {*_TEXT, "decimal", "date", "boolean"}
+# Settings that would change what a statement says.
+_NEEDED = {
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.caseSensitive": "false",
+}
+
+_numbers = count(1)
+
+
+class Spark:
+    """An engine over the tables of a policy: `frames` are data frames by name; other tables are those of the catalog
+    and schema that `source` names, such as spark_catalog.clinic, or of the session's own.
+
+    A question that needs several statements reads the tables once for each: they must not change meanwhile. `timeout`
+    is the most seconds that a statement may take, a public limit.
+    """
+
+    def __init__(
+        self,
+        shapes: Iterable[Shape],
+        session: SparkSession | None = None,
+        frames: Mapping[str, DataFrame] | None = None,
+        source: str | None = None,
+        timeout: float = 3600.0,
+    ) -> None:
+        self._timeout = timeout
+        handed = dict(frames or {})
+        self._session = session if session is not None else _session(handed)
+        _check_settings(self._session)
+        self._sources: dict[str, str] = {}
+        self._kinds: dict[str, dict[str, Type]] = {}
+        self._views: list[str] = []
+        shapes = list(shapes)
+        for table in handed:
+            if table not in {shape.name for shape in shapes}:
+                what = f"data for {table} was handed over, but the policy has no such table"
+                raise DataError(Code.DATA, what, fix="check its name")
+        try:
+            for shape in shapes:
+                frame = handed[shape.name] if shape.name in handed else _table(self._session, source, shape.name)
+                view = f"tacit_{os.getpid()}_{next(_numbers)}"
+                frame.createOrReplaceTempView(view)
+                self._views.append(view)
+                self._sources[shape.name], self._kinds[shape.name] = _declared(shape, frame, view)
+                _check_readable(self._session, shape, self._sources[shape.name])
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, aggregation: Aggregation) -> Groups:
+        """For each group that has rows, its keys and the cell of each measure."""
+        return collect(aggregation, self._sources, SPARK, self._rows)
+
+    def is_unique(self, table: str, column: str) -> bool:
+        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
+        found = SPARK.name(column)
+        ((alike,),) = self._rows(f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._sources[table]}")
+        return bool(alike)
+
+    def type_of(self, table: str, column: str) -> Type:
+        """The type in which a column is read; integers or texts where none is declared."""
+        return self._kinds[table][column]
+
+    def close(self) -> None:
+        """Let go of the data. The session is the owner's, and stays."""
+        while self._views:
+            self._session.catalog.dropTempView(self._views.pop())
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        tag = f"tacit-{os.getpid()}-{next(_numbers)}"
+        begin, end, stop = _tagging(self._session)
+        limit = threading.Timer(self._timeout, stop, (tag,))
+        limit.daemon = True
+        begin(tag)
+        limit.start()
+        try:
+            return [tuple(row) for row in self._session.sql(statement).collect()]
+        finally:
+            limit.cancel()
+            end(tag)
+
+
+def _tagging(session: SparkSession) -> tuple[Callable[[str], Any], Callable[[str], Any], Callable[[str], Any]]:
+    """How to tag what this thread runs, to take the tag away, and to stop all that has it, from any thread.
+
+    In a classic session, the session itself finds the tags of its own thread only.
+    """
+    try:
+        context = session.sparkContext
+    except PySparkAttributeError:  # a session of Connect
+        return session.addTag, session.removeTag, session.interruptTag
+    return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
+
+
+def _session(frames: Mapping[str, DataFrame]) -> SparkSession:
+    """The session of the frames, the one that is active, or a new one as Spark's own settings have it."""
+    from pyspark.sql import SparkSession
+
+    for frame in frames.values():
+        return frame.sparkSession
+    return SparkSession.builder.appName("tacit").getOrCreate()
+
+
+def _check_settings(session: SparkSession) -> None:
+    for setting, wanted in _NEEDED.items():
+        if str(session.conf.get(setting, wanted)).lower() != wanted:
+            what = f"the session has another {setting}, under which statements would mean something else"
+            raise DataError(Code.DATA, what, fix=f'session.conf.set("{setting}", "{wanted}")')
+
+
+def _check_readable(session: SparkSession, shape: Shape, source: str) -> None:
+    """That the declared columns can be read at all. No row is."""
+    try:
+        session.sql(f"SELECT * FROM {source}").schema  # noqa: B018  # a session of Connect looks only now
+    except (AnalysisException, ParseException) as error:
+        fix = "check that no two columns differ in capitals alone"
+        raise DataError(Code.DATA, f"{shape.name} cannot be read", fix=fix) from error
+
+
+def _table(session: SparkSession, source: str | None, name: str) -> DataFrame:
+    parts = [*([] if source is None else source.split(".")), name]
+    try:
+        frame = session.table(".".join(map(SPARK.name, parts)))
+        frame.schema  # noqa: B018  # a session of Connect looks for the table only now
+    except (AnalysisException, ParseException) as error:
+        where = "the session's own schema" if source is None else source
+        fix = 'name catalog and schema as source in [data], or open(policy, data={"name": frame})'
+        raise DataError(Code.DATA, f"table {name} was not found in {where}", fix=fix) from error
+    return frame
+
+
+def _declared(shape: Shape, frame: DataFrame, view: str) -> tuple[str, dict[str, Type]]:
+    """The declared columns, each read in its declared type, and the types of all that are read."""
+    stored = {found.name: found.dataType.simpleString() for found in frame.schema.fields}
+    exact = {column.lower(): column for column in stored}
+    columns, kinds = [], {}
+    for column, kind in shape.columns:
+        found = _found(shape, column, exact)
+        if _family(stored[found]) not in _STORED[kind]:
+            raise DataError(
+                Code.DATA,
+                f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
+                fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
+            )
+        columns.append(f"{_read(SPARK.name(found), kind)} AS {SPARK.name(column)}")
+        kinds[column] = kind
+    for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
+        if column not in kinds:
+            found = _found(shape, column, exact)
+            value, kinds[column] = _undeclared(shape, column, SPARK.name(found), stored[found])
+            columns.append(f"{value} AS {SPARK.name(column)}")
+    return f"(SELECT {', '.join(columns)} FROM {SPARK.name(view)}) AS source", kinds
+
+
+def _read(column: str, kind: Type) -> str:
+    """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL, and so are
+    texts that are not UTF-8."""
+    match kind:
+        case Type.TEXT:
+            return f"try_validate_utf8(CAST({column} AS STRING))"
+        case Type.DATE:
+            return f"CASE WHEN {column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {column} END"
+    return f"CAST({column} AS {SPARK.types[kind]})"
+
+
+def _undeclared(shape: Shape, column: str, found: str, stored: str) -> tuple[str, Type]:
+    """A column by which tables are matched and which no type is declared for: integers stay so, all else is text.
+
+    Values that Spark holds for equal must be equal texts: two names of one person would be two people.
+    """
+    if _family(stored) in _WHOLE:
+        return f"CAST({found} AS BIGINT)", Type.INT
+    if _family(stored) not in _MATCHED:
+        what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
+        raise DataError(Code.DATA, what, fix="store it as an integer or a text")
+    return f"CAST({found} AS STRING)", Type.TEXT
+
+
+def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
+    if column.lower() not in exact:
+        names = ", ".join(exact.values())
+        raise DataError(Code.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
+    if "${" in column:  # which Spark would take for a setting, wherever it stands in a statement
+        raise DataError(Code.DATA, f"{shape.name}.{column} has a name with ${{", fix="rename the column")
+    return exact[column.lower()]
+
+
+def _family(stored: str) -> str:
+    """The type without its sizes. A text of another collation keeps the name of that: different texts may be equal."""
+    return stored.split("(", maxsplit=1)[0].strip()
+
+
+def _declarable(stored: str) -> Type | None:
+    """The type to declare for a stored one."""
+    order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
+    return next((kind for kind in order if _family(stored) in _STORED[kind]), None)

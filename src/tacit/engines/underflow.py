@@ -1,0 +1,132 @@
+"""Products that cannot underflow, for an engine that raises where a product of floats rounds to zero.
+
+An operand next to zero is read as zero: (x + t) - t with t = 2^-298 is x for every double of at least 2^-244 in size, 0
+below 2^-351, and a multiple of 2^-351 between. So a product of two such is 0 or at least 2^-702, which is a double. It
+names its operand once. Where an operand is a whole number, the product is 0 or not smaller than the other one, and
+stays as it is; so do products of integers, for which the columns that are floats must be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.engines.dialect import FLUSH
+from tacit.query.functions import Fn
+from tacit.query.nodes import (
+    Aggregation,
+    Call,
+    Case,
+    Clamp,
+    Column,
+    Fold,
+    Literal,
+    Match,
+    Measure,
+    Quantize,
+    Rows,
+    Scalar,
+    Scan,
+    Select,
+    Stack,
+    ToFloat,
+)
+
+Floats = frozenset[str]
+
+_TINY = Literal(Fraction(FLUSH))
+_ALWAYS = frozenset({Fn.DIVIDE, Fn.POWER, Fn.SQRT, Fn.LN, Fn.EXP})
+_ALIKE = frozenset(
+    [Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY, Fn.NEGATE, Fn.ABS, Fn.FLOOR, Fn.CEIL, Fn.LEAST, Fn.GREATEST, Fn.COALESCE]
+)  # floats where their operands are
+
+
+def flushed(node: Aggregation, tables: Mapping[str, Floats]) -> Aggregation:
+    """The aggregation with every product of floats guarded. `tables` are the columns that are floats."""
+    source, floats = _rows(node.source, tables)
+    return replace(
+        node,
+        source=source,
+        where=None if node.where is None else guarded(node.where, floats),
+        keys=tuple(replace(key, scalar=guarded(key.scalar, floats)) for key in node.keys),
+        measures=tuple(_measure(measure, floats) for measure in node.measures),
+    )
+
+
+def is_float(scalar: Scalar, floats: Floats) -> bool:
+    """Whether a scalar gives floats, over rows whose columns `floats` are."""
+    match scalar:
+        case Literal(value):
+            return isinstance(value, Fraction)
+        case Column(name):
+            return name in floats
+        case Clamp(_, _, _, whole):
+            return not whole
+        case ToFloat():
+            return True
+        case Case(branches, otherwise):
+            return any(is_float(value, floats) for value in (otherwise, *(then for _, then in branches)))
+        case Call(function, arguments):
+            return function in _ALWAYS or (function in _ALIKE and any(is_float(a, floats) for a in arguments))
+    return False
+
+
+def _rows(node: Rows, tables: Mapping[str, Floats]) -> tuple[Rows, Floats]:
+    """The rows, and which of their columns are floats."""
+    match node:
+        case Scan(table, columns):
+            return node, frozenset(here for column, here in columns if column in tables[table])
+        case Select(source, columns, where):
+            inner, floats = _rows(source, tables)
+            condition = None if where is None else guarded(where, floats)
+            named = tuple((name, guarded(value, floats)) for name, value in columns)
+            return Select(inner, named, condition), frozenset(n for n, value in columns if is_float(value, floats))
+        case Match(left, right, on, outer):
+            (one, ours), (other, theirs) = _rows(left, tables), _rows(right, tables)
+            pairs = tuple((guarded(a, ours), guarded(b, theirs)) for a, b in on)
+            return Match(one, other, pairs, outer), ours | theirs
+        case Fold(source, keys, measures):
+            inner, floats = _rows(source, tables)
+            named = tuple((name, guarded(value, floats)) for name, value in keys)
+            inside = tuple((name, _measure(measure, floats)) for name, measure in measures)
+            ends = {n: m.argument for n, m in measures if m.function in {"min", "max"} and m.argument is not None}
+            made = frozenset(name for name, value in [*keys, *ends.items()] if is_float(value, floats))
+            return Fold(inner, named, inside), made
+        case Stack(parts):
+            found = [_rows(part, tables) for part in parts]
+            return Stack(tuple(part for part, _ in found)), frozenset.union(*(floats for _, floats in found))
+    raise AssertionError(f"no rows: {node!r}")
+
+
+def _measure(measure: Measure, floats: Floats) -> Measure:
+    return measure if measure.argument is None else replace(measure, argument=guarded(measure.argument, floats))
+
+
+def guarded(node: Scalar, floats: Floats) -> Scalar:
+    """A scalar over rows whose columns `floats` are, with every product of floats guarded."""
+    match node:
+        case Call(Fn.MULTIPLY, (left, right)) if is_float(node, floats) and not (_is_whole(left) or _is_whole(right)):
+            return Call(Fn.MULTIPLY, tuple(_flush(guarded(operand, floats)) for operand in (left, right)))
+        case Call(function, arguments):
+            return Call(function, tuple(guarded(argument, floats) for argument in arguments))
+        case Case(branches, otherwise):
+            parts = tuple((guarded(when, floats), guarded(then, floats)) for when, then in branches)
+            return Case(parts, guarded(otherwise, floats))
+        case Clamp(operand) | ToFloat(operand) | Quantize(operand):
+            return replace(node, operand=guarded(operand, floats))
+    return node
+
+
+def _is_whole(operand: Scalar) -> bool:
+    """Whether this is zero or at least one in size, whatever the row."""
+    match operand:
+        case ToFloat():
+            return True
+        case Literal(Fraction() as value):
+            return value == 0 or abs(value) >= 1
+    return False
+
+
+def _flush(operand: Scalar) -> Scalar:
+    return Call(Fn.SUBTRACT, (Call(Fn.ADD, (operand, _TINY)), _TINY))

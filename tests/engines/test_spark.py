@@ -1,0 +1,273 @@
+"""Spark: what it stores and how that is read, what comes back of it, and settings that would change a statement."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import random
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import tacit
+from tacit.engines import sql
+from tacit.engines.base import Shape
+from tacit.engines.dialect import SPARK
+from tacit.engines.scalars import scalar
+from tacit.errors import DataError
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.functions import Fn
+from tacit.query.nodes import Aggregation, Call, Column, GroupKey, Literal, Measure, Quantize, Scan
+from tacit.query.types import Type
+
+FULL = os.environ.get("TACIT_FULL") == "1"
+COUNT = Measure("count", None)
+
+
+def shape(unit: str | None = None, table: str = "t", **columns: str) -> Shape:
+    return Shape(table, tuple((column, Type(kind)) for column, kind in columns.items()), unit)
+
+
+def by(*names: str, measures: tuple[Measure, ...] = (COUNT,), unit: str | None = None) -> Aggregation:
+    """How many rows have each combination of values."""
+    columns = [*names, *([] if unit is None else [unit])]
+    keys = tuple(GroupKey(Column(name), None) for name in names)
+    source = Scan("t", tuple((name, name) for name in columns))
+    return Aggregation(source, None, unit, keys, Contribution(9, 9), measures)
+
+
+@pytest.fixture
+def engine(spark):
+    """Makes an engine over one frame, of rows and their schema."""
+    from tacit.engines.spark import Spark
+
+    made = []
+
+    def make(rows: list[tuple[Any, ...]], schema: str, declared: Shape) -> Spark:
+        made.append(Spark([declared], spark, {"t": spark.createDataFrame(rows, schema)}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_every_stored_type_is_read_as_the_declared_one(engine):
+    schema = "a TINYINT, b SMALLINT, c INT, f FLOAT, g DECIMAL(10, 2), v STRING, o BOOLEAN, d DATE"
+    day = datetime.date(2024, 2, 29)
+    row = (1, 2, 3, 0.5, decimal.Decimal("2.25"), "é", True, day)
+    kinds = dict(zip("abcfgvod", ["int", "int", "int", "float", "float", "text", "bool", "date"], strict=True))
+    found = engine([row], schema, shape(**kinds))
+    grids = tuple(Measure("sum", Quantize(Column(name), Fraction(1, 4), 0, 99)) for name in "fg")
+    node = Aggregation(
+        Scan("t", tuple((name, name) for name in kinds)),
+        None,
+        None,
+        tuple(GroupKey(Column(name), None) for name in "abcvod"),
+        Contribution(1, 1),
+        grids,
+    )
+    assert found.run(node) == {(1, 2, 3, "é", True, day): (2, 9)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "declared", "said"),
+    [
+        ("x STRING", {"x": "int"}, "t.x is declared int but stored as string"),
+        ("x TIMESTAMP", {"x": "date"}, "t.x is declared date but stored as timestamp"),
+        ("x STRING COLLATE UNICODE_CI", {"x": "text"}, "stored as string collate UNICODE_CI"),
+        ("y STRING", {"x": "text"}, "t has no column x"),
+        ("`a${x}` INT", {"a${x}": "int"}, "has a name with ${"),
+    ],
+)
+def test_columns_that_are_not_as_declared_are_said_at_open(schema, declared, said, engine):
+    with pytest.raises(DataError) as caught:
+        engine([], schema, shape(**declared))
+    assert said in caught.value.what and caught.value.fix
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "STRING COLLATE UNICODE_CI", "ARRAY<INT>"])
+def test_a_unit_of_which_equal_values_may_differ_as_texts_is_no_unit(kind, engine):
+    with pytest.raises(DataError, match=r"t\.who says whose row it is"):
+        engine([], f"x INT, who {kind}", shape(unit="who", x="int"))
+
+
+def test_a_text_that_is_none_and_dates_that_python_has_not_are_null(spark):
+    from tacit.engines.spark import Spark
+
+    frame = spark.sql(
+        "SELECT CAST(X'61ff' AS STRING) AS s, DATE '9999-12-31' + 1 AS d UNION ALL SELECT 'a', DATE '0001-01-01'"
+    )
+    engine = Spark([shape(s="text", d="date")], spark, {"t": frame})
+    assert engine.run(by("s", "d")) == {(None, None): (1,), ("a", datetime.date(1, 1, 1)): (1,)}
+    engine.close()
+
+
+def test_tables_of_a_catalog_are_found_and_a_missing_one_is_said(spark):
+    from tacit.engines.spark import Spark
+
+    spark.sql("CREATE SCHEMA clinic")
+    spark.sql("CREATE TABLE clinic.t USING parquet AS SELECT 3 AS x, 'u' AS who")
+    try:
+        engine = Spark([shape(unit="who", x="int")], spark, source="spark_catalog.clinic")
+        assert engine.run(by("x", unit="who")) == {(3,): (1,)}
+        assert (engine.type_of("t", "who"), engine.type_of("t", "x")) == (Type.TEXT, Type.INT)
+        (view,) = engine._views
+        assert spark.catalog.tableExists(view)
+        engine.close()
+        assert not spark.catalog.tableExists(view)
+        with pytest.raises(DataError, match=r"table nothing was not found in spark_catalog\.clinic"):
+            Spark([shape(table="nothing", x="int")], spark, source="spark_catalog.clinic")
+    finally:
+        spark.sql("DROP SCHEMA clinic CASCADE")
+
+
+def test_columns_that_differ_in_capitals_alone_are_said(engine):
+    with pytest.raises(DataError, match="t cannot be read"):
+        engine([], "x INT, X INT", shape(x="int"))
+
+
+def test_a_frame_for_no_table_is_said(spark):
+    from tacit.engines.spark import Spark
+
+    with pytest.raises(DataError, match="the policy has no such table"):
+        Spark([], spark, {"t": spark.range(1)})
+
+
+def test_settings_that_change_statements_are_said(spark):
+    from tacit.engines.spark import Spark
+
+    spark.conf.set("spark.sql.groupByOrdinal", "false")
+    try:
+        with pytest.raises(DataError, match=r"spark\.sql\.groupByOrdinal"):
+            Spark([], spark)
+    finally:
+        spark.conf.set("spark.sql.groupByOrdinal", "true")
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_nothing_raises_whether_or_not_spark_is_strict(ansi, spark, engine):
+    hard = [float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, 0.0, None]
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        found = engine([(x, 2**63 - 1) for x in hard], "x DOUBLE, i BIGINT", shape(x="float", i="int"))
+        steps = (Fraction(1), Fraction(1, 100), Fraction(1000))
+        measures = tuple(Measure("sum", Quantize(Column("x"), step, -3, 5)) for step in steps)
+        node = Aggregation(
+            Scan("t", (("x", "x"), ("i", "i"))),
+            Call(Fn.GREATER, (Call(Fn.MOD, (Column("i"), Literal(2))), Literal(0))),
+            None,
+            (),
+            Contribution(1, 1),
+            (*measures, Measure("sum", Column("i"))),
+        )
+        # two values at each end: 2 * 5 - 2 * 3
+        assert found.run(node) == {(): (4, 4, 4, 8 * (2**63 - 1))}
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_only_what_is_aggregated_comes_back(spark, engine):
+    found = engine([("u", 1, 2)], "who STRING, g INT, i INT", shape(unit="who", g="int", i="int"))
+    asked = []
+
+    with pytest.MonkeyPatch.context() as patch:
+        run = found._rows
+        patch.setattr(found, "_rows", lambda statement: asked.append(statement) or run(statement))
+        found.run(by("g", measures=(COUNT, Measure("sum", Column("g")), Measure("histogram", Column("g"))), unit="who"))
+    assert len(asked) == 2
+    for statement in asked:
+        frame = spark.sql(statement)
+        plan = frame._jdf.queryExecution()
+        # The outermost node adds up: a row for each group, and none of a person.
+        assert plan.analyzed().nodeName() == "Aggregate"
+        text = plan.executedPlan().toString()
+        assert "Python" not in text and "MapPartitions" not in text
+
+
+def test_a_statement_that_takes_too_long_is_stopped_and_the_next_is_not(spark):
+    from py4j.protocol import Py4JJavaError
+
+    from tacit.engines.spark import Spark
+
+    engine = Spark([shape(id="int")], spark, {"t": spark.range(10**13)}, timeout=1)
+    with pytest.raises(Py4JJavaError):
+        engine.run(
+            Aggregation(Scan("t", (("id", "id"),)), None, None, (), Contribution(1, 1), (Measure("sum", Column("id")),))
+        )
+    engine.close()
+    assert list(spark.sparkContext.getJobTags()) == []
+    assert spark.range(3).count() == 3
+
+
+def test_patterns_never_go_back():
+    like = scalar(Call(Fn.LIKE, (Column("s"), Literal("a_%b%c_"))), SPARK)
+    assert like == r"(`s` RLIKE '(?s)\\Aa.(?>.*?b).*c.\\z')"
+    assert scalar(Call(Fn.LIKE, (Column("s"), Literal("a.'"))), SPARK) == r"(`s` RLIKE '(?s)\\Aa\\x{2e}\\x{27}\\z')"
+
+
+def test_patterns_take_time_that_grows_with_the_text_alone(spark):
+    """A search that tried all places would take 3000**4 / 4! steps a row for the first pattern: hours."""
+    frame = spark.sql("SELECT repeat('a', 3000) || chr(99 + id) AS s FROM range(20)")
+    for pattern in ("%a_%a_%a_%b", "a%a%a%a%a%b", "%" + "a" * 50 + "_" + "a" * 40 + "b%", "%_a" * 30):
+        assert (
+            frame.selectExpr(scalar(Call(Fn.LIKE, (Column("s"), Literal(pattern))), SPARK) + " AS found")
+            .distinct()
+            .count()
+            == 1
+        )
+
+
+def test_statements_have_no_function_of_python_or_of_chance():
+    rng = random.Random(3)
+    node = by("g", measures=(COUNT, Measure("sum", Column("g"))), unit="who")
+    statement = sql.aggregation(node, {"t": f"t{rng.randrange(9)}"}, SPARK).lower()
+    assert not any(word in statement for word in ("rand(", "uuid(", "now(", "current_", "monotonically", "transform("))
+
+
+def test_a_policy_over_data_frames(spark, tmp_path):
+    columns = {"ward": {"type": "text", "values": ["a", "b"]}}
+    policy = {
+        "data": {"engine": "spark"},
+        "ledger": {"store": str(tmp_path / "visits.ledger")},
+        "privacy": {"epsilon": 1000},
+        "tables": {"visits": {"unit": "patient", "max_groups": 1, "max_rows_per_group": 2, "columns": columns}},
+        "analysts": {"ada": {"epsilon": 1000}},
+    }
+    frame = spark.sql("SELECT id % 20 AS patient, CASE WHEN id % 20 < 5 THEN 'a' ELSE 'b' END AS ward FROM range(100)")
+    with tacit.open(policy, data={"visits": frame}) as curator:
+        found = curator.analyst("ada").ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=100)
+    # 5 and 15 patients, 2 of 5 rows each; the noise is not 0 with a chance of 2 e^(-100/2) = 4e-22
+    assert [tuple(row.values()) for row in found] == [("a", 10), ("b", 30)]
+
+
+CONNECT = """
+import warnings
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+from tacit.engines.base import Shape
+from tacit.engines.spark import Spark
+from tacit.privacy.sensitivity import Contribution
+from tacit.query.nodes import Aggregation, Column, Measure, Scan
+from tacit.query.types import Type
+session = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+frame = session.createDataFrame([("u", 1), ("u", 2), ("v", None)], "who STRING, i BIGINT")
+engine = Spark([Shape("t", (("i", Type.INT),), "who")], session, {"t": frame})
+measures = (Measure("count", None), Measure("sum", Column("i")), Measure("histogram", Column("i")))
+source = Scan("t", (("who", "w"), ("i", "i")))
+print(engine.run(Aggregation(source, None, "w", (), Contribution(1, 9), measures)), engine.is_unique("t", "i"))
+engine.close()
+session.stop()
+"""
+
+
+if FULL:  # a second Spark takes long to start
+
+    def test_a_session_of_connect_says_the_same(tmp_path):
+        command = [sys.executable, "-c", CONNECT]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+        assert done.stdout.strip().endswith("{(): (3, 3, {1: 1, 2: 1})} True"), done.stderr[-2000:]

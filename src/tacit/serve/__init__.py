@@ -1,0 +1,1 @@
+"""A curator behind a counter: HTTP, the PostgreSQL wire and the console."""

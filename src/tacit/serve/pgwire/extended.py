@@ -1,0 +1,221 @@
+"""The extended protocol: prepared statements, and portals, which are statements with their parameters bound.
+
+**Theorem.** A portal is charged at most once. Proof: only `Portal.execute` asks, and it keeps the outcome, so every
+later call takes rows from it; Parse, Bind and Describe make plans and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.policy.model import Policy
+from tacit.serve.pgwire import codec, parameters, results
+from tacit.serve.pgwire.codec import Body, Field
+from tacit.serve.pgwire.lexer import split, tokens
+from tacit.serve.pgwire.perform import Performer
+from tacit.serve.pgwire.results import Outcome
+from tacit.serve.pgwire.statements import EMPTY, Kind, Statement, statement
+from tacit.serve.pgwire.types import TEXT, decode
+from tacit.serve.pgwire.words import (
+    PORTAL_EXISTS,
+    PROTOCOL,
+    STATEMENT_EXISTS,
+    SYNTAX,
+    TOO_MUCH,
+    UNKNOWN_PORTAL,
+    UNKNOWN_STATEMENT,
+    UNSUPPORTED,
+    Complaint,
+)
+
+_MOST_STATEMENTS = 256
+_MOST_TOKENS = 50_000  # of all prepared statements of a session together
+_MOST_PORTALS = 16  # each may hold an answer
+_MOST_BYTES = 200_000  # of all values of a portal
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A statement and the types of its parameters."""
+
+    statement: Statement
+    types: tuple[int, ...]
+
+
+@dataclass
+class Portal:
+    """A statement with its values, the formats of its columns, and what of its outcome was not yet sent.
+
+    `described` is what the client was told of the columns, and `intervals` whether they had intervals then: what it
+    gets must be the same, and where it would not be, nothing is asked.
+    """
+
+    prepared: Prepared
+    values: tuple[Any, ...]
+    formats: tuple[bool, ...]
+    described: tuple[Field, ...] | None = None
+    intervals: bool = False
+    outcome: Outcome | None = None
+    sent: int = 0
+
+    async def execute(self, performer: Performer, most: int) -> list[bytes]:
+        """The next rows, `most` of them unless that is 0, and the end or a pause. The first call performs."""
+        if self.prepared.statement.kind is Kind.EMPTY:
+            return [codec.EMPTY]
+        first = self.outcome is None
+        if self.outcome is None:
+            asks = self.prepared.statement.kind is Kind.QUESTION and self.described is not None
+            if asks and self.intervals != performer.transaction.settings.intervals:
+                raise _changed()
+            self.outcome = await performer.outcome(self.prepared.statement, self.values)
+        outcome = self.outcome
+        if outcome.fields is None:
+            return [codec.complete(outcome.tag)]
+        fields = results.formatted(outcome.fields, self.formats)
+        if self.described is not None and fields != self.described:
+            raise _changed()
+        left = outcome.rows[self.sent :] if not most else outcome.rows[self.sent : self.sent + most]
+        self.sent += len(left)
+        messages = list(results.data_rows(fields, left))
+        if first and outcome.notice is not None:
+            messages.append(codec.notice(*outcome.notice))
+        if self.sent < len(outcome.rows):
+            return [*messages, codec.SUSPENDED]
+        tag = f"{outcome.tag} {len(left)}" if outcome.tag == "SELECT" else outcome.tag
+        return [*messages, codec.complete(tag)]
+
+
+def _changed() -> Complaint:
+    """As PostgreSQL says it, so that drivers prepare the statement again by themselves."""
+    what = "cached plan must not change result type"
+    return Complaint(UNSUPPORTED, what, "prepare the statement again", routine="RevalidateCachedQuery")
+
+
+@dataclass
+class Extended:
+    """The prepared statements and the portals of a session."""
+
+    policy: Policy
+    performer: Performer
+    statements: dict[str, Prepared] = field(default_factory=dict)
+    portals: dict[str, Portal] = field(default_factory=dict)
+    described: dict[str, tuple[tuple[Field, ...] | None, bool]] = field(default_factory=dict)
+
+    def parse(self, body: Body) -> bytes:
+        """Prepare a statement. Free."""
+        name, text = body.text(), body.text()
+        given = [body.int32() & 0xFFFFFFFF for _ in range(body.count())]
+        body.end()
+        if name and name in self.statements:
+            raise Complaint(STATEMENT_EXISTS, "there is a prepared statement of that name", "close it first")
+        if len(self.statements) >= _MOST_STATEMENTS:
+            raise Complaint(TOO_MUCH, f"there are {_MOST_STATEMENTS} prepared statements already", "close some")
+        parts = split(tokens(text))
+        if len(parts) > 1:
+            raise Complaint(SYNTAX, "there are several statements in one that is to be prepared", "send one at a time")
+        made = statement(text, parts[0], self.policy) if parts else EMPTY
+        if made.kind not in {Kind.COMMIT, Kind.ROLLBACK, Kind.ROLLBACK_TO}:
+            self.performer.transaction.check()
+        others = sum(len(each.statement.tokens) for known, each in self.statements.items() if known != name)
+        if others + len(made.tokens) > _MOST_TOKENS:
+            raise Complaint(TOO_MUCH, "the prepared statements are too long together", "close some")
+        self.described.pop(name, None)
+        self.statements[name] = Prepared(made, parameters.types_of(made.tokens, given, self.policy))
+        return codec.PARSED
+
+    def bind(self, body: Body) -> bytes:
+        """Give a statement its values. Free."""
+        name, called = body.text(), body.text()
+        formats = body.formats()
+        values = [body.value() for _ in range(body.count())]
+        wanted = body.formats()
+        body.end()
+        prepared = self._statement(called)
+        if len(values) != len(prepared.types) or len(formats) not in {0, 1, len(values)}:
+            what = f"there are {len(values)} values for {len(prepared.types)} parameters"
+            raise Complaint(PROTOCOL, what, "give one value for each parameter")
+        if sum(len(value) for value in values if value is not None) > _MOST_BYTES:
+            raise Complaint(TOO_MUCH, f"the values have more than {_MOST_BYTES:,} bytes", "give shorter ones")
+        if name and name in self.portals:
+            raise Complaint(PORTAL_EXISTS, "there is a portal of that name", "close it first")
+        if len(self.portals) >= _MOST_PORTALS:
+            raise Complaint(TOO_MUCH, f"there are {_MOST_PORTALS} portals already", "close some")
+        binary = formats * len(values) if len(formats) == 1 else formats or (False,) * len(values)
+        decoded = tuple(
+            None if value is None else decode(value, oid, binary=how)
+            for value, oid, how in zip(values, prepared.types, binary, strict=True)
+        )
+        portal = Portal(prepared, decoded, wanted)
+        told, portal.intervals = self.described.get(called, (None, False))
+        portal.described = None if told is None else results.formatted(told, wanted)
+        self.portals[name] = portal
+        return codec.BOUND
+
+    async def describe(self, body: Body) -> bytes:
+        """The parameters and columns of a statement, or the columns of a portal. Free."""
+        kind, name = body.take(1), body.text()
+        body.end()
+        if kind == b"S":
+            prepared = self._statement(name)
+            looks = prepared.statement.kind is Kind.CATALOG  # which take a NULL for a value of a type not known
+            unknown = {TEXT} if looks else set()
+            examples = [None if oid in unknown else parameters.example(oid) for oid in prepared.types]
+            fields = await self.performer.fields(prepared.statement, examples)
+            self.described[name] = fields, self.performer.transaction.settings.intervals
+            shown = codec.NO_DATA if fields is None else codec.row_description(fields)
+            return codec.parameter_description(prepared.types) + shown
+        if kind != b"P":
+            raise Complaint(PROTOCOL, "only statements and portals are described")
+        portal = self._portal(name)
+        found = await self.performer.fields(portal.prepared.statement, portal.values)
+        if found is None:
+            return codec.NO_DATA
+        portal.described = results.formatted(found, portal.formats)
+        portal.intervals = self.performer.transaction.settings.intervals
+        return codec.row_description(portal.described)
+
+    async def execute(self, body: Body) -> list[bytes]:
+        """Run a portal, or go on with it."""
+        name, most = body.text(), body.int32()
+        body.end()
+        portal = self._portal(name)
+        messages = await portal.execute(self.performer, max(0, most))
+        self.performed(portal.prepared.statement)
+        return messages
+
+    def close(self, body: Body) -> bytes:
+        """Forget a statement or a portal."""
+        kind, name = body.take(1), body.text()
+        body.end()
+        if kind == b"S":
+            self._forget(name)
+        elif kind == b"P":
+            self.portals.pop(name, None)
+        else:
+            raise Complaint(PROTOCOL, "only statements and portals are closed")
+        return codec.CLOSED
+
+    def performed(self, done: Statement) -> None:
+        """After DEALLOCATE and DISCARD, prepared statements are forgotten."""
+        if done.forgets is not None:
+            for each in [done.forgets] if done.forgets else list(self.statements):
+                self._forget(each)
+
+    def _forget(self, name: str) -> None:
+        self.statements.pop(name, None)
+        self.described.pop(name, None)
+
+    def end_transaction(self) -> None:
+        """Portals end with their transaction."""
+        self.portals.clear()
+
+    def _statement(self, name: str) -> Prepared:
+        if name not in self.statements:
+            raise Complaint(UNKNOWN_STATEMENT, "there is no prepared statement of that name", "prepare it")
+        return self.statements[name]
+
+    def _portal(self, name: str) -> Portal:
+        if name not in self.portals:
+            raise Complaint(UNKNOWN_PORTAL, "there is no portal of that name", "bind it")
+        return self.portals[name]

@@ -1,0 +1,178 @@
+"""Parameters: their types where the client leaves them open, and their values as literals of the question.
+
+**Theorem.** A value never becomes anything but one literal. Proof: a parameter is a token of its own, outside of every
+quote; what stands in its place is a number, TRUE, FALSE, NULL, or a text in single quotes whose own quotes are doubled,
+with a space on either side; and `tacit.query.tokens` knows no escape in single quotes but the doubled one.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from tacit.policy.model import Policy
+from tacit.serve.pgwire.lexer import Edit, Token, quoted
+from tacit.serve.pgwire.types import (
+    BOOL,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    NAMES,
+    NUMERIC,
+    OID,
+    TEXT,
+    UNKNOWN,
+    oid_of,
+)
+from tacit.serve.pgwire.words import SYNTAX, Complaint
+
+MOST_PARAMETERS = 1_000
+_OPERATORS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%"})
+_FAR = 40  # tokens to the left that are looked at: types are found in time proportional to the text
+_CONSTANTS = frozenset({"parameter", "text", "number"})
+_ALIKE = frozenset({"LEAST", "GREATEST", "COALESCE", "NULLIF", "ABS"})  # whose arguments are of one type
+_ARGUMENTS = {
+    "TOP_K": INT8,
+    **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "PERCENTILE_DISC"), FLOAT8),
+}
+_EXAMPLES: dict[int, Any] = {
+    BOOL: True,
+    DATE: datetime.date(2000, 1, 1),
+    **dict.fromkeys((INT2, INT4, INT8, OID), 1),
+    **dict.fromkeys((FLOAT4, FLOAT8), 0.5),
+    NUMERIC: Decimal("0.5"),
+}
+
+
+def count_of(found: Sequence[Token]) -> int:
+    """The largest number of a parameter."""
+    most = max((int(token.text[1:]) for token in found if token.kind == "parameter"), default=0)
+    if most > MOST_PARAMETERS or any(token.text == "$0" for token in found if token.kind == "parameter"):
+        raise Complaint(SYNTAX, f"parameters are numbered from 1 to {MOST_PARAMETERS:,}", "number them $1, $2, ...")
+    return most
+
+
+def types_of(found: Sequence[Token], given: Sequence[int], policy: Policy) -> tuple[int, ...]:
+    """The type of each parameter: the one given, or the one that its first place asks for; text where nothing does."""
+    kinds = {i + 1: oid for i, oid in enumerate(given) if oid not in {0, UNKNOWN}}
+    columns = {c.name.lower(): oid_of(c.type) for table in policy.tables for c in table.columns}
+    around = _around(found)
+    for index, token in enumerate(found):
+        if token.kind == "parameter" and int(token.text[1:]) not in kinds:
+            asked = _asked(found, index, around[index], columns)
+            if asked is not None:
+                kinds[int(token.text[1:])] = asked
+    return tuple(kinds.get(i + 1, TEXT) for i in range(max(count_of(found), len(given))))
+
+
+def _around(found: Sequence[Token]) -> list[int]:
+    """For each token the bracket it stands in; -1 where there is none."""
+    opened, around = [-1], []
+    for index, token in enumerate(found):
+        if token.key == ")" and len(opened) > 1:
+            opened.pop()
+        around.append(opened[-1])
+        if token.key == "(":
+            opened.append(index)
+    return around
+
+
+def _asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
+    """The type that a place asks for: by a cast, a clause, a function, or the column that is compared with it."""
+
+    def key(position: int) -> str:
+        return found[position].key if 0 <= position < len(found) else ""
+
+    def column(position: int) -> int | None:
+        known = 0 <= position < len(found) and found[position].kind in {"word", "name"}
+        return columns.get(found[position].text.lower()) if known else None
+
+    before = key(index - 1)
+    if key(index + 1) == "::" and index + 2 < len(found):
+        return NAMES.get(found[index + 2].text)
+    if before in {"LIMIT", "OFFSET"}:
+        return INT8
+    if before in {"LIKE", "ILIKE"}:
+        return TEXT
+    if before == "BETWEEN" or (before == "AND" and key(index - 3) == "BETWEEN"):
+        start = index - 1 if before == "BETWEEN" else index - 3
+        return column(start - 2 if key(start - 1) == "NOT" else start - 1)
+    if before in _OPERATORS:
+        for position in range(index - 1, max(-1, index - _FAR), -1):
+            if key(position) not in _OPERATORS and found[position].kind not in _CONSTANTS:
+                if column(position) is not None:
+                    return column(position)
+                break
+    if key(index + 1) in _OPERATORS:
+        return column(index + 4 if key(index + 3) == "." else index + 2)
+    caller = key(opening - 1)
+    if caller == "IN":
+        return column(opening - 3 if key(opening - 2) == "NOT" else opening - 2)
+    if caller in _ALIKE:
+        places = range(opening + 1, min(index, opening + _FAR))
+        return next((kind for at in places if (kind := column(at)) is not None), None)
+    return _ARGUMENTS.get(caller)
+
+
+def literal(value: Any) -> str:
+    """A value as SQL."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value) if value >= 0 else f"({value})"
+        case float():
+            return repr(value) if value >= 0 and not repr(value).startswith("-") else f"({value!r})"
+        case Decimal():
+            shown = format(value, "f")
+            return f"({shown})" if shown.startswith("-") else shown
+        case datetime.date():
+            return f"DATE '{value.isoformat()}'"
+        case _:
+            return quoted(str(value))
+
+
+def example(oid: int) -> Any:
+    """Some value of a type, to find out the types of columns with, which do not depend on it."""
+    return _EXAMPLES.get(oid, "")
+
+
+def edits(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:
+    """The literals in place of the parameters.
+
+    A question has no casts: what casts a parameter goes away, because the value has that type already.
+    """
+    made = []
+    for index, token in enumerate(found):
+        if token.kind != "parameter":
+            continue
+        number = int(token.text[1:])
+        if number > len(values):
+            raise Complaint("42P02", f"there is no parameter ${number}", "give a value for each", token.start + 1)
+        end = token.end if casts else _after_cast(found, index)
+        made.append(Edit(token.start, end, f" {literal(values[number - 1])} "))
+    return made
+
+
+def _after_cast(found: Sequence[Token], index: int) -> int:
+    """Where a parameter and the casts right behind it end."""
+    end, position = found[index].end, index + 1
+    while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in NAMES:
+        position += 1
+        end = found[position].end
+        if found[position].key == "DOUBLE" and position + 1 < len(found) and found[position + 1].key == "PRECISION":
+            position += 1
+            end = found[position].end
+        if position + 1 < len(found) and found[position + 1].key == "(":
+            while position < len(found) and found[position].key != ")":
+                position += 1
+            end = found[min(position, len(found) - 1)].end
+        position += 1
+    return end

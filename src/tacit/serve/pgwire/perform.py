@@ -1,0 +1,191 @@
+"""What a statement does, for the simple and the extended protocol alike: its columns before, and its outcome.
+
+Only `outcome` of a question charges. Columns come from a plan at the price 1, whose types hold at any price.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from tacit.answers.finish import headings_of
+from tacit.errors import TacitError
+from tacit.policy.model import Policy
+from tacit.serve.desk import Desk
+from tacit.serve.door import Door, Person
+from tacit.serve.pgwire import looks, parameters, results
+from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.codec import Field
+from tacit.serve.pgwire.lexer import Edited
+from tacit.serve.pgwire.results import Outcome
+from tacit.serve.pgwire.statements import Kind, Statement, for_parser
+from tacit.serve.pgwire.transaction import Transaction
+from tacit.serve.pgwire.types import TEXT
+from tacit.serve.pgwire.words import CANCELED, FORBIDDEN, Complaint, complaint
+
+T = TypeVar("T")
+
+_ANY_PRICE = 1
+_ENDS = frozenset({Kind.COMMIT, Kind.ROLLBACK, Kind.ROLLBACK_TO})
+
+
+@dataclass(frozen=True)
+class House:
+    """What all sessions share: the desk, the door, and the shadow of the catalog."""
+
+    desk: Desk
+    door: Door
+    shadow: Shadow
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.desk.policy
+
+
+class Performer:
+    """Performs the statements of one person."""
+
+    def __init__(self, house: House, person: Person, transaction: Transaction, database: str) -> None:
+        self._house = house
+        self._person = person
+        self._names = replace(house.shadow.names(), user=person.name, database=database)
+        self._running: asyncio.Task[Any] | None = None
+        self._canceled = False
+        self.transaction = transaction
+
+    def cancel(self) -> None:
+        """Stop waiting for what runs. A question that is charged stays charged, and its answer is kept."""
+        if self._running is not None:
+            self._canceled = True
+            self._running.cancel()
+
+    async def fields(self, statement: Statement, values: Sequence[Any]) -> tuple[Field, ...] | None:
+        """The columns that a statement will have; None where it has none. Free."""
+        match statement.kind:
+            case Kind.QUESTION:
+                edited = self._question(statement, values)
+                plan = await self._asked(edited, self._house.desk.plan(self._who, edited.text, epsilon=_ANY_PRICE))
+                return results.fields_of(headings_of(plan.recipe), self.transaction.settings.intervals)
+            case Kind.CATALOG:
+                return (await self._look(statement, values, types_only=True)).fields
+            case Kind.EXPLAIN:
+                return (results.field("QUERY PLAN", TEXT),)
+            case Kind.SHOW:
+                return self._show(statement).fields
+        return None
+
+    async def outcome(self, statement: Statement, values: Sequence[Any]) -> Outcome:
+        """What a statement gives. A question is charged here."""
+        if self._house.door.person(self._who) is None:  # let out since they came in
+            raise Complaint(FORBIDDEN, f"{self._who} is let in no longer", "ask the data owner", fatal=True)
+        if statement.kind not in _ENDS:
+            self.transaction.check()
+        match statement.kind:
+            case Kind.QUESTION:
+                return await self._ask(statement, values)
+            case Kind.CATALOG:
+                return await self._look(statement, values)
+            case Kind.EXPLAIN:
+                edited = self._question(statement, values)
+                return results.texts("QUERY PLAN", (await self._explain(edited)).splitlines(), statement.tag)
+            case Kind.SHOW:
+                return self._show(statement)
+            case Kind.SET:
+                for each in statement.assignments:
+                    self.transaction.assign(each.name, each.value, local=each.local)
+            case Kind.BEGIN:
+                self.transaction.begin()
+            case Kind.COMMIT:
+                return Outcome(self.transaction.commit())
+            case Kind.ROLLBACK:
+                self.transaction.roll_back()
+            case Kind.ROLLBACK_TO:
+                self.transaction.roll_back_to()
+        return Outcome(statement.tag)
+
+    @property
+    def _who(self) -> str:
+        return self._person.name
+
+    def _question(self, statement: Statement, values: Sequence[Any]) -> Edited:
+        found = statement.tokens
+        edits = [*parameters.edits(found, values), *for_parser(found, self._house.policy)]
+        return Edited(statement.text, statement.start, statement.end, edits)
+
+    async def _ask(self, statement: Statement, values: Sequence[Any]) -> Outcome:
+        settings = self.transaction.settings
+        epsilon, within = settings.price
+        edited = self._question(statement, values)
+        asked = self._house.desk.ask(
+            self._who,
+            edited.text,
+            epsilon=epsilon,
+            within=within,
+            confidence=settings.confidence,
+            request=settings.request,
+        )
+        answer = await self._asked(edited, asked)
+        if settings.request:
+            self.transaction.assign("tacit.request", None, local=False)
+        fields = results.fields_of(answer.headings, settings.intervals)
+        rows = results.rows_of(answer, settings.intervals)
+        quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
+        return Outcome("SELECT", fields, rows, None if quiet else results.notice_of(answer))
+
+    async def _explain(self, edited: Edited) -> str:
+        settings = self.transaction.settings
+        epsilon, within = settings.price
+        explained = self._house.desk.explain(
+            self._who, edited.text, epsilon=epsilon, within=within, confidence=settings.confidence
+        )
+        return str(await self._asked(edited, explained))
+
+    async def _look(self, statement: Statement, values: Sequence[Any], *, types_only: bool = False) -> Outcome:
+        found = statement.tokens
+        edited = Edited(statement.text, statement.start, statement.end, parameters.edits(found, values, casts=True))
+        explained = {}
+        for question in looks.explains(edited.text):
+            whole = Edited(question, 0, len(question), ())
+            explained[question] = "" if types_only else await self._explain(whole)
+        budget = None
+        if looks.names_budget(edited.text) and not types_only:
+            budget = await self._asked(edited, self._house.desk.budget(self._who))
+        columns = ", ".join(f"{sql} AS {name}" for name, sql in results.budget_columns(budget).items())
+        settings = dict(self.transaction.settings.listed())
+        names = replace(self._names, budget=f"SELECT {columns}", explained=explained, settings=settings)
+        shadow = self._house.shadow
+        try:
+            looked = self._house.desk.look(self._who, lambda: shadow.look(edited.text, names))
+            fields, rows = await self._asked(edited, looked)
+        except Complaint as error:
+            if error.position:
+                error.position = edited.written(error.position - 1) + 1
+            raise
+        return Outcome("SELECT", fields, rows)
+
+    def _show(self, statement: Statement) -> Outcome:
+        settings = self.transaction.settings
+        if not statement.name:
+            columns = (results.field("name", TEXT), results.field("setting", TEXT))
+            return Outcome("SHOW", columns, settings.listed())
+        return results.texts(statement.name, [settings.get(statement.name)], "SHOW")
+
+    async def _asked(self, edited: Edited, work: Awaitable[T]) -> T:
+        """What the desk gives, in a task that a cancel can stop; its errors as complaints about the client's text."""
+        self._canceled = False
+        self._running = asyncio.ensure_future(work)
+        try:
+            found: T = await self._running
+            return found
+        except TacitError as error:
+            raise complaint(error, edited.text, edited.written) from None
+        except asyncio.CancelledError:
+            if not self._canceled:
+                raise
+            what = "canceled; a question that was charged stays charged, and asking it again costs nothing more"
+            raise Complaint(CANCELED, what, "ask again") from None
+        finally:
+            self._running = None

@@ -1,0 +1,153 @@
+"""A session: what a client says after it was let in, message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from tacit.serve.pgwire import codec, results
+from tacit.serve.pgwire.codec import Body, Channel
+from tacit.serve.pgwire.extended import Extended
+from tacit.serve.pgwire.lexer import split, tokens
+from tacit.serve.pgwire.perform import House, Performer
+from tacit.serve.pgwire.statements import Kind, Statement, statement
+from tacit.serve.pgwire.transaction import IDLE
+from tacit.serve.pgwire.words import INTERNAL, STOPPING, Complaint, malformed, stacked, unsupported
+
+_log = logging.getLogger("tacit.serve")
+_BATCH = 200  # messages handed over before the client must have taken most of them
+_EXTENDED = frozenset({b"P", b"B", b"D", b"E", b"C"})
+
+
+class Session:
+    """One client. Its errors are its own: whatever it sends, it gets an error or is closed, and others go on."""
+
+    def __init__(self, house: House, channel: Channel, performer: Performer) -> None:
+        self._house = house
+        self._channel = channel
+        self._performer = performer
+        self._transaction = performer.transaction
+        self._extended = Extended(house.policy, performer)
+        self._skipping = False  # after an error in the extended protocol, until Sync
+        self._reported = self._transaction.settings.reported
+        self.idle = True
+        self.stopping = False
+
+    def cancel(self) -> None:
+        """Stop waiting for what runs."""
+        self._performer.cancel()
+
+    async def run(self) -> None:
+        """Serve the client until it goes away, or must."""
+        self._ready()
+        await self._channel.flush()
+        while True:
+            if self.stopping:
+                raise Complaint(STOPPING, "the server is stopping", "connect again in a moment", fatal=True)
+            self.idle = True
+            kind, body = await self._channel.message()
+            self.idle = False
+            if kind == b"X":
+                return
+            if self._skipping and kind != b"S":
+                continue
+            await self._handle(kind, body)
+
+    async def _handle(self, kind: bytes, body: Body) -> None:
+        try:
+            if kind == b"Q":
+                await self._simple(body)
+            elif kind in _EXTENDED:
+                await self._send(await self._step(kind, body))
+            elif kind == b"S":
+                self._skipping = False
+                self._ready()
+                await self._channel.flush()
+            elif kind == b"H":
+                await self._channel.flush()
+            elif kind in {b"d", b"c", b"f"}:
+                pass  # what is left of a COPY that was refused
+            elif kind == b"F":
+                raise unsupported("a function call", "SELECT ...")
+            else:
+                raise malformed("a message of a kind that is not known")
+        except Complaint as error:
+            if error.fatal:
+                raise
+            await self._complain(error, kind)
+        except (codec.Gone, ConnectionError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it was, the client learns only that it was
+            # Neither text nor values go to the log: the kind of the error and where it was raised are enough.
+            _log.error("a message of kind %r failed: %s", kind, type(error).__name__)
+            await self._complain(Complaint(INTERNAL, "the server failed at this", "tell the data owner"), kind)
+
+    async def _complain(self, error: Complaint, kind: bytes) -> None:
+        self._transaction.fail()
+        self._channel.send(codec.error(error))
+        if kind in _EXTENDED:
+            self._skipping = True
+        else:
+            self._ready()
+        await self._channel.flush()
+
+    def _ready(self) -> None:
+        """Say that the next one may come; and before that, what changed of the settings that clients follow."""
+        now = self._transaction.settings.reported
+        for name, value in now.items():
+            if value != self._reported[name]:
+                self._channel.send(codec.parameter_status(name, value))
+        self._reported = now
+        if self._transaction.status == IDLE:
+            self._extended.end_transaction()
+        self._channel.send(codec.ready(self._transaction.status))
+
+    async def _step(self, kind: bytes, body: Body) -> Iterable[bytes]:
+        match kind:
+            case b"P":
+                return [self._extended.parse(body)]
+            case b"B":
+                return [self._extended.bind(body)]
+            case b"D":
+                return [await self._extended.describe(body)]
+            case b"E":
+                return await self._extended.execute(body)
+            case _:
+                return [self._extended.close(body)]
+
+    async def _simple(self, body: Body) -> None:
+        """A string of statements, of which one may be a question. All are read before the first is performed."""
+        text = body.text()
+        body.end()
+        parts = [statement(text, part, self._house.policy) for part in split(tokens(text))]
+        questions = sum(part.kind is Kind.QUESTION for part in parts)
+        if questions > 1:
+            raise stacked(questions)
+        if not parts:
+            self._channel.send(codec.EMPTY)
+        for part in parts:
+            await self._perform(part)
+        self._ready()
+        await self._channel.flush()
+
+    async def _perform(self, part: Statement) -> None:
+        outcome = await self._performer.outcome(part, ())
+        self._extended.performed(part)
+        messages = [] if outcome.fields is None else [codec.row_description(outcome.fields)]
+        messages += results.data_rows(outcome.fields or (), outcome.rows)
+        if outcome.notice is not None:
+            messages.append(codec.notice(*outcome.notice))
+        await self._send([*messages, codec.complete(outcome.done)])
+
+    async def _send(self, messages: Iterable[bytes]) -> None:
+        """Send messages, never far ahead of a client that takes its time."""
+        waiting: list[bytes] = []
+        for message in messages:
+            waiting.append(message)
+            if len(waiting) == _BATCH:
+                self._channel.send(*waiting)
+                waiting.clear()
+                await self._channel.flush()
+                await asyncio.sleep(0)  # others have their turn, however quickly this client takes its rows
+        self._channel.send(*waiting)

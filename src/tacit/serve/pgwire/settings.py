@@ -1,0 +1,228 @@
+"""What a session may set and show: the price of its questions, and what PostgreSQL clients expect to be there.
+
+>>> settings = Settings().with_value("tacit.epsilon", "0.5")
+>>> settings.price
+(Fraction(1, 2), None)
+>>> settings.with_value("tacit.within", "n=50").price
+(None, {'n': Fraction(50, 1)})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from tacit.arithmetic import rational, within
+from tacit.errors import ParameterError
+from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON
+from tacit.serve.pgwire.words import BAD_VALUE, UNKNOWN_SETTING, Complaint
+
+VERSION = "15.0"  # of PostgreSQL, whose catalog is shown
+_OWN = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
+_OWN |= {"tacit.request": ""}
+_FIXED = {
+    "server_version": VERSION,
+    "server_version_num": "150000",
+    "server_encoding": "UTF8",
+    "integer_datetimes": "on",
+    "standard_conforming_strings": "on",
+    "is_superuser": "off",
+    "in_hot_standby": "off",
+    "default_transaction_read_only": "on",
+    "max_identifier_length": "63",
+    "max_index_keys": "32",
+    "default_table_access_method": "heap",
+    "lc_collate": "C",
+    "lc_ctype": "C",
+}
+_FREE = {
+    "client_encoding": "UTF8",
+    "application_name": "",
+    "datestyle": "ISO, MDY",
+    "timezone": "UTC",
+    "intervalstyle": "postgres",
+    "search_path": "public",
+    "extra_float_digits": "1",
+    "client_min_messages": "notice",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "transaction_isolation": "serializable",
+    "default_transaction_isolation": "serializable",
+    "transaction_read_only": "on",
+    "transaction_deferrable": "off",
+    "bytea_output": "hex",
+    "escape_string_warning": "on",
+    "synchronize_seqscans": "on",
+    "row_security": "on",
+    "work_mem": "4MB",
+    "jit": "off",
+    "geqo": "on",
+    "enable_seqscan": "on",
+    "session_authorization": "",
+    "role": "none",
+    "xmloption": "content",
+    "lc_messages": "C",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "lc_time": "C",
+}
+REPORTED = {  # what a client is told at the start, under the names it knows, and whenever it changes
+    "server_version": "server_version",
+    "server_encoding": "server_encoding",
+    "client_encoding": "client_encoding",
+    "application_name": "application_name",
+    "is_superuser": "is_superuser",
+    "session_authorization": "session_authorization",
+    "datestyle": "DateStyle",
+    "intervalstyle": "IntervalStyle",
+    "timezone": "TimeZone",
+    "integer_datetimes": "integer_datetimes",
+    "standard_conforming_strings": "standard_conforming_strings",
+    "in_hot_standby": "in_hot_standby",
+    "default_transaction_read_only": "default_transaction_read_only",
+}
+_DEFAULTS = _OWN | _FIXED | _FREE
+_MOST_LENGTH = 500
+_ON, _OFF = {"on", "true", "yes", "1", "t"}, {"off", "false", "no", "0", "f"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a session. Setting one gives another value; nothing is changed."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str:
+        """The value of a setting, or an error that names those of Tacit."""
+        known = name.lower()
+        if known not in _DEFAULTS:
+            raise _unknown(name)
+        return self.values.get(known, _DEFAULTS[known])
+
+    def with_value(self, name: str, value: str | None) -> Settings:
+        """With another value; None for the one it had at first. A price and an accuracy replace each other."""
+        known = name.lower()
+        if known not in _DEFAULTS:
+            raise _unknown(name)
+        if known in _FIXED and value is not None and value != _FIXED[known]:
+            raise Complaint("55P02", f"{known} cannot be changed", "leave it as it is")
+        others = {key: old for key, old in self.values.items() if key != known}
+        if value is None or (value == "" and known in _OWN):
+            return Settings(others)
+        if len(value) > _MOST_LENGTH:
+            raise _bad(known, "is too long", "choose a shorter one")
+        if known in _CHECKS:
+            value = _CHECKS[known](value)
+        other = {"tacit.epsilon": "tacit.within", "tacit.within": "tacit.epsilon"}.get(known)
+        others.pop(other or "", None)
+        return Settings(others | {known: value})
+
+    @property
+    def price(self) -> tuple[Fraction | None, dict[str, Fraction] | None]:
+        """The epsilon or the accuracy that is set; an error with the fix where neither is."""
+        epsilon, accuracy = self.get("tacit.epsilon"), self.get("tacit.within")
+        if not epsilon and not accuracy:
+            hint = "SET tacit.epsilon = 0.5; or the accuracy of a column: SET tacit.within = 'n=50'"
+            raise Complaint(BAD_VALUE, "refused [parameter]: the question has no price", hint)
+        return (Fraction(epsilon), None) if epsilon else (None, _widths(accuracy))
+
+    @property
+    def confidence(self) -> Fraction:
+        """How often intervals hold."""
+        return Fraction(self.get("tacit.confidence"))
+
+    @property
+    def intervals(self) -> bool:
+        """Whether each estimate x is followed by x_low and x_high."""
+        return self.get("tacit.intervals") == "on"
+
+    @property
+    def request(self) -> str:
+        """The name of the next question."""
+        return self.get("tacit.request")
+
+    @property
+    def reported(self) -> dict[str, str]:
+        """What clients are told."""
+        return {shown: self.get(name) for name, shown in REPORTED.items()}
+
+    def listed(self) -> list[tuple[str, str]]:
+        """All of them."""
+        return [(name, self.get(name)) for name in sorted(_DEFAULTS)]
+
+
+def _unknown(name: str) -> Complaint:
+    return Complaint(UNKNOWN_SETTING, f"there is no setting {name[:60]}", f"there are {', '.join(_OWN)}")
+
+
+def _bad(name: str, what: str, hint: str) -> Complaint:
+    return Complaint(BAD_VALUE, f"refused [parameter]: {name} {what}", hint)
+
+
+def _number(name: str, text: str, lower: Fraction, upper: Fraction) -> str:
+    """A decimal number in a range, as it was written."""
+    try:
+        within(name, Decimal(text), lower, upper)
+    except (InvalidOperation, ParameterError):
+        hint = f"choose a number from {float(lower):g} to {float(upper):.10g}"
+        raise _bad(name, "is not a number in its range", hint) from None
+    return text.strip()
+
+
+def _epsilon(text: str) -> str:
+    return _number("tacit.epsilon", text, LEAST_EPSILON, MOST_EPSILON)
+
+
+def _confidence(text: str) -> str:
+    return _number("tacit.confidence", text, Fraction(1, 100), 1 - Fraction(1, 10**9))
+
+
+def _accuracy(text: str) -> str:
+    _widths(text)
+    return text
+
+
+def _widths(text: str) -> dict[str, Fraction]:
+    """n=50, total=1000 as columns and widths."""
+    found: dict[str, Fraction] = {}
+    for part in text.split(","):
+        name, _, width = (each.strip() for each in part.partition("="))
+        try:
+            number = rational("within", Decimal(width))
+        except (InvalidOperation, ParameterError):
+            raise _bad("tacit.within", "is no list of columns and widths", "SET tacit.within = 'n=50'") from None
+        if number <= 0 or not name:
+            raise _bad("tacit.within", "has a width that is not above zero", "SET tacit.within = 'n=50'")
+        found[name.strip('"')] = number
+    return found
+
+
+def _switch(text: str) -> str:
+    if text.lower() not in _ON | _OFF:
+        raise _bad("tacit.intervals", "is neither on nor off", "SET tacit.intervals = on")
+    return "on" if text.lower() in _ON else "off"
+
+
+def _encoding(text: str) -> str:
+    if text.strip("'").lower().replace("-", "").replace("_", "") not in {"utf8", "unicode", "auto"}:
+        raise _bad("client_encoding", "is not spoken here", "SET client_encoding = 'UTF8'")
+    return "UTF8"
+
+
+def _date_style(text: str) -> str:
+    if text.split(",", maxsplit=1)[0].strip().lower() not in {"iso", "mdy", "dmy", "ymd"}:
+        raise _bad("datestyle", "is not spoken here", "SET datestyle = ISO")
+    return "ISO, MDY"
+
+
+_CHECKS: dict[str, Callable[[str], str]] = {
+    "tacit.epsilon": _epsilon,
+    "tacit.within": _accuracy,
+    "tacit.confidence": _confidence,
+    "tacit.intervals": _switch,
+    "client_encoding": _encoding,
+    "datestyle": _date_style,
+}

@@ -1,0 +1,251 @@
+"""What a statement is: a question, a look at the catalog, or one of the small things that clients say.
+
+Only questions are ever charged, and they are told from the rest by the tables they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from tacit.policy.model import Policy
+from tacit.serve.pgwire.lexer import Edit, Token, quoted
+from tacit.serve.pgwire.words import SYNTAX, Complaint, unsupported
+
+SCHEMA = "public"
+_SELECTS = frozenset({"SELECT", "WITH", "(", "VALUES", "TABLE", "FROM"})
+_SHADOWS = frozenset({"pg_catalog", "information_schema", "tacit"})
+_IGNORED = {
+    "DEALLOCATE": "DEALLOCATE",
+    "CLOSE": "CLOSE CURSOR",
+    "UNLISTEN": "UNLISTEN",
+    "RELEASE": "RELEASE",
+    "SAVEPOINT": "SAVEPOINT",
+}
+_NEVER = "nothing is ever written: SELECT ... only"
+_REFUSED = {
+    "COPY": "take the answer of a SELECT, or of psql with \\g file or --csv",
+    "LISTEN": "there is nothing to wait for",
+    "NOTIFY": "there is nobody to tell",
+    "DECLARE": "an answer is small: fetch all of it, without a named cursor",
+    "FETCH": "an answer is small: fetch all of it, without a named cursor",
+    "MOVE": "an answer is small: fetch all of it, without a named cursor",
+    "PREPARE": "let the client prepare the statement: the protocol has messages for it",
+    "EXECUTE": "let the client prepare the statement: the protocol has messages for it",
+    "LOCK": "there is nothing to lock",
+}
+
+
+class Kind(Enum):
+    """The kinds of statements."""
+
+    QUESTION = auto()
+    EXPLAIN = auto()
+    CATALOG = auto()
+    SHOW = auto()
+    SET = auto()
+    BEGIN = auto()
+    COMMIT = auto()
+    ROLLBACK = auto()
+    ROLLBACK_TO = auto()
+    IGNORED = auto()
+    EMPTY = auto()
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A setting and its new value, None for the first one; no name resets all. `local` lasts until COMMIT."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of the client's text, from `start` to `end` in it."""
+
+    kind: Kind
+    text: str
+    tokens: tuple[Token, ...]
+    tag: str = ""
+    name: str = ""
+    assignments: tuple[Assignment, ...] = ()
+
+    @property
+    def forgets(self) -> str | None:
+        """The prepared statement that is to be forgotten: its name, "" for all of them, None for none."""
+        if self.tag == "DISCARD ALL":
+            return ""
+        return self.name if self.tag == "DEALLOCATE" else None
+
+    @property
+    def start(self) -> int:
+        """Where it starts."""
+        return self.tokens[0].start if self.tokens else 0
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.tokens[-1].end if self.tokens else 0
+
+
+EMPTY = Statement(Kind.EMPTY, "", ())
+
+
+def statement(text: str, found: Sequence[Token], policy: Policy) -> Statement:
+    """The statement that these tokens of a text are, or an error for what is not taken."""
+    first = found[0]
+    made = tuple(found)
+    if first.key in _SELECTS:
+        return Statement(Kind.QUESTION if _is_question(found, policy) else Kind.CATALOG, text, made, "SELECT")
+    second = found[1].key if len(found) > 1 else ""
+    match first.key:
+        case "SHOW":
+            return Statement(Kind.SHOW, text, made, "SHOW", name=_shown(found))
+        case "SET":
+            return Statement(Kind.SET, text, made, "SET", assignments=_assigned(found))
+        case "RESET":
+            name = "" if second == "ALL" else _name(found[1:])[0]
+            return Statement(Kind.SET, text, made, "RESET", assignments=(Assignment(name, None),))
+        case "DISCARD":
+            return Statement(Kind.SET, text, made, "DISCARD ALL", assignments=(Assignment("", None),))
+        case "BEGIN" | "START":
+            return Statement(Kind.BEGIN, text, made, "BEGIN" if first.key == "BEGIN" else "START TRANSACTION")
+        case "COMMIT" | "END":
+            return Statement(Kind.COMMIT, text, made, "COMMIT")
+        case "ROLLBACK" | "ABORT":
+            to = any(token.key == "TO" for token in found)
+            return Statement(Kind.ROLLBACK_TO if to else Kind.ROLLBACK, text, made, "ROLLBACK")
+        case "EXPLAIN":
+            return _explained(text, found)
+    if first.key in _IGNORED:
+        name = found[-1].text if first.key == "DEALLOCATE" and found[-1].key != "ALL" else ""
+        return Statement(Kind.IGNORED, text, made, _IGNORED[first.key], name=name)
+    if first.key in _REFUSED:
+        raise unsupported(first.key, _REFUSED[first.key], first.start + 1)
+    if first.kind == "word" and first.key:
+        raise unsupported(first.key[:20], _NEVER, first.start + 1)
+    raise Complaint(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT", first.start + 1)
+
+
+def _is_question(found: Sequence[Token], policy: Policy) -> bool:
+    """Whether a SELECT is about tables of the policy.
+
+    It is where FROM or JOIN names one. Where they name some other table, it is, and hears that there is none, unless
+    something of the catalog is named too. Without any table it is about the catalog, which knows the constants.
+    """
+    named = False
+    for index, token in enumerate(found[:-1]):
+        if token.key in {"FROM", "JOIN"}:
+            at = index + 1
+            if found[at].text == SCHEMA and at + 2 < len(found) and found[at + 1].key == ".":
+                at += 2
+            following = found[at + 1].key if at + 1 < len(found) else ""
+            if found[at].kind in {"word", "name"} and following != "(":
+                named = True
+                if following != "." and policy.table(found[at].text):
+                    return True
+    return named and not any(_is_shadow(found, index) for index in range(len(found)))
+
+
+def _is_shadow(found: Sequence[Token], index: int) -> bool:
+    token = found[index]
+    if token.kind not in {"word", "name"}:
+        return False
+    qualifies = index + 1 < len(found) and found[index + 1].key == "."
+    return token.text.startswith("pg_") or (qualifies and token.text in _SHADOWS)
+
+
+def for_parser(found: Sequence[Token], policy: Policy) -> list[Edit]:
+    """The edits that make a client's question one that Tacit reads: no schema before a table, no escapes in texts.
+
+    A schema becomes spaces, so that places stay where they are.
+    """
+    made = [Edit(token.start, token.end, quoted(token.text)) for token in found if token.kind == "escaped"]
+    if policy.table(SCHEMA) is None:
+        for index in range(len(found) - 2):
+            first, dot = found[index], found[index + 1]
+            inner = index > 0 and found[index - 1].key == "."
+            if first.kind in {"word", "name"} and first.text == SCHEMA and dot.key == "." and not inner:
+                made.append(Edit(first.start, dot.end, " " * (dot.end - first.start)))
+    return made
+
+
+def _explained(text: str, found: Sequence[Token]) -> Statement:
+    """EXPLAIN, with or without options, and the question after it."""
+    at = 1
+    if len(found) > 1 and found[1].key == "(" and found[min(2, len(found) - 1)].key not in _SELECTS:
+        while at < len(found) and found[at].key != ")":
+            at += 1
+        at += 1
+    while at < len(found) and found[at].key in {"ANALYZE", "VERBOSE"}:
+        at += 1
+    if at >= len(found):
+        raise Complaint(SYNTAX, "refused [syntax]: there is no question to explain", "EXPLAIN SELECT ...")
+    return Statement(Kind.EXPLAIN, text, tuple(found[at:]), "EXPLAIN")
+
+
+def _shown(found: Sequence[Token]) -> str:
+    words = [token.key for token in found[1:]]
+    if words == ["TRANSACTION", "ISOLATION", "LEVEL"]:
+        return "transaction_isolation"
+    if words == ["TIME", "ZONE"]:
+        return "timezone"
+    if words == ["SESSION", "AUTHORIZATION"]:
+        return "session_authorization"
+    if words == ["ALL"]:
+        return ""
+    name, rest = _name(found[1:])
+    if rest:
+        raise _unread(rest[0])
+    return name
+
+
+def _name(found: Sequence[Token]) -> tuple[str, Sequence[Token]]:
+    """The name of a setting, perhaps of two parts, and what comes after it."""
+    if not found or found[0].kind not in {"word", "name"}:
+        hint = "SET tacit.epsilon = 0.5, SHOW tacit.epsilon"
+        raise Complaint(SYNTAX, "refused [syntax]: there is no name of a setting", hint)
+    parts, at = [found[0].text], 1
+    while at + 1 < len(found) and found[at].key == ".":
+        parts.append(found[at + 1].text)
+        at += 2
+    return ".".join(parts), found[at:]
+
+
+def _assigned(found: Sequence[Token]) -> tuple[Assignment, ...]:
+    rest = found[1:]
+    keys = [token.key for token in rest[:2]]
+    if keys[:1] == ["TRANSACTION"] or keys == ["SESSION", "CHARACTERISTICS"]:
+        return ()  # every answer is as isolated as can be
+    local = keys[:1] == ["LOCAL"]
+    if keys[:1] == ["NAMES"]:
+        return (Assignment("client_encoding", _value(rest[1:])),)
+    if keys[:1] in (["SESSION"], ["LOCAL"]):
+        rest = rest[1:]
+    if [token.key for token in rest[:2]] == ["TIME", "ZONE"]:
+        return (Assignment("timezone", _value(rest[2:]), local),)
+    name, rest = _name(rest)
+    if not rest or rest[0].key not in {"=", "TO"}:
+        raise Complaint(SYNTAX, "refused [syntax]: there is no value to set", f"SET {name[:60]} = 0.5")
+    return (Assignment(name, _value(rest[1:]), local),)
+
+
+def _value(found: Sequence[Token]) -> str | None:
+    """The value of a setting: words, numbers and texts; None for DEFAULT."""
+    if [token.key for token in found] in (["DEFAULT"], ["LOCAL"]):
+        return None
+    parts = []
+    for token in found:
+        if token.kind not in {"word", "name", "text", "escaped", "number"} and token.key not in {",", "-", "+", "="}:
+            raise _unread(token)
+        parts.append(token.text + " " if token.key == "," else token.text)
+    if not parts:
+        raise Complaint(SYNTAX, "refused [syntax]: there is no value to set", "SET tacit.epsilon = 0.5")
+    return "".join(parts)
+
+
+def _unread(token: Token) -> Complaint:
+    return Complaint(SYNTAX, "refused [syntax]: this is no value", "SET tacit.epsilon = 0.5", token.start + 1)

@@ -1,0 +1,80 @@
+"""Transactions, which change nothing but settings: every answer is durable by itself.
+
+>>> state = Transaction(Settings())
+>>> state.begin()
+>>> state.assign("tacit.epsilon", "0.5", local=False)
+>>> state.roll_back()
+>>> state.settings.get("tacit.epsilon")
+''
+"""
+
+from __future__ import annotations
+
+from tacit.serve.pgwire.settings import Settings
+from tacit.serve.pgwire.words import ABORTED, Complaint
+
+IDLE, OPEN, FAILED = "I", "T", "E"
+
+
+class Transaction:
+    """Where a session stands: outside (I), inside (T), or inside one that failed (E), and its settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.status = IDLE
+        self.settings = settings
+        self._start = settings  # of the session, which RESET goes back to
+        self._first = settings  # at BEGIN
+        self._last = settings  # at COMMIT, without what was set for this transaction only
+
+    def begin(self) -> None:
+        """BEGIN; a second one is as good as none."""
+        if self.status == IDLE:
+            self.status, self._first, self._last = OPEN, self.settings, self.settings
+
+    def commit(self) -> str:
+        """COMMIT; of a failed transaction that is ROLLBACK, and the tag says so."""
+        if self.status == FAILED:
+            self.roll_back()
+            return "ROLLBACK"
+        if self.status == OPEN:
+            self.settings = self._last
+        self.status = IDLE
+        return "COMMIT"
+
+    def roll_back(self) -> None:
+        """ROLLBACK: the settings are what they were."""
+        if self.status != IDLE:
+            self.settings = self._first
+        self.status = IDLE
+
+    def roll_back_to(self) -> None:
+        """ROLLBACK TO: a failed transaction goes on."""
+        if self.status == FAILED:
+            self.status = OPEN
+
+    def fail(self) -> None:
+        """An error happened."""
+        if self.status == OPEN:
+            self.status = FAILED
+
+    def check(self) -> None:
+        """Nothing but its end is taken in a failed transaction."""
+        if self.status == FAILED:
+            raise Complaint(ABORTED, "the transaction has failed, and nothing more is taken in it", "ROLLBACK")
+
+    def assign(self, name: str, value: str | None, *, local: bool) -> None:
+        """Set a setting, or go back to what it was when the session started; no name resets all of them.
+
+        What is LOCAL lasts until the transaction ends.
+        """
+        changed = self._changed(self.settings, name, value)
+        if local and self.status == IDLE:
+            return  # it would last for this statement only
+        if not local:
+            self._last = self._changed(self._last, name, value)
+        self.settings = changed
+
+    def _changed(self, settings: Settings, name: str, value: str | None) -> Settings:
+        if not name:
+            return self._start
+        return settings.with_value(name, self._start.values.get(name.lower()) if value is None else value)

@@ -1,0 +1,243 @@
+"""Values in PostgreSQL's types, as text and as binary.
+
+>>> encode(datetime.date(2025, 12, 31), DATE, binary=False)
+b'2025-12-31'
+>>> decode(encode(-1.5, FLOAT8, binary=True), FLOAT8, binary=True)
+-1.5
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import struct
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from tacit.query.types import Type
+from tacit.serve.pgwire.words import BAD_TEXT, OUT_OF_RANGE, UNSUPPORTED, Complaint
+
+BOOL, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 18, 19, 20, 21, 23, 25, 26
+FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
+DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC = 1082, 1114, 1184, 1700
+
+_SIZES = {BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4}
+_ARRAYS = {BOOL: 1000, INT2: 1005, INT4: 1007, TEXT: 1009, INT8: 1016, FLOAT8: 1022, DATE: 1182, NUMERIC: 1231}
+_ELEMENTS = {array: element for element, array in _ARRAYS.items()}
+_TEXTS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN, 0})
+_INTEGERS = {INT2: 2, INT4: 4, INT8: 8, OID: 4}
+_OF = {Type.INT: INT8, Type.FLOAT: FLOAT8, Type.TEXT: TEXT, Type.BOOL: BOOL, Type.DATE: DATE}
+_EPOCH = datetime.date(2000, 1, 1)
+_SECOND = 1_000_000
+_MOST_DIGITS = 400  # before or after the point of a number that is given
+
+# What a type is called in a cast, and by DuckDB.
+NAMES = {
+    "bool": BOOL,
+    "boolean": BOOL,
+    "int2": INT2,
+    "smallint": INT2,
+    "int": INT4,
+    "int4": INT4,
+    "integer": INT4,
+    "int8": INT8,
+    "bigint": INT8,
+    "float": FLOAT8,
+    "float4": FLOAT4,
+    "real": FLOAT4,
+    "float8": FLOAT8,
+    "double": FLOAT8,
+    "numeric": NUMERIC,
+    "decimal": NUMERIC,
+    "text": TEXT,
+    "varchar": VARCHAR,
+    "bpchar": BPCHAR,
+    "char": BPCHAR,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamptz": TIMESTAMPTZ,
+    "name": NAME,
+    "oid": OID,
+}
+
+
+def size_of(oid: int) -> int:
+    """The bytes of a type; -1 where they vary."""
+    return _SIZES.get(oid, -1)
+
+
+def oid_of(kind: Type, many: bool = False) -> int:
+    """The type of a column of an answer."""
+    return _ARRAYS[_OF[kind]] if many else _OF[kind]
+
+
+def oid_of_engine(name: str) -> int:
+    """The type of a column of the shadow, by the name that DuckDB has for it. What has no counterpart is text."""
+    base = name.removesuffix("[]").split("(")[0].lower()
+    wide = {"hugeint": NUMERIC, "ubigint": NUMERIC, "uinteger": INT8, "usmallint": INT4, "tinyint": INT2}
+    found = wide.get(base, NAMES.get(base, TEXT))
+    found = {VARCHAR: TEXT, FLOAT4: FLOAT8 if base == "float" else FLOAT4}.get(found, found)
+    if found in {TIMESTAMP, TIMESTAMPTZ}:
+        found = TEXT
+    return _ARRAYS.get(found, _ARRAYS[TEXT]) if name.endswith("[]") else found
+
+
+def encode(value: Any, oid: int, *, binary: bool) -> bytes | None:
+    """A value as bytes; None for NULL."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        element = _ELEMENTS.get(oid, TEXT)
+        return _binary_array(value, element) if binary else _text_array(value, element).encode()
+    return _binary(value, oid) if binary else _text(value).encode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "NaN"
+        return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else repr(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+def _binary(value: Any, oid: int) -> bytes:
+    if oid == BOOL:
+        return b"\1" if value else b"\0"
+    if oid in _INTEGERS:
+        return int(value).to_bytes(_INTEGERS[oid], "big", signed=oid != OID)
+    if oid in {FLOAT4, FLOAT8}:
+        return struct.pack(">d" if oid == FLOAT8 else ">f", value)
+    if oid == DATE:
+        return struct.pack(">i", (value - _EPOCH).days)
+    if oid == NUMERIC:
+        return _binary_number(Decimal(value))
+    return _text(value).encode()
+
+
+def _binary_array(values: list[Any], element: int) -> bytes:
+    parts = [struct.pack(">iiIii", 1, any(each is None for each in values), element, len(values), 1)]
+    if not values:
+        parts = [struct.pack(">iiI", 0, 0, element)]
+    for each in values:
+        data = encode(each, element, binary=True)
+        parts.append(b"\xff\xff\xff\xff" if data is None else struct.pack(">i", len(data)) + data)
+    return b"".join(parts)
+
+
+def _text_array(values: list[Any], element: int) -> str:
+    shown = []
+    for each in values:
+        text = "NULL" if each is None else _text(each)
+        if each is not None and element == TEXT:
+            text = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        shown.append(text)
+    return "{" + ",".join(shown) + "}"
+
+
+def _binary_number(number: Decimal) -> bytes:
+    """Groups of four decimal digits, the weight of the first, the sign, and the digits after the point."""
+    if not number.is_finite():
+        return struct.pack(">hhHh", 0, 0, 0xC000, 0)
+    scale = max(0, -int(number.as_tuple().exponent))
+    padded = -(-scale // 4) * 4
+    whole = int(abs(number).scaleb(padded))
+    groups = []
+    while whole:
+        whole, group = divmod(whole, 10_000)
+        groups.append(group)
+    weight = len(groups) - padded // 4 - 1
+    groups.reverse()
+    return struct.pack(f">hhHh{len(groups)}H", len(groups), weight, 0x4000 if number < 0 else 0, scale, *groups)
+
+
+def decode(data: bytes, oid: int, *, binary: bool) -> Any:
+    """The value of a parameter: text, number, date, or a condition."""
+    try:
+        value = _from_binary(data, oid) if binary else _from_text(data.decode(), oid)
+    except (ValueError, struct.error, InvalidOperation, OverflowError):
+        raise Complaint(BAD_TEXT, "a parameter is not of its type", "give a value of the type of the column") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Complaint(OUT_OF_RANGE, "a parameter is no finite number", "give a finite number")
+    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > _MOST_DIGITS):
+        raise Complaint(OUT_OF_RANGE, "a parameter is no finite number, or has too many digits", "give a smaller one")
+    if isinstance(value, str) and "\0" in value:
+        raise Complaint("22021", "a parameter holds a NUL character", "take it out")
+    return value
+
+
+def _from_text(text: str, oid: int) -> Any:
+    if oid == BOOL:
+        word = text.strip().lower()
+        if word in {"t", "true", "1", "on", "yes", "y"}:
+            return True
+        if word in {"f", "false", "0", "off", "no", "n"}:
+            return False
+        raise ValueError
+    if oid in _INTEGERS:
+        if len(text) > 20:
+            raise ValueError
+        return int(text)
+    if oid in {FLOAT4, FLOAT8}:
+        return float(text)
+    if oid == NUMERIC:
+        return _checked(text)
+    if oid == DATE:
+        return datetime.date.fromisoformat(text)
+    if oid in {TIMESTAMP, TIMESTAMPTZ}:
+        return _day(datetime.datetime.fromisoformat(text))
+    return text
+
+
+def _checked(text: str) -> Decimal:
+    if len(text) > 2 * _MOST_DIGITS:
+        raise ValueError
+    return Decimal(text)
+
+
+def _from_binary(data: bytes, oid: int) -> Any:
+    if oid in _TEXTS:
+        return data.decode()
+    if oid == BOOL:
+        if data not in {b"\0", b"\1"}:
+            raise ValueError
+        return data == b"\1"
+    if oid in _INTEGERS:
+        if len(data) != _INTEGERS[oid]:
+            raise ValueError
+        return int.from_bytes(data, "big", signed=oid != OID)
+    if oid in {FLOAT4, FLOAT8}:
+        return struct.unpack(">d" if oid == FLOAT8 else ">f", data)[0]
+    if oid == DATE:
+        return _EPOCH + datetime.timedelta(days=struct.unpack(">i", data)[0])
+    if oid in {TIMESTAMP, TIMESTAMPTZ}:
+        seconds, rest = divmod(struct.unpack(">q", data)[0], _SECOND)
+        start = datetime.datetime(_EPOCH.year, 1, 1)
+        return _day(start + datetime.timedelta(seconds=seconds, microseconds=rest))
+    if oid == NUMERIC:
+        return _number(data)
+    what = f"a binary parameter of type {oid} is not answered"
+    raise Complaint(UNSUPPORTED, what, "give numbers, texts, dates and conditions")
+
+
+def _day(moment: datetime.datetime) -> datetime.date:
+    if moment.time() != datetime.time() or moment.tzinfo is not None:
+        raise Complaint(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
+    return moment.date()
+
+
+def _number(data: bytes) -> Decimal:
+    count, weight, sign, _ = struct.unpack(">hhHh", data[:8])
+    if sign not in {0, 0x4000} or len(data) != 8 + 2 * count or abs(weight) > _MOST_DIGITS or count > _MOST_DIGITS:
+        raise ValueError
+    groups = struct.unpack(f">{count}H", data[8:])
+    if any(group > 9_999 for group in groups):
+        raise ValueError
+    whole = 0
+    for group in groups:
+        whole = whole * 10_000 + group
+    digits = tuple(map(int, str(whole)))
+    return Decimal((int(sign != 0), digits, 4 * (weight - count + 1)))

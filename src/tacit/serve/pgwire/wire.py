@@ -1,0 +1,299 @@
+"""The listener: connections, TLS, who is there, cancel requests, and the stop.
+
+Nothing of the data is reachable before SCRAM has succeeded, messages are small until then, and it must be over soon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+import ssl
+from typing import Any
+
+from tacit.serve.desk import Desk
+from tacit.serve.door import Door, Person
+from tacit.serve.pgwire import codec
+from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.codec import CANCEL, GSS, TLS, Body, Channel, Gone
+from tacit.serve.pgwire.perform import House, Performer
+from tacit.serve.pgwire.scram import Exchange, end_point
+from tacit.serve.pgwire.session import Session
+from tacit.serve.pgwire.settings import Settings
+from tacit.serve.pgwire.transaction import Transaction
+from tacit.serve.pgwire.words import CONNECTIONS, FORBIDDEN, PASSWORD, STOPPING, Complaint, malformed
+
+_log = logging.getLogger("tacit.serve")
+
+MOST_SESSIONS = 1_000
+MOST_STRANGERS = 400  # connections that are not yet let in
+SECONDS = 15.0  # to be let in
+_DATABASE = "tacit"
+
+
+class Wire:
+    """Speaks PostgreSQL's protocol for a desk and a door. `certificate` (DER) adds channel binding to SCRAM."""
+
+    def __init__(
+        self, desk: Desk, door: Door, tls: ssl.SSLContext | None = None, certificate: bytes | None = None
+    ) -> None:
+        self._house = House(desk, door, Shadow(desk.policy))
+        self._door = door
+        self._tls = tls
+        self._binding = None if tls is None or certificate is None else end_point(certificate)
+        self._sessions: dict[tuple[int, int], Session] = {}
+        self._tasks: dict[asyncio.Task[Any], Session | None] = {}
+        self._strangers = 0
+        self._numbers = 0
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are, strangers among them."""
+        return len(self._tasks)
+
+    def warm(self) -> None:
+        """Build the shadow, which takes half a second."""
+        self._house.shadow.names()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection to its end. Never raises, whatever is sent."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks[task] = None
+        channel = Channel(reader, writer)
+        writers = [writer]
+        try:
+            await self._served(channel, writers, task)
+        except Complaint as error:
+            channel.send(codec.error(error))
+            with contextlib.suppress(Gone):
+                await channel.flush()
+        except (Gone, ConnectionError, ssl.SSLError, TimeoutError):
+            pass
+        except asyncio.CancelledError:
+            channel.send(codec.error(Complaint(STOPPING, "the server is stopping", "connect again", fatal=True)))
+        finally:
+            del self._tasks[task]
+            for each in reversed(writers):
+                each.close()
+            with contextlib.suppress(Exception, asyncio.CancelledError):
+                async with asyncio.timeout(1):
+                    await channel.writer.wait_closed()
+
+    async def _served(self, channel: Channel, writers: list[asyncio.StreamWriter], task: asyncio.Task[Any]) -> None:
+        if self._strangers >= MOST_STRANGERS or len(self._sessions) >= MOST_SESSIONS:
+            raise Complaint(CONNECTIONS, "there are too many connections", "connect again in a moment", fatal=True)
+        _keep_alive(channel.writer)
+        self._strangers += 1
+        try:
+            async with asyncio.timeout(SECONDS):
+                options = await self._started(channel, writers)
+                if options is None:
+                    return
+                person = await self._let_in(channel, options)
+        finally:
+            self._strangers -= 1
+        session = self._session(channel, person, options)
+        key = (self._numbers, secrets.randbits(32))
+        self._sessions[key], self._tasks[task] = session, session
+        channel.limit = codec.MOST
+        channel.send(codec.backend_key(*key))
+        try:
+            await session.run()
+        finally:
+            del self._sessions[key]
+
+    async def _started(self, channel: Channel, writers: list[asyncio.StreamWriter]) -> dict[str, str] | None:
+        """The options of the startup message, after TLS where there is some; None where there is nothing to start."""
+        code, body = await channel.startup()
+        if code == GSS:
+            channel.send(b"N")
+            code, body = await channel.startup()
+        if code == TLS:
+            body.end()
+            if self._tls is None:
+                channel.send(b"N")
+            else:
+                writers.append(await _encrypted(channel, self._tls))
+            code, body = await channel.startup()
+            if code == GSS:
+                channel.send(b"N")
+                code, body = await channel.startup()
+        if code == CANCEL:
+            self._cancel(body)
+            return None
+        if code >> 16 != 3:
+            raise malformed("this version of the protocol is not spoken; 3.0 is")
+        if self._tls is not None and len(writers) == 1:
+            raise Complaint(FORBIDDEN, "connections are encrypted here", "connect with sslmode=require", fatal=True)
+        options = _options(body)
+        unknown = [name for name in options if name.startswith("_pq_.")]
+        if code & 0xFFFF or unknown:
+            channel.send(codec.negotiate(unknown))
+        return options
+
+    def _cancel(self, body: Body) -> None:
+        """Whoever shows the secret of a session may cancel what it runs. Nobody is told whether there was one."""
+        number, secret = body.int32(), body.int32() & 0xFFFFFFFF
+        session = self._sessions.get((number, secret))
+        if session is not None:
+            session.cancel()
+
+    async def _let_in(self, channel: Channel, options: dict[str, str]) -> Person:
+        """SCRAM. A name that is not known takes the same steps and gets the same error as a wrong password."""
+        name = options.get("user", "")
+        address = _address(channel.writer)
+        seconds = self._door.attempts.wait(address)
+        if seconds > 0:
+            hint = f"try again in {seconds:.0f} seconds"
+            raise Complaint(FORBIDDEN, "there were too many wrong passwords from this address", hint, fatal=True)
+        verifier = await asyncio.to_thread(self._door.verifier, name)
+        exchange = Exchange(verifier, self._binding)
+        channel.send(codec.mechanisms(exchange.mechanisms))
+        body = await _response(channel)
+        mechanism = body.text()
+        first = body.value()
+        body.end()
+        if first is None:
+            raise malformed("the first message of SCRAM is missing")
+        channel.send(codec.authentication(11, exchange.first(mechanism, first)))
+        proved = exchange.final((await _response(channel)).rest())
+        person = self._door.person(name)
+        if proved is None or person is None:
+            self._door.attempts.failed(address)
+            _log.warning("a wrong name or password from %s", address)
+            hint = "check both; the data owner makes new ones: tacit analyst rotate"
+            raise Complaint(PASSWORD, "the name or the password is wrong", hint, fatal=True)
+        channel.send(codec.authentication(12, proved), codec.authentication(0))
+        return person
+
+    def _session(self, channel: Channel, person: Person, options: dict[str, str]) -> Session:
+        settings = Settings().with_value("session_authorization", person.name)
+        try:
+            for name, value in _settings(options):
+                settings = settings.with_value(name, value)
+        except Complaint as error:
+            error.fatal = True
+            raise
+        self._numbers = self._numbers % 0x7FFFFFFF + 1
+        for name, value in settings.reported.items():
+            channel.send(codec.parameter_status(name, value))
+        database = options.get("database", "") or _DATABASE
+        performer = Performer(self._house, person, Transaction(settings), database)
+        return Session(self._house, channel, performer)
+
+    def stop(self) -> None:
+        """End the sessions that wait for their client, now; the others after what they do."""
+        for task, session in list(self._tasks.items()):
+            if session is None or session.idle:
+                task.cancel()
+            else:
+                session.stopping = True
+
+    async def stopped(self) -> None:
+        """Wait until every connection has ended."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+
+class Listener:
+    """What `start` returns. It is used as an asyncio.Server is: `sockets`, `close`, `wait_closed`."""
+
+    def __init__(self, wire: Wire, server: asyncio.Server) -> None:
+        self.wire = wire
+        self._server = server
+
+    @property
+    def sockets(self) -> tuple[Any, ...]:
+        """The sockets that listen."""
+        return self._server.sockets
+
+    def close(self) -> None:
+        """Take no more connections, and end those that are there as soon as their question is answered."""
+        self._server.close()
+        self.wire.stop()
+
+    async def wait_closed(self) -> None:
+        """Wait until all have ended."""
+        await self.wire.stopped()
+        await self._server.wait_closed()
+
+
+async def start(
+    desk: Desk,
+    door: Door,
+    host: str = "127.0.0.1",
+    port: int = 5433,
+    tls: ssl.SSLContext | None = None,
+    *,
+    certificate: bytes | None = None,
+) -> Listener:
+    """Listen for PostgreSQL clients."""
+    wire = Wire(desk, door, tls, certificate)
+    await asyncio.to_thread(wire.warm)
+    return Listener(wire, await asyncio.start_server(wire.serve, host, port))
+
+
+async def _encrypted(channel: Channel, tls: ssl.SSLContext) -> asyncio.StreamWriter:
+    """Go on under TLS, with a reader of its own: what was sent in the clear before is not read as if it was not."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    channel.send(b"S")
+    transport = await loop.start_tls(
+        channel.writer.transport, protocol, tls, server_side=True, ssl_handshake_timeout=SECONDS
+    )
+    if transport is None:
+        raise Gone
+    protocol.connection_made(transport)
+    writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+    channel.reader, channel.writer = reader, writer
+    return writer
+
+
+def _keep_alive(writer: asyncio.StreamWriter) -> None:
+    """Notice a client that vanished."""
+    connection = writer.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _address(writer: asyncio.StreamWriter) -> str:
+    peer = writer.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
+
+
+async def _response(channel: Channel) -> Body:
+    kind, body = await channel.message()
+    if kind != b"p":
+        raise malformed("an answer to the authentication was expected")
+    return body
+
+
+def _options(body: Body) -> dict[str, str]:
+    """Names and values until an empty name."""
+    options: dict[str, str] = {}
+    while name := body.text():
+        options[name] = body.text()
+    return options
+
+
+def _settings(options: dict[str, str]) -> list[tuple[str, str]]:
+    """The settings of a startup: those of its own name, and those in options, as in -c tacit.epsilon=0.5."""
+    apart = {"user", "database", "options", "replication"}
+    found = [(name, value) for name, value in options.items() if name not in apart and not name.startswith("_pq_.")]
+    words = options.get("options", "").replace("\\ ", "\0").split()
+    position = 0
+    while position < len(words):
+        word = words[position].replace("\0", " ")
+        if word == "-c" and position + 1 < len(words):
+            position += 1
+            word = words[position].replace("\0", " ")
+        else:
+            word = word.removeprefix("--").removeprefix("-c")
+        name, _, value = word.partition("=")
+        found.append((name.replace("-", "_"), value))
+        position += 1
+    return found

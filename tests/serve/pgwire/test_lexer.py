@@ -1,0 +1,218 @@
+"""The words of a client, and its parameters as literals."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.policy.load import load
+from tacit.query.nodes import Call, Literal
+from tacit.query.sql import parse
+from tacit.serve.pgwire import parameters
+from tacit.serve.pgwire.lexer import Edited, quoted, split, tokens
+from tacit.serve.pgwire.statements import Kind, for_parser, statement
+from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT4, INT8, TEXT
+from tacit.serve.pgwire.words import Complaint
+
+MANY = 2_000 if os.environ.get("TACIT_FULL") == "1" else 100
+POLICY = load(
+    {
+        "privacy": {"epsilon": 1},
+        "tables": {
+            "visits": {
+                "unit": "row",
+                "columns": {
+                    "age": {"type": "int", "lower": 0, "upper": 110},
+                    "cost": {"type": "float", "lower": 0, "upper": 10, "step": 0.5},
+                    "ward": {"type": "text", "values": ["A"]},
+                    "visited": {"type": "date"},
+                    "insured": {"type": "bool"},
+                },
+            }
+        },
+        "analysts": {"ada": {"epsilon": 1}},
+    }
+)
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
+VALUES = st.one_of(
+    TEXTS,
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(-1e15, 1e15).filter(lambda number: number == 0 or abs(number) > 1e-200),
+    st.decimals(-(10**9), 10**9, places=3),
+    st.booleans(),
+    st.none(),
+    st.dates(),
+)
+
+
+def question(text: str, values: list[object]) -> str:
+    found = tokens(text)
+    edits = [*parameters.edits(found, values), *for_parser(found, POLICY)]
+    return Edited(text, 0, len(text), edits).text
+
+
+@settings(max_examples=MANY)
+@given(VALUES)
+def test_a_parameter_is_one_literal_whatever_its_value_is(value):
+    text = question("SELECT COUNT(*) AS n FROM visits WHERE ward = $1", [value])
+    query = parse(text)
+    assert isinstance(query.where, Call)
+    literal = query.where.arguments[1]
+    assert isinstance(literal, Literal)
+    if isinstance(value, float | Decimal):
+        assert float(literal.value) == pytest.approx(float(value), rel=1e-15, abs=0)
+    else:
+        assert literal.value == value and type(literal.value) is type(value)
+
+
+@settings(max_examples=MANY)
+@given(st.lists(VALUES, min_size=2, max_size=2))
+def test_nothing_around_a_parameter_changes_with_its_value(values):
+    text = question("SELECT COUNT(*) FROM visits WHERE ward=$1 OR ward=$2--$1\nOR ward = '$2'", values)
+    where = parse(text).where
+    assert str(where).count("Literal") == 3
+    assert isinstance(where, Call) and where.arguments[2].arguments[1].value == "$2"
+
+
+def test_a_negative_number_is_no_comment_and_keeps_its_sign():
+    # x--5 would be a comment, and -5 ^ 2 would be -25
+    assert question("SELECT SUM(age-$1) FROM visits", [-5]) == "SELECT SUM(age- (-5) ) FROM visits"
+
+
+def test_a_cast_of_a_parameter_is_its_type_and_goes_away():
+    text = (
+        "SELECT COUNT(*) FROM visits WHERE age > $1::INTEGER AND cost < $2::double precision AND ward = $3::VARCHAR(5)"
+    )
+    assert parameters.types_of(tokens(text), [], POLICY)[:2] == (INT4, FLOAT8)
+    assert "::" not in question(text, [1, 0.5, "A"])
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("WHERE age > $1", (INT8,)),
+        ("WHERE $1 < visits.age", (INT8,)),
+        ("WHERE visits.ward = $1 AND visited >= $2", (TEXT, DATE)),
+        ("WHERE visited NOT BETWEEN $1 AND $2", (DATE, DATE)),
+        ("WHERE ward IN ($1, $2) AND age NOT IN ($3)", (TEXT, TEXT, INT8)),
+        ("WHERE insured = $1 AND ward LIKE $2", (BOOL, TEXT)),
+        ("WHERE cost * 2 + $1 > $2", (FLOAT8, FLOAT8)),
+        ("WHERE LEAST(cost, $1) > 3", (FLOAT8,)),
+        ("LIMIT $1 OFFSET $2", (INT8, INT8)),
+        ("HAVING QUANTILE(age, $1) > 4", (FLOAT8,)),
+        ("WHERE CONTAINS(ward, $1)", (TEXT,)),
+    ],
+)
+def test_the_type_of_a_parameter_follows_from_its_place(text, types):
+    assert parameters.types_of(tokens(f"SELECT COUNT(*) FROM visits {text}"), [], POLICY) == types
+
+
+def test_a_type_that_the_client_gives_is_taken():
+    assert parameters.types_of(tokens("SELECT COUNT(*) FROM visits WHERE age > $1"), [FLOAT8], POLICY) == (FLOAT8,)
+
+
+def test_a_place_in_the_edited_text_is_found_in_the_clients():
+    text = "SELECT COUNT(*) FROM public.visits WHERE ward = $1 AND heigth > 3"
+    found = tokens(text)
+    made = Edited(text, 0, len(text), [*parameters.edits(found, ["A longer text"]), *for_parser(found, POLICY)])
+    assert made.text.index("visits") == text.index("visits")  # the schema became spaces
+    assert made.written(made.text.index("heigth")) == text.index("heigth")
+
+
+def test_a_schema_before_a_table_or_its_column_is_left_out():
+    text = question('SELECT "public"."visits"."ward", COUNT(*) FROM public.visits GROUP BY public.visits.ward', [])
+    assert parse(text).keys
+
+
+def test_escapes_in_a_text_are_read_as_postgresql_reads_them():
+    text = r"SELECT COUNT(*) FROM visits WHERE ward = E'it\'s\n\\ \x41\101\u0041'"
+    assert parse(question(text, [])).where.arguments[1].value == "it's\n\\ AAA"
+
+
+def test_statements_are_split_outside_of_quotes_and_comments():
+    text = "SELECT ';' ; /* ; /* ; */ */ SELECT $a$;$a$; -- ;\nSELECT \";\" ;;"
+    assert len(split(tokens(text))) == 3
+
+
+@pytest.mark.parametrize("text", ["SELECT 'a", 'SELECT "a', "SELECT /* a", "SELECT /* /* */", "SELECT $a$ b $$"])
+def test_what_never_ends_is_said_to(text):
+    with pytest.raises(Complaint, match="never closed"):
+        tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("SELECT COUNT(*) FROM visits", Kind.QUESTION),
+        ("select count(*) from Public.Visits v", Kind.QUESTION),
+        ('SELECT COUNT(*) FROM "visits"', Kind.QUESTION),
+        ("WITH a AS (SELECT * FROM visits) SELECT COUNT(*) FROM a", Kind.QUESTION),
+        ("SELECT COUNT(*) FROM nothing", Kind.QUESTION),  # which says that there is no such table
+        ("SELECT 1", Kind.CATALOG),
+        ("SELECT i FROM generate_series(1, 3) AS g(i)", Kind.CATALOG),
+        ("SELECT relname FROM pg_class", Kind.CATALOG),
+        ("SELECT * FROM information_schema.tables", Kind.CATALOG),
+        ("SELECT * FROM tacit.budget", Kind.CATALOG),
+        ("SHOW tacit.epsilon", Kind.SHOW),
+        ("SET tacit.epsilon TO 1", Kind.SET),
+        ("RESET ALL", Kind.SET),
+        ("START TRANSACTION READ ONLY", Kind.BEGIN),
+        ("END", Kind.COMMIT),
+        ("ABORT", Kind.ROLLBACK),
+        ("ROLLBACK TO SAVEPOINT a", Kind.ROLLBACK_TO),
+        ("EXPLAIN (COSTS OFF) SELECT COUNT(*) FROM visits", Kind.EXPLAIN),
+        ("DEALLOCATE ALL", Kind.IGNORED),
+    ],
+)
+def test_what_a_statement_is(text, kind):
+    assert statement(text, tokens(text), POLICY).kind is kind
+
+
+@pytest.mark.parametrize("text", ["COPY visits TO STDOUT", "LISTEN a", "DROP TABLE visits", "DECLARE c CURSOR FOR x"])
+def test_what_is_not_taken_is_named(text):
+    with pytest.raises(Complaint) as error:
+        statement(text, tokens(text), POLICY)
+    assert error.value.sqlstate == "0A000" and error.value.hint
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["$a$", "$1+", "($1,", "COALESCE($1,", "e'", "/*", "$a", "''", "--\n", "::text", "public.", "tacit.explain('"],
+)
+def test_no_text_takes_long_to_read(piece):
+    # would take minutes where the work grew with the square of the length
+    for text in ("SELECT " + piece * (50_000 // len(piece)), "SELECT " + piece * 900):
+        with contextlib.suppress(Complaint):
+            found = tokens(text)
+            parameters.types_of(found, [], POLICY)
+            statement(text, found, POLICY)
+
+
+@given(TEXTS)
+def test_a_quoted_text_is_read_back(text):
+    (token,) = tokens(quoted(text))
+    assert token.kind == "text" and token.text == text
+
+
+@settings(max_examples=MANY)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_any_text_is_read_or_refused(text):
+    try:
+        found = tokens(text)
+    except Complaint:
+        return
+    for part in split(found):
+        try:
+            statement(text, part, POLICY)
+        except Complaint:
+            continue
+
+
+def test_a_date_is_a_literal_of_its_own():
+    assert parameters.literal(datetime.date(2025, 12, 31)) == "DATE '2025-12-31'"

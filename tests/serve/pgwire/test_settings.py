@@ -1,0 +1,90 @@
+"""What can be set, and what that means."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tacit.errors import Code, Failed, LedgerError, ParameterError, Place, Refused
+from tacit.serve.pgwire.settings import Settings
+from tacit.serve.pgwire.transaction import Transaction
+from tacit.serve.pgwire.words import Complaint, complaint, sqlstate
+
+
+def test_a_question_without_a_price_is_told_how_to_set_one():
+    with pytest.raises(Complaint) as error:
+        _ = Settings().price
+    assert error.value.hint.startswith("SET tacit.epsilon = 0.5")
+
+
+def test_a_price_and_an_accuracy_replace_each_other():
+    settings = Settings().with_value("tacit.epsilon", "0.5")
+    assert settings.price == (Fraction(1, 2), None)
+    settings = settings.with_value("tacit.within", "n=50, total = 1e3")
+    assert settings.price == (None, {"n": 50, "total": 1000})
+    assert settings.get("tacit.epsilon") == ""
+    assert settings.with_value("tacit.epsilon", "2").price == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tacit.epsilon", "much"),
+        ("tacit.epsilon", "-1"),
+        ("tacit.epsilon", "1e999999999"),
+        ("tacit.epsilon", "nan"),
+        ("tacit.within", "n"),
+        ("tacit.within", "n=0"),
+        ("tacit.within", "n=1,,"),
+        ("tacit.confidence", "1"),
+        ("tacit.intervals", "perhaps"),
+        ("client_encoding", "latin1"),
+        ("datestyle", "german"),
+        ("server_version", "16"),
+        ("tacit.nothing", "1"),
+        ("application_name", "a" * 501),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_with_a_hint(name, value):
+    with pytest.raises(Complaint) as error:
+        Settings().with_value(name, value)
+    assert error.value.hint
+
+
+def test_settings_go_back_with_a_rollback_and_stay_with_a_commit():
+    state = Transaction(Settings())
+    state.begin()
+    state.assign("tacit.epsilon", "1", local=False)
+    state.assign("tacit.confidence", "0.9", local=True)
+    assert state.settings.get("tacit.confidence") == "0.9"
+    state.commit()
+    assert state.settings.get("tacit.epsilon") == "1"
+    assert state.settings.get("tacit.confidence") == "0.95"
+    state.begin()
+    state.assign("", None, local=False)
+    assert state.settings.get("tacit.epsilon") == ""
+    state.fail()
+    with pytest.raises(Complaint, match="failed"):
+        state.check()
+    assert state.commit() == "ROLLBACK"
+    assert state.settings.get("tacit.epsilon") == "1"
+
+
+def test_every_code_has_an_sqlstate():
+    elsewhere = {"policy", "data", "report", "failed"}  # which do not come from a question, or are XX000
+    for code in Code:
+        error = LedgerError(code, "x") if code.startswith("ledger") else Refused(code, "x")
+        assert (sqlstate(error) == "XX000") == (code in elsewhere), code
+    assert sqlstate(Failed()) == "XX000"
+    assert sqlstate(ParameterError("epsilon", "x")) == "22023"
+
+
+def test_a_complaint_has_the_position_the_hint_and_the_stable_code():
+    text = "SELECT a,\n  heigth FROM visits"
+    error = complaint(
+        Refused(Code.UNKNOWN_COLUMN, "no heigth", at=Place(2, 3, "  heigth FROM visits"), fix="age"), text
+    )
+    assert error.position == text.index("heigth") + 1
+    assert (error.sqlstate, error.hint) == ("42703", "age")
+    assert error.message == "refused [unknown-column]: no heigth"

@@ -1,0 +1,100 @@
+"""Values as text and as binary."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import struct
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.serve.pgwire.types import (
+    BOOL,
+    DATE,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    decode,
+    encode,
+    oid_of_engine,
+)
+from tacit.serve.pgwire.words import Complaint
+
+CASES = st.one_of(
+    st.tuples(st.just(BOOL), st.booleans()),
+    st.tuples(st.just(INT2), st.integers(-(2**15), 2**15 - 1)),
+    st.tuples(st.just(INT4), st.integers(-(2**31), 2**31 - 1)),
+    st.tuples(st.just(INT8), st.integers(-(2**63), 2**63 - 1)),
+    st.tuples(st.just(FLOAT8), st.floats(allow_nan=False, allow_infinity=False)),
+    st.tuples(st.just(TEXT), st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))),
+    st.tuples(st.just(DATE), st.dates()),
+    st.tuples(st.just(NUMERIC), st.decimals(-(10**12), 10**12, places=5)),
+)
+
+
+@given(CASES, st.booleans())
+def test_what_is_encoded_is_decoded(case, binary):
+    oid, value = case
+    assert decode(encode(value, oid, binary=binary), oid, binary=binary) == value
+
+
+@given(
+    st.sampled_from([BOOL, INT2, INT4, INT8, FLOAT8, TEXT, DATE, TIMESTAMP, NUMERIC, 9999]), st.binary(), st.booleans()
+)
+def test_any_bytes_are_a_value_or_an_error(oid, data, binary):
+    with contextlib.suppress(Complaint):
+        decode(data, oid, binary=binary)
+
+
+def test_binary_dates_count_days_from_2000():
+    assert encode(datetime.date(2000, 1, 2), DATE, binary=True) == b"\0\0\0\1"
+
+
+def test_a_binary_number_has_groups_of_four_digits():
+    # 12345.678 is 1|2345|6780 with the first group worth 10^4, and three digits after the point
+    expected = struct.pack(">hhHh3H", 3, 1, 0, 3, 1, 2345, 6780)
+    assert encode(Decimal("12345.678"), NUMERIC, binary=True) == expected
+
+
+def test_a_list_of_texts_is_quoted():
+    assert encode(['a"b', "c\\d", None], 1009, binary=False) == b'{"a\\"b","c\\\\d",NULL}'
+    assert encode([], 1009, binary=True) == struct.pack(">iiI", 0, 0, TEXT)
+
+
+def test_an_infinite_number_is_no_parameter():
+    with pytest.raises(Complaint, match="finite"):
+        decode(b"Infinity", FLOAT8, binary=False)
+    with pytest.raises(Complaint, match="finite"):
+        decode(b"1e999999", NUMERIC, binary=False)
+
+
+def test_a_moment_is_a_date_only_at_midnight():
+    assert decode(b"2025-01-02 00:00:00", TIMESTAMP, binary=False) == datetime.date(2025, 1, 2)
+    with pytest.raises(Complaint, match="time of day"):
+        decode(b"2025-01-02 00:00:01", TIMESTAMP, binary=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "oid"),
+    [
+        ("BIGINT", INT8),
+        ("VARCHAR", TEXT),
+        ("DECIMAL(18,3)", NUMERIC),
+        ("HUGEINT", NUMERIC),
+        ("VARCHAR[]", 1009),
+        ("DOUBLE", FLOAT8),
+        ("BOOLEAN", BOOL),
+        ("SMALLINT[]", 1005),
+        ("TIMESTAMP", TEXT),
+        ('"NULL"', TEXT),
+    ],
+)
+def test_the_types_of_the_shadow_have_counterparts(name, oid):
+    assert oid_of_engine(name) == oid

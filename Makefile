@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test verify lint types layers format bench clean help
+.PHONY: demo test verify lint types layers format bench bench-query clean help
 
 help:  ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
 
 demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 	@$(BIN)/tacit demo
@@ -38,6 +38,9 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/ask.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/audit.py
+
+bench-query: $(VENV)/.dev  ## queries at scale, up to 100 million rows, in a quarter of an hour
+	$(BIN)/python benchmarks/query.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

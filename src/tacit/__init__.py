@@ -14,6 +14,7 @@ from tacit.errors import DataError, Failed, LedgerError, ParameterError, PolicyE
 
 if TYPE_CHECKING:
     from tacit.answers.answer import Answer as Answer
+    from tacit.client.connect import connect as connect
     from tacit.curator.curator import Analyst as Analyst
     from tacit.curator.curator import Curator as Curator
     from tacit.curator.curator import open as open
@@ -30,6 +31,7 @@ __all__ = [
     "PolicyError",
     "Refused",
     "TacitError",
+    "connect",
     "open",
 ]
 
@@ -38,6 +40,7 @@ _LATER = {
     "Curator": "curator.curator",
     "Analyst": "curator.curator",
     "Answer": "answers.answer",
+    "connect": "client.connect",
     "load_ipython_extension": "magic",
 }
 

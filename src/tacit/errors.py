@@ -37,6 +37,15 @@ class Code(StrEnum):
     PARAMETER = "parameter"
     BUDGET = "budget"
     REQUEST = "request"
+    # At the counter of a served curator.
+    AUTHENTICATION = "authentication"
+    FORBIDDEN = "forbidden"
+    RATE = "rate-limit"
+    BUSY = "busy"
+    PROTOCOL = "protocol"
+    NOT_FOUND = "not-found"
+    # In a survey that people answer from their own machines.
+    REPORT = "report"
     # What the owner wrote and pointed at.
     POLICY = "policy"
     DATA = "data"

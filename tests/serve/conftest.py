@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,7 +112,7 @@ class Served:
 
 
 @contextmanager
-def serving(clinic: Clinic, **settings: object) -> Iterator[Served]:
+def _serving(clinic: Clinic, **settings: object) -> Iterator[Served]:
     """Both listeners on free ports, in a thread of their own, until the block ends."""
     certificate = self_made(clinic.policy, "127.0.0.1")
     told: list[Listening] = []
@@ -154,7 +154,13 @@ def serving(clinic: Clinic, **settings: object) -> Iterator[Served]:
             raise failed[0]
 
 
+@pytest.fixture(scope="session")
+def serving() -> Callable[..., AbstractContextManager[Served]]:
+    """Serves a clinic for as long as a block lasts."""
+    return _serving
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, make_clinic: Callable[..., Clinic]) -> Iterator[Served]:
-    with serving(make_clinic(tmp_path_factory.mktemp("served"))) as running:
+    with _serving(make_clinic(tmp_path_factory.mktemp("served"))) as running:
         yield running

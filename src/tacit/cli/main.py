@@ -112,9 +112,19 @@ def demo(
         Path | None, typer.Option(help="Keep the clinic in this folder, to go on with it.", metavar="FOLDER")
     ] = None,
     pause: Annotated[bool, typer.Option("--pause", help="Wait for Enter between the steps.")] = False,
+    served: Annotated[
+        bool, typer.Option("--serve", help="Serve the clinic instead: a web page, and PostgreSQL.")
+    ] = False,
 ) -> None:
     """Walk through Tacit on a bundled clinic, in half a minute."""
     import tempfile
+
+    if served:
+        from tacit.serve.demo import serve_clinic
+
+        with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
+            serve_clinic(keep or Path(folder), typer.echo)
+        return
 
     from tacit.cli.show import show_walk
 

@@ -1,0 +1,110 @@
+"""`tacit analyst`: who may come in to a served curator, and with which key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tacit.policy.model import Policy
+    from tacit.serve.people import Role, Secrets
+
+app = typer.Typer(help="Let people in to a served curator, and out again.", no_args_is_help=True)
+_ROLES = ("analyst", "auditor", "owner")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Their name; an analyst's is the one in the policy.")]
+
+
+@app.command()
+def add(
+    name: Name,
+    role: Annotated[str, typer.Option("--role", help="analyst, auditor or owner.", metavar="ROLE")] = _ROLES[0],
+    policy: PolicyOption = DEFAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Let someone in; prints their key and their password, once."""
+    from tacit.serve import people
+
+    loaded, path = _load(policy)
+    chosen = _role(role)
+    if chosen is people.Role.ANALYST and loaded.analyst(name) is None:
+        fix = f"give them a budget in {policy.name} first: [analysts.{name}]"
+        raise ParameterError("name", f"the policy has no analyst {name}", fix=fix)
+    _show(name, str(chosen), people.add(path, name, chosen), as_json)
+
+
+@app.command()
+def rotate(name: Name, policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """Give someone a new key and a new password; the old ones open nothing from now on."""
+    from tacit.serve import people
+
+    _, path = _load(policy)
+    made = people.rotate(path, name)
+    record = people.read(path).named(name)
+    _show(name, str(record.role) if record else "", made, as_json)
+
+
+@app.command()
+def revoke(name: Name, policy: PolicyOption = DEFAULT) -> None:
+    """Let someone in no longer. What they spent stays in the ledger."""
+    from tacit.serve import people
+
+    people.revoke(_load(policy)[1], name)
+    typer.echo(f"{name} is let in no longer. A server that runs has noticed.")
+
+
+@app.command(name="list")
+def listed(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """Show who is let in, as what and since when."""
+    from tacit.serve import people
+
+    loaded, path = _load(policy)
+    rows = [
+        {
+            "name": record.name,
+            "role": str(record.role),
+            "key": f"{people.PREFIX}{record.key_id}_...",
+            "since": record.since,
+            "in_policy": loaded.analyst(record.name) is not None,
+        }
+        for record in people.read(path).records
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for row in rows:
+        missing = "" if row["in_policy"] or row["role"] != _ROLES[0] else "  not in the policy: not let in"
+        typer.echo(f"{row['name']:<16}  {row['role']:<8}  {row['key']}  since {row['since']}{missing}")
+    if not rows:
+        typer.echo("Nobody is let in. tacit analyst add NAME")
+
+
+def _load(policy: Path) -> tuple[Policy, Path]:
+    from tacit.policy.load import load
+    from tacit.serve.people import people_of
+
+    return load(policy), people_of(policy.absolute())
+
+
+def _role(role: str) -> Role:
+    from tacit.serve.people import Role
+
+    if role not in _ROLES:
+        raise ParameterError("role", f"there is no role {role}", fix=f"choose {', '.join(_ROLES)}")
+    return Role(role)
+
+
+def _show(name: str, role: str, made: Secrets, as_json: bool) -> None:
+    if as_json:
+        values = {"name": name, "role": role, "key": made.key, "password": made.password}
+        typer.echo(json.dumps(values, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{name} is let in, as {role}. This is shown once:")
+    typer.echo(f"  key       {made.key}")
+    typer.echo(f"  password  {made.password}")
+    typer.echo("The key is for HTTP and tacit.connect, the password for psql and the console.")

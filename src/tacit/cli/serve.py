@@ -1,0 +1,74 @@
+"""`tacit serve`: the curator for psql, scripts and people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.options import DEFAULT, PolicyOption
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tacit.serve.tls import Certificate
+
+
+def serve(
+    policy: PolicyOption = DEFAULT,
+    host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
+    http: Annotated[int, typer.Option(help="HTTP; 0 takes any free port.", min=0, max=65535, metavar="PORT")] = 8080,
+    postgres: Annotated[int, typer.Option(help="PostgreSQL; the same.", min=0, max=65535, metavar="PORT")] = 5433,
+    no_http: Annotated[bool, typer.Option("--no-http", help="Do not speak HTTP.")] = False,
+    no_postgres: Annotated[bool, typer.Option("--no-postgres", help="Do not speak PostgreSQL.")] = False,
+    tls_cert: Annotated[Path | None, typer.Option(help="A certificate in PEM, with its chain.", metavar="FILE")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The key of that certificate.", metavar="FILE")] = None,
+    tls_self: Annotated[bool, typer.Option("--tls-self", help="Make a certificate, beside the policy.")] = False,
+    behind_proxy: Annotated[
+        bool, typer.Option("--insecure-behind-proxy", help="Accept plain connections: a proxy in front speaks TLS.")
+    ] = False,
+    workers: Annotated[int, typer.Option(help="Questions that run at a time.", min=1, max=256)] = 4,
+    seats: Annotated[int, typer.Option(help="Questions that run or wait; more are refused as busy.", min=1)] = 64,
+    rate: Annotated[float, typer.Option(help="Requests a second of one person.", min=0.001)] = 50.0,
+) -> None:
+    """Serve the curator over HTTP and the PostgreSQL wire, until Ctrl-C or SIGTERM."""
+    from tacit.serve.people import people_of, read
+    from tacit.serve.server import Listening, Settings, run
+
+    settings = Settings(
+        host=host,
+        http=None if no_http else http,
+        postgres=None if no_postgres else postgres,
+        certificate=_certificate(policy, host, tls_cert, tls_key, tls_self),
+        proxied=behind_proxy,
+        workers=workers,
+        seats=max(workers, seats),
+        rate=rate,
+    )
+
+    def ready(listening: Listening) -> None:
+        for place in (listening.http, listening.postgres):
+            if place:
+                typer.echo(f"Listening on {place}")
+        if tls_self and settings.certificate is not None:
+            typer.echo(f"Certificate {settings.certificate.certificate}, SHA-256 {settings.certificate.fingerprint}")
+        if not read(people_of(policy.absolute())).records:
+            typer.echo(f"Nobody may come in yet: tacit analyst add NAME -p {policy}")
+        typer.echo("Stop with Ctrl-C.")
+
+    run(policy, settings, ready)
+    typer.echo("Stopped.")
+
+
+def _certificate(
+    policy: Path, host: str, tls_cert: Path | None, tls_key: Path | None, tls_self: bool
+) -> Certificate | None:
+    from tacit.serve.tls import Certificate, self_made
+
+    if (tls_cert is None) != (tls_key is None):
+        raise ParameterError("tls", "a certificate needs its key", fix="name both: --tls-cert FILE --tls-key FILE")
+    if tls_cert is not None and tls_key is not None:
+        if tls_self:
+            raise ParameterError("tls", "there are two certificates", fix="leave out --tls-self")
+        return Certificate(tls_cert, tls_key)
+    return self_made(policy.absolute(), host) if tls_self else None

@@ -1,0 +1,1 @@
+"""Talk to a served curator, with the methods of a local analyst."""

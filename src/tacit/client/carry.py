@@ -1,0 +1,83 @@
+"""An answer as bytes and back, so that it is the same object on both sides of a wire.
+
+It travels as an Arrow stream that any Arrow library reads: a column for each estimate x, with x_low and x_high beside
+it. What Arrow has no place for is in the schema's metadata as JSON: the kinds of error bars, the notes, the receipt.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.guard import Caps, Cost, Standing
+from tacit.accounting.receipt import Receipt
+from tacit.answers.answer import Answer, Bars, Heading
+from tacit.errors import Code, Refused
+from tacit.query.types import Type
+
+MEDIA = "application/vnd.apache.arrow.stream"
+_METADATA = b"tacit"
+
+
+def pack(answer: Answer) -> bytes:
+    """The answer as an Arrow IPC stream."""
+    import pyarrow
+
+    table = answer.to_arrow()
+    told = {
+        "headings": [[heading.name, str(heading.type), str(heading.bars), heading.many] for heading in answer.headings],
+        "confidence": answer.confidence,
+        "notes": list(answer.notes),
+        "receipt": plain(answer.receipt),
+    }
+    table = table.replace_schema_metadata({_METADATA: json.dumps(told).encode()})
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpack(data: bytes) -> Answer:
+    """The answer that `pack` wrote."""
+    import pyarrow
+
+    try:
+        with pyarrow.ipc.open_stream(data) as stream:
+            table = stream.read_all()
+        told = json.loads(table.schema.metadata[_METADATA])
+        headings = tuple(Heading(name, Type(kind), Bars(bars), many) for name, kind, bars, many in told["headings"])
+        receipt = receipt_of(told["receipt"])
+        notes, confidence = tuple(told["notes"]), Fraction(repr(told["confidence"]))
+    except (pyarrow.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        fix = "check the address: is it a Tacit server of this version?"
+        raise Refused(Code.PROTOCOL, "what came back is no answer of Tacit's", fix=fix) from error
+    names = []
+    for index, heading in enumerate(headings):
+        names += [f"c{index}"] if heading.bars is Bars.NONE else [f"c{index}", f"c{index}_low", f"c{index}_high"]
+    return Answer(table.replace_schema_metadata(None).rename_columns(names), headings, confidence, notes, receipt)
+
+
+def plain(receipt: Receipt) -> dict[str, Any]:
+    """All of a receipt, amounts in grains."""
+    return {
+        "entry": receipt.entry,
+        "time": receipt.time,
+        "who": receipt.who,
+        "key": receipt.key,
+        "charged": receipt.charged.grains,
+        "price": receipt.price.grains,
+        "repeat": receipt.repeat,
+        "analyst": [receipt.analyst.spent.grains, receipt.analyst.cap.grains],
+        "overall": [receipt.overall.spent.grains, receipt.overall.cap.grains],
+        "head": receipt.head,
+        "signature": receipt.signature,
+        "request": receipt.request,
+    }
+
+
+def receipt_of(found: dict[str, Any]) -> Receipt:
+    """The receipt that `plain` told."""
+    standings = {name: Standing(Cost(*found[name][0]), Caps(*found[name][1])) for name in ("analyst", "overall")}
+    costs = {name: Cost(*found[name]) for name in ("charged", "price")}
+    return Receipt(**{**found, **standings, **costs})

@@ -1,0 +1,56 @@
+"""Response times in steps, so that a clock tells little about the data.
+
+How long a question runs may depend on rows. What an analyst can measure is then which step it fell into.
+
+>>> edge(0.003), edge(0.02), edge(0.021), edge(1.0)
+(0.02, 0.02, 0.04, 1.28)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from tacit.errors import ParameterError, Refused
+
+T = TypeVar("T")
+
+FIRST = 0.02  # seconds: above what a repeat takes
+
+
+def edge(seconds: float, first: float = FIRST) -> float:
+    """The least of first, 2 first, 4 first, ... that is not below so many seconds."""
+    step = first
+    while step < seconds:
+        step *= 2
+    return step
+
+
+async def stepped(work: Awaitable[T], first: float = FIRST) -> T:
+    """The outcome of some work, at a step's edge after it began; at once where first = 0, or where it is refused.
+
+    A refusal depends on the question, the policy and the ledger, so its time may be seen.
+
+    **What remains.** Among answers of at most T seconds there are log2(T/first) + 1 steps, so the time of one tells at
+    most the logarithm of that in bits: five steps up to a third of a second, sixteen up to eleven minutes. A question
+    that takes close to an edge can be pushed over it by few rows, and load moves all times. The steps make such a
+    measurement rare and coarse. They do not make it impossible.
+    """
+    started = time.monotonic()
+    try:
+        found = await work
+    except (Refused, ParameterError, asyncio.CancelledError):
+        raise
+    except BaseException:
+        await _rest(started, first)
+        raise
+    await _rest(started, first)
+    return found
+
+
+async def _rest(started: float, first: float) -> None:
+    passed = time.monotonic() - started
+    if first > 0:
+        await asyncio.sleep(edge(passed, first) - passed)

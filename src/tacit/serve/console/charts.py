@@ -1,0 +1,220 @@
+"""Drawings as SVG, written by hand: places across are in percent, so a drawing fits any width and words stay legible.
+
+Colors come from the style sheet, by class. Every word is escaped.
+
+>>> print(Scale(0, 10).at(5))
+50%
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from tacit.answers.answer import Answer, Bars, Cell
+from tacit.answers.render import labels, show, span
+
+ROWS = 60  # of an answer that are drawn
+_ROW = 30  # pixels
+_LEFT, _RIGHT = 3.0, 97.0  # percent
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where a number stands, in percent from the left."""
+
+    low: float
+    high: float
+    log: bool = False
+    left: float = 0.0
+    right: float = 100.0
+    count: int = 5  # about so many ticks
+
+    def share(self, value: float) -> float:
+        """From 0 at the low end to 1 at the high end."""
+        low, high, here = self.low, self.high, value
+        if self.log:
+            low, high, here = math.log(low), math.log(high), math.log(value)
+        return (here - low) / ((high - low) or 1)
+
+    def at(self, value: float) -> str:
+        """The place as SVG has it."""
+        return f"{self.left + (self.right - self.left) * self.share(value):.4g}%"
+
+    def ticks(self) -> list[float]:
+        """Round numbers inside: at even distances, or powers of ten."""
+        if self.log:
+            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            apart = max(1, math.ceil((last - first) / self.count))
+            return [10.0**power for power in range(first, last + 1, apart)]
+        rough = (self.high - self.low) / self.count
+        if not 0 < rough < math.inf:
+            return [self.low]
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = power * next(times for times in (1, 2, 5, 10) if power * times >= rough * (1 - 1e-9))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [number * step for number in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve through points, by the class that styles it; of steps where `steps`."""
+
+    points: Sequence[tuple[float, float]]
+    kind: str = "first"
+    steps: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A dot, with an interval where it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    kind: str = "first"
+
+
+def element(name: str, words: str | Markup = "", **given: object) -> Markup:
+    """One element. Underscores in names of attributes stand for hyphens, a last one for nothing.
+
+    Names are ours, and written in this room. Values and words may be anyone's, and are escaped.
+    """
+    attributes = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in given.items())
+    return Markup(f"<{name}{attributes}>{escape(_clean(words))}</{name}>")  # noqa: S704 - escaped on this line
+
+
+def short(number: float) -> str:
+    """A number of an axis."""
+    if number == 0 or 1e-4 <= abs(number) < 1e6:
+        return f"{number:,.10g}"
+    return f"{number:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+
+
+def bars(answer: Answer, index: int) -> Markup:
+    """One column of an answer: a line for each row, with its keys, its interval, its estimate and the number."""
+    heading = answer.headings[index]
+    rows = [(label, row[index]) for label, row in zip(labels(answer), answer.cells(), strict=True)]
+    drawable = [(label, cell) for label, cell in rows if _drawable(cell)]
+    rows = drawable[:ROWS]
+    if not rows:
+        return Markup()
+    low, high = span([cell for _, cell in rows])
+    scale = Scale(float(low), float(high), left=_LEFT, right=_RIGHT)
+    ticks = scale.ticks()
+    parts = []
+    for label, cell in rows:
+        drawn = [_upright("grid", scale.at(tick), 0, _ROW) for tick in ticks]
+        if cell.low is not None and cell.high is not None:
+            ends = scale.at(cell.low), scale.at(cell.high)
+            drawn.append(element("line", class_="error-bar", x1=ends[0], x2=ends[1], y1=_ROW / 2, y2=_ROW / 2))
+            drawn += [_upright("error-bar", end, _ROW / 2 - 5, _ROW / 2 + 5) for end in ends]
+        drawn.append(element("circle", class_="dot", cx=scale.at(cell.value), cy=_ROW / 2, r=4.5))
+        track = element("svg", Markup().join(drawn), class_="track", height=_ROW)
+        number = element("span", show(cell.value, heading, cell), class_="number")
+        parts.append(element("div", element("span", label, class_="label") + track + number, class_="row"))
+    axis = [element("text", short(tick), x=scale.at(tick), y=14, text_anchor="middle") for tick in ticks]
+    parts.append(element("svg", Markup().join(axis), class_="axis", height=20))
+    about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
+    more = f"; the first {ROWS} of {len(drawable):,} rows" if len(drawable) > ROWS else ""
+    caption = f"{heading.name}, with {about}{answer.percent} intervals{more}"
+    grid = element("div", Markup().join(parts), class_="rows", role="img", aria_label=f"{caption}: as in the table")
+    return element("figure", element("figcaption", caption) + grid, class_="bars")
+
+
+def plot(
+    x: Scale,
+    y: Scale,
+    lines: Sequence[Line],
+    marks: Sequence[Mark] = (),
+    *,
+    title: str,
+    across: str = "",
+    percent: bool = False,
+    dates: Sequence[tuple[float, str]] = (),
+    height: int = 200,
+) -> Markup:
+    """Curves and marks in a frame. `dates` names places across in place of numbers."""
+    top, bottom = 12, height - 24
+
+    def up(value: float) -> float:
+        return round(bottom - (bottom - top) * min(1.0, max(0.0, y.share(value))), 1)
+
+    parts = []
+    for tick in y.ticks():
+        word = f"{100 * tick:.10g}%" if percent else short(tick)
+        parts.append(element("line", class_="grid", x1="0%", x2="100%", y1=up(tick), y2=up(tick)))
+        parts.append(element("text", word, x="0%", y=up(tick) - 4))
+    for place, word in dates or [(tick, short(tick)) for tick in x.ticks()]:
+        anchor = _anchor((x.left + (x.right - x.left) * x.share(place)) / 100)
+        parts.append(element("text", word, x=x.at(place), y=height - 6, text_anchor=anchor))
+    for line in lines:
+        for (x1, y1), (x2, y2) in zip(line.points, line.points[1:], strict=False):
+            kind = f"curve {line.kind}"
+            if line.steps:
+                parts.append(element("line", class_=kind, x1=x.at(x1), x2=x.at(x2), y1=up(y1), y2=up(y1)))
+                parts.append(_upright(kind, x.at(x2), up(y1), up(y2)))
+            else:
+                parts.append(element("line", class_=kind, x1=x.at(x1), x2=x.at(x2), y1=up(y1), y2=up(y2)))
+    for mark in marks:
+        here = x.at(mark.x)
+        if mark.low is not None and mark.high is not None:
+            parts.append(_upright(f"error-bar {mark.kind}", here, up(mark.low), up(mark.high)))
+        parts.append(element("circle", class_=f"dot {mark.kind}", cx=here, cy=up(mark.y), r=5))
+    drawing = element("svg", Markup().join(parts), class_="plot", height=height, role="img", aria_label=title)
+    below = element("figcaption", across) if across else Markup()
+    return element("figure", drawing + below, class_="curves")
+
+
+def used(share: float, more: float = 0.0) -> Markup:
+    """How much of a budget is used, as a bar; and how much one more question would take."""
+    first = 100 * min(1.0, max(0.0, share))
+    second = min(100 - first, 100 * max(0.0, more))
+    drawn = [element("rect", class_="whole", width="100%", height=10, rx=5)]
+    drawn.append(element("rect", class_="spent", width=f"{first:.4g}%", height=10, rx=5))
+    if second:
+        width = f"{max(1.0, second):.4g}%"
+        drawn.append(element("rect", class_="more", x=f"{first:.4g}%", width=width, height=10, rx=5))
+    words = f"{first:.0f}% of the budget is used" + (f", this would take {second:.0f}% of it" if second else "")
+    return element("svg", Markup().join(drawn), class_="used", height=10, role="img", aria_label=words)
+
+
+def people(right: Sequence[bool]) -> Markup:
+    """A dot for each person whose secret was guessed, a cross for each who was spared."""
+    side = math.ceil(math.sqrt(len(right)))
+    drawn = []
+    for place, known in enumerate(right):
+        x, y = 10 * (place % side) + 5, 10 * (place // side) + 5
+        if known:
+            drawn.append(element("circle", class_="known", cx=x, cy=y, r=3.6))
+        else:
+            drawn.append(element("path", class_="spared", d=f"M{x - 2.4} {y - 2.4}l4.8 4.8m0 -4.8l-4.8 4.8"))
+    words = f"{sum(right)} of {len(right)} secrets are guessed right"
+    box = f"0 0 {10 * side} {10 * math.ceil(len(right) / side)}"
+    return element("svg", Markup().join(drawn), class_="people", viewBox=box, role="img", aria_label=words)
+
+
+def _drawable(cell: Cell) -> bool:
+    """Whether a cell is a number, with finite ends where it has any."""
+    ends = [end for end in (cell.value, cell.low, cell.high) if end is not None]
+    return cell.value is not None and all(isinstance(end, int | float) and math.isfinite(end) for end in ends)
+
+
+def _upright(kind: str, x: str, top: float, bottom: float) -> Markup:
+    return element("line", class_=kind, x1=x, x2=x, y1=top, y2=bottom)
+
+
+def _anchor(share: float) -> str:
+    """Words near an end grow inward."""
+    return "start" if share < 0.05 else "end" if share > 0.95 else "middle"
+
+
+def _clean(words: str | Markup) -> str | Markup:
+    """Words without what HTML has no place for. Markup is ours, and clean."""
+    if isinstance(words, Markup):
+        return words
+    return "".join(c if c.isprintable() else " " for c in words)

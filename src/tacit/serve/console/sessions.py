@@ -1,0 +1,114 @@
+"""Who is signed in: sessions in the memory of this process, known by a random cookie.
+
+>>> sessions = Sessions()
+>>> token = sessions.open("ada", b"password's own")
+>>> sessions.find(token).who
+'ada'
+>>> sessions.close(token)
+>>> sessions.find(token) is None
+True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.answers.answer import Answer
+    from tacit.serve.console.game import Game
+
+_IDLE, _WHOLE = 2 * 3600.0, 12 * 3600.0  # seconds: since the last page, and since signing in
+_MOST = 1000  # sessions; the one unused for longest goes first
+_OF_ONE = 8  # sessions of one person
+_KEPT = 20  # answers of a session
+_SIZE = 200_000  # characters and cells of all of them
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it was typed, and its answer: only in memory, for as long as its asker stays."""
+
+    sql: str
+    epsilon: str
+    confidence: str
+    answer: Answer
+
+
+@dataclass
+class Session:
+    """One person at one browser. `proof` is of the password's verifier: a new password ends the session."""
+
+    who: str
+    proof: bytes
+    token: str  # the one that every form carries
+    began: float
+    seen: float
+    asked: OrderedDict[int, Asked] = field(default_factory=OrderedDict)
+    game: Game | None = None
+    attacks: int = 0
+
+    def keep(self, asked: Asked) -> None:
+        """Keep an answer for its page and its downloads; the oldest go, and the newest stays however large it is."""
+        entry = asked.answer.receipt.entry
+        self.asked[entry] = asked
+        self.asked.move_to_end(entry)
+        while len(self.asked) > 1 and (len(self.asked) > _KEPT or sum(map(_size, self.asked.values())) > _SIZE):
+            self.asked.popitem(last=False)
+
+    @property
+    def known(self) -> dict[str, tuple[int, str]]:
+        """For each question of this session by the ledger's name for it: the newest entry, and its words."""
+        return {each.answer.receipt.key[:12]: (entry, each.sql) for entry, each in self.asked.items()}
+
+
+class Sessions:
+    """All sessions. A token is 256 random bits, and only its hash is kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+
+    def open(self, who: str, proof: bytes) -> str:
+        """Begin a session, and give the token for its cookie."""
+        token, now = secrets.token_urlsafe(32), time.monotonic()
+        with self._lock:
+            own = [key for key, session in self._sessions.items() if session.who == who]
+            for key in own[: max(0, len(own) - _OF_ONE + 1)]:
+                del self._sessions[key]
+            self._sessions[_key(token)] = Session(who, proof, secrets.token_urlsafe(32), now, now)
+            while len(self._sessions) > _MOST:
+                self._sessions.popitem(last=False)
+        return token
+
+    def find(self, token: str, now: float | None = None) -> Session | None:
+        """The session of a token, unless it is over."""
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            found = self._sessions.get(_key(token))
+            if found is None:
+                return None
+            if now - found.seen > _IDLE or now - found.began > _WHOLE:
+                del self._sessions[_key(token)]
+                return None
+            found.seen = now
+            self._sessions.move_to_end(_key(token))
+            return found
+
+    def close(self, token: str) -> None:
+        """End a session."""
+        with self._lock:
+            self._sessions.pop(_key(token), None)
+
+
+def _size(asked: Asked) -> int:
+    return len(asked.sql) + len(asked.answer) * len(asked.answer.headings)
+
+
+def _key(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

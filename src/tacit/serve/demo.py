@@ -1,0 +1,49 @@
+"""The bundled clinic, served: for whoever wants to look around before there is data of their own."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from tacit.demo.clinic import build
+from tacit.serve import people
+from tacit.serve.people import Role
+from tacit.serve.server import Listening, Settings, run
+
+PEOPLE = {"ada": Role.ANALYST, "ben": Role.ANALYST, "owner": Role.OWNER}
+_PORTS = (8080, 5433)  # of HTTP and of PostgreSQL, where nobody else has them
+
+
+def serve_clinic(folder: Path, say: Callable[[str], None]) -> None:
+    """Build the clinic, let its people in, and serve it until a signal comes. `say` is told where, and as whom.
+
+    Passwords are made anew each time, so a clinic that is kept opens with those that are said last.
+    """
+    policy = build(folder)
+    place = people.people_of(policy)
+    known = people.read(place)
+    passwords = {}
+    for name, role in PEOPLE.items():
+        made = people.add(place, name, role) if known.named(name) is None else people.rotate(place, name)
+        passwords[name] = made.password
+
+    def ready(listening: Listening) -> None:
+        say(f"The clinic is open: {listening.http}")
+        for name, role in PEOPLE.items():
+            say(f"  name {name:<6} password {passwords[name]}   {role}")
+        say(f"As a database: psql {listening.postgres.replace('://', '://ada@')}/clinic")
+        say("Stop with Ctrl-C.")
+
+    http, postgres = (port if _is_free(port) else 0 for port in _PORTS)
+    run(policy, Settings(http=http, postgres=postgres), ready)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,215 @@
+"""The curator behind a counter: many ask at once, a few are served at a time, and nobody waits where nobody can sit.
+
+HTTP and the PostgreSQL wire share one desk. Questions run in threads of their own, so the event loop never waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+from tacit.answers.answer import Answer
+from tacit.arithmetic import rational
+from tacit.curator.curator import Curator
+from tacit.curator.view import Budget, Schema
+from tacit.errors import Code, ParameterError, Refused
+from tacit.plan.accuracy import Price
+from tacit.plan.explain import Explanation
+from tacit.plan.plan import Plan
+from tacit.policy.model import Policy
+from tacit.query.sql import parse
+from tacit.serve.buckets import FIRST, stepped
+from tacit.serve.limits import Rate
+
+T = TypeVar("T")
+
+_LOOKERS = 2  # threads for what is free, so that it never waits behind a long question
+
+
+class Desk:
+    """Takes questions for a curator.
+
+    At most `workers` questions run at a time and at most `seats` are inside, running or waiting; no one person has more
+    than a quarter of the seats. What does not fit is refused as busy at once, before anything is charged. `rate` is how
+    many requests a second each person may make, after a burst of twice as many. `first` is the first step of response
+    times, in seconds; 0 turns the steps off.
+
+    **Theorem.** Whatever is cut off by a cancellation, a stop or a kill costs at most what its question costs, and
+    asking it again goes on with the same charge. Proof: a question that waits for a thread has charged nothing, and one
+    that runs is charged by `Ledger.reserve`, which promises it.
+    """
+
+    def __init__(
+        self, curator: Curator, *, workers: int = 4, seats: int = 64, rate: float = 50.0, first: float = FIRST
+    ) -> None:
+        if workers < 1 or seats < workers:
+            fix = "choose at least one worker, and at least as many seats"
+            raise ParameterError("workers", f"{workers} workers and {seats} seats are no counter", fix=fix)
+        self.curator = curator
+        self.workers = workers
+        self._first = first
+        self._rate = Rate(rate, max(1, int(2 * rate)))
+        self._asking = _Room(workers, seats, "ask")
+        self._looking = _Room(_LOOKERS, seats, "look")
+
+    @property
+    def policy(self) -> Policy:
+        """The policy under which is asked."""
+        return self.curator.policy
+
+    @property
+    def taken(self) -> int:
+        """How many questions are inside, running or waiting."""
+        return self._asking.taken
+
+    async def ask(
+        self,
+        who: str,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        within: Mapping[str, Any] | None = None,
+        confidence: Any = 0.95,
+        request: str = "",
+    ) -> Answer:
+        """The private answer, as `Analyst.ask` gives it; Refused where it is busy or too often.
+
+        It comes at a step of time after the question did, and so does a failure. A caller who goes away does not stop
+        a question that runs: its answer is kept for the next time.
+        """
+        self._admit(who)
+        analyst = self.curator.analyst(who)
+        work = self._asking.run(
+            who, lambda: analyst.ask(sql, epsilon=epsilon, within=within, confidence=confidence, request=request)
+        )
+        return await stepped(work, self._first)
+
+    async def explain(
+        self,
+        who: str,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        within: Mapping[str, Any] | None = None,
+        confidence: Any = 0.95,
+    ) -> Explanation:
+        """What would be done and what it would cost. Free."""
+        self._admit(who)
+        analyst = self.curator.analyst(who)
+        return await self._looking.run(
+            who, lambda: analyst.explain(sql, epsilon=epsilon, within=within, confidence=confidence)
+        )
+
+    async def plan(
+        self,
+        who: str,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        within: Mapping[str, Any] | None = None,
+        confidence: Any = 0.95,
+    ) -> Plan:
+        """The plan of a question: its columns and their types before it is asked. Free."""
+        self._admit(who)
+        self.curator.analyst(who)
+
+        def planned() -> Plan:
+            return Price(epsilon, within).plan(parse(sql), self.policy, rational("confidence", confidence))
+
+        return await self._looking.run(who, planned)
+
+    async def budget(self, who: str) -> Budget:
+        """What is spent and what is left."""
+        self._admit(who)
+        analyst = self.curator.analyst(who)
+        return await self._looking.run(who, lambda: analyst.budget)
+
+    def schema(self) -> Schema:
+        """What may be asked about."""
+        return Schema(self.policy)
+
+    async def look(self, who: str, work: Callable[[], T]) -> T:
+        """Run something free and short in a thread, as one of the requests of this person."""
+        self._admit(who)
+        return await self._looking.run(who, work)
+
+    async def close(self, patience: float = 10.0) -> None:
+        """Take no more questions and wait for those that run. `taken` says how many are still there after that.
+
+        Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open.
+        """
+        for room in (self._asking, self._looking):
+            room.closed = True
+        await asyncio.gather(self._asking.empty(patience), self._looking.empty(patience))
+
+    def _admit(self, who: str) -> None:
+        seconds = self._rate.take(who)
+        if seconds > 0:
+            what = f"{who} asks more often than {self._rate.per_second:g} times a second"
+            raise Refused(Code.RATE, what, fix=f"wait {seconds:.1f} seconds")
+
+
+class _Room:
+    """Threads, and seats for those who wait for one."""
+
+    def __init__(self, workers: int, seats: int, name: str) -> None:
+        self.closed = False
+        self._pool = ThreadPoolExecutor(workers, f"tacit-{name}")
+        self._seats = seats
+        self._share = max(1, seats // 4)
+        self._lock = threading.Lock()
+        self._inside: Counter[str] = Counter()
+        self._futures: set[Future[Any]] = set()
+
+    @property
+    def taken(self) -> int:
+        with self._lock:
+            return self._inside.total()
+
+    async def run(self, who: str, work: Callable[[], T]) -> T:
+        """Run it in a thread; the seat is free again when it is done, whether or not anyone still waits for it."""
+        future = self._enter(who, work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if future.cancelled() and self.closed:
+                raise _stopping() from None
+            raise
+
+    async def empty(self, patience: float) -> None:
+        """Turn away whoever waits, and wait for the others."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            left = list(self._futures)
+        if left:
+            await asyncio.get_running_loop().run_in_executor(None, wait, left, patience)
+
+    def _enter(self, who: str, work: Callable[[], T]) -> Future[T]:
+        with self._lock:
+            if self.closed:
+                raise _stopping()
+            if self._inside.total() >= self._seats:
+                raise Refused(Code.BUSY, "all seats are taken", fix="ask again in a moment")
+            if self._inside[who] >= self._share:
+                what = f"{who} has {self._share} questions waiting already"
+                raise Refused(Code.BUSY, what, fix="wait for one of them")
+            future = self._pool.submit(work)
+            self._inside[who] += 1
+            self._futures.add(future)
+        future.add_done_callback(lambda done: self._leave(who, done))
+        return future
+
+    def _leave(self, who: str, done: Future[Any]) -> None:
+        with self._lock:
+            self._futures.discard(done)
+            self._inside[who] -= 1
+            if not self._inside[who]:
+                del self._inside[who]
+
+
+def _stopping() -> Refused:
+    return Refused(Code.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged")

@@ -1,0 +1,317 @@
+"""The curator over HTTP: a question is a POST, the answer JSON, CSV, an Arrow stream or text, the key a bearer token.
+
+curl -H "Authorization: Bearer $KEY" -d '{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.5}' \\
+     http://127.0.0.1:8080/v1/ask
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Annotated, Any
+
+from fastapi import Body, Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from starlette.exceptions import HTTPException
+
+from tacit import __version__
+from tacit.client import carry
+from tacit.errors import Code, ParameterError, Refused, TacitError
+from tacit.serve.console import pages
+from tacit.serve.desk import Desk
+from tacit.serve.door import Door, Person, Role
+from tacit.serve.guard import Application, Guard
+from tacit.serve.metrics import Metrics
+from tacit.serve.receipts import receipt_of
+from tacit.serve.replies import CSV, JSON, TEXT, as_json, body, chosen, status_of, told
+
+_CHECKERS = 2  # threads for keys that are not yet remembered
+_SHORT = 100  # rows that are written out at once; a longer answer is no matter for the event loop
+_MOST_CHECKS = 32  # keys waiting for these threads
+_DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
+
+Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=["1/3"])]
+
+
+class Question(BaseModel):
+    """A question and its price: an epsilon, or how close its counts and sums must be."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.5}]},
+    )
+
+    sql: str = Field(description="One SELECT.")
+    epsilon: Number | None = Field(None, description="The price, as a number or as exact text such as 1/3.")
+    within: dict[str, Number] | None = Field(
+        None, description="In place of a price: for each named count or sum, how close it must be."
+    )
+    confidence: Number = Field(0.95, description="How often the intervals hold.")
+
+    @property
+    def price(self) -> dict[str, Any]:
+        """The price and the confidence as the desk takes them."""
+        within = None if self.within is None else {name: _number("within", n) for name, n in self.within.items()}
+        return {
+            "epsilon": _number("epsilon", self.epsilon),
+            "within": within,
+            "confidence": _number("confidence", self.confidence),
+        }
+
+
+class Problem(BaseModel):
+    """What is wrong, where, and how to fix it."""
+
+    code: str
+    kind: str
+    what: str
+    at: dict[str, Any] | None
+    fix: str
+
+
+class Failure(BaseModel):
+    """An error."""
+
+    error: Problem
+
+
+_WHEN = {
+    400: "The request or the SQL cannot be read.",
+    401: "No key, or one that lets nobody in.",
+    402: "The budget does not admit the price.",
+    403: "Not for this role.",
+    404: "Not there.",
+    406: "No media type of Accept is offered.",
+    409: "The Idempotency-Key was another question.",
+    422: "The question was understood and is not answered; nothing was charged.",
+    429: "Too often.",
+    503: "Busy, stopping, or the ledger cannot be used.",
+}
+_bearer = HTTPBearer(auto_error=False, description="A key that `tacit analyst add` printed.")
+
+
+def app_of(desk: Desk, door: Door, *, metrics: Metrics | None = None, secure: bool = False) -> Application:
+    """The application with its pages, behind its guard. `secure` says that callers come over TLS."""
+    api = api_of(desk, door, metrics := metrics or Metrics())
+    pages.mount(api, desk, door, secure=secure)
+    return Guard(api, metrics, secure=secure)
+
+
+def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
+    """The routes, for which others may add pages. They are only ever served behind the guard."""
+    api = FastAPI(
+        title="Tacit",
+        version=__version__,
+        description="Differentially private answers to ordinary SQL.",
+        docs_url=None,  # these load scripts from elsewhere
+        redoc_url=None,
+    )
+    api.state.desk, api.state.door, api.state.metrics = desk, door, metrics
+    api.state.checkers = _Checkers(door)
+    api.exception_handler(TacitError)(_of_tacit)
+    api.exception_handler(RequestValidationError)(_of_request)
+    api.exception_handler(HTTPException)(_of_http)
+
+    def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+        return {status: {"model": Failure, "description": _WHEN[status]} for status in statuses}
+
+    refusals = errors(*(status for status in _WHEN if status != 404))
+    media: dict[str, Any] = {kind: {} for kind in (JSON, CSV, carry.MEDIA, TEXT)}
+    api.post("/v1/ask", responses={200: {"content": media}, **refusals}, tags=["questions"])(ask)
+    api.post("/v1/explain", responses=errors(400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
+    api.get("/v1/schema", responses=errors(401, 429, 503), tags=["questions"])(schema)
+    api.get("/v1/budget", responses=errors(400, 401, 403, 429, 503), tags=["questions"])(budget)
+    api.get("/v1/receipts/{entry}", responses=errors(400, 401, 404, 429, 503), tags=["questions"])(receipt)
+    api.get("/healthz", response_class=PlainTextResponse, tags=["operation"])(healthz)
+    api.get("/metrics", response_class=PlainTextResponse, responses=errors(401, 403, 429, 503), tags=["operation"])(
+        metrics_of
+    )
+    return api
+
+
+async def person_of(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Person:
+    """Whoever the key belongs to; Refused in the same words for every wrong one."""
+    door: Door = request.app.state.door
+    address = request.client.host if request.client else "-"
+    key = credentials.credentials if credentials else ""
+    found = door.recall(key) or await request.app.state.checkers.check(key, address)
+    request.state.who = found.name
+    return found
+
+
+Caller = Annotated[Person, Depends(person_of)]
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        description="Your own name for this question: sent again under it, it is one question, charged once.",
+        max_length=200,
+    ),
+]
+Accept = Annotated[str, Header(alias="Accept", include_in_schema=False)]
+
+
+async def ask(
+    request: Request, who: Caller, question: Annotated[Question, Body()], name: IdempotencyKey = "", accept: Accept = ""
+) -> Response:
+    """Ask a question and pay for it. The same question again is free."""
+    media = _chosen(accept)  # before anything is paid
+    answer = await _desk(request).ask(who.name, question.sql, **question.price, request=name)
+    kind = f"{media}; charset=utf-8" if media.startswith("text/") else media
+    short = len(answer) <= _SHORT
+    content = body(answer, media) if short else await asyncio.to_thread(body, answer, media)
+    return Response(content, media_type=kind, headers={"Tacit-Entry": str(answer.receipt.entry)})
+
+
+async def explain(request: Request, who: Caller, question: Annotated[Question, Body()]) -> Response:
+    """What a question would cost and how accurate it would be. Free: no data is touched."""
+    found = await _desk(request).explain(who.name, question.sql, **question.price)
+    return _json({**found.to_dict(), "text": str(found)})
+
+
+async def schema(request: Request, who: Caller) -> Response:
+    """What may be asked about: tables, columns, bounds and keys."""
+    found = _desk(request).schema()
+    plain, text = await _desk(request).look(who.name, lambda: (found.to_dict(), str(found)))
+    return _json({**plain, "text": text})
+
+
+async def budget(
+    request: Request,
+    who: Caller,
+    analyst: Annotated[str, Query(description="Whose; owners and auditors may name anyone.", max_length=200)] = "",
+) -> Response:
+    """What is spent and what is left."""
+    if analyst not in {"", who.name} and who.role is Role.ANALYST:
+        raise Refused(Code.FORBIDDEN, "the budgets of others are not for analysts", fix="leave the name out")
+    desk, whose = _desk(request), analyst or who.name
+    opened = desk.curator.analyst(whose)
+    found = await desk.look(who.name, lambda: opened.budget)
+    return _json({**found.to_dict(), "remaining": found.remaining, "text": str(found)})
+
+
+async def receipt(
+    request: Request, who: Caller, entry: Annotated[int, Path(ge=1, le=2**63 - 1, description="As on the answer.")]
+) -> Response:
+    """The receipt of an answer again, signed. Analysts see their own."""
+    curator = _desk(request).curator
+    whose = who.name if who.role is Role.ANALYST else None
+    return _json(await _desk(request).look(who.name, lambda: receipt_of(curator, entry, whose)))
+
+
+async def healthz() -> str:
+    """Whether the server answers at all."""
+    return "ok\n"
+
+
+async def metrics_of(request: Request, who: Caller) -> str:
+    """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
+    if who.role is Role.ANALYST:
+        raise Refused(Code.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
+    text: str = request.app.state.metrics.text(seats_taken=_desk(request).taken)
+    return text
+
+
+class _Checkers:
+    """Keys that are not yet remembered, checked in threads of their own; so many at a time, and so many waiting."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._pool = ThreadPoolExecutor(_CHECKERS, "tacit-door")
+        self._waiting = 0
+
+    async def check(self, key: str, address: str) -> Person:
+        seconds = self._door.attempts.wait(address)
+        if seconds > 0:
+            fix = f"wait {math.ceil(seconds)} seconds"
+            raise Refused(Code.RATE, "too many wrong keys came from this address", fix=fix)
+        if not key:
+            raise _unknown()
+        if self._waiting >= _MOST_CHECKS:
+            raise Refused(Code.BUSY, "too many keys are being checked", fix="ask again in a moment")
+        self._waiting += 1
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._door.by_key, key)
+        finally:
+            self._waiting -= 1
+        if found is None:
+            self._door.attempts.failed(address)
+            raise _unknown()
+        return found
+
+
+def _unknown() -> Refused:
+    fix = "send a key of yours: Authorization: Bearer tacit_..."
+    return Refused(Code.AUTHENTICATION, "this key lets nobody in", fix=fix)
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def _chosen(accept: str) -> str:
+    try:
+        return chosen(accept)
+    except Refused as error:
+        raise HTTPException(406, error.fix) from None
+
+
+def _number(name: str, value: int | float | str | None) -> Any:
+    """A number as JSON has it, or exact text as a fraction."""
+    if not isinstance(value, str):
+        return value
+    if not _DECIMAL.fullmatch(value) or value.endswith(("/0", "/00")):
+        raise ParameterError(name, "is no number", fix=f'"{name}": 0.5, or exact text such as "1/3"')
+    try:
+        return Fraction(value)
+    except ZeroDivisionError:
+        raise ParameterError(name, "divides by zero", fix=f'"{name}": 0.5, say') from None
+
+
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(as_json(value), status, headers, media_type=JSON)
+
+
+async def _of_tacit(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TacitError)
+    request.app.state.metrics.error(str(error.code))
+    status = status_of(error)
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in {429, 503}:
+        found = re.search(r"wait ([\d.]+) second", error.fix)
+        headers["Retry-After"] = str(math.ceil(float(found[1])) if found else 1)
+    return _json(told(error), status, headers)
+
+
+async def _of_request(request: Request, error: Exception) -> Response:
+    """What FastAPI found wrong: which field, and never what stood in it."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if isinstance(part, str))[:100]
+    fix = 'send JSON such as {"sql": "SELECT COUNT(*) FROM visits", "epsilon": 0.5}'
+    return await _of_tacit(request, Refused(Code.PROTOCOL, f"{place}: {first['type'].replace('_', ' ')}", fix=fix))
+
+
+async def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        problem = Refused(Code.NOT_FOUND, "there is no such address", fix="see /openapi.json")
+    elif error.status_code == 406:
+        problem = Refused(Code.PROTOCOL, "no media type of Accept is offered", fix=str(error.detail))
+    elif error.status_code == 405:
+        problem = Refused(Code.PROTOCOL, "this address has another method", fix="see /openapi.json")
+    else:
+        problem = Refused(Code.PROTOCOL, "the request cannot be read", fix="see /openapi.json")
+    request.app.state.metrics.error(str(problem.code))
+    return _json(told(problem), error.status_code, dict(error.headers or {}))

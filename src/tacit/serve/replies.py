@@ -1,0 +1,144 @@
+"""What is sent back over HTTP: answers as JSON, CSV, Arrow or text, and errors with their status.
+
+>>> harmless("=SUM(A1)"), harmless("Surgery"), harmless("-1")
+("'=SUM(A1)", 'Surgery', "'-1")
+>>> chosen("text/html, text/csv;q=0.9, */*;q=0.1")
+'text/csv'
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from tacit.answers.answer import Answer
+from tacit.client import carry
+from tacit.errors import Code, LedgerError, ParameterError, Refused, TacitError
+
+JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
+OFFERED = (JSON, CSV, carry.MEDIA, TEXT)
+_KINDS = {"*/*": JSON, "application/*": JSON, "text/*": CSV}
+
+_STATUS: dict[Code, int] = {
+    Code.SYNTAX: 400,
+    Code.PARAMETER: 400,
+    Code.PROTOCOL: 400,
+    Code.AUTHENTICATION: 401,
+    Code.BUDGET: 402,  # not 429: waiting does not help, and clients try that again by themselves
+    Code.FORBIDDEN: 403,
+    Code.UNKNOWN_ANALYST: 403,
+    Code.NOT_FOUND: 404,
+    Code.REQUEST: 409,
+    Code.RATE: 429,
+    Code.BUSY: 503,
+    Code.FAILED: 500,
+}
+
+
+def status_of(error: TacitError) -> int:
+    """The HTTP status of an error: 422 for a question that was understood and is not answered."""
+    if isinstance(error, LedgerError):
+        return 503
+    return _STATUS.get(error.code, 422)
+
+
+def told(error: TacitError) -> dict[str, Any]:
+    """An error as plain values. `kind` is the class that a client raises."""
+    place = None
+    if error.at is not None:
+        at = error.at
+        place = {"line": at.line, "column": at.column, "length": at.length, "excerpt": at.excerpt, "offset": at.offset}
+    kind = "parameter" if isinstance(error, ParameterError) else error.verb
+    what = error.what
+    if isinstance(error, LedgerError):
+        what = "the ledger cannot be used at the moment"  # where it lies is for the owner
+    fix = "ask again later, or tell the data owner" if isinstance(error, LedgerError) else error.fix
+    return {"error": {"code": str(error.code), "kind": kind, "what": what, "at": place, "fix": fix}}
+
+
+def chosen(accept: str) -> str:
+    """The media type to answer in: of those offered, the one that is wanted most. Refused where none is."""
+    wanted = []
+    for position, item in enumerate(accept.lower().split(",")):
+        kind, *parameters = (part.strip() for part in item.split(";"))
+        found = kind if kind in OFFERED else _KINDS.get(kind)
+        weight = _weight(parameters)
+        if found is not None and weight > 0:
+            wanted.append((-weight, position, found))
+    if wanted:
+        return min(wanted)[2]
+    if not accept.strip():
+        return JSON
+    raise Refused(Code.PROTOCOL, "no media type of Accept is offered", fix=f"accept {', '.join(OFFERED)}")
+
+
+def _weight(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                weight = float(value)
+            except ValueError:
+                return 0.0
+            return weight if 0 <= weight <= 1 else 0.0
+    return 1.0
+
+
+def body(answer: Answer, media: str) -> bytes:
+    """The answer in a media type that is offered."""
+    if media == CSV:
+        return table(answer).encode()
+    if media == carry.MEDIA:
+        return carry.pack(answer)
+    if media == TEXT:
+        return f"{answer}\n".encode()
+    types = [{"name": h.name, "type": f"list of {h.type}" if h.many else str(h.type)} for h in answer.headings]
+    return as_json({**answer.to_dict(), "types": types})
+
+
+def as_json(value: Any) -> bytes:
+    """Strict JSON: NaN and infinities, which it does not have, are null."""
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def table(answer: Answer) -> str:
+    """The answer as CSV, each estimate x followed by x_low and x_high. No text in it is read as a formula."""
+    found = answer.to_arrow()
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\r\n")
+    writer.writerow([harmless(name) for name in found.column_names])
+    columns = [found.column(index).to_pylist() for index in range(found.num_columns)]
+    for row in zip(*columns, strict=True):
+        writer.writerow([_cell(value) for value in row])
+    return lines.getvalue()
+
+
+def harmless(text: str) -> str:
+    """Text that a spreadsheet shows and does not run: a quote stands before what begins like a formula."""
+    return f"'{text}" if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+
+
+def _cell(value: Any) -> str:
+    """A cell; numbers stay numbers, negative ones too."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return harmless("; ".join(map(str, value)))
+    return harmless(str(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

@@ -1,0 +1,218 @@
+"""`tacit serve`: one process, one event loop, two listeners, and a stop that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.curator.curator import Curator
+from tacit.curator.curator import open as open_curator
+from tacit.errors import ParameterError
+from tacit.serve.desk import Desk
+from tacit.serve.door import Door, people_of
+from tacit.serve.logs import discreet
+from tacit.serve.tls import Certificate, is_loopback
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from tacit.serve.pgwire import Listener
+
+_log = logging.getLogger("tacit.serve")
+_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # whose word is taken for who calls
+_SWITCH = 0.001  # seconds a thread computes before another may: the event loop waits so long for each busy worker
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where to listen, and how. A port of 0 is any free one; None is no listener.
+
+    `proxied` says that a proxy on the way to this server speaks TLS: plain connections are then accepted from
+    elsewhere, and the proxy's word is taken for who calls. `rate` is how many requests a second a person may make.
+    """
+
+    host: str = "127.0.0.1"
+    http: int | None = 8080
+    postgres: int | None = 5433
+    certificate: Certificate | None = None
+    proxied: bool = False
+    workers: int = 4
+    seats: int = 64
+    rate: float = 50.0
+    patience: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.certificate is None and not self.proxied and not is_loopback(self.host):
+            what = f"keys and answers would travel to {self.host} for all to read"
+            fix = "--tls-cert FILE --tls-key FILE, or --tls-self, or --insecure-behind-proxy where a proxy speaks TLS"
+            raise ParameterError("host", what, fix=fix)
+        if self.http is None and self.postgres is None:
+            raise ParameterError("http", "there is nothing to listen on", fix="leave out --no-http or --no-postgres")
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where the listeners are, once they are."""
+
+    http: str
+    postgres: str
+
+
+def run(policy: Path, settings: Settings, ready: Callable[[Listening], None]) -> None:
+    """Serve until a signal says to stop. `ready` is told where."""
+    discreet()
+    sys.setswitchinterval(_SWITCH)
+    with open_curator(policy) as curator:
+        door = Door(people_of(policy.absolute()), curator.policy)
+        left = asyncio.run(serve(curator, door, settings, ready))
+        if left:
+            # Threads cannot be stopped otherwise. Charges are on the ledger; whoever asks again goes on with them.
+            _log.warning("stopped with %d questions running: they are charged, and asking again resumes them", left)
+            logging.shutdown()
+            sys.stdout.flush()
+            os._exit(0)
+
+
+async def serve(
+    curator: Curator,
+    door: Door,
+    settings: Settings,
+    ready: Callable[[Listening], None],
+    stop: asyncio.Event | None = None,
+) -> int:
+    """Serve until `stop` is set or a signal comes; then how many questions still run."""
+    stopping = stop or asyncio.Event()
+    desk = Desk(curator, workers=settings.workers, seats=settings.seats, rate=settings.rate)
+    with _signals(stopping), contextlib.ExitStack() as opened:
+        http = _http(desk, door, settings, opened)
+        wire = await _wire(desk, door, settings)
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait())]
+        place = ""
+        if http is not None:
+            server, listener = http
+            tasks.append(asyncio.create_task(server.serve(sockets=[listener])))
+            place = _address("https" if settings.certificate else "http", listener)
+        ready(Listening(place, _address("postgresql", wire.sockets[0]) if wire is not None else ""))
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        _log.info("stopping")
+        stopping.set()
+        if wire is not None:
+            wire.close()
+        if http is not None:
+            http[0].should_exit = True
+        await desk.close(settings.patience)
+        await asyncio.gather(*tasks)
+        if wire is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(wire.wait_closed(), 1)
+    return desk.taken
+
+
+def _http(
+    desk: Desk, door: Door, settings: Settings, opened: contextlib.ExitStack
+) -> tuple[uvicorn.Server, socket.socket] | None:
+    """The HTTP server with its socket, bound before anything else, so that a taken port is said at once."""
+    if settings.http is None:
+        return None
+    try:
+        import uvicorn
+
+        from tacit.serve.http import app_of
+    except ImportError:
+        raise ParameterError("http", "serving needs fastapi and uvicorn", fix="pip install 'tacit[serve]'") from None
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield  # signals are for both listeners, and taken above
+
+    certificate = settings.certificate
+    config = uvicorn.Config(
+        app_of(desk, door, secure=certificate is not None or settings.proxied),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=settings.proxied,
+        forwarded_allow_ips=_PROXIES if settings.proxied else None,
+        limit_concurrency=2000,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=max(1, round(settings.patience)),
+        ssl_certfile=str(certificate.certificate) if certificate else None,
+        ssl_keyfile=str(certificate.key) if certificate else None,
+    )
+    if certificate is not None:
+        certificate.context()  # an error in our words
+    return Server(config), opened.enter_context(_bound(settings.host, settings.http))
+
+
+async def _wire(desk: Desk, door: Door, settings: Settings) -> Listener | None:
+    if settings.postgres is None:
+        return None
+    from tacit.serve.pgwire import start
+
+    made = settings.certificate
+    tls, der = (made.context(), made.der) if made else (None, None)
+    try:
+        return await start(desk, door, settings.host, settings.postgres, tls, certificate=der)
+    except OSError as error:
+        raise _taken("postgres", settings.host, settings.postgres) from error
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)  # asyncio sends at once where it sees that it is TCP
+    except OSError as error:
+        raise ParameterError("host", f"{host} is no address of this machine", fix="--host 127.0.0.1") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise _taken("http", host, port) from error
+    listener.listen(1024)  # whoever comes before the loop takes them waits
+    listener.setblocking(False)
+    return listener
+
+
+def _taken(name: str, host: str, port: int) -> ParameterError:
+    return ParameterError(name, f"{host}:{port} cannot be listened on", fix=f"choose another port: --{name} {port + 1}")
+
+
+def _address(scheme: str, listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+@contextlib.contextmanager
+def _signals(stopping: asyncio.Event) -> Iterator[None]:
+    """The first signal stops, a second one at once. Signals are a matter of the main thread."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopping.is_set():
+            os._exit(1)
+        stopping.set()
+
+    kinds = (signal.SIGTERM, signal.SIGINT)
+    taken = []
+    with contextlib.suppress(RuntimeError, ValueError):
+        for kind in kinds:
+            loop.add_signal_handler(kind, stop)
+            taken.append(kind)
+    try:
+        yield
+    finally:
+        for kind in taken:
+            loop.remove_signal_handler(kind)

@@ -1,0 +1,150 @@
+"""TLS for both listeners: the owner's certificate, or one that the server makes for itself.
+
+A self-made certificate is vouched for by nobody. Its file is handed to analysts, who trust that file:
+`tacit.connect(url, key=..., cafile="clinic.tls.pem")`, or sslrootcert=clinic.tls.pem sslmode=verify-full.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import socket
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tacit.errors import ParameterError
+
+_DAYS = 397  # as long as browsers accept
+_RENEW = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate with what stands above it, and its key, as files in PEM."""
+
+    certificate: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        """What a listener needs. TLS 1.2 or newer."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            fix = "name both files, in PEM, readable by this user: --tls-cert FILE --tls-key FILE"
+            what = f"{self.certificate.name} and {self.key.name} are no certificate and its key"
+            raise ParameterError("tls", what, fix=fix) from error
+        return context
+
+    @property
+    def der(self) -> bytes:
+        """The certificate itself, to which SCRAM may bind."""
+        found = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+        return found.public_bytes(serialization.Encoding.DER)
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the certificate, by which people compare it."""
+        return hashlib.sha256(self.der).hexdigest()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def self_made(policy: Path, host: str) -> Certificate:
+    """The server's own certificate, beside the policy; a new one where there is none, or not for long or this host."""
+    made = Certificate(policy.with_suffix(".tls.pem"), policy.with_suffix(".tls.key"))
+    names = _names(host)
+    if not _serves(made, names):
+        _make(made, names)
+    return made
+
+
+def _names(host: str) -> list[str]:
+    """All names under which this server may be reached."""
+    own = [] if host in {"0.0.0.0", "::"} else [host]  # noqa: S104 - not bound here, only compared
+    return list(dict.fromkeys(["localhost", "127.0.0.1", "::1", socket.gethostname(), *own]))
+
+
+def _serves(made: Certificate, names: list[str]) -> bool:
+    try:
+        found = x509.load_pem_x509_certificate(made.certificate.read_bytes())
+        alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return False
+    return (
+        made.key.exists()
+        and found.not_valid_after_utc > datetime.now(UTC) + _RENEW
+        and set(map(_general, names)) <= set(alternatives)
+    )
+
+
+def _make(made: Certificate, names: list[str]) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tacit")])
+    now = datetime.now(UTC)
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))  # clocks differ
+        .not_valid_after(now + timedelta(days=_DAYS))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
+        .add_extension(identifier, critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    plain = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    try:
+        _write(made.key, plain, 0o600)
+        _write(made.certificate, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+    except OSError as error:
+        fix = "give this user the right to write beside the policy, or name a certificate: --tls-cert --tls-key"
+        raise ParameterError("tls-self", "the certificate cannot be written", fix=fix) from error
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        file.write(data)
+    os.replace(draft, path)

@@ -1,0 +1,296 @@
+"""The desk: what the curator says passes through, what does not fit is refused at once, and a stop loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tacit.errors import Code, Failed, ParameterError, Refused
+from tacit.ledger.entries import Kind
+from tacit.ledger.verify import verify
+from tacit.ledger.witness import Witness
+from tacit.serve.buckets import edge, stepped
+from tacit.serve.desk import Desk
+from tacit.serve.limits import Attempts, Rate
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+@contextmanager
+def halted(curator):
+    """The engine waits while the block lasts; yields how many questions it holds."""
+    gate, entered, run = threading.Event(), threading.Semaphore(0), curator.engine.run
+
+    def waits(aggregation):
+        entered.release()
+        gate.wait(20)
+        return run(aggregation)
+
+    curator.engine.run = waits
+    try:
+        yield entered
+    finally:
+        gate.set()
+        curator.engine.run = run
+
+
+async def reached(entered: threading.Semaphore, count: int) -> None:
+    for _ in range(count):
+        await asyncio.get_running_loop().run_in_executor(None, entered.acquire)
+
+
+def run(work):
+    return asyncio.run(work)
+
+
+def test_what_the_curator_says_passes_through(curator):
+    async def work():
+        desk = Desk(curator, first=0)
+        local = curator.analyst("ada")
+        answer = await desk.ask("ada", COUNT, epsilon=0.5, request="first")
+        assert answer.value == local.ask(COUNT, epsilon=0.5).value
+        assert answer.receipt.request == "first"
+        assert str(await desk.explain("ada", COUNT, within={"n": 9})) == str(local.explain(COUNT, within={"n": 9}))
+        assert (await desk.budget("ada")).to_dict() == local.budget.to_dict()
+        assert desk.schema().to_dict() == local.schema.to_dict()
+        assert [r.name for r in (await desk.plan("ada", COUNT, epsilon=1)).recipe.results] == ["n"]
+        await desk.close()
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("sql", "price", "code"),
+    [
+        ("SELECT age FROM visits", {"epsilon": 1}, Code.RAW_COLUMN),
+        ("SELEC", {"epsilon": 1}, Code.SYNTAX),
+        (COUNT, {}, Code.PARAMETER),
+        (COUNT, {"epsilon": -1}, Code.PARAMETER),
+        (COUNT, {"epsilon": 999.5}, Code.BUDGET),
+    ],
+)
+def test_refusals_pass_through_and_cost_nothing(make_clinic, tmp_path, sql, price, code):
+    import tacit
+
+    async def work(curator):
+        desk = Desk(curator)
+        with pytest.raises((Refused, ParameterError)) as caught:
+            await desk.ask("ada", sql, **price)
+        assert caught.value.code == code
+        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "0"
+        await desk.close()
+
+    with tacit.open(make_clinic(tmp_path, ada=3).policy) as curator:
+        run(work(curator))
+
+
+def test_who_is_not_in_the_policy_is_refused(curator):
+    async def work():
+        desk = Desk(curator)
+        for asked in (desk.ask("zoe", COUNT, epsilon=1), desk.plan("zoe", COUNT, epsilon=1), desk.budget("zoe")):
+            with pytest.raises(Refused) as caught:
+                await asked
+            assert caught.value.code == Code.UNKNOWN_ANALYST
+        await desk.close()
+
+    run(work())
+
+
+def test_a_full_counter_is_busy_and_others_still_look(curator):
+    async def work():
+        desk = Desk(curator, workers=1, seats=8, first=0)
+        with halted(curator) as entered:
+            # A quarter of 8 seats is 2: ada's third question is turned away, ben's first is not.
+            asked = [asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE age > {n}", epsilon=1)) for n in (1, 2)]
+            await reached(entered, 1)
+            with pytest.raises(Refused) as caught:
+                await desk.ask("ada", f"{COUNT} WHERE age > 3", epsilon=1)
+            assert caught.value.code == Code.BUSY
+            asked.append(asyncio.create_task(desk.ask("ben", COUNT, epsilon=1)))
+            await asyncio.sleep(0)
+            assert desk.taken == 3
+            await desk.explain("ada", COUNT, epsilon=1)
+        await asyncio.gather(*asked)
+        assert desk.taken == 0
+        await desk.close()
+
+    run(work())
+
+
+def test_all_seats_taken_is_busy(curator):
+    async def work():
+        desk = Desk(curator, workers=1, seats=1, first=0)
+        with halted(curator) as entered:
+            asked = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
+            await reached(entered, 1)
+            with pytest.raises(Refused) as caught:
+                await desk.ask("ben", COUNT, epsilon=1)
+            assert caught.value.code == Code.BUSY
+        await asked
+        await desk.close()
+
+    run(work())
+
+
+def test_an_asker_who_goes_away_pays_once_and_finds_the_answer(curator):
+    async def work():
+        desk = Desk(curator, workers=1, first=0)
+        with halted(curator) as entered:
+            running = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
+            waiting = asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE paid", epsilon=1))
+            await reached(entered, 1)
+            for task in (running, waiting):
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert desk.taken == 1  # the one that runs; the one that waited has charged nothing
+        while desk.taken:
+            await asyncio.sleep(0.01)
+        again = await desk.ask("ada", COUNT, epsilon=1)
+        assert again.receipt.repeat and (await desk.budget("ada")).to_dict()["own"]["spent"] == "1"
+        await desk.close()
+
+    run(work())
+
+
+def test_a_stop_finishes_what_runs_and_turns_away_what_waits(curator):
+    async def work():
+        desk = Desk(curator, workers=1, first=0)
+        with halted(curator) as entered:
+            running = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
+            waiting = asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE paid", epsilon=1))
+            await reached(entered, 1)
+            closing = asyncio.create_task(desk.close(20))
+            with pytest.raises(Refused) as caught:
+                await waiting
+            assert caught.value.code == Code.BUSY
+            with pytest.raises(Refused):
+                await desk.ask("ben", COUNT, epsilon=1)
+        await closing
+        assert (await running).receipt.entry and desk.taken == 0
+
+    run(work())
+
+
+def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged_once(curator):
+    async def work():
+        desk = Desk(curator, workers=1, first=0)
+        with halted(curator) as entered:
+            running = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
+            await reached(entered, 1)
+            await desk.close(0.05)
+            assert desk.taken == 1
+            # It is on the ledger, although no answer is there yet.
+            assert curator.ledger.standing("ada").spent.epsilon == 10**12
+        await running
+
+    run(work())
+    assert curator.analyst("ada").ask(COUNT, epsilon=1).receipt.repeat
+
+
+def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing(curator, full):
+    kinds = [
+        "SELECT COUNT(*) AS n FROM visits WHERE age > {}",
+        "SELECT ward, AVG(cost) AS c FROM visits WHERE age > {} GROUP BY ward HAVING COUNT(*) > 1 ORDER BY c DESC",
+        "SELECT illness, COUNT(*) * 2 AS n FROM visits WHERE age > {} GROUP BY illness",
+        "SELECT MEDIAN(age) AS m, SUM(cost) / COUNT(*) AS x FROM visits WHERE age > {}",
+    ]
+    questions = [kind.format(n) for n in range(30 if full else 4) for kind in kinds]
+
+    async def work():
+        desk = Desk(curator, workers=8, seats=4000, rate=10**6, first=0)
+        asked = [(who, sql) for sql in questions for who in ("ada", "ben", "ada")]
+        answers = await asyncio.gather(*(desk.ask(who, sql, epsilon=0.25) for who, sql in asked))
+        await desk.close()
+        return [(sql, answer) for (_, sql), answer in zip(asked, answers, strict=True)]
+
+    seen: dict[str, str] = {}
+    for sql, answer in run(work()):
+        shown = str(answer.to_arrow().to_pydict())
+        assert seen.setdefault(sql, shown) == shown  # one answer, whoever asks it and when
+    kinds_of = [entry.kind for entry in curator.ledger.entries()]
+    assert kinds_of.count(Kind.COMMIT) == kinds_of.count(Kind.RESERVE) == len(questions)
+    for who in ("ada", "ben"):
+        assert curator.ledger.standing(who).spent.epsilon == len(questions) * 10**12 // 4
+    assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
+
+
+def test_who_asks_too_often_waits(curator):
+    async def work():
+        desk = Desk(curator, rate=0.001)  # a burst of one
+        await desk.budget("ada")
+        with pytest.raises(Refused) as caught:
+            await desk.budget("ada")
+        assert caught.value.code == Code.RATE
+        await desk.budget("ben")  # is another person
+        await desk.close()
+
+    run(work())
+
+
+def test_a_rate_grants_its_burst_and_then_one_at_a_time():
+    rate = Rate(per_second=2, burst=3)
+    granted = [tenth / 10 for tenth in range(31) if rate.take("ada", now=tenth / 10) == 0]
+    # 3 at once is three tenths here: 0, 0.1, 0.2. Tokens come back every half second, so by 3.0 there are 3 + 6 in all.
+    assert granted[:3] == [0, 0.1, 0.2] and len(granted) in (8, 9)
+    assert rate.take("ben", now=3) == 0
+
+
+def test_a_rate_forgets_the_unused_and_stays_small():
+    rate = Rate(per_second=0.001, burst=1)
+    for n in range(20_100):
+        rate.take(f"address {n}", now=1)
+    assert len(rate._buckets) == 20_000
+
+
+def test_ten_wrong_keys_and_an_address_must_wait():
+    attempts = Attempts()
+    for _ in range(10):
+        assert attempts.wait("192.0.2.1") == 0
+        attempts.failed("192.0.2.1")
+    assert attempts.wait("192.0.2.1") > 0
+    assert attempts.wait("192.0.2.2") == 0
+
+
+def test_steps_double():
+    assert [edge(t, 0.02) for t in (0, 0.02, 0.0201, 0.05, 0.32, 0.33)] == [0.02, 0.02, 0.04, 0.08, 0.32, 0.64]
+
+
+@pytest.mark.parametrize("outcome", [None, Failed()])
+def test_answers_and_failures_come_no_earlier_than_the_edge_of_a_step(outcome):
+    async def work():
+        async def answered():
+            if outcome is not None:
+                raise outcome
+            return 7
+
+        started = time.monotonic()
+        if outcome is None:
+            assert await stepped(answered(), 0.05) == 7
+        else:
+            with pytest.raises(Failed):
+                await stepped(answered(), 0.05)
+        return time.monotonic() - started
+
+    assert run(work()) >= 0.05
+
+
+def test_a_refusal_does_not_wait():
+    async def work():
+        async def refused():
+            raise Refused(Code.SYNTAX, "no")
+
+        with pytest.raises(Refused):
+            await asyncio.wait_for(stepped(refused(), 3600), 20)
+
+    run(work())
+
+
+@pytest.mark.parametrize(("workers", "seats"), [(0, 4), (4, 3)])
+def test_a_counter_without_room_is_an_error(curator, workers, seats):
+    with pytest.raises(ParameterError, match="no counter"):
+        Desk(curator, workers=workers, seats=seats)

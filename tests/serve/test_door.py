@@ -1,0 +1,222 @@
+"""The door: who is let in by what, what the file holds, and that a stranger learns nothing of who exists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from typer.testing import CliRunner
+
+from tacit.cli.main import app
+from tacit.errors import ParameterError
+from tacit.policy.load import load
+from tacit.serve import people
+from tacit.serve.door import Door, Person, Role, Verifier
+
+POLICY = {
+    "privacy": {"epsilon": 10},
+    "tables": {"flats": {"unit": "row", "columns": {"rent": {"type": "int", "lower": 0, "upper": 9}}}},
+    "analysts": {"ada": {"epsilon": 5}, "ben": {"epsilon": 5}},
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "flats.people"
+
+
+@pytest.fixture
+def door(path):
+    def opened() -> Door:
+        return Door(path, load(POLICY))
+
+    return opened
+
+
+def test_a_key_and_a_password_let_in_whom_they_were_made_for(path, door):
+    ada, ben = (people.add(path, name, Role.ANALYST) for name in ("ada", "ben"))
+    opened = door()
+    assert opened.by_key(ada.key) == opened.by_password("ada", ada.password) == Person("ada", Role.ANALYST)
+    assert opened.by_key(ben.key) == opened.by_password("ben", ben.password) == Person("ben", Role.ANALYST)
+    assert opened.by_password("ada", ben.password) is None
+    assert opened.by_key(ada.key) == Person("ada", Role.ANALYST)  # now it is remembered
+
+
+def test_other_keys_let_nobody_in(path, door):
+    ada, ben = (people.add(path, name, Role.ANALYST).key for name in ("ada", "ben"))
+    mixed = "_".join([*ada.split("_")[:2], ben.split("_")[2]])
+    for wrong in (
+        "",
+        "tacit_",
+        ada[:-1],
+        ada + "0",
+        ada.removeprefix("tacit_"),
+        ada.upper(),
+        mixed,
+        "\ud800",
+        "x" * 9999,
+    ):
+        assert door().by_key(wrong) is None
+
+
+def test_an_analyst_must_be_in_the_policy_and_an_owner_need_not(path, door):
+    zoe = people.add(path, "zoe", Role.ANALYST)
+    owner, auditor = people.add(path, "olga", Role.OWNER), people.add(path, "otto", Role.AUDITOR)
+    opened = door()
+    assert opened.by_key(zoe.key) is opened.by_password("zoe", zoe.password) is opened.person("zoe") is None
+    assert opened.by_key(owner.key) == Person("olga", Role.OWNER)
+    assert opened.by_key(auditor.key) == Person("otto", Role.AUDITOR)
+
+
+def test_a_change_of_the_file_is_noticed(path, door):
+    opened = door()
+    old = people.add(path, "ada", Role.ANALYST)
+    assert opened.by_key(old.key) is not None
+    new = people.rotate(path, "ada")
+    assert opened.by_key(old.key) is None  # although it was remembered
+    assert opened.by_key(new.key) is not None
+    people.revoke(path, "ada")
+    assert opened.by_key(new.key) is opened.by_password("ada", new.password) is None
+
+
+def test_a_damaged_file_lets_nobody_in(path, door):
+    ada = people.add(path, "ada", Role.ANALYST)
+    opened = door()
+    assert opened.by_key(ada.key) is not None
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    assert opened.by_key(ada.key) is None
+    with pytest.raises(ParameterError, match="damaged"):
+        door()
+    path.write_bytes(whole)
+    assert opened.by_key(ada.key) is not None
+
+
+def test_the_file_is_for_its_owner_only(path, door):
+    people.add(path, "ada", Role.ANALYST)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    with pytest.raises(ParameterError, match="can be read by others"):
+        door()
+
+
+def test_the_file_holds_no_secret_that_opens_anything(path):
+    ada = people.add(path, "ada", Role.ANALYST)
+    text = path.read_text()
+    assert ada.password not in text and ada.key.split("_")[2] not in text
+    record = json.loads(text)["people"]["ada"]
+    assert record["scram"]["iterations"] >= 10_000
+    assert len(bytes.fromhex(record["key"]["scrypt"])) == 64
+    # 24 bytes of key in hexadecimal, and 20 bytes of password: 192 and 160 bits
+    assert re.fullmatch(r"tacit_[0-9a-f]{12}_[0-9a-f]{48}", ada.key)
+    assert re.fullmatch(r"[a-z2-7]{32}", ada.password)
+
+
+def test_the_verifier_is_that_of_the_standard():
+    # RFC 7677, section 3: user "user", password "pencil", 4096 rounds
+    import base64
+    import hmac
+
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    found = Verifier.of("pencil", salt, 4096)
+    nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    message = f"n=user,r=rOprNGfwEbeRWgbNEkqO,r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}".encode()
+    proof = base64.b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
+    signature = hmac.digest(found.stored_key, message, "sha256")
+    client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+    assert hashlib.sha256(client_key).digest() == found.stored_key
+    server = base64.b64encode(hmac.digest(found.server_key, message, "sha256"))
+    assert server == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+@settings(max_examples=30, deadline=None)
+@given(name=some.text(max_size=40), password=some.text(max_size=40))
+def test_an_unknown_name_has_a_verifier_that_looks_like_any_other_and_stays(tmp_path_factory, name, password):
+    path = tmp_path_factory.getbasetemp() / "unknown.people"
+    if not path.exists():
+        people.add(path, "ada", Role.ANALYST)
+    one, other = Door(path, load(POLICY)), Door(path, load(POLICY))
+    made_up, real = one.verifier(name), one.verifier("ada")
+    if name != "ada":
+        assert made_up == other.verifier(name)  # after a restart too
+        shape = [len(made_up.salt), made_up.iterations, len(made_up.stored_key), len(made_up.server_key)]
+        assert shape == [len(real.salt), real.iterations, len(real.stored_key), len(real.server_key)]
+        assert made_up.salt != real.salt
+    assert one.by_password(name, password) is None
+
+
+def test_a_wrong_password_costs_the_same_work_for_a_known_and_an_unknown_name(path, door, monkeypatch):
+    people.add(path, "ada", Role.ANALYST)
+    opened = door()
+    work = []
+    derive, scrypt = hashlib.pbkdf2_hmac, hashlib.scrypt
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *a: work.append(("pbkdf2", a[3])) or derive(*a))
+    monkeypatch.setattr(hashlib, "scrypt", lambda *a, **k: work.append(("scrypt", k["n"])) or scrypt(*a, **k))
+    known = people.read(path).records[0].key_id
+    tried = []
+    for attempt in (
+        lambda: opened.by_password("ada", "wrong"),
+        lambda: opened.by_password("nobody", "wrong"),
+        lambda: opened.by_key(f"tacit_{known}_{'0' * 48}"),
+        lambda: opened.by_key(f"tacit_{'0' * 12}_{'0' * 48}"),
+        lambda: opened.by_key("no key at all"),
+    ):
+        work.clear()
+        assert attempt() is None
+        tried.append(tuple(work))
+    assert tried[0] == tried[1] == (("pbkdf2", 10_000),)
+    assert tried[2] == tried[3] == tried[4] == (("scrypt", 2**14),)
+
+
+def test_two_who_change_the_file_at_once_take_turns(path):
+    names = [f"person{n}" for n in range(6)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: people.add(path, name, Role.AUDITOR), names))
+    assert sorted(record.name for record in people.read(path).records) == sorted(names)
+    assert not [file for file in os.listdir(path.parent) if file.startswith("flats.people.") and "lock" not in file]
+
+
+@pytest.mark.parametrize("name", ["", " ada", "ada\n", "x" * 61])
+def test_what_is_no_name_is_refused(path, name):
+    with pytest.raises(ParameterError, match="not a name"):
+        people.add(path, name, Role.OWNER)
+
+
+def test_the_commands_add_list_rotate_and_revoke(tmp_path):
+    (tmp_path / "flats.toml").write_text(
+        '[privacy]\nepsilon = 10\n[tables.flats]\nunit = "row"\n'
+        'columns.rent = { type = "int", lower = 0, upper = 9 }\n[analysts.ada]\nepsilon = 5\n'
+    )
+    place = ["-p", str(tmp_path / "flats.toml")]
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, ["analyst", *words, *place], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "Nobody is let in" in run("list")
+    made = json.loads(run("add", "ada", "--json"))
+    opened = Door(tmp_path / "flats.people", load(tmp_path / "flats.toml"))
+    assert opened.by_key(made["key"]) == opened.by_password("ada", made["password"]) == Person("ada", Role.ANALYST)
+    assert "owner" in run("add", "olga", "--role", "owner")
+    shown = run("list")
+    assert "ada" in shown and "olga" in shown and made["key"] not in shown and made["password"] not in shown
+    again = re.search(r"tacit_\w+", run("rotate", "ada"))
+    assert again is not None and opened.by_key(again[0]) is not None and opened.by_key(made["key"]) is None
+    run("revoke", "ada")
+    assert opened.by_key(again[0]) is None
+    for wrong in (
+        ["add", "zoe"],
+        ["add", "olga", "--role", "owner"],
+        ["add", "x", "--role", "king"],
+        ["revoke", "zoe"],
+    ):
+        with pytest.raises(ParameterError):
+            run(*wrong)

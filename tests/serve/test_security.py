@@ -1,0 +1,279 @@
+"""What a stranger, a careless client or a curious reader of logs can get: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import ssl
+
+import httpx
+import pytest
+
+import tacit
+from tacit.errors import Code, Failed, Refused
+from tacit.serve import guard
+from tacit.serve.guard import HEADERS, LARGEST_BODY, Guard
+from tacit.serve.logs import Discreet, discreet
+from tacit.serve.metrics import Metrics
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+SECRET = "supersecretliteral"
+
+
+@pytest.fixture(scope="module")
+def client(served):
+    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def bearer(served):
+    return {"Authorization": f"Bearer {served.key('ada')}"}
+
+
+@pytest.fixture
+def lines():
+    """Everything that is logged, as the server formats it."""
+    found: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(self.format(record))
+
+    handler, root = Kept(), logging.getLogger()
+    handler.setFormatter(Discreet("%(name)s %(levelname)s %(message)s"))
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield found
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def test_no_log_has_a_key_a_password_a_question_or_a_path(client, bearer, served, lines):
+    logging.getLogger("tacit.serve").setLevel(logging.INFO)
+    key, password = served.key("ada"), served.clinic.secrets["ada"].password
+    question = {"sql": f"SELECT COUNT(*) AS n FROM visits WHERE illness = '{SECRET}'", "epsilon": 0.0625}
+    assert client.post("/v1/ask", json=question, headers=bearer).status_code == 200
+    assert (
+        client.post("/v1/ask", json={**question, "sql": f"SELECT {SECRET} FROM x"}, headers=bearer).status_code == 422
+    )
+    client.post("/v1/ask", content=SECRET.encode(), headers=bearer)
+    client.get(f"/{SECRET}?key={key}&password={password}", headers=bearer)
+    client.get("/v1/budget", headers={"Authorization": f"Bearer {key}x"})
+    client.get("/v1/budget", headers={"Authorization": f"Basic {SECRET}", "Cookie": key})
+    with httpx.Client(verify=ssl.create_default_context(cafile=served.cafile)) as other:
+        other.get(f"{served.http}/v1/schema", headers={**bearer, "Idempotency-Key": SECRET, "User-Agent": SECRET})
+    ours = [line for line in lines if not line.startswith(("httpx", "httpcore"))]
+    assert "tacit.serve INFO http POST /v1/ask 200 ada" in ours
+    for line in ours:
+        assert SECRET not in line and key not in line and password not in line and "0.0625" not in line
+
+
+def test_a_failure_is_logged_by_kind_and_place_without_its_text(curator, lines, monkeypatch):
+    def broken(aggregation):
+        raise ValueError("patient 7 has the flu")
+
+    monkeypatch.setattr(curator.engine, "run", broken)
+    with pytest.raises(Failed):
+        curator.analyst("ada").ask(COUNT, epsilon=1)
+    text = "\n".join(lines)
+    assert "ValueError" in text and "test_security.py" in text and "entry" in text
+    assert "flu" not in text and "patient 7" not in text
+
+
+def test_a_log_that_another_formatter_wrote_first_is_discreet_too():
+    try:
+        raise ValueError("the flu")
+    except ValueError as error:
+        record = logging.LogRecord("tacit", logging.ERROR, "", 0, "failed", None, (ValueError, error, None))
+    assert "the flu" in logging.Formatter().format(record)  # and it is kept in the record
+    assert "the flu" not in Discreet().format(record)
+
+
+def test_the_log_of_a_server_is_discreet(tmp_path):
+    root = logging.getLogger()
+    before = root.handlers[:]
+    file = logging.FileHandler(tmp_path / "log")
+    try:
+        root.handlers[:] = [file]
+        discreet()
+        assert isinstance(file.formatter, Discreet)
+    finally:
+        root.handlers[:] = before
+        file.close()
+
+
+async def call(application, body=b"", headers=(), pieces=None):
+    """One request to an application; what it sent."""
+    sent = []
+    given = [body] if pieces is None else list(pieces)
+
+    async def receive():
+        if not given:
+            await asyncio.sleep(3600)
+        return {"type": "http.request", "body": given.pop(0), "more_body": bool(given) or pieces is not None}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "headers": list(headers), "path": "/"}
+    await application(scope, receive, send)
+    return sent
+
+
+def test_a_bug_shows_and_logs_nothing_of_its_cause(lines):
+    async def broken(scope, receive, send):
+        raise ValueError(f"{SECRET} has the flu")
+
+    sent = asyncio.run(call(Guard(broken, Metrics(), secure=True)))
+    assert sent[0]["status"] == 500 and SECRET.encode() not in sent[1]["body"]
+    text = "\n".join(lines)
+    assert "ValueError at test_security.py" in text and SECRET not in text
+
+
+def test_a_body_that_never_ends_is_cut_off(monkeypatch):
+    async def unused(scope, receive, send):
+        raise AssertionError("it was let through")
+
+    pieces = (b"x" * 65536 for _ in range(10**9))
+
+    async def endless():
+        sent = []
+
+        async def receive():
+            return {"type": "http.request", "body": next(pieces), "more_body": True}
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "headers": [], "path": "/"}
+        await Guard(unused, Metrics(), secure=False)(scope, receive, send)
+        return sent
+
+    assert asyncio.run(endless())[0]["status"] == 413
+    monkeypatch.setattr(guard, "SLOWEST_BODY", 0.01)
+    monkeypatch.setattr(guard, "_DRAIN_SECONDS", 0.01)
+    assert asyncio.run(call(Guard(unused, Metrics(), secure=False), pieces=[b"x"]))[0]["status"] == 408
+
+
+def test_oversize_bodies_are_refused_and_others_are_served(client, bearer):
+    declared = client.post("/v1/ask", content=b"x" * (LARGEST_BODY + 1), headers=bearer)
+    assert (declared.status_code, declared.json()["error"]["code"]) == (413, "too-large")
+    pieces = client.post("/v1/ask", content=(b"x" * 65536 for _ in range(20)), headers=bearer)
+    assert pieces.status_code == 413
+    assert client.get("/v1/budget", headers=bearer).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/v1/receipts/..%2f..%2fclinic.people",
+        "/v1/../clinic.toml",
+        "/clinic.people",
+        "//etc/passwd",
+        "/v1/receipts/%00",
+    ],
+)
+def test_no_path_leads_to_a_file(client, bearer, path):
+    response = client.get(path, headers=bearer)
+    assert response.status_code in {400, 404}
+    assert "root:" not in response.text and "scrypt" not in response.text and "[privacy]" not in response.text
+
+
+def test_every_response_has_the_security_headers(client, bearer):
+    for response in (
+        client.get("/healthz"),
+        client.get("/nothing"),
+        client.get("/v1/budget"),
+        client.post("/v1/ask", content=b"x" * (LARGEST_BODY + 1), headers=bearer),
+        client.post("/v1/ask", json={"sql": COUNT, "epsilon": 0.5}, headers=bearer),
+    ):
+        for name, value in HEADERS.items():
+            assert response.headers[name.decode()] == value.decode()
+        assert "max-age" in response.headers["strict-transport-security"]
+        assert "server" not in response.headers
+
+
+def test_a_page_may_set_a_header_of_its_own():
+    async def page(scope, receive, send):
+        headers = [(b"content-security-policy", b"default-src 'self'")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    sent = asyncio.run(call(Guard(page, Metrics(), secure=False)))
+    found = [value for name, value in sent[0]["headers"] if name == b"content-security-policy"]
+    assert found == [b"default-src 'self'"]
+
+
+def test_wrong_keys_read_the_same_and_after_ten_an_address_waits(make_clinic, tmp_path, serving):
+    with serving(make_clinic(tmp_path), postgres=None) as served:
+        trust = ssl.create_default_context(cafile=served.cafile)
+        with httpx.Client(base_url=served.http, verify=trust) as client:
+
+            def budget(key: str) -> httpx.Response:
+                return client.get("/v1/budget", headers={"Authorization": f"Bearer {key}"})
+
+            good = served.key("ada")
+            assert budget(good).status_code == 200
+            # A known name with a wrong secret, an unknown one, and no key at all read the same.
+            wrong = [budget(key) for key in (good[:-1] + "x", f"tacit_{'0' * 12}_{'0' * 48}", "hello")]
+            assert {response.status_code for response in wrong} == {401}
+            assert len({response.content for response in wrong}) == 1
+            assert wrong[0].headers["www-authenticate"] == "Bearer"
+            for _ in range(7):
+                assert budget("wrong").status_code == 401
+            late = budget("wrong")
+            assert (late.status_code, late.json()["error"]["code"]) == (429, "rate-limit")
+            assert 1 <= int(late.headers["retry-after"]) <= 7
+            assert budget(served.key("ben")).status_code == 429  # from here nobody new is checked for a while
+            assert budget(good).status_code == 200  # and who is in already is not kept out
+
+
+@pytest.mark.parametrize("proxied", [True, False])
+def test_the_word_of_a_proxy_is_taken_only_where_there_is_one(make_clinic, tmp_path, serving, proxied):
+    with serving(make_clinic(tmp_path), postgres=None, proxied=proxied) as served:
+        trust = ssl.create_default_context(cafile=served.cafile)
+        with httpx.Client(base_url=served.http, verify=trust) as client:
+
+            def wrong(address: str) -> int:
+                headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": f"198.51.100.1, {address}"}
+                return client.get("/v1/budget", headers=headers).status_code
+
+            assert [wrong("203.0.113.1") for _ in range(11)] == [401] * 10 + [429]
+            assert wrong("203.0.113.2") == (401 if proxied else 429)  # another address, or only said to be
+
+
+def test_one_person_who_asks_too_often_waits_and_others_do_not(make_clinic, tmp_path, serving):
+    # At one request in a thousand seconds the burst is one.
+    with serving(make_clinic(tmp_path), postgres=None, rate=0.001) as served:
+        for who in ("ada", "ben"):
+            with tacit.connect(served.http, served.key(who), cafile=served.cafile, tries=1) as person:
+                assert person.budget.who == who
+                with pytest.raises(Refused) as caught:
+                    _ = person.budget
+                assert caught.value.code == Code.RATE
+
+
+def test_an_alias_that_is_markup_stays_text(client, bearer):
+    sql = 'SELECT COUNT(*) AS "<script>alert(1)</script>" FROM visits'
+    found = client.post("/v1/ask", json={"sql": sql, "epsilon": 0.5}, headers=bearer)
+    assert found.headers["content-type"] == "application/json"
+    assert found.headers["x-content-type-options"] == "nosniff"
+
+
+def test_credentials_are_nowhere_in_the_folder_but_as_hashes(served):
+    secrets = [part for made in served.clinic.secrets.values() for part in (made.key.split("_")[2], made.password)]
+    for file in served.clinic.policy.parent.iterdir():
+        data = file.read_bytes()
+        assert not any(secret.encode() in data for secret in secrets), file.name
+        if file.suffix in {".people", ".key"}:
+            assert file.stat().st_mode & 0o077 == 0, file.name
+
+
+def test_who_the_client_is_to_a_reader_of_its_text_is_no_key(served):
+    with tacit.connect(served.http, served.key("ada"), cafile=served.cafile) as ada:
+        assert not re.search(r"tacit_[0-9a-f]", f"{ada!r} {ada} {ada.budget!r}")

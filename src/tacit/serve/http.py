@@ -9,78 +9,27 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from typing import Annotated, Any
 
-from fastapi import Body, Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi import Body, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 from starlette.exceptions import HTTPException
 
 from tacit import __version__
 from tacit.client import carry
-from tacit.errors import Code, ParameterError, Refused, TacitError
+from tacit.errors import Code, Refused, TacitError
+from tacit.serve.bearer import Caller, Checkers
 from tacit.serve.console import pages
 from tacit.serve.desk import Desk
-from tacit.serve.door import Door, Person, Role
+from tacit.serve.door import Door, Role
+from tacit.serve.forms import Failure, Question
 from tacit.serve.guard import Application, Guard
 from tacit.serve.metrics import Metrics
 from tacit.serve.receipts import receipt_of
 from tacit.serve.replies import CSV, JSON, TEXT, as_json, body, chosen, status_of, told
 
-_CHECKERS = 2  # threads for keys that are not yet remembered
 _SHORT = 100  # rows that are written out at once; a longer answer is no matter for the event loop
-_MOST_CHECKS = 32  # keys waiting for these threads
-_DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
-
-Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=["1/3"])]
-
-
-class Question(BaseModel):
-    """A question and its price: an epsilon, or how close its counts and sums must be."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.5}]},
-    )
-
-    sql: str = Field(description="One SELECT.")
-    epsilon: Number | None = Field(None, description="The price, as a number or as exact text such as 1/3.")
-    within: dict[str, Number] | None = Field(
-        None, description="In place of a price: for each named count or sum, how close it must be."
-    )
-    confidence: Number = Field(0.95, description="How often the intervals hold.")
-
-    @property
-    def price(self) -> dict[str, Any]:
-        """The price and the confidence as the desk takes them."""
-        within = None if self.within is None else {name: _number("within", n) for name, n in self.within.items()}
-        return {
-            "epsilon": _number("epsilon", self.epsilon),
-            "within": within,
-            "confidence": _number("confidence", self.confidence),
-        }
-
-
-class Problem(BaseModel):
-    """What is wrong, where, and how to fix it."""
-
-    code: str
-    kind: str
-    what: str
-    at: dict[str, Any] | None
-    fix: str
-
-
-class Failure(BaseModel):
-    """An error."""
-
-    error: Problem
-
-
 _WHEN = {
     400: "The request or the SQL cannot be read.",
     401: "No key, or one that lets nobody in.",
@@ -93,7 +42,6 @@ _WHEN = {
     429: "Too often.",
     503: "Busy, stopping, or the ledger cannot be used.",
 }
-_bearer = HTTPBearer(auto_error=False, description="A key that `tacit analyst add` printed.")
 
 
 def app_of(desk: Desk, door: Door, *, metrics: Metrics | None = None, secure: bool = False) -> Application:
@@ -113,7 +61,7 @@ def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
         redoc_url=None,
     )
     api.state.desk, api.state.door, api.state.metrics = desk, door, metrics
-    api.state.checkers = _Checkers(door)
+    api.state.checkers = Checkers(door)
     api.exception_handler(TacitError)(_of_tacit)
     api.exception_handler(RequestValidationError)(_of_request)
     api.exception_handler(HTTPException)(_of_http)
@@ -135,19 +83,6 @@ def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
     return api
 
 
-async def person_of(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Person:
-    """Whoever the key belongs to; Refused in the same words for every wrong one."""
-    door: Door = request.app.state.door
-    address = request.client.host if request.client else "-"
-    key = credentials.credentials if credentials else ""
-    found = door.recall(key) or await request.app.state.checkers.check(key, address)
-    request.state.who = found.name
-    return found
-
-
-Caller = Annotated[Person, Depends(person_of)]
 IdempotencyKey = Annotated[
     str,
     Header(
@@ -220,39 +155,6 @@ async def metrics_of(request: Request, who: Caller) -> str:
     return text
 
 
-class _Checkers:
-    """Keys that are not yet remembered, checked in threads of their own; so many at a time, and so many waiting."""
-
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._pool = ThreadPoolExecutor(_CHECKERS, "tacit-door")
-        self._waiting = 0
-
-    async def check(self, key: str, address: str) -> Person:
-        seconds = self._door.attempts.wait(address)
-        if seconds > 0:
-            fix = f"wait {math.ceil(seconds)} seconds"
-            raise Refused(Code.RATE, "too many wrong keys came from this address", fix=fix)
-        if not key:
-            raise _unknown()
-        if self._waiting >= _MOST_CHECKS:
-            raise Refused(Code.BUSY, "too many keys are being checked", fix="ask again in a moment")
-        self._waiting += 1
-        try:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._door.by_key, key)
-        finally:
-            self._waiting -= 1
-        if found is None:
-            self._door.attempts.failed(address)
-            raise _unknown()
-        return found
-
-
-def _unknown() -> Refused:
-    fix = "send a key of yours: Authorization: Bearer tacit_..."
-    return Refused(Code.AUTHENTICATION, "this key lets nobody in", fix=fix)
-
-
 def _desk(request: Request) -> Desk:
     desk: Desk = request.app.state.desk
     return desk
@@ -263,18 +165,6 @@ def _chosen(accept: str) -> str:
         return chosen(accept)
     except Refused as error:
         raise HTTPException(406, error.fix) from None
-
-
-def _number(name: str, value: int | float | str | None) -> Any:
-    """A number as JSON has it, or exact text as a fraction."""
-    if not isinstance(value, str):
-        return value
-    if not _DECIMAL.fullmatch(value) or value.endswith(("/0", "/00")):
-        raise ParameterError(name, "is no number", fix=f'"{name}": 0.5, or exact text such as "1/3"')
-    try:
-        return Fraction(value)
-    except ZeroDivisionError:
-        raise ParameterError(name, "divides by zero", fix=f'"{name}": 0.5, say') from None
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

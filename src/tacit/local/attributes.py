@@ -1,0 +1,127 @@
+"""Several questions to each person: one of them at the full price, or all of them at a share of it.
+
+>>> from tacit.local.k_ary import KAry
+>>> compared = compare(KAry, domains=(2, 5, 10), epsilon=1, users=30_000)
+>>> compared.better
+<Way.ONE: 'one'>
+>>> [round(all_ / one, 1) for one, all_ in zip(compared.one, compared.all, strict=True)]
+[3.2, 4.8, 5.5]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.arithmetic import integer
+from tacit.errors import Code, ParameterError, Refused
+from tacit.local.frequency import Frequency, Reports
+from tacit.local.summary import Summary
+from tacit.mechanisms.given import price
+from tacit.privacy.loss import Compose, Loss, Pure
+from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import belows
+
+Make = Callable[[int, Fraction], Frequency]
+
+
+class Way(StrEnum):
+    """How a person's epsilon is spent on several questions."""
+
+    ONE = "one"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Questions with so many values each. By `ONE`, a person draws one question, says which, and answers it at epsilon;
+    by `ALL`, every question is answered at epsilon divided by their number.
+
+    **Theorem.** Both are epsilon-LDP for all of a person's answers together: by ONE the question drawn says nothing of
+    the answers, and given it one report is sent; by ALL the epsilons add up.
+
+    **Theorem** (one is better for rare values). With d questions, n times the variance at f = 0 is d V(epsilon) by ONE
+    and V(epsilon/d) by ALL, and V(epsilon/d) >= d^2 V(epsilon) for k-ary answers and both unary encodings: ONE has at
+    most a d-th of the variance. Proof: V is (E + k - 2)/(E - 1)^2, 4 E/(E - 1)^2, or the latter's quarter with the root
+    of E. Put x = E^(1/d) and S = (x^d - 1)/(x - 1) = 1 + x + ... + x^(d-1). S^2 >= d^2, and S^2 x >= d^2 x^d, as the
+    mean of the powers is at least their geometric mean x^((d-1)/2).
+
+    **Theorem** (the people drawn). By ONE the intervals of a question, which are for those who were asked it, hold for
+    everyone with the same confidence. Proof: given how many were asked, they are a random subset; the generating
+    function of its support count is an elementary symmetric polynomial in factors 1 - c + c z, which has real roots
+    only, so the count is a sum of independent coins, with the mean of everyone's. `estimates.py` asks for no more.
+    """
+
+    make: Make
+    domains: tuple[int, ...]
+    epsilon: Fraction
+    way: Way = Way.ONE
+
+    def __post_init__(self) -> None:
+        domains = tuple(integer("domains", domain, least=2) for domain in self.domains)
+        if not domains:
+            raise ParameterError("domains", "there are no questions", fix="domains=(2, 5), say")
+        object.__setattr__(self, "domains", domains)
+        object.__setattr__(self, "epsilon", price(self.epsilon))
+        object.__setattr__(self, "way", Way(self.way))
+
+    @property
+    def protocols(self) -> tuple[Frequency, ...]:
+        """The protocol of each question."""
+        each = self.epsilon if self.way is Way.ONE else self.epsilon / len(self.domains)
+        return tuple(self.make(domain, each) for domain in self.domains)
+
+    def loss(self) -> Loss:
+        """What one person's answers cost together."""
+        if self.way is Way.ONE:
+            return Pure(self.epsilon)
+        return Compose(tuple(protocol.loss() for protocol in self.protocols))
+
+    def encode(self, rows: Any, bits: Bits) -> list[Reports]:
+        """The reports on each question, from a row of answers for each person."""
+        table = np.asarray(rows)
+        if table.ndim != 2 or table.dtype.kind not in "iu" or table.shape[1] != len(self.domains):
+            raise ParameterError("rows", "needs a row of integers for each person", fix="one column a question")
+        columns = list(table.T)
+        if self.way is Way.ONE:
+            asked = belows(len(self.domains), len(table), bits)
+            columns = [column[asked == number] for number, column in enumerate(columns)]
+        return [protocol.encode(column, bits) for protocol, column in zip(self.protocols, columns, strict=True)]
+
+    def collect(self, reports: Sequence[Any], survey: str = "") -> list[Summary]:
+        """A summary for each question."""
+        if len(reports) != len(self.domains):
+            raise Refused(Code.REPORT, "there is not one list of reports a question", fix="send what encode made")
+        empty = [Summary.empty(each, f"{survey} {number}") for number, each in enumerate(self.protocols)]
+        return [summary.add(part) for summary, part in zip(empty, reports, strict=True)]
+
+    def variance(self, users: int, question: int, frequency: float = 0.0) -> float:
+        """The variance of the estimate of a value's share. By ONE it has the draw of people in it, as from many."""
+        protocol, count = self.protocols[question], integer("users", users, least=1)
+        found = protocol.variance(count, frequency)
+        if self.way is Way.ALL:
+            return found
+        return len(self.domains) * (found + frequency * (1 - frequency) / count)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The variance of each question's estimates by ONE and by ALL, and which way has the smaller sum."""
+
+    one: tuple[float, ...]
+    all: tuple[float, ...]
+    better: Way
+
+
+def compare(make: Make, domains: Sequence[int], epsilon: Any, users: int, frequency: float = 0.0) -> Comparison:
+    """Both ways at this frequency. At a large epsilon ALL wins for common values: only the draw of people errs then."""
+    one, every = (
+        tuple(ways.variance(users, number, frequency) for number in range(len(ways.domains)))
+        for ways in (Attributes(make, tuple(domains), epsilon, way) for way in (Way.ONE, Way.ALL))
+    )
+    return Comparison(one, every, Way.ONE if sum(one) <= sum(every) else Way.ALL)

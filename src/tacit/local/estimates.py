@@ -1,0 +1,107 @@
+"""What the collector publishes: a share for each value, unbiased, with an interval.
+
+>>> from tacit.local import KAry
+>>> found = estimate(KAry(2, 1), users=1000, support=np.array([500, 500]), confidence=0.95)
+>>> found.frequencies.round(6).tolist(), found.low.round(3).tolist()
+([0.5, 0.5], [0.432, 0.432])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import Code, Refused
+from tacit.local.frequency import Counts, Frequency
+from tacit.mechanisms.given import share
+
+_SLACK = 1e-12  # what the quantiles of beta laws may be off by
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The share of people with each value. Unbiased, so a rare value's may be negative, unless `is_consistent`.
+
+    Each interval covers its share with at least the confidence; all of them at once where `together`.
+    """
+
+    frequencies: Floats
+    deviation: Floats
+    low: Floats
+    high: Floats
+    users: int
+    confidence: Fraction
+    together: bool = False
+    is_consistent: bool = False  # post-processing: no longer unbiased
+
+    def __len__(self) -> int:
+        return len(self.frequencies)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.frequencies.tolist())
+
+    def largest(self, count: int) -> list[tuple[int, float, float, float]]:
+        """The values of the largest shares: value, share, and the ends of its interval."""
+        order = np.argsort(-self.frequencies, kind="stable")[:count].tolist()
+        columns = (self.frequencies, self.low, self.high)
+        return [(value, *(float(column[value]) for column in columns)) for value in order]
+
+    def consistent(self) -> Estimates:
+        """The nearest shares that are not negative and add up to one. Marked: they are no longer unbiased.
+
+        **Theorem.** Post-processing costs nothing, and the squared error over all values does not grow. Proof: the true
+        shares lie in the simplex, which is convex, and projecting onto a convex set brings every point of it nearer.
+        The intervals are about the true shares, and stay as they are.
+        """
+        return replace(self, frequencies=onto_simplex(self.frequencies), is_consistent=True)
+
+
+def estimate(
+    protocol: Frequency, users: int, support: Counts, confidence: Any = 0.95, together: bool = False
+) -> Estimates:
+    """The shares (C/n - q)/(p - q), with intervals.
+
+    **Intervals**: Clopper and Pearson's for E C/n, carried over. If senders are drawn at random from many people, C is
+    binomial. If they are fixed, it is a sum of coins with the chances p and q, whose tails beyond the mean by one or
+    more are below the binomial's (Hoeffding 1956). The ends are kept at least one report away from C, so that only such
+    tails are left out. So each covers the true share with at least the stated confidence, of the people who sent honest
+    reports. With `together`, each leaves out a d-th part of the rest, and all d hold at once.
+    """
+    if users < 1:
+        raise Refused(Code.REPORT, "there are no reports to estimate from", fix="collect some first")
+    level = share("confidence", confidence)
+    tail = float((1 - level) / 2 / (len(support) if together else 1))
+    low, high = _ends(support.astype(np.float64), users, tail)
+    p, q, gap = protocol.p, protocol.q, protocol.gap
+    found = (support / users - q) / gap
+    inside = np.clip(found, 0, 1)
+    spread = (inside * p * (1 - p) + (1 - inside) * q * (1 - q)) / (users * gap * gap)
+    low, high = (np.clip((end - q) / gap, 0, 1) for end in (low, high))
+    return Estimates(found, np.sqrt(spread), low, high, users, level, together)
+
+
+def onto_simplex(point: Floats) -> Floats:
+    """The nearest point whose coordinates are not negative and add up to one.
+
+    It is max(0, x - t), with t such that the sum is one; t is found by sorting (Held, Wolfe, Crowder 1974).
+    """
+    falling = np.sort(point)[::-1]
+    shifts = (np.cumsum(falling) - 1) / np.arange(1, len(point) + 1)
+    shift = shifts[np.flatnonzero(falling > shifts)[-1]]
+    return np.asarray(np.maximum(point - shift, 0.0))
+
+
+def _ends(seen: Floats, users: int, tail: float) -> tuple[Floats, Floats]:
+    """Clopper and Pearson's ends, at least one report away from what was seen."""
+    from scipy.special import betaincinv
+
+    some, not_all = np.maximum(seen, 1), np.minimum(seen, users - 1)
+    low = np.where(seen > 0, betaincinv(some, users - some + 1, tail), 0.0)
+    high = np.where(seen < users, betaincinv(not_all + 1, users - not_all, 1 - tail), 1.0)
+    return np.minimum(low, (seen - 1) / users) - _SLACK, np.maximum(high, (seen + 1) / users) + _SLACK

@@ -1,0 +1,77 @@
+"""Numbers on a declared grid, so that what is sent has an exact law.
+
+>>> hours = Grid(0, 24, steps=96)
+>>> hours.places([0.1, 7.5, 30.0]).tolist()
+[0, 30, 96]
+>>> hours.value(30)
+7.5
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, certified_floor, integer, rational
+from tacit.errors import ParameterError
+
+FINEST = 2**20
+_WHOLE = 2**64
+_LARGE = 700  # beyond it e^epsilon is no double
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The numbers lower + k (upper - lower)/steps for k = 0, ..., steps: k is a number's place.
+
+    A number is clamped into the range and rounded to the nearest place before anything is drawn. That moves it by at
+    most half a step inside the range, and is the only bias of an estimate of a mean.
+    """
+
+    lower: Fraction
+    upper: Fraction
+    steps: int
+
+    def __post_init__(self) -> None:
+        low, high = rational("lower", self.lower), rational("upper", self.upper)
+        if not low < high:
+            raise ParameterError("upper", "must be above lower", fix="Grid(0, 100, steps=100), say")
+        steps = integer("steps", self.steps, least=1)
+        if steps > FINEST:
+            raise ParameterError("steps", f"must be at most {FINEST}", fix="a coarser grid: noise is far wider than it")
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "steps", steps)
+
+    @property
+    def width(self) -> float:
+        """The size of one step."""
+        return float((self.upper - self.lower) / self.steps)
+
+    def places(self, values: Any) -> Places:
+        """The places of these numbers: out of range is the nearest end, and what is no number is an error."""
+        found = np.atleast_1d(np.asarray(values))
+        if found.dtype.kind not in "iuf" or found.ndim != 1:
+            raise ParameterError("values", "needs a list of numbers", fix="values=[3.5, 7.25], say")
+        exact = found.astype(np.float64)
+        if np.isnan(exact).any():
+            raise ParameterError("values", "one of them is not a number", fix="leave it out, or send any number")
+        inside = np.clip(exact, float(self.lower), float(self.upper))
+        units = np.rint((inside - float(self.lower)) / float(self.upper - self.lower) * self.steps)
+        return np.clip(units.astype(np.int64), 0, self.steps)
+
+    def value(self, place: float) -> float:
+        """The number at a place, or between two."""
+        return float(self.lower) + place * self.width
+
+
+def odds(epsilon: Fraction) -> Fraction:
+    """e^epsilon as a rational, at most 2^-64 below it: for tables of exact probabilities, whose ratio is just this."""
+    if epsilon > _LARGE:
+        raise ParameterError("epsilon", f"a table is for an epsilon of at most {_LARGE}", fix="choose it smaller")
+    return Fraction(certified_floor(lambda: ball(epsilon).exp() * _WHOLE), _WHOLE)

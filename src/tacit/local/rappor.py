@@ -1,0 +1,106 @@
+"""RAPPOR: a permanent answer that is kept for life, and noise on top of it each time it is sent.
+
+>>> from tacit.sampling.bits import ReplayBits
+>>> browser = Rappor(domain=8, epsilon=4, low=Fraction(1, 4), high=Fraction(3, 4))
+>>> round(browser.after(1), 3), round(browser.after(3), 3), round(browser.after(10**6), 3)
+(1.604, 3.526, 4.0)
+>>> kept = browser.permanent([3, 5, 5], ReplayBits(b"once"))  # stays with each person
+>>> browser.support(browser.report(kept, ReplayBits(b"today"))).shape
+(8,)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from tacit.arithmetic import ball, integer, precision
+from tacit.errors import ParameterError
+from tacit.local import packed
+from tacit.local.frequency import Reports
+from tacit.local.unary import SymmetricUnary, Unary
+from tacit.mechanisms.given import share
+from tacit.privacy.loss import Pure
+from tacit.sampling.bits import Bits
+from tacit.sampling.packed import Coins
+
+
+@dataclass(frozen=True)
+class Rappor(Unary):
+    """Keeps `SymmetricUnary` bits of the value for life; each report sends a kept 1 as 1 with the chance `high`, a kept
+    0 as 1 with the chance `low` (Erlingsson, Pihur, Korolova 2014, with a bit for each value).
+
+    **Theorem.** For a value that stays the same, all reports of a lifetime together are epsilon-DP. The first t of them
+    are exactly `after(t)`-DP, which grows with t toward epsilon.
+
+    **Proof.** Reports are drawn from what is kept, which is epsilon-DP: post-processing. Two values differ in two bits.
+    With k = e^(epsilon/2)/(e^(epsilon/2) + 1) the chance that a kept bit is true, t ones have the chance
+    k high^t + (1 - k) low^t at the value and (1 - k) high^t + k low^t elsewhere, whose quotient is the largest that any
+    t bits have, since it is monotone in the quotient of their chances under a kept 1 and 0. For zeros elsewhere put
+    1 - low for high and 1 - high for low. The two quotients multiply.
+
+    **A value that changes** is kept anew. Then the reports of a lifetime are not protected by one epsilon: each new
+    value costs another, and that there was a change may show in the long run (`memoize.py`). A single report costs at
+    most `after(1)`, so any t reports cost at most t after(1), whatever the values are.
+    """
+
+    kind: ClassVar[str] = "rappor"
+    low: Fraction = Fraction(1, 4)
+    high: Fraction = Fraction(3, 4)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = share("low", self.low), share("high", self.high)
+        if not low < high:
+            raise ParameterError("high", "must be above low", fix="low=0.25, high=0.75, say")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        # Part of the name, so that summaries with other noise do not merge.
+        object.__setattr__(self, "kind", f"rappor {low} {high}")
+
+    def chances(self, root: Any) -> tuple[Any, Any]:
+        """p and q of one report, over both draws."""
+        truth, lie = root / (root + 1), 1 / (root + 1)
+        return self._sent(truth, lie), self._sent(lie, truth)
+
+    def _sent(self, one: Any, zero: Any) -> Any:
+        high, low = self.high, self.low
+        return one * high.numerator / high.denominator + zero * low.numerator / low.denominator
+
+    def permanent(self, values: Any, bits: Bits) -> Reports:
+        """What each person keeps: drawn once for each value that they ever have, never sent, as secret as the value."""
+        return SymmetricUnary(self.domain, self.epsilon).encode(values, bits)
+
+    def report(self, kept: Any, bits: Bits) -> Reports:
+        """What each person sends today, from what they keep."""
+        rows = packed.shaped(kept, self.domain)
+        ones, zeros = (coins.octets(rows.size, bits).reshape(rows.shape) for coins in _coins(self.low, self.high))
+        sent = (rows & ones) | (~rows & zeros)
+        sent[:, -1] &= ~packed.spare(self.domain)
+        return sent
+
+    def loss(self) -> Pure:
+        """What all reports of one value cost together, however many there are."""
+        return Pure(self.epsilon)
+
+    def after(self, reports: int) -> float:
+        """The exact epsilon of so many reports of one value, rounded up."""
+        times = integer("reports", reports, least=0)
+        if not times:
+            return 0.0
+        with precision(256):
+            truth, lie = 1 / (1 + (-ball(self.epsilon) / 2).exp()), 1 / (1 + (ball(self.epsilon) / 2).exp())
+            found = ball(Fraction(0))
+            for one, zero in ((self.high, self.low), (1 - self.low, 1 - self.high)):
+                rest = ball(zero / one) ** times
+                found += ((truth + lie * rest) / (lie + truth * rest)).log()
+            return min(math.nextafter(float(found), math.inf), float(self.epsilon))
+
+
+@lru_cache(maxsize=64)
+def _coins(low: Fraction, high: Fraction) -> tuple[Coins, Coins]:
+    """The coins of a kept 1 and of a kept 0."""
+    return Coins(lambda: ball(high)), Coins(lambda: ball(low))

@@ -1,0 +1,148 @@
+"""Subset selection: a random set of values that holds the true one more often than not.
+
+>>> chosen = SubsetSelection(domain=1024, epsilon=1)
+>>> chosen.size, round(chosen.p, 6), round(chosen.q, 6)
+(275, 0.499508, 0.268329)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, precision
+from tacit.errors import ParameterError
+from tacit.local import packed
+from tacit.local.frequency import Counts, Frequency, Reports
+from tacit.sampling import bernoulli, narrow
+from tacit.sampling.bits import Bits
+from tacit.sampling.packed import Coins
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_BLOCK = 2**15  # people at a time
+_MOST_VALUES = 2**16
+
+
+@dataclass(frozen=True)
+class SubsetSelection(Frequency):
+    """Reports a set of k values: with probability p one that holds the true value, else one that does not, and uniform
+    among such, where p = k e^epsilon/(k e^epsilon + d - k) (Ye and Barg 2018; Wang et al. 2016).
+
+    k is the integer of least variance, next to d/(e^epsilon + 1). A report is a bit for each value, k of them set.
+
+    **Theorem.** It is epsilon-LDP, exactly; q = (p (k - 1) + (1 - p) k)/(d - 1). No protocol has a smaller worst-case
+    squared error up to 1 + o(1) (Ye and Barg). Proof of the price: a set that holds x has p/C(d - 1, k - 1), one that
+    does not (1 - p)/C(d - 1, k), and their quotient is p (d - k)/((1 - p) k) = e^epsilon. Of the k values in a set, k -
+    1 or k are uniform among the d - 1 others.
+
+    **How a set is drawn.** Every other value is put in by a coin of chance a little below k/d. Then values drawn at
+    random are put in, or taken out, one after the other, until the set has the size wanted; a value that is there
+    already, or not there, or is the true one, is drawn anew. The true one is added in the end, if it is to be. The law
+    is exact: by symmetry the set of coins is uniform among those of its size; a uniform set with a uniform new value is
+    uniform among those of one more; and likewise for one less.
+    """
+
+    kind: ClassVar[str] = "subset"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.domain > _MOST_VALUES:
+            raise ParameterError("domain", f"has more than {_MOST_VALUES:,} values", fix="use LocalHashing")
+
+    @property
+    def size(self) -> int:
+        """k."""
+        with precision(192):
+            near = math.floor(float(self.domain / (ball(self.epsilon).exp() + 1)))
+        choices = [k for k in (near, near + 1) if 1 <= k < self.domain]
+        odds = math.exp(float(self.epsilon))
+        return min(choices, key=lambda k: _variance(self.domain, k, odds))
+
+    def chances(self, root: Any) -> tuple[Any, Any]:
+        """p and q."""
+        odds, k, d = root * root, self.size, self.domain
+        p = k * odds / (k * odds + (d - k))
+        return p, (k - p) / (d - 1)
+
+    @property
+    def report_bits(self) -> int:
+        """A bit for each value."""
+        return self.domain
+
+    @property
+    def reach(self) -> int:
+        """k, and a set of any other size is refused."""
+        return self.size
+
+    def outputs(self) -> Reports:
+        """All sets of k values."""
+        self._few(1 << min(self.domain, 64))
+        rows = packed.all_rows(self.domain)
+        return rows[self._are_well_formed(rows)]
+
+    def probability(self, own: bool, supported: int, root: Any) -> Any:
+        """One of the sets that hold the value, or of those that do not."""
+        p, k, others = self.chances(root)[0], self.size, self.domain - 1
+        return p / math.comb(others, k - 1) if own else (1 - p) / math.comb(others, k)
+
+    def _held(self) -> arb:
+        held: arb = self.chances(ball(self.epsilon / 2).exp())[0]
+        return held
+
+    def _encoded(self, values: Counts, bits: Bits) -> Reports:
+        held = bernoulli.coins(self._held, len(values), bits)
+        reports = np.empty((len(values), packed.width(self.domain)), dtype=np.uint8)
+        for part in packed.fill(reports, self.domain, _coins(self.size, self.domain), bits):
+            packed.set_bits(reports[part], values[part], np.zeros(len(values[part]), dtype=np.bool_))
+        for start in range(0, len(values), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            self._fill(reports[part], values[part], self.size - held[part].astype(np.int64), bits)
+            packed.set_bits(reports[part], values[part], held[part])
+        return reports
+
+    def _fill(self, reports: packed.Octets, values: Counts, wanted: Counts, bits: Bits) -> None:
+        """Put random values in or take them out, until each row has as many as wanted."""
+        missing = wanted - np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        left = np.flatnonzero(missing)
+        while len(left):
+            drawn = narrow.belows(self.domain, len(left), bits)
+            places, masks = drawn >> np.uint16(3), np.uint8(128) >> (drawn & np.uint16(7)).astype(np.uint8)
+            old, lacks = reports[left, places], missing[left] > 0
+            # The true value is never in here, so it is never taken out.
+            moved = np.flatnonzero((((old & masks) == 0) == lacks) & (drawn != values[left]))
+            rows = left[moved]
+            reports[rows, places[moved]] = old[moved] ^ masks[moved]
+            missing[rows] -= np.where(lacks[moved], 1, -1)
+            left = left[missing[left] != 0]
+
+    def _shaped(self, reports: Any) -> Reports:
+        return packed.shaped(reports, self.domain)
+
+    def _are_well_formed(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        ones = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        return np.asarray(packed.padded_with_zeros(reports, self.domain) & (ones == self.size))
+
+    def _supported(self, reports: Reports) -> Counts:
+        return packed.column_sums(reports, self.domain)
+
+
+def _variance(domain: int, size: int, odds: float) -> float:
+    """q (1 - q)/(p - q)^2, up to rounding, which can only make the choice of k a worse one."""
+    p = size * odds / (size * odds + domain - size)
+    q = (size - p) / (domain - 1)
+    return q * (1 - q) / (p - q) ** 2
+
+
+@lru_cache(maxsize=64)
+def _coins(size: int, domain: int) -> Coins:
+    """Coins that fall short of the size by one and a half deviations: putting in takes fewer tries than taking out."""
+    short = math.isqrt(9 * size * (domain - size) // (4 * domain))
+    return Coins(Fraction(max(1, size - short), domain))

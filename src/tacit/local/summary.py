@@ -1,0 +1,159 @@
+"""What a collector keeps: how many reports came, and how many support each value. Its size does not grow.
+
+>>> from tacit.local import KAry
+>>> from tacit.sampling.bits import ReplayBits
+>>> votes = Summary.empty(KAry(3, 2), survey="lunch")
+>>> north = votes.add(votes.protocol.encode([0] * 700 + [2] * 300, ReplayBits(b"north")))
+>>> south = votes.add(votes.protocol.encode([0] * 200 + [1] * 800, ReplayBits(b"south")))
+>>> both = Summary.from_bytes(north.merge(south).to_bytes())
+>>> both.users, [round(share, 1) for share in both.estimate().frequencies.tolist()]
+(2000, [0.5, 0.4, 0.2])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import Code, ParameterError, Refused
+from tacit.local.estimates import Estimates, estimate
+from tacit.local.frequency import Counts, Frequency
+
+_MAGIC = b"tacit local 1\n"
+_DIGEST = 16
+_LONGEST = 4000  # bytes of a header
+_NUMBER = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # no exponent: a short text must not make a huge number
+_MOST_USERS = 2**62
+# The closed table of kinds. A name is never given a new meaning.
+_KINDS = {
+    "k-ary": ("k_ary", "KAry"),
+    "symmetric-unary": ("unary", "SymmetricUnary"),
+    "optimized-unary": ("unary", "OptimizedUnary"),
+    "hashing": ("hashing", "LocalHashing"),
+    "hadamard": ("hadamard", "Hadamard"),
+    "subset": ("subset", "SubsetSelection"),
+    "projective": ("projective", "Projective"),
+    "rappor": ("rappor", "Rappor"),  # followed by its two chances
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The reports of one survey, as `users` and their `support` of each value.
+
+    **Theorem.** Summaries of one survey are a commutative monoid under `merge`: however reports are split over machines
+    and whatever the order, the sum is the same, and so are the estimates. It shows nothing that the reports do not, so
+    it costs nothing.
+    """
+
+    protocol: Frequency
+    users: int
+    support: Counts
+    survey: str = ""
+
+    @classmethod
+    def empty(cls, protocol: Frequency, survey: str = "") -> Summary:
+        """Before the first report."""
+        if not isinstance(survey, str) or len(survey) > 200:
+            raise ParameterError("survey", "needs a name of at most 200 characters", fix='survey="lunch", say')
+        return cls(protocol, 0, np.zeros(protocol.domain, dtype=np.int64), survey)
+
+    @property
+    def mark(self) -> str:
+        """A short name of the survey, the protocol and its parameters. A report sent with another one is refused."""
+        return hashlib.blake2b(self._header(users=0), digest_size=8).hexdigest()
+
+    def add(self, reports: Any) -> Summary:
+        """With these reports too. If one of them is bad, all are refused and nothing changes: see `Intake`."""
+        found = self.protocol.support(reports)
+        return Summary(self.protocol, self.users + len(reports), self.support + found, self.survey)
+
+    def merge(self, other: Summary) -> Summary:
+        """The reports of both. Summaries of another protocol or survey are refused."""
+        if self.mark != other.mark:
+            raise Refused(
+                Code.REPORT,
+                f"these are two surveys: {self._words()} and {other._words()}",
+                fix="merge summaries of one survey, with one protocol and the same parameters",
+            )
+        return Summary(self.protocol, self.users + other.users, self.support + other.support, self.survey)
+
+    def estimate(self, confidence: Any = 0.95, together: bool = False) -> Estimates:
+        """The share of each value, unbiased, with intervals; all of them at once with `together`."""
+        return estimate(self.protocol, self.users, self.support, confidence, together)
+
+    def to_bytes(self) -> bytes:
+        """All of it, with a version and a checksum."""
+        header = self._header(self.users)
+        body = _MAGIC + len(header).to_bytes(2, "little") + header + self.support.astype("<i8").tobytes()
+        return body + hashlib.blake2b(body, digest_size=_DIGEST).digest()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Summary:
+        """What `to_bytes` wrote; anything else is refused. The checksum finds accidents, not forgeries."""
+        body, digest = data[:-_DIGEST], data[-_DIGEST:]
+        if not body.startswith(_MAGIC) or hashlib.blake2b(body, digest_size=_DIGEST).digest() != digest:
+            raise _not_a_summary("it is cut short, changed, or of another version")
+        start = len(_MAGIC) + 2
+        end = start + int.from_bytes(body[len(_MAGIC) : start], "little")
+        if end - start > _LONGEST:
+            raise _not_a_summary("its header is too long")
+        try:
+            header = json.loads(body[start:end])
+            kind, domain, epsilon = header["protocol"], header["domain"], _number(header["epsilon"])
+            users, survey = int(header["users"]), str(header["survey"])
+            protocol = _protocol(kind, domain, epsilon)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as problem:
+            raise _not_a_summary("its header says nothing that is known") from problem
+        if len(body) - end != 8 * protocol.domain:
+            raise _not_a_summary("it has not one count for each value")
+        support = np.frombuffer(body[end:], dtype="<i8").astype(np.int64)
+        found = cls(protocol, users, support, survey)
+        if found._header(users) != body[start:end] or not _is_possible(users, support):
+            raise _not_a_summary("its counts are impossible")
+        return found
+
+    def _header(self, users: int) -> bytes:
+        about = {
+            "protocol": self.protocol.kind,
+            "domain": self.protocol.domain,
+            "epsilon": str(self.protocol.epsilon),
+            "survey": self.survey,
+            "users": users,
+        }
+        return json.dumps(about, separators=(",", ":")).encode()
+
+    def _words(self) -> str:
+        name = f"{self.survey!r}, " if self.survey else ""
+        return (
+            f"{name}{self.protocol.kind} over {self.protocol.domain} values at epsilon {float(self.protocol.epsilon):g}"
+        )
+
+
+def _number(text: str) -> Fraction:
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError(text)
+    return Fraction(text)
+
+
+def _protocol(kind: str, domain: int, epsilon: Fraction) -> Frequency:
+    key, *rest = str(kind).split(" ")
+    home, name = _KINDS[key]
+    chances = [Fraction(*map(int, chance.split("/"))) for chance in rest]
+    found: Frequency = getattr(import_module(f"tacit.local.{home}"), name)(domain, epsilon, *chances)
+    return found
+
+
+def _is_possible(users: int, support: Counts) -> bool:
+    return 0 <= users <= _MOST_USERS and bool(((support >= 0) & (support <= users)).all())
+
+
+def _not_a_summary(reason: str) -> Refused:
+    return Refused(Code.REPORT, f"this is no summary: {reason}", fix="read what Summary.to_bytes wrote")

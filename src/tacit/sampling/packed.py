@@ -1,0 +1,97 @@
+"""Many coins of one chance, eight to a byte, exactly: what a report of a thousand bits is made of.
+
+**How.** Let P(b) be the probability of the byte b: chance^c (1 - chance)^(8 - c), where c counts its ones. Of 2^16
+equally likely cells, floor(2^16 P(b)) belong to b, and the rest, at most 256 of them, to nobody. A draw takes a cell by
+16 bits; where it is nobody's, the byte is drawn from the residual law, P(b) - floor(2^16 P(b)) / 2^16 over its sum, by
+`Table`.
+
+**Theorem.** The law of a byte is exactly P, and bytes are independent. Proof: b comes out of its own cells with
+probability floor(2^16 P(b)) / 2^16, and of nobody's with the rest of P(b).
+
+**Timing residual.** A byte takes the second way with probability at most 2^-8.
+
+Two bits of randomness a coin, where a word for each would take 64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import ball, certified_floor
+from tacit.sampling.bits import Bits
+from tacit.sampling.table import Table
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_CELLS = 2**16
+BLOCK = 2**18  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
+Octets = npt.NDArray[np.uint8]
+
+
+class Coins:
+    """Coins that are heads, a one, with a chance strictly between 0 and 1.
+
+    It is a rational, or an irrational number known as an interval at the working precision. With rationals the shares
+    of the residual law are rationals too: one of them may be a multiple of 2^-64, which no interval around it would
+    tell.
+    """
+
+    def __init__(self, chance: Fraction | Callable[[], arb]) -> None:
+        def cells(ones: int) -> Any:
+            p: Any = chance if isinstance(chance, Fraction) else chance()
+            return p**ones * (1 - p) ** (8 - ones) * _CELLS
+
+        ones = np.bitwise_count(np.arange(256, dtype=np.uint8)).tolist()
+        whole = [_floor(chance, cells, c) for c in range(9)]
+        self._cells = np.repeat(np.arange(256, dtype=np.uint8), [whole[c] for c in ones])
+        self._limit = len(self._cells)
+        left = _CELLS - self._limit
+
+        def shares() -> Iterator[arb]:
+            rest = [(cells(c) - whole[c]) / left for c in range(9)]
+            total = rest[0] * 0
+            yield _interval(total)  # nothing is below 0, so the table knows its first byte
+            for c in ones:
+                total = total + rest[c]
+                yield _interval(total)
+
+        def share(octet: int) -> arb:
+            from flint import arb
+
+            return arb(octet > 0) if not 0 <= octet < 255 else list(shares())[octet + 1]
+
+        self._residual = Table(-1, shares, share) if left else None
+
+    def octets(self, count: int, bits: Bits) -> Octets:
+        """`count` bytes of independent coins."""
+        found: Octets = np.empty(count, dtype=np.uint8)
+        self.fill(found, bits)
+        return found
+
+    def fill(self, found: Octets, bits: Bits) -> None:
+        """Put such bytes into a row of them."""
+        places = np.empty(min(len(found), BLOCK), dtype=np.intp)
+        for start in range(0, len(found), BLOCK):
+            part = found[start : start + BLOCK]
+            cells = bits.words(math.ceil(len(part) / 4)).view(np.uint16)[: len(part)]
+            places[: len(part)] = cells
+            self._cells.take(places[: len(part)], mode="clip", out=part)
+            if self._residual is not None:
+                rest = np.flatnonzero(cells >= np.uint16(self._limit))
+                if len(rest):
+                    part[rest] = self._residual.draws(len(rest), bits)
+
+
+def _floor(chance: object, cells: Callable[[int], Any], ones: int) -> int:
+    return math.floor(cells(ones)) if isinstance(chance, Fraction) else certified_floor(lambda: cells(ones))
+
+
+def _interval(number: Any) -> arb:
+    return ball(number) if isinstance(number, Fraction) else number

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from contextlib import contextmanager
+from fractions import Fraction
 
 import pytest
 
@@ -13,9 +14,12 @@ from tacit.errors import Code, Failed, ParameterError, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
+from tacit.plan.accuracy import Price
+from tacit.query.sql import parse
 from tacit.serve.buckets import edge, stepped
 from tacit.serve.desk import Desk
 from tacit.serve.limits import Attempts, Rate
+from tacit.serve.plans import Plans
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
@@ -217,6 +221,28 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
     for who in ("ada", "ben"):
         assert curator.ledger.standing(who).spent.epsilon == len(questions) * 10**12 // 4
     assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
+
+
+def test_a_plan_made_before_serves_again_and_is_the_one_that_would_be_made(curator):
+    plans = Plans(curator.policy)
+    level = Fraction(19, 20)
+    for epsilon, within in ((0.5, None), (Fraction(1, 2), None), (1, None), (None, {"n": 9}), (None, {"n": 9.0})):
+        price = plans.priced(COUNT, epsilon, within)
+        made = plans.plan(price, level)
+        assert made == Price(epsilon, within).plan(parse(COUNT), curator.policy, level)
+        assert price.plan(parse(COUNT), curator.policy, level) is made is plans.plan(price, level)
+    with pytest.raises(ParameterError):  # True equals 1, and is no price
+        plans.plan(plans.priced(COUNT, True, None), level)
+    with pytest.raises(ParameterError):
+        plans.plan(plans.priced(COUNT, None, {"n": [9]}), level)
+    assert plans.plan(plans.priced(COUNT, 1, None), Fraction(1, 2)) == plans.plan(plans.priced(COUNT, 1, None), level)
+
+
+def test_plans_are_forgotten_when_there_are_many(curator):
+    plans = Plans(curator.policy)
+    for number in range(520):
+        plans.plan(plans.priced(COUNT, 1 + number / 1000, None), Fraction(19, 20))
+    assert len(plans._made) == 500
 
 
 def test_who_asks_too_often_waits(curator):

@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
 from tacit.arithmetic import rational
+from tacit.curator.ask import ask
 from tacit.curator.curator import Curator
 from tacit.curator.view import Budget, Schema
 from tacit.errors import Code, ParameterError, Refused
-from tacit.plan.accuracy import Price
 from tacit.plan.explain import Explanation
 from tacit.plan.plan import Plan
 from tacit.policy.model import Policy
-from tacit.query.sql import parse
 from tacit.serve.buckets import FIRST, stepped
 from tacit.serve.limits import Rate
+from tacit.serve.plans import Plans
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class Desk:
         self.curator = curator
         self.workers = workers
         self._first = first
+        self._plans = Plans(curator.policy)
         self._rate = Rate(rate, max(1, int(2 * rate)))
         self._asking = _Room(workers, seats, "ask")
         self._looking = _Room(_LOOKERS, seats, "look")
@@ -82,10 +83,9 @@ class Desk:
         a question that runs: its answer is kept for the next time.
         """
         self._admit(who)
-        analyst = self.curator.analyst(who)
-        work = self._asking.run(
-            who, lambda: analyst.ask(sql, epsilon=epsilon, within=within, confidence=confidence, request=request)
-        )
+        self.curator.analyst(who)
+        price = self._plans.priced(sql, epsilon, within)
+        work = self._asking.run(who, lambda: ask(sql, who, self.curator, price, confidence, request))
         return await stepped(work, self._first)
 
     async def explain(
@@ -116,11 +116,8 @@ class Desk:
         """The plan of a question: its columns and their types before it is asked. Free."""
         self._admit(who)
         self.curator.analyst(who)
-
-        def planned() -> Plan:
-            return Price(epsilon, within).plan(parse(sql), self.policy, rational("confidence", confidence))
-
-        return await self._looking.run(who, planned)
+        price, level = self._plans.priced(sql, epsilon, within), rational("confidence", confidence)
+        return await self._looking.run(who, lambda: self._plans.plan(price, level))
 
     async def budget(self, who: str) -> Budget:
         """What is spent and what is left."""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +60,10 @@ class DuckDB:
         prepared: tuple[Path, Sequence[Layout], str] | None = None,
     ) -> None:
         self._connection = _connect()
+        # What does not fit in memory goes to a folder that only this user can read, and that goes with the engine.
+        spilled = tempfile.mkdtemp(prefix="tacit-")
+        self._forget = weakref.finalize(self, _forget, spilled, os.getpid())
+        self._connection.execute(f"SET temp_directory = {text(spilled)}")
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._shapes = list(shapes)
@@ -125,6 +132,13 @@ class DuckDB:
     def close(self) -> None:
         """Let go of the data."""
         self._connection.close()
+        self._forget()
+
+
+def _forget(folder: str, process: int) -> None:
+    """Remove a folder, unless this is a child of the process that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:

@@ -4,9 +4,8 @@
 ...     raise ValueError("ada has the flu")
 ... except ValueError as error:
 ...     record = logging.LogRecord("tacit", logging.ERROR, "", 0, "entry 7 failed", None, (ValueError, error, None))
->>> print(Discreet("%(message)s").format(record))
-entry 7 failed
-ValueError
+>>> Discreet("%(message)s").format(record).splitlines()[:2]
+['entry 7 failed', 'ValueError']
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/local.py
+	cd benchmarks && ../$(BIN)/python serve.py
 
 bench-query: $(VENV)/.dev  ## queries at scale, up to 100 million rows, in a quarter of an hour
 	$(BIN)/python benchmarks/query.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -163,7 +164,7 @@ ADDING = [q for q in QUESTIONS if "DISTINCT" not in q]  # the number of distinct
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(10 if os.environ.get("TACIT_FULL") == "1" else 1))
 def test_what_is_kept_of_a_unit_does_not_depend_on_the_others(tmp_path, table, seed):
     # Removing a unit takes away exactly what it gives alone: the bounds look at one unit at a time.
     rng = random.Random(seed)
@@ -202,8 +203,8 @@ def test_of_each_unit_so_many_groups_and_rows_are_kept_and_no_more(tmp_path):
 def test_the_choice_is_fair(tmp_path):
     # One unit with 7 groups, of which 3 are kept; in each 5 rows, of which 2 are: each group in 3/7 of the salts, each
     # row in 6/35. 42 two-sided binomial tests, each at 1e-11: a false alarm in 1e-9. A choice that takes one of them
-    # 1.6 times as often as another is seen.
-    salts = 1200
+    # 1.8 times as often as another is seen.
+    salts = 800
     day = datetime.date(2025, 1, 2)
     common = {"t": "a", "y": 0.0, "b": True, "d": day, "big": 0}
     rows = [{"who": 9, **common, "g": "A", "n": n, "x": x} for n in range(7) for x in range(5)]
@@ -218,7 +219,7 @@ def test_the_choice_is_fair(tmp_path):
     for counts, chance in ((groups, 3 / 7), (kept, 6 / 35)):
         low, high = binom.ppf(0.5e-11, salts, chance), binom.isf(0.5e-11, salts, chance)
         assert all(low <= count <= high for count in counts.values())
-        assert not low <= 1.6 * chance * salts <= high
+        assert not low <= 1.8 * chance * salts <= high
     assert len(groups) == 7
     assert len(kept) == 35
 

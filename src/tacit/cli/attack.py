@@ -24,7 +24,7 @@ def attack(
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What each attack may spend in all.")] = 1.0,
     seed: Annotated[
         int, typer.Option("--seed", help="The same seed makes the same people and the same noise.", min=0)
-    ] = 1,
+    ] = 0,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Save a picture of it: .svg, .png or .pdf.", metavar="FILE")
     ] = None,

@@ -56,7 +56,7 @@ def attack(
     policy: str | os.PathLike[str] | Mapping[str, Any] | Policy,
     people: int = 100,
     epsilon: Any = 1,
-    seed: int = 1,
+    seed: int = 0,
     progress: Progress | None = None,
 ) -> Attacked:
     """Attack a crowd of so many people made up from the policy, with `epsilon` in all for each attack."""

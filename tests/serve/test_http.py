@@ -182,7 +182,7 @@ def test_health_needs_no_key(client):
         ({"confidence": 2}, 400, "parameter"),
         ({"colour": "red"}, 400, "protocol"),
         ({"sql": 7}, 400, "protocol"),
-        ({"epsilon": 1000}, 402, "budget"),
+        ({"epsilon": 2000}, 402, "budget"),
     ],
 )
 def test_statuses_of_errors(ask, fields, status, code):

@@ -12,10 +12,10 @@ demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 	@$(BIN)/tacit demo
 
 test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 verify: $(VENV)/.dev  ## the same tests at full counts
-	TACIT_FULL=1 $(BIN)/pytest -n 2
+	TACIT_FULL=1 $(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev  ## style
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ Words = npt.NDArray[np.uint64]
 _KEY = 32
 _REFILL = 1 << 12  # words of one refill: 32 KiB
 _NONCE = bytes(16)  # constant: each key makes one stream only
+_PIECE = bytes(1 << 16)  # zeros to encrypt, a piece at a time, so that it stays near the processor
 
 
 class Bits(Protocol):
@@ -55,8 +56,11 @@ class SystemBits:
         with self._lock:
             if self._process != os.getpid():
                 self._rekey()
+            if count > _REFILL:
+                return self._made(count)
             if count > len(self._pool) - self._used:
-                self._refill(count)
+                self._pool = self._made(_REFILL)
+                self._used = 0
             part = self._pool[self._used : self._used + count]
             taken = part.copy()
             part.fill(0)
@@ -67,16 +71,19 @@ class SystemBits:
         """Start over from the operating system's randomness."""
         self._process = os.getpid()
         self._key = os.urandom(_KEY)
-        self._pool = np.empty(0, dtype=np.uint64)
-        self._used = 0
+        self._pool: Words = np.empty(0, dtype=np.uint64)
+        self._used: int = 0
 
-    def _refill(self, count: int) -> None:
-        """Make a new pool; the stream's first bytes become the next key, and the old key is forgotten."""
+    def _made(self, count: int) -> Words:
+        """New words; the stream's first bytes become the next key, and the old key is forgotten."""
         stream = Cipher(algorithms.AES(self._key), modes.CTR(_NONCE)).encryptor()
         self._key = stream.update(bytes(_KEY))
-        made = stream.update(bytes(8 * max(count, _REFILL)))
-        self._pool = np.frombuffer(bytearray(made), dtype=np.uint64)
-        self._used = 0
+        made: Words = np.empty(count, dtype=np.uint64)
+        room = made.view(np.uint8).data
+        for start in range(0, len(room), len(_PIECE)):
+            part = room[start : start + len(_PIECE)]
+            stream.update_into(_PIECE[: len(part)], part)
+        return made
 
     def _after_fork(self) -> None:
         """In a forked child: a new lock (the old one may be held by a thread that is gone) and a new key."""

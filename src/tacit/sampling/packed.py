@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 _CELLS = 2**16
-BLOCK = 2**18  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
+BLOCK = 2**16  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
 Octets = npt.NDArray[np.uint8]
 
 

@@ -46,6 +46,9 @@ class ReplayBits:
 class SystemBits:
     """Fresh cryptographic bits, safe across threads and forks."""
 
+    _pool: Words
+    _used: int
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._rekey()
@@ -71,8 +74,8 @@ class SystemBits:
         """Start over from the operating system's randomness."""
         self._process = os.getpid()
         self._key = os.urandom(_KEY)
-        self._pool: Words = np.empty(0, dtype=np.uint64)
-        self._used: int = 0
+        self._pool = np.empty(0, dtype=np.uint64)
+        self._used = 0
 
     def _made(self, count: int) -> Words:
         """New words; the stream's first bytes become the next key, and the old key is forgotten."""

@@ -11,6 +11,7 @@ import sys
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tacit
@@ -18,11 +19,14 @@ from tacit.engines import sql
 from tacit.engines.base import Shape
 from tacit.engines.dialect import SPARK
 from tacit.engines.scalars import scalar
-from tacit.errors import DataError
+from tacit.errors import DataError, Refused
+from tacit.local import KAry, Summary
+from tacit.local.grouped import from_spark
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregation, Call, Column, GroupKey, Literal, Measure, Quantize, Scan
 from tacit.query.types import Type
+from tacit.sampling.bits import ReplayBits
 
 FULL = os.environ.get("TACIT_FULL") == "1"
 COUNT = Measure("count", None)
@@ -271,3 +275,15 @@ if FULL:  # a second Spark takes long to start
         command = [sys.executable, "-c", CONNECT]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
         assert done.stdout.strip().endswith("{(): (3, 3, {1: 1, 2: 1})} True"), done.stderr[-2000:]
+
+
+def test_reports_that_people_randomized_are_counted_by_spark(spark):
+    # k-ary reports of 20 values: Spark groups them, and the summary is that of the reports one by one.
+    protocol = KAry(20, 1)
+    reports = protocol.encode(np.arange(400) % 20, ReplayBits(b"spark"))
+    frame = spark.createDataFrame([(int(report),) for report in reports], "`the ``report` INT")
+    found = from_spark(protocol, frame, "the `report", survey="s")
+    assert found.to_bytes() == Summary.empty(protocol, "s").add(reports).to_bytes()
+    for column, bad in (("report", [(20,)]), ("absent", [(0,)]), ("report", [(n,) for n in range(40)])):
+        with pytest.raises(Refused):
+            from_spark(protocol, spark.createDataFrame(bad, "report INT"), column)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,15 +33,14 @@ class Grouped(Protocol):
 
 
 def query(table: str, column: str) -> str:
-    """The statement that counts reports, for any engine: its rows go to `from_rows`."""
+    """The statement that counts reports, for an engine of standard SQL: its rows go to `from_rows`."""
     return f"SELECT {_quoted(column)} AS report, COUNT(*) AS reports FROM {_quoted(table)} GROUP BY 1"
 
 
 def from_rows(protocol: Frequency, rows: Iterable[tuple[int | None, int]], survey: str = "") -> Summary:
     """The summary of reports that came so often each. A report that the protocol does not send is refused."""
-    if not isinstance(protocol, Grouped):
-        raise ParameterError("protocol", f"{protocol.kind} reports are no numbers to group by", fix="add the reports")
-    counts = np.zeros(protocol.report_limit, dtype=np.int64)
+    counts = np.zeros(_limit(protocol), dtype=np.int64)
+    assert isinstance(protocol, Grouped)
     for report, times in rows:
         if not isinstance(report, int) or isinstance(report, bool) or not 0 <= report < len(counts) or times < 0:
             raise Refused(
@@ -59,12 +58,40 @@ def from_parquet(protocol: Frequency, path: str | os.PathLike[str], column: str,
     import duckdb
 
     with duckdb.connect() as connection:
-        text = f"SELECT {_quoted(column)}, COUNT(*) FROM read_parquet(?) GROUP BY 1"
+        text = f"SELECT {_quoted(column)}, COUNT(*) FROM read_parquet(?) GROUP BY 1 LIMIT {_limit(protocol) + 1}"
         try:
             rows = connection.execute(text, [os.fspath(path)]).fetchall()
         except duckdb.Error as problem:
             raise Refused(Code.REPORT, f"the reports cannot be read: {problem}", fix="check path and column") from None
-    return from_rows(protocol, rows, survey)
+    return from_rows(protocol, _few(protocol, rows), survey)
+
+
+def from_spark(protocol: Frequency, frame: Any, column: str, survey: str = "") -> Summary:
+    """The summary of a column of reports in a Spark DataFrame, counted there: nothing but the counts is collected."""
+    from pyspark.errors import PySparkException
+
+    most = _limit(protocol) + 1
+    try:
+        reports = frame["`" + column.replace("`", "``") + "`"].alias("report")
+        rows = [tuple(row) for row in frame.groupBy(reports).count().limit(most).collect()]
+    except PySparkException as problem:
+        raise Refused(Code.REPORT, f"the reports cannot be read: {problem}", fix="check frame and column") from None
+    return from_rows(protocol, _few(protocol, rows), survey)
+
+
+def _limit(protocol: Frequency) -> int:
+    """How many different reports there are."""
+    if not isinstance(protocol, Grouped):
+        raise ParameterError("protocol", f"{protocol.kind} reports are no numbers to group by", fix="add the reports")
+    return protocol.report_limit
+
+
+def _few(protocol: Frequency, rows: list[Any]) -> list[Any]:
+    """The rows, if there are no more than there are different reports; at most one more of them was fetched."""
+    if len(rows) > _limit(protocol):
+        what = f"there are reports that {protocol.kind} does not send"
+        raise Refused(Code.REPORT, what, fix=f"keep those from 0 to {_limit(protocol) - 1}")
+    return rows
 
 
 def _quoted(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tacit import __version__
-from tacit.cli import analysts, audit, ledger
+from tacit.cli import analysts, audit, ledger, survey
 from tacit.cli.attack import attack
 from tacit.cli.options import (
     DEFAULT,
@@ -61,6 +61,7 @@ app = typer.Typer(
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(audit.app, name="audit")
 app.add_typer(analysts.app, name="analyst")
+app.add_typer(survey.app, name="survey")
 app.command()(attack)
 app.command()(prepare)
 app.command()(serve)

@@ -39,7 +39,7 @@ def serve(
         host=host,
         http=None if no_http else http,
         postgres=None if no_postgres else postgres,
-        certificate=_certificate(policy, host, tls_cert, tls_key, tls_self),
+        certificate=certificate_of(policy, host, tls_cert, tls_key, tls_self),
         proxied=behind_proxy,
         workers=workers,
         seats=max(workers, seats),
@@ -60,9 +60,10 @@ def serve(
     typer.echo("Stopped.")
 
 
-def _certificate(
+def certificate_of(
     policy: Path, host: str, tls_cert: Path | None, tls_key: Path | None, tls_self: bool
 ) -> Certificate | None:
+    """The certificate that the options name, or one made here; None without TLS."""
     from tacit.serve.tls import Certificate, self_made
 
     if (tls_cert is None) != (tls_key is None):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tacit.serve.pgwire import Listener
 
 _log = logging.getLogger("tacit.serve")
-_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # whose word is taken for who calls
-_SWITCH = 0.001  # seconds a thread computes before another may: the event loop waits so long for each busy worker
+PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # whose word is taken for who calls
+_SWITCH = 0.00025  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _http(
         ws="none",
         server_header=False,
         proxy_headers=settings.proxied,
-        forwarded_allow_ips=_PROXIES if settings.proxied else None,
+        forwarded_allow_ips=PROXIES if settings.proxied else None,
         limit_concurrency=2000,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.patience)),

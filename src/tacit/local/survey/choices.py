@@ -1,0 +1,187 @@
+"""Questions with options: yes or no, one of several, any of several."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tacit.accounting.exact import Matrix
+from tacit.errors import ParameterError
+from tacit.local.survey.questions import Question, check_place
+from tacit.local.survey.thresholds import WHOLE, coin, lies
+from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import below
+
+MOST_OPTIONS = 64
+_SMALL = 8  # options of which every subset is listed in a matrix
+
+
+@dataclass(frozen=True)
+class Choice(Question):
+    """One of several options: sent as it is, or replaced by another one, each equally likely.
+
+    **Theorem.** With k options and L = `lie`, the law is (2^64 - L)/2^64 on the diagonal and L/(2^64 (k - 1))
+    elsewhere, exactly; by `lies` it is epsilon-LDP. The bits are one word for the coin, then the other option, which is
+    drawn whether it is needed or not.
+    """
+
+    options: tuple[str, ...]
+    kind: ClassVar[str] = "choice"
+
+    def __post_init__(self) -> None:
+        _check_options(self.name, self.options)
+
+    @cached_property
+    def lie(self) -> int:
+        """The chance of another option, out of 2^64."""
+        return lies(self.price, others=len(self.options) - 1)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The options."""
+        return self.options
+
+    @property
+    def other(self) -> Fraction:
+        """The chance of each other option."""
+        return Fraction(self.lie, WHOLE * (len(self.options) - 1))
+
+    def encode(self, truth: int, bits: Bits) -> int:
+        """The number of an option."""
+        check_place(self.name, truth, len(self.options) - 1)
+        turned = coin(self.lie, bits)
+        drawn = below(len(self.options) - 1, bits)
+        return drawn + (drawn >= truth) if turned else truth
+
+    def support(self, sent: Any) -> tuple[int, ...]:
+        """The option that was sent."""
+        if type(sent) is not int or not 0 <= sent < len(self.options):
+            raise self._refuse(f"a report is a number from 0 to {len(self.options) - 1}")
+        return tuple(int(place == sent) for place in range(len(self.options)))
+
+    def matrix(self) -> Matrix:
+        """A row and a column for each option."""
+        places = range(len(self.options))
+        return Matrix([[self.own if sent == truth else self.other for sent in places] for truth in places])
+
+    def read(self, given: Any) -> int:
+        """An option by its words or its number from 1 on."""
+        return _option(self.name, self.options, given)
+
+    def _more(self) -> dict[str, Any]:
+        return {"options": list(self.options)}
+
+
+@dataclass(frozen=True)
+class YesNo(Choice):
+    """A choice of no and yes: the truth, or the opposite."""
+
+    options: tuple[str, ...] = ("No", "Yes")
+    kind: ClassVar[str] = "yes-no"
+
+    def read(self, given: Any) -> int:
+        """Yes or no, also as y, n, true or false."""
+        if isinstance(given, bool):
+            return int(given)
+        word = str(given).strip().lower()
+        if word in {"y", "yes", "true"}:
+            return 1
+        if word in {"n", "no", "false"}:
+            return 0
+        raise ParameterError(self.name, "needs yes or no", fix=f'{self.name} = "yes"')
+
+
+@dataclass(frozen=True)
+class Several(Question):
+    """Any of several options, at most `most`: a bit for each, every one sent as it is or turned, on its own.
+
+    **Theorem.** Two answers differ in at most `turns` = min(2 most, options) bits. With L = `lie` for epsilon/turns,
+    the chances of any report differ by at most ((2^64 - L)/L)^turns <= e^epsilon. Proof: the bits are independent, and
+    those in which the answers agree cancel. The bits are one word for each option, in order.
+    """
+
+    options: tuple[str, ...]
+    most: int
+    kind: ClassVar[str] = "several"
+
+    def __post_init__(self) -> None:
+        _check_options(self.name, self.options)
+        if type(self.most) is not int or not 1 <= self.most <= len(self.options):
+            raise ParameterError(f"{self.name}.most", "must be from 1 to the number of options", fix="most = 3, say")
+
+    @property
+    def turns(self) -> int:
+        """In how many bits two answers can differ."""
+        return min(2 * self.most, len(self.options))
+
+    @cached_property
+    def lie(self) -> int:
+        """The chance that a bit is turned, out of 2^64."""
+        return lies(self.price, parts=self.turns)
+
+    @property
+    def ratio(self) -> Fraction:
+        """The power of one bit's."""
+        return (self.own / self.other) ** self.turns
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The options."""
+        return self.options
+
+    def encode(self, truth: str, bits: Bits) -> str:
+        """A digit 0 or 1 for each option."""
+        if len(truth) != len(self.options) or set(truth) - {"0", "1"} or truth.count("1") > self.most:
+            raise ParameterError(self.name, f"needs at most {self.most} of the options", fix="leave some out")
+        return "".join(str(int(bit) ^ coin(self.lie, bits)) for bit in truth)
+
+    def support(self, sent: Any) -> tuple[int, ...]:
+        """The options whose digit is 1."""
+        if type(sent) is not str or len(sent) != len(self.options) or set(sent) - {"0", "1"}:
+            raise self._refuse(f"a report is {len(self.options)} digits 0 or 1")
+        return tuple(map(int, sent))
+
+    def matrix(self) -> Matrix:
+        """A row for each set of options that may be answered, a column for each that may be sent."""
+        if len(self.options) > _SMALL:
+            raise ParameterError(self.name, "there are too many sets to list", fix="ask about fewer options")
+        every = list(itertools.product((0, 1), repeat=len(self.options)))
+
+        def chance(truth: Sequence[int], sent: Sequence[int]) -> Fraction:
+            kept = sum(a == b for a, b in zip(truth, sent, strict=True))
+            return self.own**kept * self.other ** (len(truth) - kept)
+
+        return Matrix([[chance(truth, sent) for sent in every] for truth in every if sum(truth) <= self.most])
+
+    def read(self, given: Any) -> str:
+        """Options by their words or numbers, in a list or between commas."""
+        items = [item for item in given.split(",") if item.strip()] if isinstance(given, str) else given
+        if not isinstance(items, list):
+            raise ParameterError(self.name, "needs a list of options", fix=f'{self.name} = ["{self.options[0]}"]')
+        chosen = {_option(self.name, self.options, item) for item in items}
+        if len(chosen) > self.most:
+            raise ParameterError(self.name, f"needs at most {self.most} of the options", fix="leave some out")
+        return "".join(str(int(place in chosen)) for place in range(len(self.options)))
+
+    def _more(self) -> dict[str, Any]:
+        return {"options": list(self.options), "most": self.most}
+
+
+def _check_options(name: str, options: tuple[str, ...]) -> None:
+    if not 2 <= len(options) <= MOST_OPTIONS or len({option.strip().lower() for option in options}) != len(options):
+        what = f"needs 2 to {MOST_OPTIONS} options, all different"
+        raise ParameterError(f"{name}.options", what, fix='options = ["Soup", "Salad"]')
+
+
+def _option(name: str, options: tuple[str, ...], given: Any) -> int:
+    word = str(given).strip()
+    lowered = [option.strip().lower() for option in options]
+    if word.lower() in lowered:
+        return lowered.index(word.lower())
+    if word.isdecimal() and len(word) < 4 and 1 <= int(word) <= len(options):
+        return int(word) - 1
+    raise ParameterError(name, "needs one of its options", fix=f"choose from: {', '.join(options)}"[:300])

@@ -1,0 +1,125 @@
+"""A report for the eye: rows with error bars on a terminal, and the same as a picture."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from tacit.local.survey.form import Survey
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.results import POINTS, Result, Row
+from tacit.local.survey.words import ends, times
+
+_LABEL = 28  # characters of an option on a terminal
+
+
+def text(survey: Survey, found: Sequence[Result], width: int = 90) -> str:
+    """All questions: a bar, an estimate, an interval and a count for each row, and what bounds them."""
+    users = found[0].users
+    people = "1 report" if users == 1 else f"{users:,} reports"
+    lines = [f"{survey.title}: {people}, intervals at {100 * float(found[0].confidence):g} %"]
+    for result in found:
+        question = result.question
+        lines += ["", *textwrap.wrap(f"{question.text} (epsilon {question.price})", width)]
+        numbers = [value_of(result, row) for row in result.rows]
+        intervals = [interval_of(result, row) for row in result.rows]
+        counts = [f"{row.count:,}" for row in result.rows]
+        labels = [textwrap.shorten(row.label, _LABEL, placeholder="…") for row in result.rows]
+        room, wide, far, high = (max(map(len, column)) for column in (labels, numbers, intervals, counts))
+        cells = max(12, width - room - wide - far - high - 18)
+        rows = zip(result.rows, labels, numbers, intervals, counts, strict=True)
+        for row, label, number, interval, count in rows:
+            bar = _bar(result, row, cells)
+            lines.append(
+                f"  {label.ljust(room)}  {bar}  {number.rjust(wide)}  {interval.rjust(far)}  {count.rjust(high)} sent"
+            )
+        lines += textwrap.wrap(bounds(result), width, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def bounds(result: Result) -> str:
+    """What a made-up report does at most, and how many people it takes to be close."""
+    unit, moved, close = "points", 100 * result.influence, 100 * float(POINTS)
+    if isinstance(result.question, Number):
+        span = result.question.value(1) - result.question.value(0)
+        unit, moved, close = result.question.unit or "of its unit", result.influence, float(POINTS) * span
+    made_up = f"One made-up report moves an estimate by at most {moved:.3g} {unit}"
+    surer = f"An honest one makes anyone at most {times(float(result.question.ratio))} times surer."
+    return f"{made_up}; {result.needed:,} people give intervals within {close:g} {unit}. {surer}"
+
+
+def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
+    """The same as a picture. Numbers stand where they are in their range."""
+    from tacit.pictures import COLORS, INK, picture
+
+    rows = sum(len(result.rows) for result in found)
+    height = 1.1 + 0.3 * rows + 0.45 * len(found)
+    place, ticks = 0.0, []
+    across = "share of people, in percent"
+    if any(isinstance(result.question, Number) for result in found):
+        across += "; of a number, where its mean is in its range"
+    with picture(path, survey.title, across, "", size=(8.4, height)) as axes:
+        for number, result in enumerate(found):
+            title = textwrap.shorten(result.question.text, 84, placeholder=" …")
+            if isinstance(result.question, Number):
+                title += f"  ({' to '.join(ends(result.question))})"
+            axes.text(0, place, title, fontsize=9.5, fontweight="bold", va="center", color=INK)
+            place += 1
+            for row in result.rows:
+                low, value, high = (100 * _share(result, at) for at in (row.low, row.value, row.high))
+                middle = min(max(value, low), high)  # an estimate may lie beyond its interval's end, which is clipped
+                error = [[middle - low], [high - middle]]
+                color = COLORS[number % len(COLORS)]
+                axes.errorbar([middle], [place], xerr=error, fmt="none", capsize=3, color=color)
+                axes.plot([min(100.0, max(0.0, value))], [place], "o", color=color, markersize=5)
+                words = f"{value_of(result, row)}  ({interval_of(result, row)})"
+                axes.text(103, place, words, fontsize=8.5, va="center", color=INK, clip_on=False)
+                ticks.append((place, textwrap.shorten(row.label, 40, placeholder="…")))
+                place += 1
+            place += 0.5
+        axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks])
+        axes.set_ylim(place - 0.3, -0.8)
+        axes.set_xlim(-1, 101)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+
+
+def value_of(result: Result, row: Row) -> str:
+    """An estimate with as many digits as its interval leaves any meaning to."""
+    return _shown(result, row.value, row.high - row.low)
+
+
+def interval_of(result: Result, row: Row) -> str:
+    """The ends of its interval."""
+    width = row.high - row.low
+    low, high = _shown(result, row.low, width), _shown(result, row.high, width)
+    return f"{low.removesuffix(' %')} to {high}"
+
+
+def _shown(result: Result, value: float, width: float) -> str:
+    if isinstance(result.question, Number):
+        digits = next((digits for digits in range(6) if width >= 20 * 10.0**-digits), 6)
+        return f"{value:.{digits}f}"
+    return f"{100 * value:.1f} %"
+
+
+def _share(result: Result, value: float) -> float:
+    """Where a value stands, from 0 to 1."""
+    if isinstance(result.question, Number):
+        first, last = result.question.value(0), result.question.value(1)
+        return (value - first) / (last - first)
+    return value
+
+
+def _bar(result: Result, row: Row, cells: int) -> str:
+    def at(value: float) -> int:
+        return round(min(1.0, max(0.0, _share(result, value))) * (cells - 1))
+
+    canvas = ["·"] * cells
+    first, last = at(row.low), at(row.high)
+    canvas[first : last + 1] = "─" * (last - first + 1)
+    canvas[first], canvas[last] = ("├", "┤") if first < last else ("│", "│")
+    canvas[at(row.value)] = "●"
+    return "".join(canvas)

@@ -1,0 +1,191 @@
+"""From a TOML file, or its public form, to a `Survey`. Each mistake names its place and its fix.
+
+>>> survey = survey_of({"id": "lunch", "epsilon": 2, "questions": [
+...     {"name": "soup", "text": "Was the soup good?", "kind": "yes-no"},
+...     {"name": "dish", "text": "Your favorite?", "kind": "choice", "options": ["Fish", "Rice", "Beans"]}]})
+>>> [str(question.price) for question in survey.questions]
+['1', '1']
+>>> from_form(survey.to_json()) == survey
+True
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.arithmetic import rational
+from tacit.errors import ParameterError
+from tacit.local.survey.choices import Choice, Several, YesNo
+from tacit.local.survey.form import Survey
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.questions import Question
+from tacit.local.survey.thresholds import Price
+
+_LARGEST = 2**20  # bytes of a file
+_MOST_QUESTIONS = 50
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_RATIO = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,30})?")
+_OWN: dict[str, set[str]] = {
+    "yes-no": set(),
+    "choice": {"options"},
+    "several": {"options", "most"},
+    "number": {"lower", "upper", "step", "unit"},
+}
+_ALL = {"name", "text", "kind", "epsilon"}
+
+
+def load(path: Path) -> Survey:
+    """The survey of a TOML file, or of its public form as JSON."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        what = f"{path} cannot be read"
+        raise ParameterError("survey", what, fix="write one: tacit survey init") from error
+    if len(data) > _LARGEST:
+        raise ParameterError("survey", f"{path.name} is too large", fix="ask fewer questions")
+    try:
+        text = data.decode("utf-8-sig")
+        if path.suffix == ".json":
+            return from_form(text)
+        return survey_of(tomllib.loads(text, parse_float=_decimal))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        what = f"{path.name} is not TOML: {error}"
+        raise ParameterError("survey", what, fix="compare it with what tacit survey init writes") from error
+
+
+def from_form(text: str) -> Survey:
+    """The survey that a public form describes. Its thresholds must be those of its epsilons: a client checks that."""
+    fix = "ask whoever published it for the form as it is"
+    try:
+        form = json.loads(text, parse_float=_decimal)
+        digest = form.pop("digest")
+        questions = [
+            {key: value for key, value in each.items() if key not in {"lie", "steps"}} for each in form["questions"]
+        ]
+        for each in questions:
+            if each["kind"] == "yes-no":
+                del each["options"]
+        entries = {key: value for key, value in form.items() if key != "tacit-survey"}
+        found = survey_of({**entries, "questions": questions})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError("survey", "this is no form of a survey", fix=fix) from error
+    if found.form() != form or found.digest != digest:
+        raise ParameterError("survey", "the form's chances or its digest are not those of its epsilons", fix=fix)
+    return found
+
+
+def survey_of(entries: Mapping[str, Any]) -> Survey:
+    """The survey of a table such as TOML gives."""
+    _only(entries, {"id", "title", "about", "epsilon", "questions"}, "")
+    name = entries.get("id")
+    if not isinstance(name, str) or _ID.fullmatch(name) is None:
+        raise ParameterError("id", "needs up to 60 small letters, digits and hyphens", fix='id = "lunch-2025"')
+    given = entries.get("questions")
+    if not isinstance(given, list) or not 1 <= len(given) <= _MOST_QUESTIONS:
+        raise ParameterError("questions", f"needs 1 to {_MOST_QUESTIONS} of them", fix="add one: [[questions]]")
+    for number, each in enumerate(given, start=1):
+        if not isinstance(each, Mapping) or _NAME.fullmatch(str(each.get("name"))) is None:
+            what = "needs a name of small letters, digits, hyphens and underscores"
+            raise ParameterError(f"question {number}", what, fix='name = "soup"')
+    names = [each["name"] for each in given]
+    if len(set(names)) != len(names):
+        raise ParameterError("questions", "two of them have one name", fix="give each its own")
+    prices = _prices(entries, given)
+    questions = tuple(_question(each, price) for each, price in zip(given, prices, strict=True))
+    return Survey(name, _text(entries, "title", 200, name), _text(entries, "about", 2000, ""), questions)
+
+
+def _prices(entries: Mapping[str, Any], given: list[Mapping[str, Any]]) -> list[Price]:
+    """Each question's own price, or an equal part of what the total leaves."""
+    own = [Price.read(each["epsilon"], f"{each['name']}.epsilon") if "epsilon" in each else None for each in given]
+    without = own.count(None)
+    if "epsilon" not in entries:
+        if without:
+            fix = "epsilon = 4 above the questions is split over them, or give each its own"
+            raise ParameterError("epsilon", "not every question has one", fix=fix)
+        return [price for price in own if price is not None]
+    total = Price.read(entries["epsilon"])
+    taken = sum((price.amount for price in own if price is not None), Fraction(0))
+    if total.is_logarithm or any(price is not None and price.is_logarithm for price in own):
+        what = "a total is split by numbers; ln is for questions that each have their own"
+        raise ParameterError("epsilon", what, fix="leave out the total, or write numbers")
+    if taken > total.amount or (without and taken == total.amount):
+        raise ParameterError("epsilon", "the questions' own take more than the total", fix="raise it, or lower theirs")
+    if not without:
+        return [price for price in own if price is not None]
+    rest = Price.read((total.amount - taken) / without)
+    return [rest if price is None else price for price in own]
+
+
+def _question(each: Mapping[str, Any], price: Price) -> Question:
+    name, kind = each["name"], each.get("kind")
+    if not isinstance(kind, str) or kind not in _OWN:
+        raise ParameterError(f"{name}.kind", f"must be one of {', '.join(_OWN)}", fix='kind = "yes-no"')
+    _only(each, _ALL | _OWN[kind], f"{name}.")
+    text = _text(each, "text", 500, None, name)
+    match kind:
+        case "yes-no":
+            return YesNo(name, text, price)
+        case "choice":
+            return Choice(name, text, price, _options(each))
+        case "several":
+            options = _options(each)
+            return Several(name, text, price, options, each.get("most", len(options)))
+    lower, upper = (_number(each, end, None) for end in ("lower", "upper"))
+    step = _number(each, "step", (upper - lower) / 1000)
+    return Number(name, text, price, lower, upper, step, _text(each, "unit", 30, "", name))
+
+
+def _options(each: Mapping[str, Any]) -> tuple[str, ...]:
+    given = each.get("options")
+    place = f"{each['name']}.options"
+    if not isinstance(given, list):
+        raise ParameterError(place, "needs a list of texts", fix='options = ["Soup", "Salad"]')
+    return tuple(_checked(place, option, 120) for option in given)
+
+
+def _number(each: Mapping[str, Any], key: str, default: Fraction | None) -> Fraction:
+    name, given = f"{each['name']}.{key}", each.get(key, default)
+    if given is None:
+        raise ParameterError(name, "is missing", fix=f"{key} = 0, say")
+    if isinstance(given, str) and _RATIO.fullmatch(given):
+        return Fraction(given)
+    return rational(name, given)
+
+
+def _text(entries: Mapping[str, Any], key: str, longest: int, default: str | None, name: str = "") -> str:
+    place, given = f"{name}.{key}" if name else key, entries.get(key, default)
+    if given is None:
+        raise ParameterError(place, "is missing", fix=f'{key} = "..."')
+    return given if given == default else _checked(place, given, longest)
+
+
+def _checked(place: str, given: Any, longest: int) -> str:
+    if not isinstance(given, str) or not given.strip() or len(given) > longest:
+        raise ParameterError(place, f"needs a text of at most {longest} characters", fix='in quotes: "..."')
+    if not all(c.isprintable() or c == "\n" for c in given):
+        raise ParameterError(place, "holds characters that cannot be shown", fix="leave them out")
+    return given
+
+
+def _only(entries: Mapping[str, Any], known: set[str], place: str) -> None:
+    for key in entries:
+        if key not in known:
+            raise ParameterError(f"{place}{str(key)[:60]}", "is not known here", fix=f"use {', '.join(sorted(known))}")
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("Infinity")

@@ -1,0 +1,94 @@
+"""Questions about a number, of which the mean is estimated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tacit.accounting.exact import Matrix
+from tacit.errors import ParameterError
+from tacit.local.survey.questions import Question, check_place
+from tacit.local.survey.thresholds import coin, lies
+from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import below
+
+FINEST = 2**20  # steps of a range
+_DECIMAL = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+
+
+@dataclass(frozen=True)
+class Number(Question):
+    """A number from `lower` to `upper`, in steps: rounded at random to an end, which is sent as it is or turned.
+
+    **Theorem.** At the place k of `steps` the upper end is drawn with probability k/steps, then turned with probability
+    L/2^64. So 1 is sent with probability T own + (1 - T) other, T = k/steps: epsilon-LDP, since the chances of two
+    places are between those of the ends, whose ratio is (2^64 - L)/L <= e^epsilon. The bits are a number below
+    `steps`, then one word.
+    """
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+    unit: str = ""
+    kind: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        if not self.lower < self.upper:
+            raise ParameterError(f"{self.name}.upper", "must be above lower", fix="lower = 0, upper = 24, say")
+        if self.step <= 0 or (self.upper - self.lower) % self.step or self.steps > FINEST:
+            fix = f"choose one of which the range has a whole number, at most {FINEST:,}"
+            raise ParameterError(f"{self.name}.step", "does not fit the range", fix=fix)
+
+    @property
+    def steps(self) -> int:
+        """How many steps the range has."""
+        return int((self.upper - self.lower) / self.step)
+
+    @cached_property
+    def lie(self) -> int:
+        """The chance of the wrong end, out of 2^64."""
+        return lies(self.price)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """One: the upper end."""
+        return (f"mean, {self.unit}" if self.unit else "mean",)
+
+    def encode(self, truth: int, bits: Bits) -> int:
+        """1 for the upper end, 0 for the lower."""
+        check_place(self.name, truth, self.steps)
+        top = below(self.steps, bits) < truth
+        return int(top ^ coin(self.lie, bits))
+
+    def support(self, sent: Any) -> tuple[int, ...]:
+        """Whether it is the upper end."""
+        if type(sent) is not int or sent not in (0, 1):
+            raise self._refuse("a report is 0 or 1")
+        return (sent,)
+
+    def matrix(self) -> Matrix:
+        """A row for each place; the columns are the lower and the upper end."""
+        places = (Fraction(place, self.steps) for place in range(self.steps + 1))
+        ones = [place * self.own + (1 - place) * self.other for place in places]
+        return Matrix([[1 - one, one] for one in ones])
+
+    def read(self, given: Any) -> int:
+        """The nearest place of a number; one outside the range is an error."""
+        fix = f"{self.name} = {float(self.lower):g}, say"
+        word = str(given).strip()
+        number = Fraction(word) if _DECIMAL.fullmatch(word) else None  # no exponent: a short text, no huge number
+        if number is None or not self.lower <= number <= self.upper:
+            what = f"needs a number from {float(self.lower):g} to {float(self.upper):g}"
+            raise ParameterError(self.name, what, fix=fix)
+        return int((number - self.lower) / self.step + Fraction(1, 2))
+
+    def value(self, share: float) -> float:
+        """The number at a share of the range."""
+        return float(self.lower) + share * float(self.upper - self.lower)
+
+    def _more(self) -> dict[str, Any]:
+        ends = {name: str(getattr(self, name)) for name in ("lower", "upper", "step")}
+        return {**ends, "unit": self.unit, "steps": self.steps}

@@ -1,0 +1,104 @@
+"""The kinds of questions: what a person answers, what is sent in its place, and with which chances.
+
+>>> from tacit.local.survey.choices import YesNo
+>>> from tacit.sampling.bits import ReplayBits
+>>> asked = YesNo("cheated", "Have you ever cheated?", Price.read("ln 3"))
+>>> asked.matrix().rows[0]
+(Fraction(3, 4), Fraction(1, 4))
+>>> [asked.encode(1, ReplayBits(b"coins")) for _ in range(2)]  # the same coins, the same report
+[1, 1]
+
+**Theorem** (estimates). A question has cells: an option each, or one for a number. A report supports a cell whose true
+answer is yes with probability `own`, and any other with probability `other`, whatever else was answered. If C of n
+reports support a cell, (C/n - other)/(own - other) is unbiased for the share of people whose answer it is, or for the
+mean place of a number in its range; and a report that someone makes up moves it by at most 1/(n (own - other)). Proof:
+C is a sum of independent coins whose chances are linear in the true answers; one of them moves C by at most one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tacit.accounting.exact import Matrix
+from tacit.errors import Code, ParameterError, Refused
+from tacit.local.survey.thresholds import WHOLE, Price
+from tacit.sampling.bits import Bits
+
+Sent = int | str
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """A question with its price. Every report of it is epsilon-LDP, by the integer `lie` out of 2^64."""
+
+    name: str
+    text: str
+    price: Price
+    kind: ClassVar[str]
+
+    @cached_property
+    @abstractmethod
+    def lie(self) -> int:
+        """The chance, out of 2^64, that a coin turns what is sent."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> tuple[str, ...]:
+        """What is counted, by name."""
+
+    @property
+    def own(self) -> Fraction:
+        """The chance that a report supports a cell which is truly answered."""
+        return Fraction(WHOLE - self.lie, WHOLE)
+
+    @property
+    def other(self) -> Fraction:
+        """The chance that a report supports any other cell."""
+        return Fraction(self.lie, WHOLE)
+
+    @property
+    def gap(self) -> Fraction:
+        """By how much a true answer stands out."""
+        return self.own - self.other
+
+    @property
+    def ratio(self) -> Fraction:
+        """The largest ratio of two answers' chances of one report: at most e^epsilon, and exact."""
+        return self.own / self.other
+
+    @abstractmethod
+    def encode(self, truth: Any, bits: Bits) -> Sent:
+        """What is sent for a true answer, drawn from the bits in an order that every client keeps."""
+
+    @abstractmethod
+    def support(self, sent: Any) -> tuple[int, ...]:
+        """1 for each cell that a report supports, else 0. What no client sends is refused."""
+
+    @abstractmethod
+    def matrix(self) -> Matrix:
+        """P[sent | truth], exactly."""
+
+    @abstractmethod
+    def read(self, given: Any) -> Any:
+        """A true answer from what a person wrote."""
+
+    def public(self) -> dict[str, Any]:
+        """All that a client needs: numbers that do not fit a double are text."""
+        about = {"name": self.name, "text": self.text, "kind": self.kind, "epsilon": str(self.price)}
+        return {**about, "lie": str(self.lie), **self._more()}
+
+    @abstractmethod
+    def _more(self) -> dict[str, Any]: ...
+
+    def _refuse(self, what: str) -> Refused:
+        return Refused(Code.REPORT, f"{self.name}: {what}", fix="send what a client of this survey makes")
+
+
+def check_place(name: str, truth: Any, last: int) -> None:
+    """An answer is private: the error does not show it."""
+    if type(truth) is not int or not 0 <= truth <= last:
+        raise ParameterError(name, f"an answer is a number from 0 to {last}", fix="use read, or the page")

@@ -1,0 +1,133 @@
+"""What comes of the reports: counts of constant size, and estimates with intervals.
+
+>>> from tacit.local.survey.load import survey_of
+>>> coins = survey_of({"id": "coins", "questions": [{"name": "a", "text": "?", "kind": "yes-no", "epsilon": "ln 3"}]})
+>>> (found,) = results(coins, Counts(1000, ((600, 400),)))
+>>> [round(number, 3) for number in (found.rows[1].value, found.rows[1].low, found.rows[1].high)]
+[0.3, 0.239, 0.362]
+>>> found.influence, found.needed  # one made-up report moves a share by 1/(n/2); +-5 points take 1,574 people
+(0.002, 1574)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from tacit.errors import Code, Refused
+from tacit.local.survey.form import Survey
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.questions import Question
+from tacit.local.tails import binomial_ends
+from tacit.mechanisms.given import share
+
+Support = tuple[tuple[int, ...], ...]
+POINTS = Fraction(1, 20)  # half the width of an interval that `needed` is about: five points
+_MOST_PEOPLE = 10**12
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many reports there were, and how many support each cell of each question. Its size does not grow.
+
+    **Theorem.** Counts of parts of the reports add up to the counts of all, in any order; they show nothing that the
+    reports do not.
+    """
+
+    users: int
+    cells: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def empty(cls, survey: Survey) -> Counts:
+        """Before the first report."""
+        return cls(0, tuple((0,) * len(question.cells) for question in survey.questions))
+
+    def add(self, supports: Iterable[Support]) -> Counts:
+        """With the supports of more reports."""
+        totals, users = [list(cells) for cells in self.cells], self.users
+        for support in supports:
+            users += 1
+            for total, cells in zip(totals, support, strict=True):
+                for place, cell in enumerate(cells):
+                    total[place] += cell
+        return Counts(users, tuple(map(tuple, totals)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """An estimate: unbiased, so a rare answer's may be below zero. The interval ends where shares do."""
+
+    label: str
+    count: int  # of reports that support it
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is known about one question. `influence` and `needed` are in the unit of the values."""
+
+    question: Question
+    rows: tuple[Row, ...]
+    users: int
+    confidence: Fraction
+    influence: float  # the most by which one made-up report moves an estimate
+    needed: int  # people for intervals of five points up and down, or a twentieth of the range
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        rows = [
+            {"label": row.label, "count": row.count, "value": row.value, "low": row.low, "high": row.high}
+            for row in self.rows
+        ]
+        about = {"name": self.question.name, "text": self.question.text, "kind": self.question.kind}
+        chances = {"own": float(self.question.own), "other": float(self.question.other)}
+        price = {"epsilon": str(self.question.price), "exact_odds": float(self.question.ratio)}
+        return {**about, **price, **chances, "rows": rows, "influence": self.influence, "needed": self.needed}
+
+
+def results(survey: Survey, counts: Counts, confidence: Any = 0.95) -> list[Result]:
+    """Estimates for every question.
+
+    **Intervals**: exact binomial ends for the mean chance of a report's support, carried over. Each covers the true
+    share, or mean, of those who sent honest reports with at least this confidence, however their answers are spread;
+    `binomial_ends` has the proof.
+    """
+    level = share("confidence", confidence)
+    if counts.users < 1:
+        raise Refused(Code.REPORT, "there are no reports to estimate from", fix="collect some first")
+    pairs = zip(survey.questions, counts.cells, strict=True)
+    return [_result(question, cells, counts.users, level) for question, cells in pairs]
+
+
+def needed(question: Question, confidence: Any = 0.95, points: Fraction = POINTS) -> int:
+    """The least number of people whose interval is within `points` of its middle, at the least lucky count."""
+    return _needed(question.gap, float(1 - share("confidence", confidence)), points)
+
+
+@lru_cache(maxsize=256)
+def _needed(gap: Fraction, miss: float, points: Fraction) -> int:
+    width, few, many = 2 * float(points * gap), 1, _MOST_PEOPLE
+    while few < many:
+        middle = (few + many) // 2
+        low, high = binomial_ends(middle // 2, middle, miss)
+        few, many = (few, middle) if high - low <= width else (middle + 1, many)
+    return few
+
+
+def _result(question: Question, cells: Sequence[int], users: int, level: Fraction) -> Result:
+    miss, gap, other = float(1 - level), float(question.gap), float(question.other)
+
+    def unit(part: float) -> float:
+        return question.value(part) if isinstance(question, Number) else part
+
+    rows = []
+    for label, count in zip(question.cells, cells, strict=True):
+        low, high = (min(1.0, max(0.0, (end - other) / gap)) for end in binomial_ends(count, users, miss))
+        rows.append(Row(label, count, unit((count / users - other) / gap), unit(low), unit(high)))
+    influence = (unit(1) - unit(0)) / (users * gap)
+    return Result(question, tuple(rows), users, level, influence, needed(question, level))

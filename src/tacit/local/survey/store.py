@@ -1,0 +1,201 @@
+"""Where reports are kept: a file to which lines are appended, each on the disk before anyone is told that it is.
+
+A line is a checksum and a report, so a collector can be stopped at any moment:
+
+    5f2a91c4 {"id":"0c1d...","answers":[1,"011",0]}
+
+**What holds.** A report that was acknowledged is in the file: it is written and synced first. A line that was cut short
+by a crash was never acknowledged, and is removed when the file is opened to append. A line that is damaged elsewhere is
+refused, not skipped. An id is taken once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tacit.errors import Code, ParameterError, Refused, TacitError
+from tacit.local.survey.form import Survey
+from tacit.local.survey.reports import Report
+from tacit.local.survey.results import Counts, Support
+
+_FIX = "restore the file from a copy, or collect into a new one with --store"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a file of reports holds: counts of constant size, and the ids, 16 bytes each."""
+
+    counts: Counts
+    ids: frozenset[bytes]
+
+
+def read(path: Path, survey: Survey) -> Kept:
+    """What is kept, without changing it: a last line that is being written is left out."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Kept(Counts.empty(survey), frozenset())
+    except OSError as error:
+        raise ParameterError("store", f"{path} cannot be read", fix="check its rights") from error
+    kept, ids, _ = _replay(data, path, survey)
+    return Kept(kept, frozenset(ids))
+
+
+class Store:
+    """A file of reports, open to append by one process at a time."""
+
+    def __init__(self, path: Path, survey: Survey) -> None:
+        self.survey = survey
+        self._path = path
+        self._broken = False
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ParameterError("store", f"{path} cannot be written", fix="name another with --store") from error
+        try:
+            self._lock()
+            data = _whole(self._file)
+            self.counts, self._ids, self._length = _replay(data, path, survey)
+            if self._length < len(data):  # a line that a crash cut short
+                os.ftruncate(self._file, self._length)
+            if not self._length:
+                self._append(_line({"survey": survey.digest, "id": survey.id}))
+            self._sync_folder()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process append."""
+        os.close(self._file)
+
+    def knows(self, report: Report) -> bool:
+        """Whether a report with this id is kept."""
+        return bytes.fromhex(report.id) in self._ids
+
+    def add(self, reports: Sequence[Report]) -> list[bool]:
+        """Append reports of this survey; for each, whether it was new. When this returns, they are on the disk.
+
+        Of several with one id the first is taken, whatever they say.
+        """
+        fresh: list[bool] = []
+        ids: set[bytes] = set()
+        supports: list[Support] = []
+        lines: list[bytes] = []
+        for report in reports:
+            if report.survey != self.survey.digest:
+                raise Refused(Code.REPORT, "this report answers another survey", fix="send it to its own collector")
+            support, name = self.survey.support(report), bytes.fromhex(report.id)
+            fresh.append(name not in self._ids and name not in ids)
+            if fresh[-1]:
+                ids.add(name)
+                supports.append(support)
+                lines.append(_line({"id": report.id, "answers": list(report.answers)}))
+        if lines:
+            self._append(b"".join(lines))
+            self._ids |= ids
+            self.counts = self.counts.add(supports)
+        return fresh
+
+    def _append(self, data: bytes) -> None:
+        """Write and sync; what cannot be synced is taken back, and nothing is appended after it."""
+        if self._broken:
+            raise _unwritable(self._path)
+        try:
+            written = 0
+            while written < len(data):
+                written += os.pwrite(self._file, data[written:], self._length + written)
+            os.fsync(self._file)
+        except OSError as error:
+            self._broken = True  # after a failed sync nobody knows what the disk holds: open the file again
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._length)
+            raise _unwritable(self._path) from error
+        self._length += len(data)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            what = f"another collector has {self._path.name} open"
+            raise ParameterError("store", what, fix="stop it first, or name another with --store") from error
+
+    def _sync_folder(self) -> None:
+        """A new file's name is on the disk too."""
+        folder = os.open(self._path.absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _replay(data: bytes, path: Path, survey: Survey) -> tuple[Counts, set[bytes], int]:
+    """The counts, the ids, and how many bytes are whole lines."""
+    end = data.rfind(b"\n") + 1
+    ids: set[bytes] = set()
+
+    def supports() -> Iterator[Support]:
+        for number, line in enumerate(data[:end].split(b"\n")[:-1], start=1):
+            entry = _entry(line)
+            try:
+                if entry is None:
+                    raise ValueError
+                if number == 1:
+                    _same(entry["survey"], path, survey)
+                    continue
+                ids.add(bytes.fromhex(entry["id"]))
+                yield survey.support(Report(survey.digest, entry["id"], tuple(entry["answers"])))
+            except (ValueError, KeyError, TypeError) as error:
+                raise Refused(Code.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
+
+    return Counts.empty(survey).add(supports()), ids, end
+
+
+def _same(digest: str, path: Path, survey: Survey) -> None:
+    if digest != survey.digest:
+        what = f"{path.name} holds the reports of another survey, or of this one before it was changed"
+        raise Refused(Code.REPORT, what, fix="collect each survey in its own file: --store FILE")
+
+
+def _line(entry: dict[str, object]) -> bytes:
+    text = json.dumps(entry, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _entry(line: bytes) -> dict[str, str] | None:
+    """What a line says; None where its checksum is another."""
+    mark, _, text = line.partition(b" ")
+    if mark != b"%08x" % zlib.crc32(text):
+        return None
+    found: dict[str, str] = json.loads(text)
+    return found
+
+
+def _whole(file: int) -> bytes:
+    """All of a file."""
+    parts, place = [], 0
+    while part := os.pread(file, 2**20, place):
+        parts.append(part)
+        place += len(part)
+    return b"".join(parts)
+
+
+def _unwritable(path: Path) -> TacitError:
+    return TacitError(Code.BUSY, f"{path.name} cannot be written; nothing was taken", fix="try again later")

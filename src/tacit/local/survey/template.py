@@ -1,0 +1,56 @@
+"""What `tacit survey init` writes: a survey with a question of each kind, and what each line is for."""
+
+from __future__ import annotations
+
+TEMPLATE = """\
+# A survey whose answers are randomized where they are given: on each person's own machine.
+# Nobody else ever sees a true answer, you neither. Try it:
+#   tacit survey respond survey.toml             answer it here
+#   tacit survey collect survey.toml --serve     put it on a page
+#   tacit survey report survey.toml              what came of it
+# Changing anything below makes it another survey: reports to the old one no longer fit.
+
+id = "habits"
+title = "Habits nobody talks about"
+about = "Your answers are randomized in your browser, before anything is sent."
+
+# What all answers of one person tell together is bounded by the sum of the epsilons: whoever sees them can become at
+# most e^epsilon times surer of anything. Less is more private, and takes more people. A question may have its own:
+# a number, or the logarithm of one, such as "ln 3". Or write a total here, which is split over the questions:
+# epsilon = 4
+
+# Yes or no. At ln 3 the true answer is sent with probability 3/4, the opposite with 1/4.
+[[questions]]
+name = "cheated"
+text = "Have you ever cheated in an exam?"
+kind = "yes-no"
+epsilon = "ln 3"
+
+# One of several options.
+[[questions]]
+name = "party"
+text = "Whom would you vote for today?"
+kind = "choice"
+options = ["Conservatives", "Greens", "Liberals", "Social democrats", "Rather not say"]
+epsilon = 1
+
+# Any of several options. With `most`, two people's answers differ in at most 2 most of them: less is more accurate.
+[[questions]]
+name = "taken"
+text = "Which of these have you taken in the last month?"
+kind = "several"
+options = ["Painkillers", "Sleeping pills", "Cannabis", "Cocaine"]
+most = 2
+epsilon = 2
+
+# A number in a range, in steps; its mean is estimated.
+[[questions]]
+name = "hours"
+text = "How many hours did you work last week?"
+kind = "number"
+lower = 0
+upper = 80
+step = 0.5
+unit = "hours"
+epsilon = 1
+"""

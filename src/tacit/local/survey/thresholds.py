@@ -1,0 +1,97 @@
+"""Epsilons as people write them, and coins whose chances are integers out of 2^64.
+
+>>> lies(Price.read("ln 3")) == WHOLE // 4  # two coins: the truth with 3/4
+True
+>>> round(lies(Price.read(1)) / WHOLE, 6)
+0.268941
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.arithmetic import ball, certified_floor, rational, within
+from tacit.errors import ParameterError
+from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import below
+
+WHOLE = 2**64
+_LEAST, _MOST = Fraction(1, 1000), Fraction(20)
+_LOGARITHM = re.compile(r"ln ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+_RATIO = re.compile(r"[0-9]{1,30}(/[0-9]{1,30})?|[0-9]{1,30}\.[0-9]{1,30}")
+
+
+@dataclass(frozen=True)
+class Price:
+    """An epsilon: `amount`, or its natural logarithm, so that the two coins' ln 3 is exact."""
+
+    amount: Fraction
+    is_logarithm: bool = False
+
+    @classmethod
+    def read(cls, given: Any, name: str = "epsilon") -> Price:
+        """A number, or a text: 1.5, "2/3", "ln 3"."""
+        fix = f'{name} = 1, or {name} = "ln 3"'
+        if isinstance(given, str):
+            logarithm = _LOGARITHM.fullmatch(given)
+            if logarithm is not None:
+                return cls(
+                    within(f"{name}, the number after ln", Fraction(logarithm[1]), 1 + _LEAST, Fraction(10**8)), True
+                )
+            if _RATIO.fullmatch(given) is None or given.endswith("/0"):
+                raise ParameterError(name, f"{given[:40]!r} is no epsilon", fix=fix)
+            given = Fraction(given)
+        return cls(within(name, rational(name, given), _LEAST, _MOST))
+
+    @property
+    def epsilon(self) -> float:
+        """The number, rounded."""
+        return math.log(self.amount) if self.is_logarithm else float(self.amount)
+
+    @property
+    def odds(self) -> float:
+        """e^epsilon, rounded: how many times surer a report can make anyone."""
+        return float(self.amount) if self.is_logarithm else math.exp(self.amount)
+
+    def __str__(self) -> str:
+        """As `read` reads it."""
+        return f"ln {_decimal(self.amount)}" if self.is_logarithm else _decimal(self.amount)
+
+
+def lies(price: Price, others: int = 1, parts: int = 1) -> int:
+    """The least integer L for which a coin of chance L/2^64 keeps the price, as the theorem says.
+
+    **Theorem.** Let an answer be replaced by another one with probability L/2^64, each of the `others` equally likely.
+    If 2^64 others/(e^(epsilon/parts) + others) <= L <= 2^64 others/(others + 1), two answers' chances of any report
+    differ by a factor of at most e^(epsilon/parts), and by the exact ratio (2^64 - L) others/L. Proof: the law is
+    (2^64 - L)/2^64 on the diagonal and L/(2^64 others) elsewhere. Their ratio falls in L, is e^(epsilon/parts) at the
+    first end and 1 at the second.
+
+    The first end is rounded up, so toward privacy. It is not an integer unless e^epsilon is rational, which is then
+    taken as it is; so its floor can be certified.
+    """
+    if price.is_logarithm:
+        if parts != 1:
+            fix = "write it as a number: it is split over the options"
+            raise ParameterError("epsilon", "a logarithm cannot be split", fix=fix)
+        return math.ceil(WHOLE * others / (price.amount + others))
+    return certified_floor(lambda: WHOLE * others / (ball(price.amount / parts).exp() + others)) + 1
+
+
+def coin(chance: int, bits: Bits) -> bool:
+    """Heads with probability chance/2^64, exactly: one word, compared."""
+    return below(WHOLE, bits) < chance
+
+
+def _decimal(number: Fraction) -> str:
+    """A decimal where the number has one of few digits, else a ratio."""
+    for digits in range(10):
+        scaled = number * 10**digits
+        if scaled.denominator == 1:
+            whole = str(int(scaled)).rjust(digits + 1, "0")
+            return f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole
+    return str(number)

@@ -1,0 +1,263 @@
+"""A survey's own small server: a page that randomizes in the browser, its form, and a door for reports.
+
+Nothing that comes here is a true answer, so there are no keys and no sessions. What is guarded is the page itself, by
+TLS and a policy that lets it load and send nothing elsewhere, and the estimates: reports that no client sends are
+refused, an id counts once, an address has a rate, and what made-up reports can still do is bounded and stated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any
+
+import uvicorn
+from jinja2 import DictLoader, Environment, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from tacit.errors import Code, ParameterError, Refused, TacitError
+from tacit.local.survey.choices import Several
+from tacit.local.survey.form import Survey
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.questions import Question
+from tacit.local.survey.reports import LARGEST, Report
+from tacit.local.survey.store import Store
+from tacit.local.survey.words import chances, plain, surer, surer_of_all
+from tacit.serve.guard import Application, Guard
+from tacit.serve.limits import Rate
+from tacit.serve.metrics import Metrics
+from tacit.serve.replies import JSON, as_json, status_of, told
+from tacit.serve.server import PROXIES, Settings
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_STATIC = {
+    "survey.js": "text/javascript",
+    "survey_encoder.js": "text/javascript",
+    "survey.css": "text/css",
+    "console.css": "text/css",
+    "mark.svg": "image/svg+xml",
+}
+_MOST_WAITING = 1000
+_BURST = 60  # reports at once from one address: a classroom behind one
+
+
+class Box:
+    """Reports on their way to the disk: those that come while one sync runs share the next.
+
+    `put` returns once the report is on the disk, or is known to be there already.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._waiting: list[tuple[Report, asyncio.Future[bool]]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    async def put(self, report: Report) -> bool:
+        """Whether the report was new."""
+        if self.store.knows(report):
+            return False
+        if len(self._waiting) >= _MOST_WAITING:
+            raise Refused(Code.BUSY, "too many reports are waiting", fix="wait 1 second and send it again")
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((report, done))
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._drain())
+        return await done
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                fresh = await asyncio.to_thread(self.store.add, [report for report, _ in batch])
+            except Exception as error:  # noqa: BLE001 - each sender is told, and the next batch is tried
+                for _, done in batch:
+                    if not done.done():
+                        done.set_exception(error)
+                continue
+            for (_, done), new in zip(batch, fresh, strict=True):
+                if not done.done():  # whoever sent it may be gone
+                    done.set_result(new)
+        self._worker = None
+
+
+def app_of(store: Store, *, rate: float = 5.0, secure: bool = False) -> Application:
+    """The application behind its guard. `rate` is reports a second from one address, after a burst."""
+    survey, box, limit, metrics = store.survey, Box(store), Rate(rate, _BURST), Metrics()
+    folder = files("tacit.serve.console")
+    static = {name: (folder / "static" / name).read_bytes() for name in _STATIC}
+    version = hashlib.sha256(b"".join(static.values())).hexdigest()[:12]
+    page = _page(survey, (folder / "templates" / "survey.html").read_text("utf-8"), version)
+
+    async def show(request: Request) -> Response:
+        return HTMLResponse(page, headers={"content-security-policy": POLICY})
+
+    async def form(request: Request) -> Response:
+        return Response(survey.to_json(), media_type=JSON)
+
+    async def file(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in static:
+            raise HTTPException(404)
+        headers = {"cache-control": "no-cache"}  # modules name each other without a version
+        return Response(static[name], media_type=_STATIC[name], headers=headers)
+
+    async def take(request: Request) -> Response:
+        seconds = limit.take(request.client.host if request.client else "-")
+        if seconds > 0:
+            raise Refused(Code.RATE, "too many reports came from here", fix=f"wait {seconds + 1:.0f} seconds")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+            raise Refused(Code.PROTOCOL, "a report is JSON", fix=f"send it as {JSON}")  # no other site's form is
+        data = await request.body()
+        if len(data) > LARGEST:
+            raise Refused(Code.TOO_LARGE, f"a report has at most {LARGEST:,} bytes", fix="send one report at a time")
+        if not await box.put(survey.accept(data)):
+            again = Refused(Code.REPORT, "a report with this id is there already", fix="it counts once; nothing to do")
+            return Response(as_json(told(again)), 409, media_type=JSON)
+        return Response(as_json({"taken": True}), 201, media_type=JSON)
+
+    routes = [
+        _route("/", show, "GET"),
+        _route("/survey.json", form, "GET"),
+        _route("/static/{name}", file, "GET"),
+        _route("/reports", take, "POST"),
+    ]
+    handlers: dict[Any, Any] = {TacitError: _of_tacit, HTTPException: _of_http}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), metrics, secure=secure)
+
+
+async def serve(
+    store: Store,
+    settings: Settings,
+    ready: Callable[[str], None],
+    stop: asyncio.Event | None = None,
+    rate: float = 5.0,
+) -> None:
+    """Serve until `stop` is set or a signal comes. `ready` is told the address."""
+    stopping, certificate = stop or asyncio.Event(), settings.certificate
+    if certificate is not None:
+        certificate.context()  # an error in our words
+    config = uvicorn.Config(
+        app_of(store, rate=rate, secure=certificate is not None or settings.proxied),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=settings.proxied,
+        forwarded_allow_ips=PROXIES if settings.proxied else None,
+        limit_concurrency=2000,
+        timeout_graceful_shutdown=max(1, round(settings.patience)),
+        ssl_certfile=str(certificate.certificate) if certificate else None,
+        ssl_keyfile=str(certificate.key) if certificate else None,
+    )
+    server = _Server(config)
+    with _bound(settings) as listener, _signals(stopping):
+        serving, waiting = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stopping.wait())
+        host, port = listener.getsockname()[:2]
+        host = f"[{host}]" if ":" in host else host
+        ready(f"{'https' if certificate else 'http'}://{host}:{port}/")
+        await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        stopping.set()
+        await asyncio.gather(serving, waiting)
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # they are taken by `serve`
+
+
+def _bound(settings: Settings) -> socket.socket:
+    try:
+        return socket.create_server((settings.host, settings.http or 0), backlog=1024)
+    except OSError as error:
+        what = f"{settings.host}:{settings.http} cannot be listened on"
+        raise ParameterError("port", what, fix="choose another: --port 8090") from error
+
+
+@contextlib.contextmanager
+def _signals(stopping: asyncio.Event) -> Iterator[None]:
+    """Signals are a matter of the main thread."""
+    loop, taken = asyncio.get_running_loop(), []
+    with contextlib.suppress(RuntimeError, ValueError):
+        for kind in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(kind, stopping.set)
+            taken.append(kind)
+    try:
+        yield
+    finally:
+        for kind in taken:
+            loop.remove_signal_handler(kind)
+
+
+def _page(survey: Survey, template: str, version: str) -> str:
+    """The page: every word of the survey is escaped."""
+    environment = Environment(
+        loader=DictLoader({"survey.html": template}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    form = json.dumps({**survey.form(), "digest": survey.digest}, ensure_ascii=False, separators=(",", ":"))
+    return environment.get_template("survey.html").render(
+        survey=survey,
+        form=form,
+        questions=[_asked(question) for question in survey.questions],
+        total=surer_of_all(survey.odds),
+        epsilon=f"{survey.epsilon:.4g}",
+        version=version,
+    )
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    """What the page says of one question."""
+    about: dict[str, Any] = {
+        "question": question,
+        "chances": chances(question).replace(" %", "\u00a0%"),
+        "surer": surer(question.price.odds),
+        "missing": "Please answer this: leaving it out would tell something.",
+    }
+    if isinstance(question, Several):
+        about["missing"] = f"Please choose at most {question.most}."
+    if isinstance(question, Number):
+        ends = {name: plain(getattr(question, name)) for name in ("lower", "upper", "step")}
+        about |= ends | {"missing": f"Please give a number from {ends['lower']} to {ends['upper']}."}
+    return about
+
+
+def _route(path: str, endpoint: Callable[[Request], Any], method: str) -> Route:
+    async def named(request: Request) -> Response:
+        request.scope["route"] = route  # for counts and logs
+        found: Response = await endpoint(request)
+        return found
+
+    route = Route(path, named, methods=[method], include_in_schema=False)
+    return route
+
+
+async def _of_tacit(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TacitError)
+    status = 413 if error.code is Code.TOO_LARGE else status_of(error)
+    headers = {"retry-after": "1"} if status in {429, 503} else {}
+    return Response(as_json(told(error)), status, headers, media_type=JSON)
+
+
+async def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    problem = Refused(Code.NOT_FOUND, "there is no such address", fix="see /")
+    return Response(as_json(told(problem)), error.status_code, media_type=JSON)

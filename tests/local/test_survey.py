@@ -1,0 +1,431 @@
+"""A survey's law, exactly: thresholds, encoders, estimates, and what a report may look like."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, chi2
+
+from tacit.arithmetic import ball, precision
+from tacit.errors import Code, ParameterError, Refused
+from tacit.local.posterior import after_no, after_yes
+from tacit.local.survey.choices import Choice, Several, YesNo
+from tacit.local.survey.draw import bounds, text
+from tacit.local.survey.load import from_form, load, survey_of
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.reports import LARGEST, Report
+from tacit.local.survey.results import Counts, needed, results
+from tacit.local.survey.template import TEMPLATE
+from tacit.local.survey.thresholds import WHOLE, Price, lies
+from tacit.local.survey.words import chances, says, told
+from tacit.local.tails import binomial_ends
+from tacit.sampling.bits import ReplayBits
+
+VECTORS = json.loads((Path(__file__).parent / "survey_vectors.json").read_text(encoding="utf-8"))
+ONE, LN3 = Price.read(1), Price.read("ln 3")
+QUESTIONS = [
+    YesNo("a", "?", LN3),
+    YesNo("a", "?", Price.read("0.001")),
+    Choice("a", "?", ONE, ("x", "y", "z")),
+    Choice("a", "?", Price.read(20), ("x", "y", "z", "u", "v")),
+    Several("a", "?", ONE, ("x", "y", "z"), 3),
+    Several("a", "?", Price.read(4), ("x", "y", "z", "u"), 1),
+    Number("a", "?", ONE, Fraction(0), Fraction(10), Fraction(1, 2)),
+    Number("a", "?", LN3, Fraction(-1), Fraction(1), Fraction(2)),
+]
+
+
+def at_most_e_to(ratio: Fraction, price: Price) -> bool:
+    """Whether a ratio is certainly at most e^epsilon."""
+    if price.is_logarithm:
+        return ratio <= price.amount
+    with precision(300):
+        return bool(ball(price.amount).exp() > ball(ratio))
+
+
+class GivenBits:
+    """Words from bytes, the lowest byte first."""
+
+    def __init__(self, data: bytes) -> None:
+        self.left = data
+
+    def words(self, count):
+        part, self.left = self.left[: 8 * count], self.left[8 * count :]
+        assert len(part) == 8 * count
+        return np.frombuffer(part, dtype="<u8").astype(np.uint64)
+
+
+# The law.
+
+
+def test_at_ln_3_the_truth_is_told_with_three_quarters():
+    asked = YesNo("a", "?", LN3)
+    assert asked.lie == 2**62  # a quarter of 2^64, exactly
+    assert asked.matrix().rows == ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
+    assert asked.matrix().ratio == 3
+
+
+@given(
+    st.fractions(Fraction(1, 1000), 20, max_denominator=10**6),
+    st.integers(1, 63),
+    st.integers(1, 64),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_threshold_is_the_least_integer_that_keeps_the_price(epsilon, others, parts):
+    lie = lies(Price(epsilon), others, parts)
+    share = Price(epsilon / parts)
+    assert 0 < lie < WHOLE
+    assert at_most_e_to(Fraction((WHOLE - lie) * others, lie), share)
+    assert not at_most_e_to(Fraction((WHOLE - lie + 1) * others, lie - 1), share)  # one less would tell too much
+    assert Fraction((WHOLE - lie) * others, lie) > 1  # and the truth is still the likeliest
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.price}")
+def test_the_exact_epsilon_of_the_integers_is_at_most_the_stated_one(question):
+    matrix = question.matrix()
+    assert all(sum(row) == 1 for row in matrix.rows)
+    assert matrix.ratio == question.ratio
+    assert at_most_e_to(question.ratio, question.price)
+    # and it is hardly more private than that: an integer's step is 1/lie of the odds, at epsilon 20 about 2^-36
+    assert matrix.epsilon > question.price.epsilon - 2**-30
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.1, 0.5])
+def test_nobody_becomes_surer_than_the_posterior_of_the_stated_epsilon(prior):
+    asked = YesNo("a", "?", ONE)
+    (keep, _), (turn, own) = asked.matrix().rows
+    after = prior * own / (prior * own + (1 - prior) * (1 - keep))
+    assert float(after) == pytest.approx(after_yes(1, prior), rel=1e-12)
+    assert float(prior * turn / (prior * turn + (1 - prior) * keep)) == pytest.approx(after_no(1, prior), rel=1e-12)
+    assert float(after) <= math.e * prior
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.price}")
+def test_estimates_are_unbiased_exactly(question):
+    truths = range(len(question.matrix().rows))
+    if question.kind == "several":
+        every = [f"{n:0{len(question.options)}b}" for n in range(2 ** len(question.options))]
+        truths = [bits for bits in every if bits.count("1") <= question.most]
+        sent = every
+        expected = [tuple(map(Fraction, bits)) for bits in truths]
+    elif question.kind == "number":
+        sent, expected = [0, 1], [(Fraction(k, question.steps),) for k in truths]
+    else:
+        sent, expected = list(truths), [tuple(Fraction(int(v == k)) for v in truths) for k in truths]
+    for row, mean in zip(question.matrix().rows, expected, strict=True):
+        supports = [question.support(each) for each in sent]
+        for cell, share in enumerate(mean):
+            chance = sum(p * support[cell] for p, support in zip(row, supports, strict=True))
+            assert (chance - question.other) / question.gap == share
+
+
+@pytest.mark.parametrize("survey", VECTORS["surveys"], ids=lambda each: each["form"]["id"])
+def test_the_shared_vectors_come_out(survey):
+    asked = from_form(json.dumps(survey["form"]))
+    for vector in survey["vectors"]:
+        bits = GivenBits(bytes.fromhex(vector["bytes"]))
+        expected = Report(asked.digest, vector["id"], tuple(vector["answers"]))
+        assert asked.respond(vector["truths"], bits) == expected
+        assert bits.left == b""  # to the last word
+        assert asked.accept(expected.to_json()) == expected
+
+
+def test_a_word_below_the_threshold_turns_the_answer_and_the_threshold_does_not():
+    asked = YesNo("a", "?", ONE)
+    for word, sent in ((asked.lie - 1, 0), (asked.lie, 1), (0, 0), (WHOLE - 1, 1)):
+        assert asked.encode(1, GivenBits(word.to_bytes(8, "little"))) == sent
+
+
+@pytest.mark.parametrize(
+    ("question", "truth"),
+    [(QUESTIONS[0], 1), (QUESTIONS[2], 2), (QUESTIONS[6], 15)],
+    ids=["yes-no", "choice", "number"],
+)
+def test_what_is_drawn_has_the_law_of_the_matrix(question, truth):
+    # Fixed seed; over seeds a false alarm has probability 1e-9. The law of epsilon 1.6 is rejected.
+    draws, bits = 8000, ReplayBits(b"a law of a survey")
+    law = np.array([float(chance) for chance in question.matrix().rows[truth]])
+    seen = np.bincount([question.encode(truth, bits) for _ in range(draws)], minlength=len(law))
+    other = type(question)(*[Price.read("1.6") if isinstance(v, Price) else v for v in vars_of(question)])
+    wrong = np.array([float(chance) for chance in other.matrix().rows[truth]])
+    assert p_value(seen, law) >= 1e-9
+    assert p_value(seen, wrong) < 1e-9
+
+
+def vars_of(question):
+    return [getattr(question, name) for name in question.__dataclass_fields__ if name != "kind"]
+
+
+def p_value(seen, law):
+    expected = law * seen.sum()
+    return chi2.sf(((seen - expected) ** 2 / expected).sum(), len(law) - 1)
+
+
+# What comes of the reports.
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_made_up_report_moves_no_estimate_by_more_than_is_stated(data):
+    survey = load_template()
+    people = data.draw(st.integers(2, 30))
+    bits = ReplayBits(data.draw(st.binary(min_size=4, max_size=4)))
+    honest = [survey.support(survey.respond([1, 2, "0100", 80], bits)) for _ in range(people)]
+    lie = (data.draw(st.integers(0, 1)), data.draw(st.integers(0, 4)), data.draw(st.sampled_from(["0000", "1111"])))
+    liar = survey.support(Report(survey.digest, "0" * 32, (*lie, data.draw(st.integers(0, 1)))))
+    before = results(survey, Counts.empty(survey).add(honest))
+    after = results(survey, Counts.empty(survey).add([*honest[1:], liar]))
+    for one, other in zip(before, after, strict=True):
+        for row, moved in zip(one.rows, other.rows, strict=True):
+            assert abs(row.value - moved.value) <= one.influence * (1 + 1e-12)
+    # 1/(n (own - other)), for a share: at ln 3 the gap is 1/2
+    assert before[0].influence == pytest.approx(2 / people)
+
+
+def test_a_crowd_of_liars_moves_an_estimate_by_no_more_than_the_sum():
+    # 900 honest people of whom a third say yes, 100 who send yes: at ln 3 a report moves a share by 2/1000 at most,
+    # 100 of them by 20 points.
+    survey = survey_of({"id": "a", "questions": [{"name": "a", "text": "?", "kind": "yes-no", "epsilon": "ln 3"}]})
+    bits = ReplayBits(b"a crowd")
+    honest = [survey.support(survey.respond([int(n % 3 == 0)], bits)) for n in range(1000)]
+    clean = results(survey, Counts.empty(survey).add(honest))[0]
+    poisoned = results(survey, Counts.empty(survey).add([*honest[:900], *[((0, 1),)] * 100]))[0]
+    moved = poisoned.rows[1].value - clean.rows[1].value
+    assert 0.05 < moved <= 100 * clean.influence == pytest.approx(0.2)
+
+
+def test_intervals_cover_with_at_least_their_confidence():
+    # 2,000 surveys of 200 people, a tenth of whom say yes, at epsilon 1. Each interval misses with probability at most
+    # 0.05; more than 164 misses have probability below 1e-9 then. Power: half of the width misses far more often.
+    question = YesNo("a", "?", ONE)
+    survey = survey_of({"id": "a", "questions": [{"name": "a", "text": "?", "kind": "yes-no", "epsilon": 1}]})
+    assert binom.sf(164, 2000, 0.05) < 1e-9
+    drawn = np.random.default_rng(7)
+    own, other = float(question.own), float(question.other)
+    counts = drawn.binomial(20, own, 2000) + drawn.binomial(180, other, 2000)
+    missed = narrow = 0
+    for count in counts.tolist():
+        row = results(survey, Counts(200, ((200 - count, count),)))[0].rows[1]
+        missed += not row.low <= 0.1 <= row.high
+        half = [(end + row.value) / 2 for end in (row.low, row.high)]
+        narrow += not half[0] <= 0.1 <= half[1]
+    assert missed <= 164 < narrow
+
+
+def test_so_many_people_are_needed_and_no_fewer():
+    question = YesNo("a", "?", LN3)
+    people = needed(question)
+    widths = [np.diff(binomial_ends(n // 2, n, 0.05))[0] / float(question.gap) for n in (people, people - 1)]
+    assert widths[0] <= 0.1 < widths[1]
+
+
+def test_counts_add_up_in_any_order():
+    survey = load_template()
+    bits = ReplayBits(b"order")
+    supports = [survey.support(survey.respond([n % 2, n % 5, "0010", n], bits)) for n in range(30)]
+    whole = Counts.empty(survey).add(supports)
+    assert whole == Counts.empty(survey).add(supports[20:]).add(reversed(supports[:20]))
+    assert sum(whole.cells[1]) == whole.users == 30
+
+
+def test_a_report_on_no_reports_is_refused():
+    survey = load_template()
+    with pytest.raises(Refused) as caught:
+        results(survey, Counts.empty(survey))
+    assert caught.value.code is Code.REPORT
+
+
+# What people read.
+
+
+def test_chances_are_told_as_they_are():
+    assert told(Fraction(3, 4)) == "3/4"
+    assert told(Fraction(3, 4) + Fraction(1, 2**64)) == "75.0 %"  # not exactly three quarters
+    assert told(1 - Fraction(1, 10**9)) == "99.9999999 %"  # not all
+    assert "each with probability 1/6" in chances(Choice("a", "?", LN3, ("x", "y", "z", "u")))  # 3/(3 + 3), 1/6 each
+    assert says(QUESTIONS[5], "0000") == "none of them"
+    assert says(QUESTIONS[6], 1) == "10"
+
+
+def test_the_text_of_a_report_says_what_made_up_ones_can_do():
+    survey = load_template()
+    cells = ((600, 400), (200, 200, 200, 200, 200), (400, 400, 400, 400), (500,))
+    found = results(survey, Counts(1000, cells))
+    assert "One made-up report moves an estimate by at most 0.2 points" in bounds(found[0])
+    assert "at most 3 times surer" in bounds(found[0])
+    # half of the reports say 80: the middle of the range, exactly
+    assert found[3].rows[0].value == pytest.approx(40)
+    shown = text(survey, found)
+    assert "1,000 reports" in shown and "●" in shown and max(map(len, shown.splitlines())) <= 90
+
+
+# The file, its form, and what is refused.
+
+
+def load_template():
+    return survey_of(tomllib.loads(TEMPLATE))
+
+
+def test_the_starter_survey_passes_its_own_check(tmp_path):
+    (tmp_path / "survey.toml").write_text(TEMPLATE, encoding="utf-8")
+    survey = load(tmp_path / "survey.toml")
+    assert {question.kind for question in survey.questions} == {"yes-no", "choice", "several", "number"}
+    (tmp_path / "form.json").write_text(survey.to_json(), encoding="utf-8")
+    assert load(tmp_path / "form.json") == survey
+
+
+def test_a_total_is_split_over_the_questions_that_have_no_epsilon_of_their_own():
+    question = {"text": "?", "kind": "yes-no"}
+    given = [{"name": "a", "epsilon": 1, **question}, {"name": "b", **question}, {"name": "c", **question}]
+    survey = survey_of({"id": "s", "epsilon": 2, "questions": given})
+    assert [str(q.price) for q in survey.questions] == ["1", "0.5", "0.5"]
+    assert survey.epsilon == pytest.approx(2)
+
+
+def test_another_word_is_another_survey():
+    entries = tomllib.loads(TEMPLATE)
+    digests = {load_template().digest}
+    entries["questions"][0]["text"] = "Have you?"
+    digests.add(survey_of(entries).digest)
+    entries["questions"][0]["epsilon"] = 1
+    digests.add(survey_of(entries).digest)
+    entries["questions"].reverse()
+    digests.add(survey_of(entries).digest)
+    assert len(digests) == 4
+
+
+def test_a_form_whose_coins_tell_more_than_it_says_is_refused():
+    form = json.loads(load_template().to_json())
+    form["questions"][0]["lie"] = str(2**62 - 1)
+    with pytest.raises(ParameterError, match="not those of its epsilons"):
+        from_form(json.dumps(form))
+    for broken in ("", "[]", "{}", '{"digest": 1}', json.dumps({**form, "questions": 7})):
+        with pytest.raises(ParameterError):
+            from_form(broken)
+
+
+YES_NO = {"name": "a", "text": "?", "kind": "yes-no", "epsilon": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"id": "Not this"}, "id"),
+        ({"questions": []}, "questions"),
+        ({"extra": 1}, "extra"),
+        ({"title": "a\u202eb"}, "title"),
+        ({"questions": [{**YES_NO, "name": "A b"}]}, "question 1"),
+        ({"questions": [YES_NO, YES_NO]}, "questions"),
+        ({"questions": [{**YES_NO, "kind": "rank"}]}, "a.kind"),
+        ({"questions": [{**YES_NO, "options": ["x"]}]}, "a.options"),
+        ({"questions": [{**YES_NO, "epsilon": 0}]}, "a.epsilon"),
+        ({"questions": [{**YES_NO, "epsilon": 100}]}, "a.epsilon"),
+        ({"questions": [{**YES_NO, "epsilon": "ln 1"}]}, "a.epsilon"),
+        ({"questions": [{**YES_NO, "epsilon": "much"}]}, "a.epsilon"),
+        ({"questions": [{**YES_NO, "text": ""}]}, "a.text"),
+        ({"epsilon": 1, "questions": [{**YES_NO, "epsilon": "ln 3"}]}, "epsilon"),
+        ({"epsilon": 1, "questions": [{**YES_NO, "epsilon": 2}]}, "epsilon"),
+        ({"questions": [{"name": "a", "text": "?", "kind": "yes-no"}]}, "epsilon"),
+        ({"questions": [{**YES_NO, "kind": "choice", "options": ["x", "X "]}]}, "a.options"),
+        ({"questions": [{**YES_NO, "kind": "several", "options": ["x", "y"], "most": 3}]}, "a.most"),
+        ({"questions": [{**YES_NO, "kind": "several", "options": ["x", "y"], "epsilon": "ln 3"}]}, "epsilon"),
+        ({"questions": [{**YES_NO, "kind": "number", "lower": 1, "upper": 0}]}, "a.upper"),
+        ({"questions": [{**YES_NO, "kind": "number", "lower": 0, "upper": 1, "step": 0.3}]}, "a.step"),
+        ({"questions": [{**YES_NO, "kind": "number", "lower": 0}]}, "a.upper"),
+    ],
+)
+def test_a_mistake_in_the_file_names_its_place_and_a_fix(change, place):
+    with pytest.raises(ParameterError) as caught:
+        survey_of({"id": "s", "questions": [YES_NO], **change}).form()
+    assert caught.value.name.startswith(place) and caught.value.fix
+
+
+def test_a_file_that_is_no_survey_is_told(tmp_path):
+    with pytest.raises(ParameterError, match="cannot be read"):
+        load(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("id =")
+    with pytest.raises(ParameterError, match="not TOML"):
+        load(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"answers": [1, 2, "0100"]}, "4 answers"),
+        ({"answers": [1, 2, "0100", 0, 0]}, "4 answers"),
+        ({"answers": [2, 2, "0100", 0]}, "from 0 to 1"),
+        ({"answers": [-1, 2, "0100", 0]}, "from 0 to 1"),
+        ({"answers": [1, 5, "0100", 0]}, "from 0 to 4"),
+        ({"answers": [True, 2, "0100", 0]}, "numbers and texts"),
+        ({"answers": [1.0, 2, "0100", 0]}, "numbers and texts"),
+        ({"answers": [1, 2, "010", 0]}, "4 digits"),
+        ({"answers": [1, 2, "0120", 0]}, "4 digits"),
+        ({"answers": [1, 2, "0100", 2]}, "0 or 1"),
+        ({"answers": [1, "2", "0100", 0]}, "from 0 to 4"),
+        ({"answers": {"cheated": 1}}, "in a list"),
+        ({"survey": "0" * 32}, "another survey"),
+        ({"survey": 7}, "32 digits"),
+        ({"id": "0" * 31}, "32 digits"),
+        ({"id": "G" * 32}, "32 digits"),
+        ({"name": "ada"}, "nothing else"),
+    ],
+)
+def test_a_report_that_no_client_sends_is_refused(change, words):
+    survey = load_template()
+    good = {"survey": survey.digest, "id": "0" * 32, "answers": [1, 2, "0100", 0]}
+    survey.accept(json.dumps(good))
+    with pytest.raises(Refused, match=words) as caught:
+        survey.accept(json.dumps(good | change))
+    assert caught.value.code is Code.REPORT
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"null", b"[" * 9000, b'{"id": 1e999}', "not JSON"])
+def test_what_is_no_report_at_all_is_refused(data):
+    with pytest.raises(Refused) as caught:
+        load_template().accept(data)
+    assert caught.value.code is Code.REPORT
+
+
+def test_a_report_that_is_too_large_is_refused_unread():
+    with pytest.raises(Refused) as caught:
+        load_template().accept(b"[" * (LARGEST + 1))
+    assert caught.value.code is Code.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"cheated": "no", "party": 1, "taken": []}, "hours"),
+        ({"cheated": "no", "party": 1, "taken": [], "hours": 3, "more": 1}, "more"),
+        ({"cheated": "maybe", "party": 1, "taken": [], "hours": 3}, "cheated"),
+        ({"cheated": "no", "party": "Pirates", "taken": [], "hours": 3}, "party"),
+        ({"cheated": "no", "party": 1, "taken": [1, 2, 3], "hours": 3}, "taken"),
+        ({"cheated": "no", "party": 1, "taken": 7, "hours": 3}, "taken"),
+        ({"cheated": "no", "party": 1, "taken": [], "hours": 81}, "hours"),
+        ({"cheated": "no", "party": 1, "taken": [], "hours": "1e9"}, "hours"),
+    ],
+)
+def test_an_answer_that_cannot_be_is_asked_for_again_and_not_shown(given, name):
+    with pytest.raises(ParameterError) as caught:
+        load_template().read(given)
+    assert caught.value.name == name
+    assert "Pirates" not in str(caught.value) and "maybe" not in str(caught.value)
+
+
+def test_answers_are_read_as_people_write_them():
+    survey = load_template()
+    assert survey.read({"cheated": True, "party": "greens", "taken": "1, Cocaine", "hours": "37.3"}) == [
+        1,
+        1,
+        "1001",
+        75,
+    ]
+    assert survey.read({"cheated": "N", "party": "5", "taken": [], "hours": 80}) == [0, 4, "0000", 160]

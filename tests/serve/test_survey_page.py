@@ -1,0 +1,384 @@
+"""The survey's page in a browser: it randomizes by the same law as Python, and no true answer leaves it.
+
+A machine without chromium skips these and says so; where TACIT_NOTHING_SKIPPED=1 that is a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from tacit.local.survey.load import survey_of
+from tacit.local.survey.store import Store, read
+from tacit.sampling.bits import SystemBits
+from tacit.serve.server import Settings
+from tacit.serve.survey import serve
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+VECTORS = json.loads((Path(__file__).parents[1] / "local" / "survey_vectors.json").read_text(encoding="utf-8"))
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+HOSTILE = '<img src=x onerror="alert(1)">'
+TIMES = 5 if os.environ.get("TACIT_FULL") == "1" else 1
+
+SURVEY = survey_of(
+    {
+        "id": "page",
+        "title": f"A page {HOSTILE}",
+        "about": "Two lines,\nthe second one.",
+        "questions": [
+            {"name": "cheated", "text": "Have you cheated?", "kind": "yes-no", "epsilon": "ln 3"},
+            {
+                "name": "dish",
+                "text": "Your dish?",
+                "kind": "choice",
+                "options": ["Fish", "Rice", HOSTILE],
+                "epsilon": 1,
+            },
+            {
+                "name": "taken",
+                "text": "What did you take?",
+                "kind": "several",
+                "options": ["Tea", "Coffee", "Wine", "None of a very long list of things that nobody takes"],
+                "most": 2,
+                "epsilon": 2,
+            },
+            {
+                "name": "hours",
+                "text": "How long did you sleep?",
+                "kind": "number",
+                "lower": 0,
+                "upper": 12,
+                "step": "1/4",
+                "unit": "hours",
+                "epsilon": 1,
+            },
+        ],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    missing = "" if Path(CHROMIUM).exists() else f"there is no {CHROMIUM}: apt-get install chromium"
+    try:
+        from playwright.sync_api import sync_playwright
+    except ModuleNotFoundError:
+        missing = "playwright is not installed: pip install playwright"
+    if missing:
+        (pytest.fail if os.environ.get("TACIT_NOTHING_SKIPPED") == "1" else pytest.skip)(missing)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The survey on a free port, in a thread of its own: its address, and the file of reports."""
+    path = tmp_path_factory.mktemp("survey") / "page.reports"
+    begun, places, stops = threading.Event(), [], []
+
+    async def main(store):
+        stops.append((asyncio.get_running_loop(), asyncio.Event()))
+        settings = Settings(http=0, postgres=None)
+        await serve(store, settings, lambda place: (places.append(place), begun.set()), stops[0][1])
+
+    with Store(path, SURVEY) as store:
+        thread = threading.Thread(target=lambda: asyncio.run(main(store)))
+        thread.start()
+        assert begun.wait(20)
+        yield places[0], path
+        loop, stop = stops[0]
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def visit(browser, served):
+    """Makes a page of someone new; whatever it runs, sends or complains of is kept."""
+    contexts = []
+
+    def make(**options):
+        context = browser.new_context(base_url=served[0], **({"viewport": WIDE} | options))
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.complaints, page.requests = [], []
+        page.on("dialog", lambda dialog: (page.complaints.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("console", lambda said: page.complaints.append(said.text) if "Security" in said.text else None)
+        page.on("request", lambda request: page.requests.append((request.method, request.url, request.post_data)))
+        page.goto("/")
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def lab(browser, served):
+    """A page of the survey's own origin, in which its encoder is called."""
+    context = browser.new_context(base_url=served[0])
+    page = context.new_page()
+    page.goto("/")
+    yield page
+    context.close()
+
+
+def answer(page, hours="7.25"):
+    page.locator('main[data-ready="yes"]').wait_for()
+    page.get_by_label("Yes").check()
+    page.get_by_label("Rice").check()
+    page.get_by_label("Coffee").check()
+    page.get_by_role("spinbutton").fill(hours)
+    page.get_by_role("button", name="Toss the coins").click()
+
+
+def test_the_page_draws_the_shared_vectors(lab):
+    found = lab.evaluate(
+        """async (surveys) => {
+          const { respond, replay } = await import("/static/survey_encoder.js");
+          const bytes = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
+          return surveys.map(({ form, vectors }) =>
+            vectors.map((each) => JSON.stringify(respond(form, each.truths, replay(bytes(each.bytes))))));
+        }""",
+        VECTORS["surveys"],
+    )
+    for survey, reports in zip(VECTORS["surveys"], found, strict=True):
+        for vector, report in zip(survey["vectors"], reports, strict=True):
+            expected = {"survey": survey["form"]["digest"], "id": vector["id"], "answers": vector["answers"]}
+            assert report == json.dumps(expected, separators=(",", ":"))
+
+
+def test_what_the_browser_draws_has_the_exact_law(lab):
+    # The browser's own randomness, so no seed. Each test raises a false alarm with probability 1e-9, at 6.1 deviations.
+    # Were the chance of a lie off by a tenth, 60,000 draws of the yes-no question would be off by 0.025/0.00177 = 14
+    # deviations, and a test would miss that with probability Phi(-8) < 1e-14. So would 60,000 numbers (0.0269/0.0018 =
+    # 15), 30,000 choices (0.0424/0.00285 = 15) and 20,000 answers of four bits (0.0378/0.0017 = 22).
+    truths, draws = [1, 2, "0110", 48], [TIMES * count for count in (60_000, 30_000, 20_000, 60_000)]
+    form = json.loads(SURVEY.to_json())
+    tallies = lab.evaluate(
+        """async ([form, truths, draws]) => {
+          const { encode, system } = await import("/static/survey_encoder.js");
+          return form.questions.map((question, place) => {
+            const tally = {};
+            for (let draw = 0; draw < draws[place]; draw += 1) {
+              const sent = encode(question, truths[place], system);
+              tally[sent] = (tally[sent] || 0) + 1;
+            }
+            return tally;
+          });
+        }""",
+        [form, truths, draws],
+    )
+    rows = {"0110": 0b0110}  # answers of at most two of four, in order: 0000, 0001, 0010, 0011, 0100, 0101, 0110
+    for question, truth, tally, count in zip(SURVEY.questions, truths, tallies, draws, strict=True):
+        law = [float(chance) for chance in question.matrix().rows[rows.get(truth, truth)]]
+        width = len(question.cells)
+        names = [f"{n:0{width}b}" for n in range(len(law))] if question.kind == "several" else map(str, range(len(law)))
+        seen = np.array([tally.get(name, 0) for name in names])
+        assert seen.sum() == count
+        assert _p_value(seen, law) >= 1e-9
+        assert _p_value(seen, _off_by_a_tenth(question, law)) < 1e-9
+
+
+def _p_value(seen, law):
+    expected = np.array(law) * seen.sum()
+    return chi2.sf(((seen - expected) ** 2 / expected).sum(), len(law) - 1)
+
+
+def _off_by_a_tenth(question, law):
+    """The law where a coin turns an answer more often, by a tenth."""
+    lie = 1.1 * (1 - float(question.own))
+    if question.kind == "several":
+        kept = [4 - bin(n ^ 0b0110).count("1") for n in range(len(law))]
+        return [(1 - lie) ** k * lie ** (4 - k) for k in kept]
+    likeliest = max(law)
+    return [1 - lie if chance == likeliest else lie / (len(law) - 1) for chance in law]
+
+
+def test_only_the_randomized_report_leaves_the_page(visit, served):
+    page = visit()
+    answer(page)
+    page.get_by_role("heading", name="This is what would be sent").wait_for()
+    assert [method for method, *_ in page.requests if method != "GET"] == []  # nothing was sent yet
+    shown = page.locator("#sent-json").text_content()
+    assert page.locator("#sent-list dd").count() == 4
+    page.get_by_role("button", name="Send this").click()
+    page.get_by_text("Thank you. It is counted.").wait_for()
+    posts = [(url, body) for method, url, body in page.requests if method == "POST"]
+    assert posts == [(served[0] + "reports", shown)]  # what was shown, to the byte, and once
+    report = json.loads(shown)
+    assert set(report) == {"survey", "id", "answers"} and report["survey"] == SURVEY.digest
+    SURVEY.accept(shown)  # an answer to each question that the protocol sends, and nothing else
+    assert {url.split("?")[0] for method, url, _ in page.requests if method == "GET"} <= {
+        served[0] + name
+        for name in ("", "static/survey.js", "static/survey_encoder.js", "static/survey.css", "static/console.css")
+    } | {served[0] + "static/mark.svg"}
+    assert page.evaluate("document.cookie") == "" and page.complaints == []
+    assert bytes.fromhex(report["id"]) in read(served[1], SURVEY).ids
+
+
+def test_the_same_answers_are_not_sent_alike(lab):
+    # Power of the test above: the true answers are the same and the sent ones differ. All 40 agree in the yes-no answer
+    # with probability 0.75^40 + 0.25^40 = 1e-5, in all four questions at once with less than 1e-9.
+    sent = lab.evaluate(
+        """async (form) => {
+          const { respond } = await import("/static/survey_encoder.js");
+          return Array.from({ length: 40 }, () => respond(form, [1, 1, "0100", 29]));
+        }""",
+        json.loads(SURVEY.to_json()),
+    )
+    assert len({report["id"] for report in sent}) == 40
+    assert len({json.dumps(report["answers"]) for report in sent}) > 1
+
+
+def test_coins_are_tossed_once_and_a_second_visit_sends_the_same(visit, served):
+    page = visit()
+    answer(page)
+    drawn = page.locator("#sent-json").text_content()
+    kept = page.evaluate("Object.entries({ ...localStorage })")
+    state = f'{{"report":{drawn},"sent":false}}'
+    assert kept == [[f"tacit-survey-{SURVEY.digest}", state]]  # randomized answers, and no true one
+    assert page.locator(".question :checked").count() == 0 and page.get_by_role("spinbutton").count() == 0
+    page.reload()  # before it was sent
+    page.get_by_role("heading", name="This is what would be sent").wait_for()
+    assert page.locator("#sent-json").text_content() == drawn and page.locator("#answering").is_hidden()
+    page.get_by_role("button", name="Send this").click()
+    page.get_by_text("Thank you. It is counted.").wait_for()
+    before = read(served[1], SURVEY).counts
+    page.reload()  # another day
+    page.get_by_role("heading", name="This is what was sent").wait_for()
+    page.get_by_role("button", name="Send the same again").click()
+    page.get_by_text("It is there already, and counts once.").wait_for()
+    assert [body for method, _, body in page.requests if method == "POST"] == [drawn, drawn]
+    assert read(served[1], SURVEY).counts == before
+
+
+@pytest.mark.parametrize(
+    ("word", "answers"),
+    [
+        (0, [0, 0, "1011", 0]),  # every coin turns: the upper end too, for 0 of 48 is below the place 29
+        (2**63, [1, 1, "0100", 0]),  # no coin turns: 2^63 is above every threshold, and 32 of 48 is not below 29
+    ],
+)
+def test_the_page_sends_what_the_browsers_coins_gave(visit, word, answers):
+    # yes, Rice, Coffee and 7.25 hours, with a source of known words in place of the cryptographic one
+    page = visit()
+    known = f"Object.defineProperty(crypto, 'getRandomValues', {{ value: (words) => words.fill({word}n) }})"
+    page.add_init_script(known)
+    page.reload()
+    answer(page)
+    sent = json.loads(page.locator("#sent-json").text_content())
+    assert sent == {"survey": SURVEY.digest, "id": f"{word:016x}" * 2, "answers": answers}
+
+
+def test_what_another_window_drew_meanwhile_is_not_drawn_again(visit):
+    page, drawn = visit(), SURVEY.respond([0, 0, "0000", 0], SystemBits()).to_json()
+    state = f'{{"report":{drawn},"sent":false}}'
+    page.evaluate("([name, state]) => localStorage.setItem(name, state)", [f"tacit-survey-{SURVEY.digest}", state])
+    answer(page)
+    assert page.locator("#sent-json").text_content() == drawn
+
+
+def test_an_answer_that_is_missing_or_too_much_is_asked_for(visit):
+    page = visit()
+    answer(page, hours="25")
+    assert page.get_by_text("Please give a number from 0 to 12.").is_visible()
+    page.get_by_role("spinbutton").fill("")
+    for label in ("Tea", "Wine"):
+        page.get_by_label(label).check()
+    page.get_by_role("button", name="Toss the coins").click()
+    assert page.get_by_text("Please choose at most 2.").is_visible()
+    assert page.locator("#drawn").is_hidden() and page.evaluate("localStorage.length") == 0
+    assert [method for method, *_ in page.requests if method != "GET"] == []
+
+
+def test_the_chances_and_what_a_report_tells_stand_on_the_page(visit):
+    page = visit()
+    words = page.locator("main").inner_text()
+    assert "With probability 3/4 your true answer is sent, with probability 1/4 the opposite." in words
+    assert "at most 3 times surer" in words
+    # e^(ln 3 + 1 + 2 + 1) = 3 e^4 = 163.8
+    assert "at most 164 times surer of anything you answered" in words
+    assert HOSTILE in words and page.locator("main img").count() == 0 and page.complaints == []
+
+
+def test_the_nearest_place_is_that_of_python(lab):
+    hours = SURVEY.questions[3]
+    values = ["0", "12", "0.12", "0.13", "7.25", "7.3", "11.99"]
+    found = lab.evaluate(
+        """async ([question, values]) => {
+          const { placeOf } = await import("/static/survey_encoder.js");
+          return values.map((value) => placeOf(question, Number(value)));
+        }""",
+        [hours.public(), values],
+    )
+    assert found == [hours.read(value) for value in values]
+
+
+def test_nothing_can_be_sent_without_scripts(visit):
+    page = visit(java_script_enabled=False)
+    assert page.get_by_text("This page needs scripts").is_visible()
+    assert page.get_by_role("button", name="Toss the coins").is_disabled() and page.locator("form").count() == 0
+
+
+def test_a_collector_that_is_gone_is_said_and_the_draw_is_kept(visit):
+    page = visit(viewport=NARROW, has_touch=True)  # on a phone
+    answer(page)
+    drawn = page.locator("#sent-json").text_content()
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Send this").click()
+    page.get_by_text("The server did not answer. Try again in a moment.").wait_for()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Send this").click()
+    page.get_by_text("Thank you. It is counted.").wait_for()
+    assert page.locator("#sent-json").text_content() == drawn
+
+
+def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(visit):
+    page = visit()
+    for step in (lambda: None, lambda: answer(page)):
+        step()
+        for size in (WIDE, NARROW):
+            page.set_viewport_size(size)
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            assert page.evaluate(PALEST) >= 4.5  # WCAG AA
+
+
+PALEST = """() => {
+  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const found = channels(getComputedStyle(element).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  let least = 21;
+  for (const element of document.querySelectorAll("main *")) {
+    const words = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!words || !element.checkVisibility()) continue;
+    const one = light(channels(getComputedStyle(element).color)), other = light(ground(element));
+    least = Math.min(least, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
+  }
+  return least;
+}"""

@@ -32,27 +32,30 @@ from question import (
 )
 
 
-def policy(source: Path, *, prepared: bool, name: str) -> dict[str, Any]:
+def policy(source: Path, *, prepared: bool, name: str, all_rows: bool = False) -> dict[str, Any]:
     """The policy over one table of events, or over a shop where the source is a folder."""
     data: dict[str, Any] = {"source": str(source)}
     if prepared:
-        data["prepared"] = str(source.with_suffix(".prepared"))
+        data["prepared"] = str(source.with_suffix(".rows.prepared" if all_rows else ".prepared"))
     return {
         "data": data,
         "ledger": {"store": str(source.with_suffix(f".{name}.ledger"))},
         "privacy": {"epsilon": 1000},
-        "tables": shop() if source.is_dir() else events(),
+        "tables": shop() if source.is_dir() else events(all_rows=all_rows),
         "analysts": {"ada": {"epsilon": 1000}},
     }
 
 
-def events() -> dict[str, Any]:
-    """One table, whose unit is a column."""
+def events(*, all_rows: bool = False) -> dict[str, Any]:
+    """One table, whose unit is a column; with `all_rows`, as many rows of a unit count, whatever their groups."""
+    caps = {"max_groups": MOST_GROUPS, "max_rows_per_group": MOST_ROWS}
+    if all_rows:
+        caps = dict.fromkeys(("max_groups", "max_rows_per_group", "max_rows"), MOST_GROUPS * MOST_ROWS)
     columns = {
         "g": {"type": "int", "lower": 0, "upper": GROUPS - 1},
         "v": {"type": "float", "lower": 0, "upper": LARGEST, "step": 0.01},
     }
-    return {"events": {"unit": "who", "max_groups": MOST_GROUPS, "max_rows_per_group": MOST_ROWS, "columns": columns}}
+    return {"events": {"unit": "who", **caps, "columns": columns}}
 
 
 def shop() -> dict[str, Any]:
@@ -86,14 +89,14 @@ def ask_plain(source: Path, *, sql: str = "", table: bool = True) -> None:
         serve(lambda: numbered(connection.execute(text).fetchall()), ("duckdb",))
 
 
-def ask_tacit(source: Path, *, prepared: bool) -> None:
+def ask_tacit(source: Path, *, prepared: bool, all_rows: bool = False) -> None:
     """Whole asks, each a question never asked before: its price is a billionth less than that of the last one."""
     import tacit
 
-    name = "prepared" if prepared else "sql"
+    name = "rows" if all_rows else "prepared" if prepared else "sql"
     text, key = (SHOP_SQL, "shipping") if source.is_dir() else (SQL, "g")
     prices = count()
-    with tacit.open(policy(source, prepared=prepared, name=name)) as curator:
+    with tacit.open(policy(source, prepared=prepared, name=name, all_rows=all_rows)) as curator:
         ada = curator.analyst("ada")
 
         def ask() -> Table:
@@ -132,13 +135,14 @@ def scan(source: Path) -> None:
     print(json.dumps({**found, "rows": rows, "peak": peak()}))
 
 
-def prepare(source: Path) -> None:
+def prepare(source: Path, *, all_rows: bool = False) -> None:
     """Make the prepared copy, as `tacit prepare` does."""
     from tacit.curator import prepare as preparing
     from tacit.policy.load import load
 
     start, before = time.perf_counter(), time.process_time()
-    path = preparing.prepare(load(policy(source, prepared=True, name="prepared")), lambda what, share: None)
+    declared = load(policy(source, prepared=True, name="prepared", all_rows=all_rows))
+    path = preparing.prepare(declared, lambda what, share: None)
     found = {"seconds": time.perf_counter() - start, "processor": time.process_time() - before}
     print(json.dumps({**found, "bytes": path.stat().st_size, "peak": peak()}))
 
@@ -148,10 +152,12 @@ COMMANDS: dict[str, Callable[[Path], None]] = {
     "ask-parquet": lambda source: ask_plain(source, table=False),
     "ask-unjoined": lambda source: ask_plain(source, sql=SHOP_SQL),
     "ask-prepared": lambda source: ask_tacit(source, prepared=True),
+    "ask-rows": lambda source: ask_tacit(source, prepared=True, all_rows=True),
     "ask-sql": lambda source: ask_tacit(source, prepared=False),
     "tables": tables,
     "scan": scan,
     "prepare": prepare,
+    "prepare-rows": lambda source: prepare(source, all_rows=True),
 }
 
 if __name__ == "__main__":

@@ -36,10 +36,10 @@ _SCALARS = (
     "ABS CEIL EXP EXTRACT GREATEST LENGTH LN LOWER NULLIF POWER REGEXP_FULL_MATCH SIGN SQRT SUBSTRING TIMESTAMP_TRUNC "
     "TRIM UPPER"
 )
-_OPERATORS = "Add Between BitwiseRightShift DPipe Div EQ GT GTE In Is LT LTE Like Mod Mul NEQ Neg Not Paren Sub"
+_OPERATORS = "Add Between BitwiseRightShift DPipe Div EQ GT GTE In IntDiv Is LT LTE Like Mod Mul NEQ Neg Not Paren Sub"
 _CLAUSES = (
     "Alias Boolean Column DataType Distinct From Group Having Identifier If Join Literal Null Order Ordered Qualify "
-    "Select Star Subquery Table TableAlias Union Var Where Window"
+    "Select Star Subquery Table TableAlias Union Var Where Window WindowSpec"
 )
 
 

@@ -126,11 +126,12 @@ def test_every_line_of_the_shop_has_its_order_and_every_order_its_customer(tmp_p
     assert abs(lines.num_rows / 2_000 - 4) < 0.27
 
 
-def test_a_scan_a_copy_and_both_answers_of_a_small_table(events):
+def test_a_scan_a_copy_and_all_answers_of_a_small_table(events):
     assert query_turns.once("scan", events)["rows"] == 20_000
     assert query_turns.once("prepare", events)["bytes"] > 0
     query_turns.once("tables", events)
-    sides = {name: query.ours(name, events) for name in ("plain", "prepared")}
+    query_turns.once("prepare-rows", events)
+    sides = {name: query.ours(name, events) for name in ("plain", "prepared", "rows")}
     for side in sides.values():
         side.ask()
         side.close()
@@ -139,7 +140,8 @@ def test_a_scan_a_copy_and_both_answers_of_a_small_table(events):
     assert query_turns.summary(sides["plain"], truth, 1_000)["error"] == {"n": 0, "s": 0}
     # 20 rows of a unit at half of epsilon 1: Laplace noise of scale 40, mean absolute value 40. Of 1,000 groups their
     # mean is within 6 * 40/sqrt(1000) = 7.6 of it; what the bounds cut off is at most 20 rows a group on average.
-    assert 32 < query_turns.summary(sides["prepared"], truth, 1_000)["error"]["n"] < 40 + 7.6 + 20
+    for name in ("prepared", "rows"):
+        assert 32 < query_turns.summary(sides[name], truth, 1_000)["error"]["n"] < 40 + 7.6 + 20
 
 
 def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk_and_leave_nothing_there(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from scipy.stats import binom
 import tacit
 from tacit.curator.curator import engine_of
 from tacit.curator.prepare import copy_of, prepare
+from tacit.engines import choose
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.layout import straight
 from tacit.errors import DataError, PolicyError
@@ -60,8 +62,8 @@ QUESTIONS = [
 TABLES = ("visits", "names", "lines")  # a unit that is an integer, one that is text, one reached through another table
 
 
-def policy(folder: Path, groups: int = 2, rows: int = 2, epoch: int = 1) -> dict[str, Any]:
-    caps = {"max_groups": groups, "max_rows_per_group": rows}
+def policy(folder: Path, groups: int = 2, rows: int = 2, epoch: int = 1, total: int | None = None) -> dict[str, Any]:
+    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
     who = {"unit": "who", "people": "persons", **caps}
     return {
         "data": {"source": str(folder / "data"), "prepared": str(folder / "data.prepared"), "epoch": epoch},
@@ -163,9 +165,13 @@ def less(one: Any, other: Any) -> dict[Any, list[Any]]:
 ADDING = [q for q in QUESTIONS if "DISTINCT" not in q]  # the number of distinct values does not add up over units
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("seed", range(10 if os.environ.get("TACIT_FULL") == "1" else 1))
-def test_what_is_kept_of_a_unit_does_not_depend_on_the_others(tmp_path, table, seed):
+SEEDS = 10 if os.environ.get("TACIT_FULL") == "1" else 1
+CAPS = [(table, seed, {}) for table in TABLES for seed in range(SEEDS)]
+CAPS += [("visits", seed, {"groups": 3, "rows": 5, "total": 7}) for seed in range(SEEDS)]
+
+
+@pytest.mark.parametrize(("table", "seed", "caps"), CAPS)
+def test_what_is_kept_of_a_unit_does_not_depend_on_the_others(tmp_path, table, seed, caps):
     # Removing a unit takes away exactly what it gives alone: the bounds look at one unit at a time.
     rng = random.Random(seed)
     tables = database(rng, 6, 150)
@@ -183,7 +189,7 @@ def test_what_is_kept_of_a_unit_does_not_depend_on_the_others(tmp_path, table, s
     engines = []
     for name, rows in (("all", tables[table]), ("without", others), ("alone", alone)):
         (tmp_path / name).mkdir()
-        engines.append(prepared(tmp_path / name, {**tables, table: rows}))
+        engines.append(prepared(tmp_path / name, {**tables, table: rows}, **caps))
     for question in ADDING:
         whole, without, only = (engine.run(exact(question, table, loaded)) for loaded, engine in engines)
         assert less(whole, without) == less(only, {}), question
@@ -198,6 +204,49 @@ def test_of_each_unit_so_many_groups_and_rows_are_kept_and_no_more(tmp_path):
         found = engine.run(exact("SELECT g, COUNT(*) FROM {t} GROUP BY g", "visits", loaded, salt))
         assert len(found) == 2
         assert all(cells[0] == min(7, held[group[0]]) for group, cells in found.items())
+
+
+@pytest.fixture(scope="module")
+def capped(tmp_path_factory):
+    """A unit of 21 rows, 3 in each of 7 groups, and 8 of them counted in all; another of 5 rows; and others."""
+    common = {"t": "a", "y": 0.0, "b": True, "d": datetime.date(2025, 1, 2), "big": 0}
+    rows = [{"who": 9, **common, "g": "A", "n": n, "x": x} for n in range(7) for x in range(3)]
+    rows += [{"who": 8, **common, "g": "B", "n": n, "x": 0} for n in range(5)]
+    tables = {**database(random.Random(0), 3, 10), "visits": rows}
+    return prepared(tmp_path_factory.mktemp("capped"), tables, groups=8, rows=8, total=8)
+
+
+def test_of_all_rows_of_a_unit_so_many_are_kept_and_no_more(capped):
+    loaded, engine = capped
+    for salt in map(str, range(20)):
+        found = engine.run(
+            exact("SELECT n, COUNT(*), SUM(x) FROM {t} WHERE g = 'A' GROUP BY n", "visits", loaded, salt)
+        )
+        assert sum(cells[0] for cells in found.values()) == 8
+        found = engine.run(exact("SELECT n, COUNT(*) FROM {t} GROUP BY n", "visits", loaded, salt))
+        assert sum(cells[0] for cells in found.values()) == 8 + 5
+        # WHERE comes first: of 7 rows none is left out
+        found = engine.run(exact("SELECT n, COUNT(*) FROM {t} WHERE x = 0 AND g = 'A' GROUP BY n", "visits", loaded))
+        assert sum(cells[0] for cells in found.values()) == 7
+
+
+def test_the_choice_among_all_rows_is_fair():
+    # 20,000 units of 21 rows, of which 8 are left: each in 8/21 of the units. 21 two-sided binomial tests, each at
+    # 1e-11: a false alarm in 1e-9. A choice that takes one of them 1.1 times as often as another is seen. Every third
+    # row is in no group, and is neither counted nor left.
+    units, rows, total = 20_000, 21, 8
+    unit = np.repeat(np.arange(units) * 7919 - 10**6, rows * 3 // 2)
+    code = np.tile(np.where(np.arange(rows * 3 // 2) % 3 == 2, -1, np.arange(rows * 3 // 2)), units)
+    left = np.empty(len(unit), np.int32)
+    choose.cut(unit, code, 0, 99, total, choose.key_of("salt"), left)
+    kept = (left >= 0).reshape(units, -1)
+    assert (kept.sum(axis=1) == total).all()
+    assert (left[left >= 0] == code[left >= 0]).all()
+    counts = kept.sum(axis=0)
+    low, high = (edge(0.5e-11, units, total / rows) for edge in (binom.ppf, binom.isf))
+    assert sum(low <= count <= high for count in counts) == rows
+    assert sum(count == 0 for count in counts) == rows // 2
+    assert not low <= 1.1 * total / rows * units <= high
 
 
 def test_the_choice_is_fair(tmp_path):

@@ -7,14 +7,14 @@ repeat, follows the same law: `test_complete_asks_follow_the_same_law`.)
 
 An event is a threshold on the log likelihood ratio of the two, or on one coordinate; it is chosen on the first half of
 the samples. On the second half Clopper-Pearson bounds p from below and p' from above, and ln(p/p') is a lower bound on
-epsilon that fails with probability `ALARM` at most. This file has 52 such bounds: 40 of counts, sums and means, two for
+epsilon that fails with probability `ALARM` at most. This file has 56 such bounds: 44 of counts, sums and means, two for
 each of four choices, two of lone keys, and two distances of whole asks. So all of it together alarms falsely with
-probability 52 ALARM < 1e-9. Seeds are fixed.
+probability 56 ALARM < 1e-9. Seeds are fixed.
 
 Choices, private keys and Gaussian noise have exact laws, which are compared outcome by outcome; a few are sampled too.
 
-**Power.** The same body must reject plans with planted faults: noise halved, caps ignored, clamping ignored, a sum
-priced as a count, and a replacement priced as an addition.
+**Power.** The same body must reject plans with planted faults: noise halved, caps ignored, a cap on all rows of a unit
+ignored, clamping ignored, a sum priced as a count, and a replacement priced as an addition.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ CLAIMED = 1
 COUNT = 40_000  # samples of each database in each half
 AGGREGATES = ["COUNT(*)", "COUNT(x)", "SUM(x)", "SUM(y)", "AVG(x)"]
 CAPS = {"max_groups": 2, "max_rows_per_group": 2}
+CAPS_OF_ALL_ROWS = {"max_groups": 3, "max_rows_per_group": 3, "max_rows": 3}
 INF = math.inf
 
 # Rows are (who, g, x, y, w). x is clamped to [-3, 10] and y to [-4, 1], so the extremes are x = 10 and y = -4.
@@ -80,8 +81,8 @@ def neighbors_of(unit: str, relation: str, aggregate: str, grouped: bool) -> tup
 class Pair:
     """A plan, and the exact integers of both databases."""
 
-    def __init__(self, folder, declared, write, unit, relation, aggregate, grouped) -> None:
-        self.policy = load(declared(("t",), unit, relation, **CAPS))
+    def __init__(self, folder, declared, write, unit, relation, aggregate, grouped, caps=CAPS) -> None:
+        self.policy = load(declared(("t",), unit, relation, **caps))
         self.engines = []
         for name, rows in zip(("one", "other"), neighbors_of(unit, relation, aggregate, grouped), strict=True):
             (folder / name).mkdir()
@@ -179,6 +180,24 @@ def test_the_claim_holds(unit, relation, aggregate, grouped, declared, write, tm
     assert found <= CLAIMED
     # These pairs are bad enough for the bound to come near the claim: faults of a factor of two are seen below.
     assert found > 0.3 * CLAIMED
+
+
+ALL_ROWS = [(relation, aggregate) for relation in ("add-remove", "replace") for aggregate in ("COUNT(*)", "SUM(x)")]
+
+
+@pytest.mark.parametrize(("relation", "aggregate"), ALL_ROWS)
+def test_the_claim_holds_with_a_cap_on_all_rows(relation, aggregate, declared, write, tmp_path, full):
+    # 3 rows in all, of 40 in 4 groups: as they are chosen, in several groups or in one.
+    pair = Pair(tmp_path, declared, write, "who", relation, aggregate, True, CAPS_OF_ALL_ROWS)
+    assert pair.plan.price == (CLAIMED, 0)
+    assert pair.plan.exact.keep == Contribution(3, 3, 3)
+    count = 100_000 if full else COUNT
+    found = bound(pair.plan, pair.exact(pair.plan), count, f"all rows {relation} {aggregate}".encode())
+    print(f"bound {found:.3f} of {CLAIMED}")
+    assert 0.3 * CLAIMED < found <= CLAIMED
+    # With that cap ignored 9 rows count.
+    plan = replace(pair.plan, exact=replace(pair.plan.exact, keep=Contribution(3, 3)))
+    assert bound(plan, pair.exact(plan), count, b"ignored") > CLAIMED
 
 
 # The planted faults. Each takes an honest plan and returns a bad one of the same price.
@@ -305,14 +324,14 @@ EPSILON_ALLOWED = CLAIMED + 1e-12  # for the rounding of doubles
 GRID = [-3, -3, 0, 2, 4, 4, 5, 7, 10, 10]
 
 
-def chosen_policy(relation: str, groups: int = 2, rows: int = 2, delta: float = 1e-6):
+def chosen_policy(relation: str, groups: int = 2, rows: int = 2, total: int | None = None, delta: float = 1e-6):
     columns = {
         "g": {"type": "text", "values": ["A", "B", "C"]},
         "n": {"type": "int", "lower": 0, "upper": 999},
         "t": {"type": "text"},
         "x": {"type": "int", "lower": -3, "upper": 10},
     }
-    caps = {"max_groups": groups, "max_rows_per_group": rows}
+    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
     return load(
         {
             "privacy": {"epsilon": 10, "neighbors": relation, "delta": 1000 * delta, "delta_per_question": delta},
@@ -379,6 +398,18 @@ def test_no_choice_is_more_telling_than_its_price(aggregates, keys, relation):
     times = 8 if aggregates.startswith("TOP_K") else 4
     sharp = replace(plan, parts=tuple(replace(p, mechanism=sharper(p.mechanism, times)) for p in plan.parts))
     runs = [[Reference({"v": rows}).run(plan.exact) for rows in pair] for pair in PAIRS[relation]]
+    assert max(largest_loss(sharp, *run) for run in runs) > CLAIMED
+
+
+@pytest.mark.parametrize("relation", PAIRS)
+@pytest.mark.parametrize("aggregates", CHOICES[::2])
+def test_with_a_cap_on_all_rows_no_choice_is_more_telling_than_its_price(aggregates, relation):
+    # 4 rows in all, 2 in each of up to 3 groups: charged as 2 choices for 2 rows each, under replace as 3 of 3 groups.
+    plan = plan_for(parse(f"SELECT {aggregates} FROM v GROUP BY g"), chosen_policy(relation, 3, 2, 4), CLAIMED)
+    runs = [[Reference({"v": rows}).run(plan.exact) for rows in pair] for pair in PAIRS[relation]]
+    assert max(largest_loss(plan, *run) for run in runs) <= EPSILON_ALLOWED
+    times = 8 if aggregates.startswith("TOP_K") else 4
+    sharp = replace(plan, parts=tuple(replace(p, mechanism=sharper(p.mechanism, times)) for p in plan.parts))
     assert max(largest_loss(sharp, *run) for run in runs) > CLAIMED
 
 
@@ -454,16 +485,18 @@ def gaussian_delta(distance: float, epsilon: float) -> float:
 
 @pytest.mark.parametrize("relation", PAIRS)
 @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(x)", "COUNT(*), SUM(x)", "AVG(x)"])
-def test_gaussian_noise_has_the_delta_it_claims(aggregate, relation):
-    # 1000 declared groups of which a unit may be in 200: Gaussian noise is far smaller than Laplace noise.
-    policy = chosen_policy(relation, groups=200, rows=1)
+@pytest.mark.parametrize("caps", [(200, 1), (400, 2, 400)])
+def test_gaussian_noise_has_the_delta_it_claims(aggregate, relation, caps):
+    # 1000 declared groups of which a unit may be in 200: Gaussian noise is far smaller than Laplace noise. Or with 400
+    # rows in all, in up to 400 groups, but 2 in each of 200 is the farthest.
+    policy = chosen_policy(relation, *caps)
     plan = plan_for(parse(f"SELECT n, {aggregate} FROM v GROUP BY n"), policy, CLAIMED)
     assert all(isinstance(part.mechanism, Gaussian) for part in plan.parts)
     epsilon, delta = plan.price
     assert epsilon <= CLAIMED
     assert delta <= policy.delta_per_question
     # A unit that moves every part as far as it can, in 200 groups, or in 400 under replace. Moves add up as squares.
-    one = [{"who": 9, "g": "A", "n": n, "t": "", "x": 10} for n in range(200)]
+    one = [{"who": 9, "g": "A", "n": n, "t": "", "x": 10} for n in range(200) for _ in range(caps[1])]
     other = [row | {"n": row["n"] + 500} for row in one] if relation == "replace" else []
     cells = [Reference({"v": rows}).run(plan.exact) for rows in (one, other)]
     nothing = (0,) * len(plan.exact.measures)

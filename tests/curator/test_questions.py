@@ -64,8 +64,8 @@ TABLES: dict[str, dict[str, Any]] = {
 HIDDEN = {"lines": ["order_id"]}
 
 
-def policy_of(groups: int, rows: int, neighbors: str = "add-remove") -> dict[str, Any]:
-    caps = {"max_groups": groups, "max_rows_per_group": rows}
+def policy_of(groups: int, rows: int, neighbors: str = "add-remove", total: int | None = None) -> dict[str, Any]:
+    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
     units: dict[str, dict[str, Any]] = {
         **{name: {"unit": "patient", "people": "patients", **caps} for name in ("visits", "patients", "orders")},
         "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **caps},
@@ -500,8 +500,11 @@ def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
 
     pattern = "SELECT COUNT(*) FROM visits WHERE note LIKE '%a_b%c%'"
     sources = {name: f'"{name}"' for name in TABLES}
-    policy, functions, others = load(policy_of(2, 3)), set(), set()
-    for text in [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS), pattern]:
+    functions, others = set(), set()
+    plain, capped = load(policy_of(2, 3)), load(policy_of(3, 3, total=4))
+    asked = [(text, plain) for text in [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS), pattern]]
+    asked += [(text, capped) for text in QUESTIONS if "GROUP BY" in text]
+    for text, policy in asked:
         exact = plan_for(parse(text), policy, 1).exact
         statements = [sql.histogram(exact, m, sources) for m in exact.measures if m.function == "histogram"]
         for statement in [*statements, sql.aggregation(exact, sources)]:
@@ -530,7 +533,7 @@ def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
         ("SELECT a FROM t TABLESAMPLE 10%", None, "TableSample"),
         ("SELECT a FROM t WHERE a = $1", None, "Placeholder"),
         ("SELECT a FROM t WHERE a SIMILAR TO 'b'", None, "SimilarTo"),
-        ("SELECT a ^ 2, a // 2 FROM t", None, "IntDiv"),
+        ("SELECT a ^ 2, a & 2 FROM t", None, "BitwiseAnd"),
     ],
 )
 def test_what_is_not_allowed_is_seen(statement, function, other, called, built_of, allowed):

@@ -68,9 +68,9 @@ TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": 
 
 
 @lru_cache
-def policy_of(neighbors: str, groups: int, rows: int) -> Policy:
+def policy_of(neighbors: str, groups: int, rows: int, total: int | None = None) -> Policy:
     """Tables of each kind: units by a column, through another table, and rows that are units; a public table."""
-    caps = {"max_groups": groups, "max_rows_per_group": rows}
+    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
     who = {"unit": "who", "people": "persons", **caps}
     return load(
         {
@@ -219,8 +219,8 @@ def those(pairs: list[tuple[str, str]], source: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def planned(text: str, neighbors: str, groups: int, rows: int) -> Plan:
-    return plan_for(parse(text), policy_of(neighbors, groups, rows), 1)
+def planned(text: str, neighbors: str, *caps: int) -> Plan:
+    return plan_for(parse(text), policy_of(neighbors, *caps), 1)
 
 
 def arrow(policy: Policy, database: Database) -> dict[str, pa.Table]:
@@ -389,7 +389,8 @@ def database_of(others: list[tuple[int | None, dict]], who: int = 0, own: dict |
     return found
 
 
-CAPS = [(1, 1), (2, 1), (1, 3), (2, 2), (5, 3)]
+# Groups, rows in each, and maybe rows in all.
+CAPS: list[tuple[int, ...]] = [(1, 1), (2, 1), (1, 3), (2, 2), (5, 3), (3, 3, 3), (4, 3, 5), (7, 5, 7)]
 
 
 @dataclass
@@ -397,7 +398,7 @@ class World:
     """A policy with a database that lacks a unit, one that has it, and one with another unit in its place."""
 
     neighbors: str
-    caps: tuple[int, int]
+    caps: tuple[int, ...]
     without: Any
     old: Any
     new: Any
@@ -475,6 +476,18 @@ def test_a_plan_that_keeps_too_much_is_noticed(aggregate, keys):
             loss(plan, world.without.run(loose), world.old.run(loose), Neighbors.ADD_REMOVE)
 
 
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(x)", "AVG(y)", "VAR_POP(x)", "MEDIAN(x)", "TOP_K(w, 2)"])
+@pytest.mark.parametrize("keys", ["g", "t"])
+def test_a_plan_that_keeps_too_much_in_all_is_noticed(aggregate, keys):
+    # 4 rows in all, in up to 4 groups: without that cap 16, or one row more than is charged for.
+    world = world_of("add-remove", (4, 4, 4), owning(*MANY))
+    plan = planned(asked("units", [aggregate], keys, ""), "add-remove", 4, 4, 4)
+    for keep in (Contribution(4, 4), Contribution(4, 4, 5)):
+        loose = replace(plan.exact, keep=keep)
+        with pytest.raises(AssertionError):
+            loss(plan, world.without.run(loose), world.old.run(loose), Neighbors.ADD_REMOVE)
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_aggregate_and_every_key_has_a_plan(source):
     """Nothing that the tests above pick is refused, so they check what they say they check."""
@@ -515,7 +528,7 @@ def owning(*visits: Row) -> dict[str, list]:
     return {"visits": list(visits), "notes": [], "lines": [(0, row) for row in visits], "thing": visits[0]}
 
 
-def world_of(neighbors: str, caps: tuple[int, int], old: dict, new: dict | None = None) -> World:
+def world_of(neighbors: str, caps: tuple[int, ...], old: dict, new: dict | None = None) -> World:
     databases = [database_of([]), database_of([], 8, old), database_of([], 9, new or old)]
     return World(neighbors, caps, *map(Reference, databases))
 
@@ -600,6 +613,49 @@ def test_replacing_a_unit_whose_groups_are_elsewhere(aggregate, groups):
         assert lost == 1
     else:
         assert 0 <= lost <= 1  # counts of groups that both have do not move
+
+
+@pytest.mark.parametrize(
+    "aggregate", ["COUNT(*)", "COUNT(x)", "SUM(x)", "SUM(y)", "AVG(x)", "VAR_POP(y)", "MEDIAN(x)", "MODE(w)"]
+)
+@pytest.mark.parametrize("keys", ["", "g", "w, g"])
+def test_adding_a_unit_with_more_rows_in_all_than_may_be_counted(aggregate, keys):
+    # 6 of 36 rows in 4 groups count: T M. A choice for 3 rows is charged floor(12/4) = 3 times, for three groups of 2,
+    # and uses up s/3 for s rows, which is 2 of 3. Without groups 3 rows are all that count.
+    world = world_of("add-remove", (4, 3, 6), owning(*MANY))
+    share = Fraction(2, 3) if keys and aggregate in {"MEDIAN(x)", "MODE(w)"} else 1
+    for source in ("units", "through"):
+        assert world.losses(asked(source, [aggregate], keys, ""))[0] == share
+
+
+def test_adding_a_unit_whose_rows_no_cap_but_the_last_leaves_out():
+    # 5 rows in all, and as many as that in one group or in five: 2 of 18 here, 3 there; a choice is one for 5 rows.
+    rows = [HIGH | {"g": g, "y": -INF} for g in "AB" for _ in range(9)]
+    for aggregate in ("COUNT(*)", "SUM(x)", "SUM(y)", "AVG(x)", "MEDIAN(x)", "TOP_K(w, 2)"):
+        world = world_of("add-remove", (5, 5, 5), owning(*rows))
+        assert world.losses(asked("units", [aggregate], "g", ""))[0] == 1
+
+
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(x)", "SUM(y)", "AVG(x)", "MEDIAN(x)"])
+def test_replacing_a_unit_with_a_cap_on_all_rows(aggregate):
+    # 3 rows in each of two groups, 6 in all, and after it 3 in each of the two others: 2 T M, and choices in all 4.
+    old, new = ([ELSEWHERE | {"g": g} for g in groups for _ in range(3)] for groups in ("AB", "CD"))
+    world = world_of("replace", (4, 3, 6), owning(*old), owning(*new))
+    assert world.losses(asked("units", [aggregate], "g", ""))[0] == 1
+
+
+def test_replacing_a_unit_that_weighs_both_ways():
+    # x in [-3, 10]: M = 10, m = 3. 10 rows in all, 3 in each of 4 groups: 6 weigh 10 and 4 weigh 3, of both units. So
+    # 2 (6 * 10 + 4 * 3) = 144, which is (M - m) (6 + 6) + 2 m 10.
+    halves = ({"A": 99, "B": 99, "C": -99, "D": -99}, {"A": -99, "B": -99, "C": 99, "D": 99})
+    sizes = ({"A": 3, "B": 3, "C": 3, "D": 1}, {"A": 3, "B": 1, "C": 3, "D": 3})
+    old, new = (
+        [HIGH | {"g": g, "x": x} for g, x in half.items() for _ in range(size[g])]
+        for half, size in zip(halves, sizes, strict=True)
+    )
+    world = world_of("replace", (4, 3, 10), owning(*old), owning(*new))
+    assert planned(asked("units", ["SUM(x)"], "g", ""), "replace", 4, 3, 10).parts[0].sensitivity == 144
+    assert world.losses(asked("units", ["SUM(x)"], "g", ""))[0] == 1
 
 
 def test_a_unit_alone_with_its_private_keys():

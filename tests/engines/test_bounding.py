@@ -29,7 +29,8 @@ rows = st.lists(
     st.tuples(st.sampled_from([None, "u", *UNITS]), st.sampled_from(KEYS), st.integers(0, 1)),
     max_size=40,
 )
-bounds = st.tuples(st.integers(1, 4), st.integers(1, 4))
+pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
+bounds = pairs | st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 7))  # the last is of all rows
 
 
 def numbered(some: list[tuple[Any, Any, int]]) -> list[dict[str, Any]]:
@@ -39,7 +40,7 @@ def numbered(some: list[tuple[Any, Any, int]]) -> list[dict[str, Any]]:
 
 def over(
     measures: tuple[Measure, ...],
-    keep: tuple[int, int],
+    keep: tuple[int, ...],
     table: str = "t",
     salt: str = "salt",
     values: tuple[str, ...] | None = None,
@@ -48,7 +49,7 @@ def over(
     return Aggregation(source, None, "who", (GroupKey(Column("key"), values),), Contribution(*keep), measures, salt)
 
 
-def histogram(argument: str, keep: tuple[int, int], table: str = "t", salt: str = "salt") -> Aggregation:
+def histogram(argument: str, keep: tuple[int, ...], table: str = "t", salt: str = "salt") -> Aggregation:
     """Which values are kept in each group."""
     return over((Measure("histogram", Column(argument)),), keep, table, salt)
 
@@ -58,7 +59,7 @@ def tables(**some: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def kept(
-    engine, rows: list[dict[str, Any]], keep: tuple[int, int], table: str = "t"
+    engine, rows: list[dict[str, Any]], keep: tuple[int, ...], table: str = "t"
 ) -> dict[Any, dict[Any, list[int]]]:
     """For each unit and group, the tags of the rows that are kept."""
     owners = {row["tag"]: row["who"] for row in rows}
@@ -71,7 +72,7 @@ def kept(
 
 
 @examples
-@given(some=rows, keep=bounds)
+@given(some=rows, keep=pairs)
 def test_as_many_groups_and_rows_as_may_be_kept_are_kept(engine_over, some, keep):
     table = numbered(some)
     own: dict[Any, Counter[Any]] = defaultdict(Counter)
@@ -85,6 +86,24 @@ def test_as_many_groups_and_rows_as_may_be_kept_are_kept(engine_over, some, keep
         for key, tags in groups.items():
             assert len(tags) == min(keep[1], own[who][key])
             assert all(table[tag]["who"] == who and table[tag]["key"] == key for tag in tags)
+
+
+@examples
+@given(some=rows, keep=bounds)
+def test_of_all_rows_of_a_unit_no_more_are_kept_than_may_be(engine_over, some, keep):
+    table = numbered(some)
+    own = Counter(row["who"] for row in table if row["who"] is not None)
+    groups, rows_of_group, total = (*keep, keep[0] * keep[1])[:3]
+    engine = engine_over(tables(t=table))
+    found = kept(engine, table, keep)
+    assert set(found) == set(own)
+    for of_unit in found.values():
+        assert len(of_unit) <= groups
+        assert all(len(tags) <= rows_of_group for tags in of_unit.values())
+        assert sum(map(len, of_unit.values())) <= total
+    # Where no other cap bites, just so many are kept, whatever their groups.
+    for who, of_unit in kept(engine, table, (total, total, total)).items():
+        assert sum(map(len, of_unit.values())) == min(total, own[who])
 
 
 @examples
@@ -127,6 +146,7 @@ def test_taking_a_unit_away_takes_away_what_was_kept_of_it(engine_over, some, ke
         assert not gained
         assert sum(1 for flags in lost.values() if flags) <= keep[0]
         assert all(flags.total() <= keep[1] for flags in lost.values())
+        assert sum(flags.total() for flags in lost.values()) <= keep[-1] or len(keep) == 2
 
 
 @examples
@@ -188,6 +208,31 @@ def test_every_group_of_a_unit_has_the_same_chance(engine_over):
     assert sum(counts) == 4000
     assert not any(far(count, 2000, 2 / 5) for count in counts)
     assert far(2000, 2000, 2 / 5) and far(2000 * 9 // 14, 2000, 2 / 5)
+
+
+def test_with_a_cap_on_all_rows_every_row_of_a_unit_has_the_same_chance(engine_over):
+    # 3 of 12 rows, whatever their groups: one in four of each group's. Groups chosen first would keep "a", with 1 row
+    # of the 12, for all of 2000 units, or for one in three of them.
+    sizes = {"a": 1, "b": 8, "-": 3}
+    engine = engine_over(tables(t=units_of(sizes, 2000)))
+    found = engine.run(histogram("flag", (3, 3, 3)))
+    counts = {key: flags for (key,), (flags,) in found.items()}
+    assert sum(sum(flags.values()) for flags in counts.values()) == 6000
+    # the first row of each group, which has the flag
+    assert not any(far(flags[1], 2000, 3 / 12) for flags in counts.values())
+    assert far(2000, 2000, 3 / 12) and far(2000 // 3, 2000, 3 / 12)
+    # evenly spaced: of the 8 rows of "b" every unit keeps 8/4
+    assert sum(counts["b"].values()) == 4000
+
+
+def test_with_a_cap_on_all_rows_they_are_kept_evenly_over_groups_and_values(engine_over):
+    # Of 60 rows under "a" and 40 under "b", tagged in this order, every tenth is kept: 6 and 4, whatever the salt.
+    engine = engine_over(tables(t=numbered([("u", "a", 0)] * 60 + [("u", "b", 0)] * 40)))
+    for number in range(5):
+        found = engine.run(histogram("tag", (10, 10, 10), salt=str(number)))
+        tags = sorted(tag for (some,) in found.values() for tag in some)
+        assert tags == list(range(tags[0], 100, 10))
+        assert {key: len(some) for (key,), (some,) in found.items()} == {"a": 6, "b": 4}
 
 
 def test_rows_are_kept_evenly_over_their_values(engine_over):

@@ -194,7 +194,7 @@ class Questions:
             where=self.scalar("bool", columns) if self.rng.random() < 0.4 else None,
             unit=unit,
             keys=tuple(self.key(columns) for _ in range(self.rng.choice([0, 1, 1, 2]))),
-            keep=Contribution(self.rng.randint(1, 3), self.rng.randint(1, 3)),
+            keep=Contribution(self.rng.randint(1, 3), self.rng.randint(1, 3), self.rng.choice([None, 2, 3, 5])),
             measures=tuple(self.measure(columns) for _ in range(self.rng.randint(1, 4))),
             salt=self.rng.choice(["", "salt", "it's"]),
         )

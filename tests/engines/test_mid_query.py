@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -131,3 +134,24 @@ def test_a_spark_job_that_is_aborted(spark, tmp_path):
         assert failed_generically(outcome[0])
         assert ada.budget.remaining == 98
         assert len(ada.ask("SELECT COUNT(*) AS n FROM few", epsilon=1).to_dict()["rows"]) == 1
+
+
+@pytest.mark.skipif(os.environ.get("TACIT_FULL") != "1", reason="starting a cluster takes a minute: TACIT_FULL=1")
+@pytest.mark.parametrize("how", ["once", "always"])
+def test_spark_executors_that_are_killed(how, tmp_path):
+    # A cluster of one executor in a process of its own. Where one is lost, Spark starts another and computes again;
+    # where each is lost, the job fails.
+    pytest.importorskip("pyspark")
+    script = Path(__file__).with_name("lost_executor.py")
+    command = [sys.executable, str(script), str(tmp_path), how]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    told = json.loads((ran.stdout.splitlines() or ["{}"])[-1])
+    assert told, ran.stderr[-2000:]
+    assert told["killed"] >= 1
+    assert told["failed"] or told["sum"] is not None  # the generic failure, or an answer
+    assert told["failed"] or how == "once"
+    assert (told["remaining"], told["next"]) == (98, 1)
+    if told["sum"] is not None:
+        # 600,000 digits of mean 4.5 and deviation 2.9: within 6 * 2.9 sqrt(600000) = 13,500. Rows that were lost, or
+        # counted twice, would be far more.
+        assert abs(told["sum"] - 2_700_000) < 13_500

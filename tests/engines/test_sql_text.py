@@ -70,6 +70,26 @@ def statement(*measures, keys=(), unit=None, keep=(1, 1), where=None, source=SCA
     return sql.aggregation(Aggregation(source, where, unit, keys, Contribution(*keep), measures, "salt"), SOURCES)
 
 
+def test_a_cap_on_all_rows_makes_needless_ones_vanish():
+    any_ward = GroupKey(Column("c1"), None)
+    windows = {
+        # (groups, rows, total): rows of a unit numbered once; then groups ranked, and rows in each numbered
+        (5, 5, 5): {"ROW_NUMBER()": 1, "DENSE_RANK()": 0},
+        (4, 5, 5): {"ROW_NUMBER()": 1, "DENSE_RANK()": 1},
+        (4, 3, 5): {"ROW_NUMBER()": 2, "DENSE_RANK()": 1},
+    }
+    for keep, expected in windows.items():
+        text = statement(SUM, keys=(any_ward,), unit="c0", keep=keep)
+        assert {window: text.count(window) for window in expected} == expected
+    # counting needs no number of a row, and of two declared groups none is left out
+    assert "ROW_NUMBER()" not in statement(COUNT, UNITS, keys=(any_ward,), unit="c0", keep=(4, 3, 5))
+    assert "DENSE_RANK()" not in statement(COUNT, keys=(WARD,), unit="c0", keep=(2, 3, 5))
+    # a cap that caps nothing is not written
+    assert statement(SUM, keys=(any_ward,), unit="c0", keep=(4, 3, 12)) == statement(
+        SUM, keys=(any_ward,), unit="c0", keep=(4, 3)
+    )
+
+
 def test_the_check_sees_what_is_called(called):
     found = called("SELECT regexp_matches(a, 'unnest(b)'), REPEAT (\"md5(\", 3), random() FROM t")
     assert found == {"REGEXP_LIKE", "REPEAT", "RAND"}

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.engines.evaluate import evaluate
-from tacit.plan.measure import Rank, Vector, euclidean, gridded, moved, needs, sensitivity, weights
+from tacit.plan.measure import Rank, Vector, euclidean, felt, gridded, moved, needs, sensitivity, weights
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan
 from tacit.plan.scope import declared
@@ -147,13 +147,23 @@ def test_a_constant_is_a_grid_of_one_point():
 # How far one unit moves a vector, against all that it can do.
 
 
-def contributions(k: int, r: int, lower: int, upper: int, groups: int, once: bool) -> np.ndarray:
-    """All that one unit can add to the groups: in at most k of them, at most r rows, each from lower to upper."""
+def contributions(
+    k: int, r: int, lower: int, upper: int, groups: int, once: bool, most: int | None = None
+) -> np.ndarray:
+    """All that one unit can add to the groups: in at most k of them, at most r rows, each from lower to upper.
+
+    With `most`, no more rows in all; `once`, a row in each group is enough.
+    """
     rows = 1 if once else r
-    sums = sorted({total for n in range(rows + 1) for total in range(n * lower, n * upper + 1)} | {0})
+    fewest: dict[int, int] = {}  # rows that make a sum
+    for n in range(rows + 1):
+        for total in range(n * lower, n * upper + 1):
+            fewest.setdefault(total, n)
     found = set()
     for held in combinations(range(groups), min(k, groups)):
-        for added in product(sums, repeat=len(held)):
+        for added in product(sorted(fewest), repeat=len(held)):
+            if most is not None and sum(fewest[total] for total in added) > most:
+                continue
             vector = [0] * groups
             for group, total in zip(held, added, strict=True):
                 vector[group] = total
@@ -188,6 +198,64 @@ def test_one_unit_moves_a_vector_as_far_as_is_said(lower: int, upper: int, once:
         overlap = max(0, 2 * min(k, groups) - groups)
         if neighbors is Neighbors.ADD_REMOVE or width**2 >= 2 * size**2 or overlap == 0:
             assert shift**2 * coordinates == squared
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize(("lower", "upper"), RANGES)
+def test_with_a_cap_on_all_rows_a_unit_moves_a_vector_no_further_than_is_said(
+    lower: int, upper: int, once: bool, neighbors: Neighbors
+) -> None:
+    vector = Vector(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
+    for k, r, most, groups in ((2, 2, 2, 2), (2, 2, 3, 2), (2, 2, 3, 3), (3, 2, 4, 3), (3, 1, 2, 3)):
+        each = Contribution(k, r, most)
+        l1, squared = farthest(contributions(k, r, lower, upper, groups, once, most), neighbors)
+        assert sensitivity(vector, each, neighbors, groups) == l1
+        shift, coordinates = euclidean(vector, each, neighbors, groups)
+        assert shift**2 * coordinates >= squared
+        if not once and most % r == 0 and neighbors is Neighbors.ADD_REMOVE:
+            assert shift**2 * coordinates == squared  # most/r full groups
+
+
+def test_choices_are_as_many_as_bundles_of_groups():
+    # 20 rows in all, 5 in a group: 3 rows in each of 6 groups, no two of which go together; twice as many with another
+    # unit in its place, and never more than there are groups. Of 20 rows in a group, all groups are one bundle.
+    each, whole = Contribution(20, 5, 20), Contribution(20, 20, 20)
+    assert felt(each, Neighbors.ADD_REMOVE, None) == felt(each, Neighbors.ADD_REMOVE, 50) == 6
+    assert felt(each, Neighbors.REPLACE, 50) == 12
+    assert felt(each, Neighbors.REPLACE, 7) == 7
+    assert (felt(whole, Neighbors.ADD_REMOVE, 50), felt(whole, Neighbors.REPLACE, 50)) == (1, 2)
+    # keys that appear and go are one for each row
+    assert (moved(each, Neighbors.ADD_REMOVE, None), moved(each, Neighbors.REPLACE, None)) == (20, 40)
+    # without a cap on all rows, choices are felt where the unit is
+    assert felt(Contribution(3, 2), Neighbors.REPLACE, 10) == moved(Contribution(3, 2), Neighbors.REPLACE, 10)
+
+
+def fewest_bundles(sizes: tuple[int, ...], most: int) -> int:
+    """The least number of bundles of at most so many rows, by trying all."""
+    best = count = len(sizes)
+    for places in product(range(count), repeat=count):
+        bundles = [0] * count
+        for size, place in zip(sizes, places, strict=True):
+            bundles[place] += size
+        if max(bundles) <= most:
+            best = min(best, sum(bundle > 0 for bundle in bundles))
+    return best
+
+
+@pytest.mark.parametrize(("rows", "total"), [(1, 4), (2, 4), (2, 5), (3, 5), (3, 6), (4, 6), (5, 5)])
+def test_groups_go_into_as_many_bundles_as_is_said(rows: int, total: int) -> None:
+    # all ways to spread at most `total` rows over five groups or fewer, at most `rows` in each
+    spreads = {
+        tuple(sorted(size for size in sizes if size))
+        for sizes in product(range(rows + 1), repeat=5)
+        if 0 < sum(sizes) <= total
+    }
+    worst = max(fewest_bundles(sizes, rows) for sizes in spreads)
+    allowed = felt(Contribution(total, rows, total), Neighbors.ADD_REMOVE, None)
+    assert worst <= allowed
+    if rows % 2 or rows == total:
+        assert worst == allowed  # groups of (r + 1)/2 rows, no two of which go together
 
 
 @pytest.mark.parametrize("neighbors", list(Neighbors))

@@ -99,6 +99,24 @@ def test_a_unit_is_bounded_and_a_row_needs_no_bounding(plan: MakePlan):
     assert plan("SELECT COUNT(*) FROM beds GROUP BY ward").exact.unit is None
 
 
+def test_a_cap_on_all_rows_is_what_a_count_is_priced_by(plan: MakePlan):
+    caps = {"max_groups": 3, "max_rows_per_group": 4, "max_rows": 5}
+    made = plan("SELECT COUNT(*), SUM(age) FROM visits GROUP BY ward", **caps)
+    # 5 rows in all, of at most 110 years: of 3 groups of 4 it would be 12 rows
+    assert made.exact.keep == Contribution(groups=3, rows=4, total=5)
+    assert moves(made) == {"COUNT(*)": 5, "SUM(age)": 550}
+    assert made.recipe.notes[0] == (
+        "After WHERE, each patient_id counts with at most 5 rows in all, in at most 3 groups, with at most 4 rows in "
+        "each."
+    )
+    # of one group 4 rows are all that count, and the cap on all of them says nothing more
+    assert plan("SELECT COUNT(*) FROM visits", **caps).exact.keep == Contribution(groups=1, rows=4)
+    # units are counted once in each of 3 groups
+    assert moves(plan("SELECT COUNT(DISTINCT patient_id) FROM visits GROUP BY ward", **caps)) == {
+        "COUNT(DISTINCT patient_id)": 3
+    }
+
+
 def test_the_mean_is_a_centered_sum_and_a_count(plan: MakePlan):
     by_ward = plan("SELECT AVG(age) FROM visits GROUP BY ward")
     # kr (hi - lo) / 2 = 6 * 55, and kr = 6
@@ -234,6 +252,8 @@ def test_another_question_has_another_key(plan: MakePlan, sql: str) -> None:
         {"neighbors": "replace"},
         {"max_groups": 1},
         {"max_rows_per_group": 4},
+        {"max_rows": 4},
+        {"max_rows": 6},
         {"columns": {"age": {"type": "int", "lower": 0, "upper": 111}}},
         {"columns": {"ward": {"type": "text", "values": ["A", "B", "D"]}}},
         {"columns": {"ward": {"type": "text", "values": ["B", "A", "C"]}}},

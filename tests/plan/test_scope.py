@@ -227,6 +227,28 @@ def test_what_is_kept_of_a_unit(plan: MakePlan):
     assert kept(plan("SELECT COUNT(*) FROM items")) == (1, 5)
 
 
+def test_what_is_kept_of_a_unit_with_a_cap_on_all_its_rows(plan: MakePlan):
+    # visits keep 6 groups, 6 rows in each and 6 in all; labs keep 3 groups and 2 rows in each, which are 6 in all
+    caps = {"max_groups": 6, "max_rows_per_group": 6, "max_rows": 6}
+
+    def keep(text: str) -> Contribution:
+        return plan(text, delta=1e-6, **caps).exact.keep
+
+    both = "visits JOIN labs USING (patient_id)"
+    assert keep(f"SELECT diagnosis, COUNT(*) FROM {both} GROUP BY diagnosis") == Contribution(6, 12, 36)
+    union = "(SELECT age FROM visits UNION ALL SELECT age FROM labs) AS s"
+    assert keep(f"SELECT FLOOR(age / 10), COUNT(*) FROM {union} GROUP BY FLOOR(age / 10)") == Contribution(6, 8, 12)
+    public = "visits JOIN wards USING (ward)"
+    assert keep(f"SELECT region, COUNT(*) FROM {public} GROUP BY region") == Contribution(6, 6, 6)
+    # three wards, and of one ward no more than in all; the rows of a subquery are capped as rows of a table are
+    assert keep("SELECT ward, COUNT(*) FROM visits GROUP BY ward") == Contribution(3, 6, 6)
+    assert keep("SELECT COUNT(*) FROM visits") == Contribution(1, 6)
+    each = "(SELECT patient_id, age, COUNT(*) AS n FROM visits GROUP BY patient_id, age) AS t"
+    assert keep(f"SELECT age, COUNT(*) FROM {each} GROUP BY age") == Contribution(6, 6, 6)
+    one = "(SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t"
+    assert keep(f"SELECT COUNT(*) FROM {one}") == Contribution(1, 1)
+
+
 def test_a_unit_with_one_row_needs_no_bounding(plan: MakePlan):
     totals = "(SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) AS t"
     made = plan(f"SELECT COUNT(*) FROM {totals}")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.policy.check import Remark, decimal_text, promise, remarks
@@ -102,6 +102,13 @@ def test_contribution():
     [(path, text)] = about_table(max_groups=11, max_rows_per_group=10)
     assert path == "tables.visits"
     assert "is 110" in text
+    # with a cap of 20 on all rows the other two do not matter; one of 110 is no cap
+    assert about_table(max_groups=11, max_rows_per_group=10, max_rows=20) == []
+    (path, text), _ = about_table(max_groups=11, max_rows_per_group=10, max_rows=110)
+    assert path == "tables.visits.max_rows"
+    assert "leaves nothing out, because max_groups times max_rows_per_group is 110" in text
+    [(path, text)] = about_table(max_groups=200, max_rows_per_group=200, max_rows=200)
+    assert (path, text[:15]) == ("tables.visits", "max_rows is 200")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +207,7 @@ def test_many_analysts_are_not_all_named():
     assert "a4 1 and 4 more" in promise(policy)
 
 
+@settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20))
 def test_decimal_text_is_exact(number: Any):
     assert Fraction(decimal_text(Fraction(number))) == Fraction(number)

@@ -97,6 +97,16 @@ def test_defaults_of_a_dict():
     assert (policy.tables[0].max_groups, policy.tables[0].max_rows_per_group) == (1, 1)
 
 
+def test_a_cap_on_all_rows_is_part_of_what_answers_mean_where_it_is_declared():
+    columns = {"a": {"type": "bool"}}
+    caps = {"unit": "who", "max_groups": 2, "max_rows_per_group": 3, "columns": columns}
+    policies = [load(small(tables={"t": {**caps, **more}})) for more in ({}, {"max_rows": 4}, {"max_rows": 5})]
+    assert [policy.tables[0].max_rows for policy in policies] == [None, 4, 5]
+    assert len({policy.digest for policy in policies}) == 3
+    # a row is one row, and nothing else
+    assert load(small(tables={"t": {"unit": "row", "max_rows": 1, "columns": columns}})).tables[0].max_rows is None
+
+
 def test_the_ledger_of_a_file_lies_beside_it(tmp_path: Path):
     file = tmp_path / "clinic.toml"
     file.write_text(

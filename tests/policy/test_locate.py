@@ -90,6 +90,7 @@ def test_dotted():
     assert dotted(("\x1b[31m", "x" * 500)) == '"\\u001b[31m".' + '"' + "x" * 120 + '..."'
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_quoted_text_is_toml(text: str):
     if not any("\ud800" <= c <= "\udfff" for c in text):
@@ -97,6 +98,7 @@ def test_quoted_text_is_toml(text: str):
         assert tomllib.loads(f"{toml_key(text)} = 1") == {text: 1}
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab.=[]{}\"'#,\\\n 1-", max_size=60))
 def test_any_text_is_survived(text: str):
     for path in spots(text):

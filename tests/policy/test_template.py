@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import PolicyError
@@ -122,6 +122,7 @@ def test_every_section_is_explained():
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
+@settings(deadline=None)
 @given(NAMES, st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.sampled_from(Type)), unique_by=lambda c: c[0])))
 def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type]]]):
     entries = tomllib.loads(template(source, tables))

@@ -17,13 +17,17 @@ Vector = tuple[int, ...]
 def contributions(each: Contribution, lower: int, upper: int, domain: int) -> set[Vector]:
     """All that one unit can add to the group sums: rows in at most `groups` groups, at most `rows` in each.
 
-    A row adds an integer in [lower, upper], or nothing where it is NULL.
+    A row adds an integer in [lower, upper], or nothing where it is NULL. With a `total` the rows are no more in all.
     """
-    values = sorted({0, *range(lower, upper + 1)})
-    sums = {sum(rows) for rows in combinations_with_replacement(values, each.rows)}
+    fewest: dict[int, int] = {}  # rows that make a sum
+    for count in range(each.rows + 1):
+        for rows in combinations_with_replacement(range(lower, upper + 1), count):
+            fewest.setdefault(sum(rows), count)
     found: set[Vector] = set()
     for chosen in combinations(range(domain), min(each.groups, domain)):
-        for parts in product(sums, repeat=len(chosen)):
+        for parts in product(fewest, repeat=len(chosen)):
+            if sum(fewest[part] for part in parts) > each.most:
+                continue
             vector = [0] * domain
             for place, part in zip(chosen, parts, strict=True):
                 vector[place] = part
@@ -50,6 +54,52 @@ def test_the_formula_is_the_largest_move_and_no_more(groups: int, rows: int, dom
     for lower, upper in BOUNDS:
         expected = largest_move(each, lower, upper, neighbors, domain)
         assert l1(each, lower, upper, neighbors, domain) == expected, (lower, upper)
+
+
+TOTALS = [
+    (2, 2, 3, 2),
+    (2, 2, 3, 3),
+    (2, 2, 2, 1),
+    (3, 2, 2, 3),
+    (3, 2, 3, 3),
+    (3, 3, 2, 2),
+    (2, 2, 3, 4),
+    (2, 3, 5, 2),
+]
+WIDER_TOTALS = [(3, 2, 4, 3), (4, 2, 3, 4), (3, 3, 7, 3), (4, 1, 2, 4)] if FULL else []
+
+
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize(("groups", "rows", "total", "domain"), TOTALS + WIDER_TOTALS)
+def test_with_a_cap_on_all_rows_the_formula_is_the_largest_move_and_no_more(
+    groups: int, rows: int, total: int, domain: int, neighbors: Neighbors
+) -> None:
+    each = Contribution(groups, rows, total)
+    for lower, upper in BOUNDS:
+        expected = largest_move(each, lower, upper, neighbors, domain)
+        assert l1(each, lower, upper, neighbors, domain) == expected, (lower, upper)
+
+
+def test_a_cap_on_all_rows_that_caps_nothing_is_none():
+    # 4 groups of 5 rows are 20 rows; and of 3 rows none is in a fourth group, or a fourth of one
+    assert Contribution(4, 5, 20) == Contribution(4, 5, 21) == Contribution(4, 5)
+    assert Contribution(4, 5, 3) == Contribution(3, 3, 3) != Contribution(3, 3)
+    assert Contribution(1, 20, 20) == Contribution(1, 20)
+    assert (Contribution(4, 5).most, Contribution(4, 5, 19).most) == (20, 19)
+
+
+def test_without_a_cap_on_all_rows_a_contribution_is_written_as_ever():
+    # names of stored answers are made of this text
+    assert repr(Contribution(4, 5)) == "Contribution(groups=4, rows=5)"
+    assert repr(Contribution(20, 20, 20)) == "Contribution(groups=20, rows=20, total=20)"
+
+
+def test_twenty_rows_in_all_move_a_count_as_four_groups_of_five_do():
+    # min(k r, T): 20 either way, and with another unit in its place 40; of three groups of five rows it is 15
+    for neighbors, far in ((Neighbors.ADD_REMOVE, 20), (Neighbors.REPLACE, 40)):
+        assert l1(Contribution(20, 20, 20), 1, 1, neighbors, 1000) == far
+        assert l1(Contribution(4, 5), 1, 1, neighbors, 1000) == far
+    assert l1(Contribution(20, 5, 20), 1, 1, Neighbors.ADD_REMOVE, 3) == 15
 
 
 # Worked by hand, for k = 2 groups and r = 3 rows.

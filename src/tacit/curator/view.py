@@ -72,9 +72,10 @@ def _protected(table: Table) -> str:
         return "public"
     if table.unit == ROW:
         return "each row is protected"
+    in_all = "" if table.max_rows is None else f", and at most {table.max_rows} in all"
     return (
         f"each unit, {_unit(table)}, is protected; in one answer it counts in at most {table.max_groups} groups, "
-        f"with at most {table.max_rows_per_group} rows in each"
+        f"with at most {table.max_rows_per_group} rows in each{in_all}"
     )
 
 
@@ -107,6 +108,8 @@ def _table(table: Table) -> dict[str, Any]:
     if table.public:
         return {"public": True, "columns": columns}
     caps = {} if table.unit == ROW else {"max_groups": table.max_groups, "max_rows_per_group": table.max_rows_per_group}
+    if table.max_rows is not None:
+        caps["max_rows"] = table.max_rows
     return {"unit": str(table.unit), "people": table.people, **caps, "columns": columns}
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tacit.engines import codes, sql
 from tacit.engines.base import Groups
-from tacit.engines.choose import add, choose, key_of
+from tacit.engines.choose import add, choose, cut, key_of
 from tacit.engines.layout import UNIT, Straight
 from tacit.engines.scalars import name, scalar
 from tacit.query.nodes import Aggregation, Scalar
@@ -137,8 +137,12 @@ class _Plan:
         unit = batch.column(0).to_numpy()
         kept = np.empty(len(unit), np.bool_)
         units, rows = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        keep = self.node.keep
-        if not choose(unit, code, first, keep.groups, keep.rows, key_of(self.node.salt), kept, units, rows):
+        keep, key = self.node.keep, key_of(self.node.salt)
+        if keep.total is not None:
+            left = np.empty(len(unit), np.int32)
+            cut(unit, code, first, size, keep.total, key, left)
+            code, first = left, 0
+        if not choose(unit, code, first, keep.groups, keep.rows, key, kept, units, rows):
             raise RuntimeError("rows are not in the order of their units")
         part = _Part(units, rows, [], [], [], [])
         at = 1 + len(self.coders)

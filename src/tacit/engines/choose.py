@@ -10,6 +10,12 @@ kept group with min(1, r/n), up to the unevenness of a place made of 32 bits.
 Proof. Nothing but the salt, the unit and its rows is looked at. From s to s + 1 the sum s k + h passes a multiple of D
 just where the new remainder is below k, and from s = 0 to D it passes k of them. For a given s, just k of the D
 remainders of h keep it. The same holds of rows.
+
+**Theorem (all rows).** `cut` first leaves at most T rows of a unit, whatever their groups: of n > T rows that are in a
+group, numbered as they come, number p where (p T + f) mod n < T, with f made of the hash. That too is a function of the
+unit's own rows, of the question and of its salt, and fair: each row is left with probability min(1, T/n), up to the
+unevenness of a place made of 32 bits. Proof: as above, with the whole unit in the place of a group; what is left of a
+unit is in an order that follows from its rows alone, so the first theorem holds of it.
 """
 
 from __future__ import annotations
@@ -109,6 +115,43 @@ def choose(
         base += groups
         i = j
     return True
+
+
+@njit(nogil=True, cache=True)
+def cut(
+    unit: NDArray[np.int64],
+    code: NDArray[Any],
+    low: int,
+    sizes: int,
+    total: int,
+    key: np.uint64,
+    left: NDArray[np.int32],
+) -> None:
+    """The number of each row's group, from 0 to `sizes` - 1; -1 where it is in none, or is not among the `total` left.
+
+    Rows are in the order of their units, as `choose` finds out.
+    """
+    count, i = unit.shape[0], 0
+    while i < count:
+        who, j, rows = unit[i], i, 0
+        while j < count and unit[j] == who:
+            c = np.int64(code[j]) - low
+            if 0 <= c < sizes:
+                left[j] = c
+                rows += 1
+            else:
+                left[j] = -1
+            j += 1
+        if rows > total:
+            place = _place(_mixed(_mixed(np.uint64(who) ^ key)), rows)
+            for row in range(i, j):
+                if left[row] >= 0:
+                    place += total
+                    if place >= rows:
+                        place -= rows
+                    if place >= total:
+                        left[row] = -1
+        i = j
 
 
 @njit(nogil=True, cache=True)

@@ -38,6 +38,7 @@ class Dialect:
     derived: str = "({0})"  # a query in FROM
     hashed: str = "CAST(md5_number({0}) >> 65 AS BIGINT)"  # 63 bits of a text
     total: str = "SUM({0})"  # of 64-bit integers, without overflow
+    quotient: str = "({0} // {1})"  # of integers that are not negative, rounded down
     narrowed: str = "TRY_CAST({0} AS BIGINT)"  # a total that 64 bits hold, where CASE has found that they do
     order: str = "{0}"  # of rows, NULL last
     qualify: bool = True
@@ -134,6 +135,7 @@ POSTGRES = Dialect(
     + " | ".join(f"(((once.v >> {8 * byte}) & 255) << {56 - 8 * byte})" for byte in range(8))
     + " AS BIT(64)) >> 1 AS BIGINT)"
     " FROM (SELECT CAST(CAST('x' || right(md5({0}), 16) AS BIT(64)) AS BIGINT) AS v OFFSET 0) AS once)",
+    quotient="({0} / {1})",
     narrowed="CAST({0} AS BIGINT)",
     qualify=False,
     finite=True,
@@ -175,6 +177,7 @@ SPARK = Dialect(
     hashed="shiftrightunsigned(CAST(conv(regexp_replace(md5({0}), '^.{{16}}(..)(..)(..)(..)(..)(..)(..)(..)$',"
     " '$8$7$6$5$4$3$2$1'), 16, -10) AS BIGINT), 1)",
     total="SUM(CAST({0} AS DECIMAL(28, 0)))",
+    quotient="({0} DIV {1})",
     order="{0} NULLS LAST",
     qualify=False,
     wide=True,

@@ -157,21 +157,33 @@ def _folded(measure: Measure, rows: list[Row]) -> Any:
 
 
 def _bounded(rows: list[Row], aggregation: Aggregation, unit: str) -> list[Row]:
-    """Of each unit, the first groups by a hash of its own contents, and in each of them rows evenly spaced."""
-    most = aggregation.keep.rows
+    """Of each unit, the first groups by a hash of its own contents, and in each of them rows evenly spaced.
+
+    Where there is a cap on all rows of a unit, rows evenly spaced among all of them come first.
+    """
+    keep = aggregation.keep
     arguments = list(dict.fromkeys(m.argument for m in aggregation.measures if m.argument is not None))
+
+    def values(row: Row) -> list[tuple[bool, Any]]:
+        return _order([evaluate(argument, row) for argument in arguments])
+
     kept: list[Row] = []
     for owner, own in _grouped(rows, lambda row: row[unit]).items():
-        groups = _grouped(own, lambda row: _group(row, aggregation))
+        left = own
+        if keep.total is not None:
+            ordered = sorted(own, key=lambda row: (_order(_group(row, aggregation)), values(row)))
+            left = _spaced(ordered, keep.total, _hash(aggregation.salt, [owner]))
+        groups = _grouped(left, lambda row: _group(row, aggregation))
         hashes = {group: _hash(aggregation.salt, [owner, *group]) for group in groups}
-        for group in sorted(groups, key=lambda group: (hashes[group], _order(group)))[: aggregation.keep.groups]:
-            some = sorted(groups[group], key=lambda row: _order([evaluate(argument, row) for argument in arguments]))
-            kept += [
-                row
-                for place, row in enumerate(some, 1)
-                if len(some) <= most or (place * most + hashes[group]) % len(some) < most
-            ]
+        for group in sorted(groups, key=lambda group: (hashes[group], _order(group)))[: keep.groups]:
+            kept += _spaced(sorted(groups[group], key=values), keep.rows, hashes[group])
     return kept
+
+
+def _spaced(rows: list[Row], most: int, number: int) -> list[Row]:
+    """At most so many of the rows, evenly spaced, from a place that the number gives."""
+    size = len(rows)
+    return [row for place, row in enumerate(rows, 1) if size <= most or (place * most + number) % size < most]
 
 
 def _order(values: Iterable[Any]) -> list[tuple[bool, Any]]:

@@ -27,7 +27,8 @@ def aggregation(node: Aggregation, sources: Sources, dialect: Dialect = DUCKDB, 
     """A row for each group: its keys, and the measures that are integers.
 
     Where no measure has an argument, a group's rows of one unit are all alike, so counting them says all about them:
-    of n rows min(n, keep.rows) are kept, whichever they are. No row need be chosen then.
+    of n rows min(n, keep.rows) are kept, whichever they are. No row need be chosen then. How many of them a cap on all
+    rows of the unit leaves is computed (`_counted`).
 
     With `quick`, sums of floats on a grid of at most 2^22 steps either way are added as doubles, and are NULL where a
     group has too many rows for that, over 2^31: then ask again without. **Such a sum is exact.** Of n rows of at most M
@@ -120,16 +121,59 @@ class _Writer:
         return f"({self._scalar(key.scalar)} IN ({values}))" if values else "FALSE"
 
     def _counted(self, node: Aggregation) -> str:
-        """A row for each unit and group: the keys, the unit, and how many rows are kept."""
+        """A row for each unit and group: the keys, the unit, and how many rows are kept.
+
+        With a cap T on all rows of a unit, these are as many as `_spaced` keeps. Of the n rows of the unit the group's
+        are those after number b up to number e, in the order of the keys. With t = min(n, T), one of them is kept
+        wherever p t + h passes a multiple of n: floor((e t + h)/n) - floor((b t + h)/n) of them.
+        """
         assert node.unit is not None
+        most, total = node.keep.rows, node.keep.total
         columns = [*zip(self._scalars(node), _keys(node), strict=True), (self.dialect.name(node.unit), "unit")]
-        columns.append((f"LEAST(COUNT(*), {node.keep.rows})", "kept"))
-        return f"SELECT {self._named(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
+        if total is None:
+            columns.append((f"LEAST(COUNT(*), {most})", "kept"))
+            return f"SELECT {self._named(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
+        columns.append(("COUNT(*)", "held"))
+        rows = f"SELECT {self._named(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
+        whole = self.dialect.types[Type.INT]
+        order = f" ORDER BY {self._ordered(_keys(node))}" if node.keys else ""
+        upto = f"PARTITION BY unit{order} ROWS UNBOUNDED PRECEDING"
+        sums = ", ".join(
+            f"CAST(SUM(held) OVER ({over}) AS {whole}) AS {here}"
+            for over, here in ((upto, "upto"), ("PARTITION BY unit", "size"))
+        )
+        placed = f"SELECT *, {sums} FROM {self._derived(rows)}"
+        turned = f"SELECT *, LEAST(size, {total}) AS step, {self._hash([], node)} % size AS turn"
+        passed = [self.dialect.quotient.format(f"({end} * step + turn)", "size") for end in ("upto", "(upto - held)")]
+        kept = [*((key, key) for key in _keys(node)), ("unit", "unit")]
+        kept.append((f"LEAST({passed[0]} - {passed[1]}, {most})", "kept"))
+        counted = f"SELECT {self._named(kept)} FROM {self._derived(f'{turned} FROM {self._derived(placed)}')}"
+        return f"SELECT * FROM {self._derived(counted)} WHERE kept > 0"
+
+    def _spaced(self, node: Aggregation, total: int, rows: str) -> str:
+        """Of each unit, at most T = `total` rows, whatever their groups.
+
+        The rows of a unit are put in the order of their keys and arguments and numbered from 1 to n. Of n > T rows,
+        number p is kept where (p T + h) mod n < T, with h a hash of the unit: T rows, evenly spaced.
+
+        **Theorem.** What is kept of a unit is a function of the unit's own rows, of the question and of its salt, up to
+        rows that are equal in all that is used. At most T rows are kept, and fairly: over h, each row has the
+        probability min(1, T/n). Proof: as in `_chosen_rows`, with the whole unit in the place of a group.
+        """
+        order = self._ordered([*_keys(node), *(f"a{i}" for i in range(len(_arguments(node))))])
+        placed = (
+            f"SELECT *, ROW_NUMBER() OVER (PARTITION BY unit ORDER BY {order}) AS place_of_row, "
+            f"COUNT(*) OVER (PARTITION BY unit) AS size_of_unit FROM {self._derived(rows)}"
+        )
+        turn = f"{self._hash([], node)} % size_of_unit"
+        kept = f"(place_of_row * LEAST(size_of_unit, {total}) + {turn}) % size_of_unit < {total}"
+        return f"SELECT * FROM {self._derived(placed)} WHERE {kept}"
 
     def _chosen_rows(self, node: Aggregation) -> str:
-        """Of each unit, at most k = `keep.groups` groups and r = `keep.rows` rows in each.
+        """Of each unit, at most k = `keep.groups` groups and r = `keep.rows` rows in each, of `keep.total` in all.
 
-        A group's rows of one unit are put in the order of their arguments and numbered from 1 to n. Of n > r rows,
+        Where there is a cap on all rows of a unit, they are cut to it first, whatever their groups (`_spaced`). A
+        group's rows of one unit are put in the order of their arguments and numbered from 1 to n. Of n > r rows,
         number p is kept where (p r + h) mod n < r, with h a hash of the unit and the keys: r rows, evenly spaced.
 
         **Theorem.** What is kept of a unit is a function of the unit's own rows, of the question and of its salt, up
@@ -145,7 +189,12 @@ class _Writer:
         keys, arguments, most = _keys(node), _arguments(node), node.keep.rows
         columns = [*zip(self._scalars(node), keys, strict=True), (self.dialect.name(node.unit), "unit")]
         columns += [(self._scalar(argument), f"a{i}") for i, argument in enumerate(arguments)]
-        groups = self._chosen_groups(node, f"SELECT {self._named(columns)}{self._taking_part(node)}")
+        rows = f"SELECT {self._named(columns)}{self._taking_part(node)}"
+        if node.keep.total is not None:
+            rows = self._spaced(node, node.keep.total, rows)
+        groups = self._chosen_groups(node, rows)
+        if node.keep.total is not None and most >= node.keep.total:  # so a group has no more
+            return groups
         partition = f"PARTITION BY {', '.join(['unit', *keys])}"
         order = f"ORDER BY {self._ordered(f'a{i}' for i in range(len(arguments)))}"
         placed = (
@@ -153,25 +202,30 @@ class _Writer:
             f"FROM {self._derived(groups)}"
         )
         # LEAST keeps the product small where r is large; all of n <= r rows are kept, because the remainder is below n.
-        kept = f"(place * LEAST(size, {most}) + {self._hash(node)} % size) % size < {most}"
+        kept = f"(place * LEAST(size, {most}) + {self._hash(keys, node)} % size) % size < {most}"
         return f"SELECT * FROM {self._derived(placed)} WHERE {kept}"
 
     def _chosen_groups(self, node: Aggregation, rows: str) -> str:
-        """Of each unit, the rows in at most `keep.groups` groups: all where there are no more groups than that."""
+        """Of each unit, the rows in at most `keep.groups` groups: all where there are no more groups than that.
+
+        Of so many rows in all there are as many groups at most.
+        """
         known = [key.values for key in node.keys if key.values is not None]
         if len(known) == len(node.keys) and prod(map(len, known)) <= node.keep.groups:
             return rows
-        order = self._ordered([self._hash(node), *_keys(node)])
+        if node.keep.total is not None and node.keep.total <= node.keep.groups:
+            return rows
+        order = self._ordered([self._hash(_keys(node), node), *_keys(node)])
         rank = f"DENSE_RANK() OVER (PARTITION BY unit ORDER BY {order})"
         if self.dialect.qualify:
             return f"SELECT * FROM {self._derived(rows)} QUALIFY {rank} <= {node.keep.groups}"
         ranked = f"SELECT *, {rank} AS place_of_group FROM {self._derived(rows)}"
         return f"SELECT * FROM {self._derived(ranked)} WHERE place_of_group <= {node.keep.groups}"
 
-    def _hash(self, node: Aggregation) -> str:
-        """63 bits of the salt, the unit and the keys. A 128-bit number is slow to divide."""
+    def _hash(self, keys: list[str], node: Aggregation) -> str:
+        """63 bits of the salt, the unit and keys. A 128-bit number is slow to divide."""
         kind = self.dialect.types[Type.TEXT]
-        values = [f"COALESCE(CAST({value} AS {kind}), '-')" for value in ["unit", *_keys(node)]]
+        values = [f"COALESCE(CAST({value} AS {kind}), '-')" for value in ["unit", *keys]]
         return self.dialect.hashed.format(" || chr(31) || ".join([self.dialect.text(node.salt), *values]))
 
     def _measure(self, measure: Measure, units: str, argument: Callable[[Measure], str]) -> str:

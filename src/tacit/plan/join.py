@@ -91,7 +91,9 @@ def _merged(left: Relation, right: Relation, pairs: list[_Pair], node: Joined) -
         if None not in named:
             fix = f"add the unit to the condition: ON {named[0]} = {named[1]}"
         raise _refuse(node, what, fix)
-    each = Contribution(max(left.each.groups, right.each.groups), left.each.rows * right.each.rows)
+    # Without a cap on all rows the product is no cap either: it is at least the larger k times the product of the r.
+    total = left.each.most * right.each.most
+    each = Contribution(max(left.each.groups, right.each.groups), left.each.rows * right.each.rows, total)
     return replace(left, each=each, single=left.single and right.single)
 
 

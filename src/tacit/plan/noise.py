@@ -19,8 +19,8 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
-from tacit.plan.measure import Most, Need, Rank, Vector, euclidean, moved, sensitivity
-from tacit.privacy.loss import Approximate, BoundedRange, Compose, Loss, Pure, Repeat
+from tacit.plan.measure import Most, Need, Rank, Vector, euclidean, felt, moved, sensitivity
+from tacit.privacy.loss import Approximate, BoundedRange, Compose, Concentrated, Loss, Pure, Repeat
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
 
@@ -106,14 +106,14 @@ def _selected(
             "which keys occur is private, and showing them needs a delta, which the policy sets to zero",
             fix="group by a column with declared values, or ask the owner for a delta",
         )
-    felt = moved(at.each, at.neighbors, None)
+    touched = moved(at.each, at.neighbors, None)
     total = sum(weights.values()) + 1
     shares = {need: price * weight / total for need, weight in weights.items()}
-    selection = PartitionSelection.calibrated(price / total, delta, felt)
+    selection = PartitionSelection.calibrated(price / total, delta, touched)
     gaussian = _gaussian(shares, delta / 2, at)
     laplace = _laplace(shares, moves)
     if gaussian is not None and _worst(gaussian) < _worst(laplace):
-        halved = PartitionSelection.calibrated(price / total, delta / 2, felt)
+        halved = PartitionSelection.calibrated(price / total, delta / 2, touched)
         return _spending(weights, shares, gaussian, moves, at, Shown(halved, None), delta / 2)
     counted = next((need for need in weights if isinstance(need, Vector) and need.counts_rows), None)
     if counted is not None:
@@ -184,22 +184,18 @@ def _spending(
     delta: Fraction,
 ) -> Spending:
     """The parts in order, with the loss of each."""
-    felt = moved(at.each, at.neighbors, at.groups)
+    choices = felt(at.each, at.neighbors, at.groups)
     parts: list[Part | Pick] = []
     losses: list[Loss] = []
     for need in needed:
         if isinstance(need, Vector):
             noise = noises[need]
             parts.append(Part(need, noise, moves[need]))
-            if isinstance(noise, Laplace):
-                losses.append(noise.loss(moves[need]))
-            else:
-                losses.append(noise.loss(*euclidean(need, at.each, at.neighbors, at.groups)))
+            losses.append(noise.loss(moves[need]) if isinstance(noise, Laplace) else _gaussian_loss(need, noise, at))
         else:
-            share = shares[need] / felt
-            pick = _pick(need, share, at)
+            pick = _pick(need, shares[need] / choices, at)
             parts.append(pick)
-            losses.append(_choosing(pick, felt))
+            losses.append(_choosing(pick, choices))
     if shown is not None:
         selecting = shown.mechanism
         if isinstance(selecting, PartitionSelection):
@@ -207,6 +203,14 @@ def _spending(
         else:
             losses.append(Approximate(Fraction(0), selecting.delta))
     return Spending(tuple(parts), shown, Compose(tuple(losses)), delta)
+
+
+def _gaussian_loss(need: Vector, noise: Gaussian, at: Setting) -> Loss:
+    """What Gaussian noise costs. A cap on all rows bounds the L2 norm, but not the coordinates: of it rho is all."""
+    shift, coordinates = euclidean(need, at.each, at.neighbors, at.groups)
+    if at.each.total is None or need.once:
+        return noise.loss(shift, coordinates)
+    return Concentrated(noise.rho(shift, coordinates))
 
 
 def _pick(need: Rank | Most, share: Fraction, at: Setting) -> Pick:
@@ -220,15 +224,15 @@ def _pick(need: Rank | Most, share: Fraction, at: Setting) -> Pick:
     return Pick(need, Quantile.calibrated(share, need.share, at.each.rows, at.neighbors, grid.lower, grid.upper))
 
 
-def _choosing(pick: Pick, felt: int) -> Loss:
-    """What a choice costs in all groups that a unit is felt in.
+def _choosing(pick: Pick, choices: int) -> Loss:
+    """What a choice costs in all groups that a unit is felt in, as so many choices.
 
     A top-k is as many choices in turn, each of a bounded range and of an equal part of the price (`TopK`).
     """
     match pick.mechanism:
         case Quantile(epsilon):
-            return Repeat(BoundedRange(epsilon), felt)
+            return Repeat(BoundedRange(epsilon), choices)
         case TopK(epsilon, count):
-            return Repeat(BoundedRange(epsilon / count), felt * count)
+            return Repeat(BoundedRange(epsilon / count), choices * count)
         case PermuteAndFlip(epsilon):
-            return Repeat(Pure(epsilon), felt)
+            return Repeat(Pure(epsilon), choices)

@@ -144,7 +144,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     each = (
         relation.each
         if recipe.groups is None
-        else Contribution(min(relation.each.groups, recipe.groups), relation.each.rows)
+        else replace(relation.each, groups=min(relation.each.groups, recipe.groups))
     )
     if recipe.groups is None and relation.unit is None and not relation.single and each.rows > 1:
         raise Refused(
@@ -251,6 +251,8 @@ def _notes(exact: Aggregation, relation: Relation, unit: str) -> tuple[str, ...]
     rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"
     groups = f"{exact.keep.groups} group{'s' if exact.keep.groups != 1 else ''}"
     kept_of = f"in at most {groups}, with at most {rows} in each" if exact.keys else f"with at most {rows}"
+    if exact.keep.total is not None:
+        kept_of = f"with at most {exact.keep.total} rows in all, {kept_of}"
     return (f"After WHERE, each {unit} counts {kept_of}.", bars)
 
 

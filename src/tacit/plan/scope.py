@@ -234,7 +234,13 @@ class Scope:
         stack = Stack(tuple(Select(part.rows, tuple(columns)) for part, columns in zip(parts, renamed, strict=True)))
         groups = [part.each.groups for part in parts]
         # A row that is its own unit may stand in every part; a unit with a name is bounded once more afterwards.
-        each = Contribution(sum(groups) if unit is None else max(groups), sum(part.each.rows for part in parts))
+        # Only a cap on all rows that was declared makes one here.
+        declared_total = any(part.each.total is not None for part in parts)
+        each = Contribution(
+            sum(groups) if unit is None else max(groups),
+            sum(part.each.rows for part in parts),
+            sum(part.each.most for part in parts) if declared_total else None,
+        )
         return Relation(stack, tuple(fields), first.people, unit, each, first.called)
 
     def _table(self, named: Named) -> Relation:
@@ -251,7 +257,7 @@ class Scope:
             bound = declared(column, Column(name))
             known = (column.values, column.other, is_unit, column.unique)
             fields.append(Field(column.name, named.alias, bound, *known, raw=name))
-        each = Contribution(table.max_groups, table.max_rows_per_group)
+        each = Contribution(table.max_groups, table.max_rows_per_group, table.max_rows)
         rows, unit = self._unit(table, columns, fields, named.alias)
         people = None if table.public else table.people or f"rows of {table.name}"
         return Relation(rows, tuple(fields), people, unit, each, self._called(table), sources=(named.alias,))

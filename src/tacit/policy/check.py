@@ -168,8 +168,14 @@ def _about_table(table: Table, selects: bool) -> Iterator[Remark]:
         text = "has no unique column, so no question can join it; write unique = true where no two rows share a value"
         yield Remark(dotted(path), text)
     rows = table.max_groups * table.max_rows_per_group
+    called = "max_groups times max_rows_per_group"
+    if table.max_rows is not None and table.max_rows >= rows:
+        text = f"leaves nothing out, because {called} is {rows}; raise these up to it, or leave it out"
+        yield Remark(dotted((*path, "max_rows")), text)
+    elif table.max_rows is not None:
+        rows, called = table.max_rows, "max_rows"
     if rows > LARGE_CONTRIBUTION:
-        text = f"max_groups times max_rows_per_group is {rows}, and the noise of every count grows with it"
+        text = f"{called} is {rows}, and the noise of every count grows with it"
         yield Remark(dotted(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply")
     if table.unit == ROW and table.column(ROW) is not None:
         yield Remark(dotted((*path, "unit")), f'"{ROW}" means each row, and not the column of that name')

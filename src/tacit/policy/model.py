@@ -60,7 +60,9 @@ class Through:
 class Table:
     """A table. `unit` is `row`, or the column that says whose row it is, or the way to the table that has it.
 
-    The units of two tables are the same people where `people` is the same. A public table has no unit.
+    The units of two tables are the same people where `people` is the same. A public table has no unit. Of one unit at
+    most `max_groups` groups and `max_rows_per_group` rows in each count in an answer, and at most `max_rows` in all,
+    which is None where it is not declared.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Table:
     max_groups: int = 1
     max_rows_per_group: int = 1
     people: str = ""
+    max_rows: int | None = None
 
     @property
     def public(self) -> bool:
@@ -160,7 +163,8 @@ def _meaning(table: Table) -> list[object]:
         for c in table.columns
     ]
     unit = [table.unit.column, table.unit.table, table.unit.key] if isinstance(table.unit, Through) else table.unit
-    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns]
+    total = [] if table.max_rows is None else [table.max_rows]
+    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns, *total]
 
 
 def _text(number: Fraction | None) -> str | None:

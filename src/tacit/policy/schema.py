@@ -89,6 +89,7 @@ def _private() -> Json:
             "people": _said(_TEXT, "Tables whose units are the same people have the same name for them."),
             "max_groups": _said(_count(MAX_GROUPS), "Groups of one answer that one unit may touch."),
             "max_rows_per_group": _said(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in each group."),
+            "max_rows": _said(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in all groups together."),
             "columns": _columns(),
         },
         ["unit", "columns"],

@@ -20,6 +20,7 @@ MAX_STEPS = 2**52  # so that every point of a float's grid, and its number, is e
 _MEANING = {
     "max_groups": "the most groups of one answer that one unit may touch; more of its groups are left out",
     "max_rows_per_group": "the most rows of one unit that count in one group; more of its rows are left out",
+    "max_rows": "the most rows of one unit that count in one answer; more of its rows are left out",
 }
 
 
@@ -55,23 +56,24 @@ def _reached(at: Section, table: Table, known: dict[str, Table]) -> Table:
 
 
 def _table(at: Section) -> Table:
-    at.only("unit", "people", "max_groups", "max_rows_per_group", "columns", "public")
+    at.only("unit", "people", "max_groups", "max_rows_per_group", "max_rows", "columns", "public")
     name = str(at.path[-1])
     public = at.entries.get("public", False)
     if not isinstance(public, bool):
         at.fail(f"must be true or false, not {shown(public)}", "public", fix="write public = true")
     if public:
-        for key in ("unit", "people", "max_groups", "max_rows_per_group"):
+        for key in ("unit", "people", "max_groups", "max_rows_per_group", "max_rows"):
             if key in at.entries:
                 at.fail("a public table has no unit, since its rows are nobody's", key, fix="leave it out")
         return Table(name, None, _columns(at, public=True))
     unit = _unit(at)
     groups = _contribution(at, unit, "max_groups", MAX_GROUPS)
     rows = _contribution(at, unit, "max_rows_per_group", MAX_ROWS_PER_GROUP)
+    total = _total(at, unit, {"max_groups": groups, "max_rows_per_group": rows})
     people = at.text("people", "name the people, as in other tables that hold them") if "people" in at.entries else name
     if "people" in at.entries and not isinstance(unit, str):
         at.fail("are those of the table that the unit is reached through", "people", fix="leave it out")
-    return Table(name, unit, _columns(at, public=False), groups, rows, people)
+    return Table(name, unit, _columns(at, public=False), groups, rows, people, total)
 
 
 def _unit(at: Section) -> str | Through:
@@ -105,6 +107,17 @@ def _contribution(at: Section, unit: str | Through, name: str, most: int) -> int
     if name in at.entries and at.whole(name, 1, most, fix) != 1:
         at.fail(f'must be 1 or left out where unit = "{ROW}"', name, fix="leave it out, or name a column as the unit")
     return 1
+
+
+def _total(at: Section, unit: str | Through, others: dict[str, int]) -> int | None:
+    """How many rows of one unit count in all, if that is declared. The other caps are not above it."""
+    if "max_rows" not in at.entries:
+        return None
+    total = _contribution(at, unit, "max_rows", MAX_ROWS_PER_GROUP)
+    for name, cap in others.items():
+        if cap > total:
+            at.fail(f"{cap} is more than max_rows, which is {total}", name, fix=f"write {name} = {total}, or less")
+    return None if unit == ROW else total
 
 
 def _column(at: Section, *, public: bool) -> Column:

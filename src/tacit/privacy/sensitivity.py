@@ -14,33 +14,58 @@ from tacit.privacy.unit import Neighbors
 
 @dataclass(frozen=True)
 class Contribution:
-    """What is left of one unit after bounding: at most `groups` groups and `rows` rows in each."""
+    """What is left of one unit after bounding: at most `groups` groups, `rows` rows in each and `total` in all.
+
+    `total` is None where the other two say as much, and they are never more than it.
+    """
 
     groups: int
     rows: int
+    total: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.total is None:
+            return
+        groups, rows = min(self.groups, self.total), min(self.rows, self.total)
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "rows", rows)
+        if self.total >= groups * rows:
+            object.__setattr__(self, "total", None)
+
+    def __repr__(self) -> str:
+        # Names of answers are made of this text: without a total it is what it was before there were any.
+        total = "" if self.total is None else f", total={self.total}"
+        return f"Contribution(groups={self.groups}, rows={self.rows}{total})"
+
+    @property
+    def most(self) -> int:
+        """The most rows of one unit, in all groups together."""
+        return self.groups * self.rows if self.total is None else self.total
 
 
 def l1(each: Contribution, lower: int, upper: int, neighbors: Neighbors, domain: int) -> int:
     """The L1 sensitivity of a vector of `domain` group sums, each row adding an integer in [lower, upper].
 
-    **Theorem.** Let k = min(groups, domain), r = rows, M = max(|lower|, |upper|) and
-    W = max(upper, 0) - min(lower, 0).
+    **Theorem.** Let r = rows and T the most rows in all: `total`, or r min(groups, domain) if that is less. Let M be
+    the larger and m the smaller of max(upper, 0) and max(-lower, 0).
 
-    *Add-remove*: L1 <= k r M.
-    *Replace*: with j = max(0, 2k - domain), L1 <= r (j W + 2 (k - j) M).
+    *Add-remove*: L1 <= T M.
+    *Replace*: L1 <= (M - m) (min(T, r floor(domain/2)) + min(T, r ceil(domain/2))) + 2 m T.
+    Both are reached, where rows may add nothing (a NULL) and also `lower` and `upper`.
 
-    Proof. Adding a unit adds at most r rows, each at most M in size, to each of at most k coordinates.
-    Replacing it takes rows out of a set A of coordinates and puts rows into a set B, |A| and |B| at most k.
-    A coordinate in both held a sum in [r min(lower, 0), r max(upper, 0)] of that unit's rows before and after, so it
-    moves by at most rW; one in only one of them moves by at most rM. With c = |A and B| the sum is at most
-    c r W + 2 (k - c) r M, which falls in c because W <= 2M, and c >= |A| + |B| - domain, so c = j is the worst when
-    both sets are full; smaller sets move fewer coordinates. A row that adds nothing (a NULL) is covered because
-    W and M count from zero. A count is the sum of ones: lower = upper = 1.
+    Proof. Adding a unit adds at most T rows, each at most M in size. Replacing it takes the rows of one unit out and
+    puts those of another in. If a and b rows of the two are in a coordinate, it moves by at most a M + b m or
+    a m + b M: the rows of one unit weigh M, those of the other m. Let those of the first weigh M in i coordinates. It
+    has at most min(T, r i) rows there and T in all, so its rows weigh at most (M - m) min(T, r i) + m T; those of the
+    other at most the same with domain - i in the place of i. The sum of the two is concave in i and symmetric about
+    domain/2, so it is largest in the middle. There it is reached: T rows fit into min(groups, domain) coordinates, as
+    many as can into one's own half and the others into the other. M and m count from zero because a row may add
+    nothing. A count is the sum of ones: lower = upper = 1.
     """
-    k = min(each.groups, domain)
-    size = max(abs(lower), abs(upper))
+    rows = min(each.most, each.rows * min(each.groups, domain))
+    high, low = max(upper, 0), max(-lower, 0)
+    more, less = max(high, low), min(high, low)
     if neighbors is Neighbors.ADD_REMOVE:
-        return k * each.rows * size
-    width = max(upper, 0) - min(lower, 0)
-    both = max(0, 2 * k - domain)
-    return each.rows * (both * width + 2 * (k - both) * size)
+        return rows * more
+    half = min(rows, each.rows * (domain // 2)) + min(rows, each.rows * (domain - domain // 2))
+    return (more - less) * half + 2 * less * rows

@@ -271,7 +271,8 @@ class Aggregation:
     NULL; of these, for each unit, at most `keep.groups` groups and `keep.rows` rows in each (all of them where `unit`,
     a column of `source`, is None); the measures of each group. Groups are ranked by a hash of the unit and the
     keys, keyed with `salt`; rows are taken evenly spaced in the order of their values, from a place that the hash
-    gives. So the choice looks at the unit's own rows only, and never at where they lie.
+    gives. Where there is a `keep.total`, so many rows of the unit are taken first, whatever their groups, evenly spaced
+    in the order of their keys and values. So the choice looks at the unit's own rows only, and never at where they lie.
     """
 
     source: Rows

@@ -100,7 +100,9 @@ def _protected(table: Table) -> str:
     if table.unit == ROW:
         return "Each row is protected."
     groups, rows = table.max_groups, table.max_rows_per_group
-    return f"Each {table.unit} is protected, and counts in at most {groups} groups, with at most {rows} rows in each."
+    kept = f"in at most {groups} groups, with at most {rows} rows in each"
+    in_all = "" if table.max_rows is None else f" and {table.max_rows} in all"
+    return f"Each {table.unit} is protected, and counts {kept}{in_all}."
 
 
 def _known(column: Column) -> str:

@@ -14,6 +14,8 @@ WANTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "smartnoise": ("smartnoise", ("smartnoise-sql==1.0.10", "pyarrow")),
     "pipelinedp": ("query-pipelinedp", ("pipeline-dp==0.3.1", "pyarrow")),
     "tumult": ("query-tumult", ("tmlt.analytics==0.21.0",)),
+    "diffprivlib": ("learn-diffprivlib", ("diffprivlib==0.6.6", "scikit-learn==1.6.1")),  # it does not import with 1.9
+    "ebm": ("learn-ebm", ("interpret-core==0.7.8", "scikit-learn==1.7.2")),
 }
 """For each side, its folder and what is installed there."""
 

@@ -16,7 +16,7 @@ from flint import arb
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli
-from tacit.sampling.bernoulli import TRUSTED, coin, coins, exp_minus, exp_minus_each, rational
+from tacit.sampling.bernoulli import TRUSTED, coin, coins, dyadics, exp_minus, exp_minus_each, rational
 from tacit.sampling.bits import ReplayBits, SystemBits
 from tacit.sampling.real import is_below
 
@@ -181,3 +181,14 @@ def test_a_coin_known_as_an_interval(p_value, script):
     heads = int(coins(lambda: ball(tenth).sqrt(), 200_000, ReplayBits(b"intervals")).sum())
     assert p_value(heads, 200_000, math.sqrt(0.1)) > ALARM
     assert p_value(heads, 200_000, 0.9 * math.sqrt(0.1)) < ALARM
+
+
+def test_many_coins_of_a_dyadic_chance(p_value, script):
+    edge = 3 * 2**61  # 3/8 of 2^64
+    assert dyadics(Fraction(3, 8), 2, script(edge - 1, edge)).tolist() == [True, False]
+    heads = int(dyadics(Fraction(3, 8), 20_000, ReplayBits(b"dyadics")).sum())
+    assert p_value(heads, 20_000, 3 / 8) > ALARM
+    assert p_value(heads, 20_000, 3 / 8 * 0.9) < ALARM
+    for chance in (Fraction(1), Fraction(-1, 2), Fraction(1, 3)):
+        with pytest.raises(ParameterError, match="is no such probability"):
+            dyadics(chance, 1, ReplayBits(b""))

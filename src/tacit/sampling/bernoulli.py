@@ -39,6 +39,15 @@ def rational(chance: Fraction, bits: Bits) -> bool:
     return below(chance.denominator, bits) < chance.numerator
 
 
+def dyadics(chance: Fraction, count: int, bits: Bits) -> npt.NDArray[np.bool_]:
+    """`count` coins, heads with a probability that is a multiple of 2^-64 below one: a word each, compared."""
+    edge = chance * 2**64
+    if not 0 <= chance < 1 or edge.denominator != 1:
+        raise ParameterError("chance", f"is no such probability: {chance}", fix="round it to a multiple of 2^-64")
+    heads: npt.NDArray[np.bool_] = bits.words(count) < np.uint64(int(edge))
+    return heads
+
+
 def exp_minus(x: Fraction, bits: Bits, trusted: int = TRUSTED) -> bool:
     """Heads with probability exp(-x), for x >= 0."""
     if x < 0:

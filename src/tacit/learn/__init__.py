@@ -1,0 +1,35 @@
+"""Private learning: linear models, fitted in four ways behind one (epsilon, delta).
+
+`LogisticRegression`, `LinearSVC` and `Ridge` have scikit-learn's shape. The unit is a row: one row a person.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.learn.linear import LinearSVC as LinearSVC
+    from tacit.learn.linear import LogisticRegression as LogisticRegression
+    from tacit.learn.linear import Ridge as Ridge
+    from tacit.learn.naive_bayes import GaussianNB as GaussianNB
+    from tacit.learn.search import PrivateSearchCV as PrivateSearchCV
+
+_HOMES = {
+    "GaussianNB": "naive_bayes",
+    "LinearSVC": "linear",
+    "LogisticRegression": "linear",
+    "PrivateSearchCV": "search",
+    "Ridge": "linear",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, when it is asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"learning has no {name!r}")
+    return getattr(import_module(f"tacit.learn.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

@@ -1,0 +1,202 @@
+"""What the private estimators share: parameters that are declared, a price that is known first, a linear model.
+
+**Guarantee.** A fit releases the weights, from which all fitted attributes and predictions are computed; they cost
+`loss_`, which is within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is
+stopped half-way. `guarantee_` is for one fit: fits add up (`tacit.privacy.guarantee.together`). Scores are computed
+from the rows they are given, without noise: on private rows they are for whoever holds these. Errors about what the
+rows hold are too; a curator's analysts never see them.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.errors import ParameterError
+from tacit.learn.auto import Method, planned
+from tacit.learn.facts import Facts
+from tacit.learn.losses import Array, LinearLoss
+from tacit.learn.problem import Problem
+from tacit.privacy.guarantee import Dp
+from tacit.privacy.loss import Loss
+from tacit.sampling.bits import Bits, SystemBits
+
+_SEARCHES = "sklearn.model_selection"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a fit will do, decided by what is declared."""
+
+    facts: Facts
+    loss: LinearLoss
+    name: str
+    method: Method
+
+    @property
+    def spent(self) -> Loss:
+        """What the fit costs, as the accountant reads it."""
+        return self.method.spent
+
+    @property
+    def guarantee(self) -> Dp:
+        """What the fit promises."""
+        return self.facts.guarantee
+
+    def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
+        """The released weights for rows as they lie, and labels as the loss takes them."""
+        problem = Problem(
+            self.facts.read(features),
+            labels,
+            self.loss,
+            self.facts.norm,
+            self.facts.neighbors,
+            self.facts.rows,
+            self.method.penalty,
+        )
+        return self.method.fit(problem, bits)
+
+
+class PrivateLinear(BaseEstimator):
+    """A linear model, fitted under differential privacy; one row is one unit.
+
+    Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
+
+    - `epsilon`, and `delta`, which is 1/rows^2 where it is None.
+    - `bounds`: (low, high), numbers or one a column. Values outside are read as the nearest bound, and columns are
+      scaled by them to [-1, 1]. `norm`: the longest a scaled row may be, longer ones are shortened to it; without it no
+      row is shortened. One-hot columns of k categories have a norm of sqrt(k): declare it, it lessens the noise. Where
+      `bounds` is None, `norm` is that of the rows themselves.
+    - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
+    - `method`: "output", "objective", "gradient", "newton", or "auto" (`learn/auto.py`).
+    - `fit_intercept`: a constant feature of `intercept_scaling` times the norm; regularized like the rest.
+    - `missing`: what NaN is read as, in the column's own units, or "error".
+    - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
+    """
+
+    _strength: ClassVar[str]  # the parameter that says how strong the regularization is
+
+    def facts(self, features: int, rows: int | None = None) -> Facts:
+        """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
+        return Facts.declared(
+            columns=features,
+            found=rows,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            bounds=self.bounds,
+            norm=self.norm,
+            rows=self.rows,
+            neighbors=self.neighbors,
+            intercept=self.intercept_scaling if self.fit_intercept else 0,
+            missing=self.missing,
+        )
+
+    def plan(self, features: int, rows: int | None = None) -> Plan:
+        """What a fit on so many columns would do and cost. No data is needed."""
+        facts, loss = self.facts(features, rows), self._loss()
+        name, method = planned(self.method, facts, loss, self._penalty())
+        return Plan(facts, loss, name, method)
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from the rows of X with the targets y. Costs `guarantee_`."""
+        refuse(refused)
+        forget(self)
+        features, target = self._read(X, y)
+        plan = self.plan(features.shape[1], len(features))
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
+        return self.take(plan, plan.weights(features, self._encoded(target), source_of(self.bits)))
+
+    def take(self, plan: Plan, weights: Array) -> Self:
+        """Become the model of released weights: all else that is fitted follows from them and from the plan."""
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
+        self.n_features_in_, self._facts = plan.facts.columns, plan.facts
+        coefficients, intercept = plan.facts.in_units(weights)
+        self._show(coefficients, intercept)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        tags.non_deterministic = True
+        return tags
+
+    def _scores(self, X: Any) -> Array:  # noqa: N803
+        """x coef + intercept for each row, read as the rows of the fit were."""
+        check_is_fitted(self)
+        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        return np.asarray(self._facts.seen(features) @ self.coef_.T + self.intercept_)
+
+    def _finite(self) -> bool | str:
+        return True if self.missing == "error" else "allow-nan"
+
+    def _penalty(self) -> float | None:
+        """Lambda, where the strength is declared."""
+        value = getattr(self, self._strength)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+            raise ParameterError(self._strength, f"must be a positive number, got {value!r:.40}", fix="1.0, or None")
+        return self._lambda(float(value))
+
+    def _loss(self) -> LinearLoss:
+        """The loss, by what is declared."""
+        raise NotImplementedError
+
+    def _lambda(self, strength: float) -> float:
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+        """The rows and targets as arrays of the right shapes."""
+        raise NotImplementedError
+
+    def _encoded(self, target: Array) -> Array:
+        """The targets as the loss takes them."""
+        raise NotImplementedError
+
+    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+        """How well each row is predicted, as whole points from 0 to the most there are."""
+        raise NotImplementedError
+
+    def _show(self, coefficients: Array, intercept: Array) -> None:
+        """Set coef_, intercept_ and what goes with them."""
+        raise NotImplementedError
+
+
+def source_of(bits: Any) -> Bits:
+    """The source of bits that a parameter means."""
+    if bits is None:
+        return SystemBits()
+    source = bits if hasattr(bits, "words") else bits()
+    if not hasattr(source, "words"):
+        raise ParameterError("bits", "is no source of bits", fix="leave it out")
+    found: Bits = source
+    return found
+
+
+def forget(estimator: BaseEstimator) -> None:
+    """Drop what an earlier fit set, so that one that is stopped leaves no model but its price."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+
+
+def refuse(unknown: dict[str, Any]) -> None:
+    """Refuse weights of rows, and fits inside a search that would choose by unprotected scores."""
+    for name in unknown:
+        what = "weighing rows would multiply what a row can change" if name == "sample_weight" else "is not understood"
+        raise ParameterError(name, what, fix="leave it out")
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith(_SEARCHES):
+            what = "scikit-learn's searches and cross-validation fit many times and choose by unprotected scores"
+            fix = "tacit.learn.PrivateSearchCV has one guarantee for all of it"
+            raise ParameterError("fit", what, fix=fix)
+        frame = frame.f_back

@@ -1,0 +1,213 @@
+"""What is declared about the data before it is touched: all that noise and its price may depend on.
+
+>>> facts = Facts.declared(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
+>>> facts.delta, round(facts.inner, 4), round(facts.norm, 4)
+(Fraction(1, 1000000), 1.4142, 1.5811)
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.arithmetic import integer, rational
+from tacit.errors import ParameterError
+from tacit.learn.losses import Array
+from tacit.learn.problem import bounded, positive, scaling, shortened
+from tacit.privacy.guarantee import Dp
+from tacit.privacy.unit import Neighbors
+
+_ROOM = 1 + 2.0**-40  # above the rounding of a norm
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Public facts: a price, a relation, a number of rows, and how a row is read.
+
+    A row is clipped to [lower, upper], scaled so that each column lies in [-1, 1], shortened to `inner`, and given a
+    last column of `constant`, 0 where there is none; so its norm is at most `norm`. **A row's reading is a function of
+    that row and of what is declared**: a row that is added, removed or replaced changes no other row's.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    rows: int
+    columns: int
+    lower: Array
+    upper: Array
+    inner: float
+    constant: float
+    missing: float | None
+    longest: float | None = None  # of a row in its own units, where no bounds are declared
+
+    @classmethod
+    def declared(
+        cls,
+        *,
+        columns: int,
+        found: int | None,
+        epsilon: Any = None,
+        delta: Any = None,
+        bounds: Any = None,
+        norm: Any = None,
+        rows: Any = None,
+        neighbors: Any = "add-remove",
+        intercept: Any = 0.5,
+        missing: Any = "error",
+    ) -> Facts:
+        """What these parameters say, or an error that says which one is missing. `found` is the number of rows there.
+
+        Under REPLACE the number of rows is public, and is taken from the data where none is declared.
+        """
+        price = _price(epsilon)
+        relation = _relation(neighbors)
+        count = _rows(rows, found, relation)
+        lower, upper, inner = _bounds(bounds, norm, columns)
+        share = _real("intercept_scaling", intercept)
+        if not 0 <= share <= 1000:
+            raise ParameterError("intercept_scaling", "must be at least 0", fix="intercept_scaling=0.5, say")
+        return cls(
+            price,
+            _delta(delta, count),
+            relation,
+            count,
+            columns,
+            lower,
+            upper,
+            inner,
+            share * inner,
+            _missing(missing),
+            None if bounds is not None else _real("norm", norm),
+        )
+
+    @property
+    def norm(self) -> float:
+        """The longest a row can be, with its constant."""
+        return math.hypot(self.inner, self.constant) * _ROOM
+
+    @property
+    def width(self) -> int:
+        """The columns of a row, with the constant."""
+        return self.columns + (self.constant > 0)
+
+    @property
+    def guarantee(self) -> Dp:
+        """What is promised."""
+        return Dp(self.epsilon, self.delta, self.neighbors)
+
+    def read(self, features: Array) -> Array:
+        """The rows as they are learned from."""
+        return bounded(
+            self._shortened(features),
+            lower=self.lower,
+            upper=self.upper,
+            norm=self.norm,
+            missing=self.missing,
+            constant=self.constant,
+        )
+
+    def seen(self, features: Array) -> Array:
+        """The same rows in their own units, without the constant. What a model says of a row, it says of this."""
+        origin, width = scaling(self.lower, self.upper, self.columns)
+        inside = bounded(
+            self._shortened(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
+        )
+        return np.asarray(inside * width + origin)
+
+    def _shortened(self, features: Array) -> Array:
+        """Where a norm alone is declared, rows that keep their direction: no column is clipped before."""
+        if self.longest is None:
+            return features
+        if self.missing is None:
+            return shortened(np.asarray(features, dtype=np.float64), self.longest)
+        return shortened(np.where(np.isnan(features), self.missing, features), self.longest)
+
+    def in_units(self, weights: Array) -> tuple[Array, Array]:
+        """(coefficients, intercept) for which seen(x) times coefficients plus intercept is read(x) times weights."""
+        origin, width = scaling(self.lower, self.upper, self.columns)
+        scale = width if weights.ndim == 1 else width[:, None]
+        coefficients = weights[: self.columns] / scale
+        constant = self.constant * weights[self.columns] if self.constant else np.zeros(weights.shape[1:])
+        return coefficients, np.asarray(constant - origin @ coefficients)
+
+
+def _price(epsilon: Any) -> Fraction:
+    if epsilon is None:
+        raise ParameterError("epsilon", "is not declared, so no noise is enough", fix="epsilon=1.0, say")
+    price = rational("epsilon", epsilon)
+    if price <= 0:
+        raise ParameterError("epsilon", f"must be positive, got {epsilon}", fix="epsilon=1.0, say")
+    return price
+
+
+def _delta(delta: Any, rows: int) -> Fraction:
+    """The delta declared, or 1/rows^2. From 1/rows on, a mechanism that publishes one row whole would be allowed."""
+    if delta is None:
+        return Fraction(1, max(rows, 2) ** 2)
+    found = rational("delta", delta)
+    if not 0 <= found < 1:
+        raise ParameterError("delta", f"must be in [0, 1), got {delta}", fix="delta=1e-9, say, or None for 1/rows^2")
+    if found * rows >= 1:
+        warnings.warn(
+            f"delta = {float(found):g} is not below 1/rows = {1 / rows:g}: publishing a row at random would satisfy it",
+            stacklevel=2,
+        )
+    return found
+
+
+def _relation(neighbors: Any) -> Neighbors:
+    try:
+        return Neighbors(neighbors)
+    except ValueError:
+        names = " or ".join(f'"{known}"' for known in Neighbors)
+        raise ParameterError("neighbors", f"is no relation: {neighbors!r:.60}", fix=f"neighbors={names}") from None
+
+
+def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
+    if relation is Neighbors.REPLACE:
+        if rows is not None and found is not None and integer("rows", rows, least=1) != found:
+            fix = "leave rows out: it is counted"
+            raise ParameterError("rows", "under replace the number of rows is public, and this is not it", fix=fix)
+        rows = found if rows is None else rows
+    if rows is None:
+        what = "is not declared, and adding or removing a row changes it, so it is not read from the data"
+        raise ParameterError("rows", what, fix="say about how many there are: rows=10_000")
+    return integer("rows", rows, least=1)
+
+
+def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
+    """The ends of each column, and the longest row once scaled. Where only a norm is declared, it is the scale."""
+    if norm is not None:
+        norm = _real("norm", norm)
+        positive("norm", norm)
+    if bounds is None:
+        if norm is None:
+            what = "are not declared, and are never read from the data"
+            raise ParameterError("bounds", what, fix="bounds=(0, 1), or (lows, highs) with a number a column")
+        bounds, norm = (-norm, norm), 1.0
+    try:
+        lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), (columns,)) for end in bounds)
+    except (TypeError, ValueError):
+        what = f"do not fit {columns} columns"
+        raise ParameterError(
+            "bounds", what, fix="give a pair: two numbers, or two lists with a number a column"
+        ) from None
+    scaling(lower, upper, columns)
+    varying = int(np.sum(lower < upper))
+    longest = math.sqrt(max(1, varying))
+    return lower, upper, longest if norm is None else min(norm, longest)
+
+
+def _missing(missing: Any) -> float | None:
+    return None if isinstance(missing, str) and missing == "error" else _real("missing", missing)
+
+
+def _real(name: str, value: Any) -> float:
+    """A finite number."""
+    return float(rational(name, value))

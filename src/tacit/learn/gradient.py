@@ -1,0 +1,216 @@
+"""Learning by noisy gradients: every step sees a sum over the rows, with noise, and nothing else of the data.
+
+>>> from tacit.learn.losses import Logistic
+>>> facts = dict(loss=Logistic(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
+>>> plan = Gradient.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> plan.steps, round(plan.penalty, 3), round(plan.cut, 3)
+(129, 1.22, 0.711)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from tacit.accounting.calibrate import gaussian_sigma
+from tacit.arithmetic import integer, rational, within
+from tacit.errors import ParameterError
+from tacit.learn.losses import Array, LinearLoss, Logistic
+from tacit.learn.noise import FINE, Noise, strays
+from tacit.learn.problem import Problem, positive
+from tacit.learn.sums import EXPONENT, Rows, in_units, legible
+from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat, Sampled
+from tacit.privacy.unit import Neighbors
+from tacit.sampling import bernoulli
+from tacit.sampling.bits import Bits
+
+_REACH = 8.0  # the penalty is for weights whose scores are about so many times slope/bend
+_PATIENCE = 2.0  # steps, in units of the root of the condition number
+_FEWEST, _MOST = 16, 200  # steps
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Minimizes J by `steps` accelerated steps along noisy gradients, and returns the mean of the later half of them.
+
+    **Theorem.** The fit loses at most `spent`, for neighbors of the relation that was planned. **Proof.** Weights are a
+    function of what was released before, so each step releases sum_i x_i r_i, the residuals r_i being cut to `cut`
+    and both factors truncated to a grid (`sums.Rows`): in units of norm cut one row adds at most one, in L2; a
+    replacement is two such. `noise.Noise` prices a release. The penalty's part and the steps are public. Where only a
+    sample is summed, each row is in it with probability `rate`, by 64 fair bits of its own.
+
+    Residuals are cut where the noise is large: for the logistic loss this means a line of slope `cut` where a row is on
+    the wrong side by far, a convex loss still, with less noise. As the noise vanishes beside the number of rows the
+    loss becomes itself.
+    """
+
+    noise: Noise
+    steps: int
+    rate: Fraction
+    cut: float
+    penalty: float
+    neighbors: Neighbors
+
+    @classmethod
+    def planned(
+        cls,
+        epsilon: Fraction,
+        delta: Fraction,
+        *,
+        loss: LinearLoss,
+        norm: float,
+        features: int,
+        rows: int,
+        neighbors: Neighbors,
+        penalty: float | None = None,
+        steps: int | None = None,
+        cut: float | None = None,
+        rate: Fraction | None = None,
+    ) -> Self:
+        """The method for (epsilon, delta), with noise calibrated to it; what is not chosen follows the public rules.
+
+        The rules: `cut_for` and `penalty_for`; and twice the root of the condition number of J steps, as many as
+        accelerated steps need, but from 16 to 200.
+        """
+        unit = unit_noise(epsilon, delta, neighbors)
+        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
+        weight = penalty_for(loss, most, unit, norm, features) if penalty is None else penalty
+        positive("penalty", weight)
+        condition = 1 + loss.bend * norm**2 * rows / weight
+        chosen = min(max(math.ceil(_PATIENCE * math.sqrt(condition)), _FEWEST), _MOST)
+        times = chosen if steps is None else integer("steps", steps, least=1)
+        sensitivity, coordinates = distance(neighbors), features * loss.outputs
+        if rate is None:
+            noise = Noise.calibrated(epsilon, delta, sensitivity, coordinates, times)
+            return cls(noise, times, Fraction(1), most, weight, neighbors)
+        if neighbors is not Neighbors.ADD_REMOVE:
+            raise ParameterError("rate", "sampling is proved for add-remove neighbors only", fix="leave rate out")
+        share = Fraction(math.floor(within("rate", rate, Fraction(1, 2**32), Fraction(1)) * 2**64), 2**64)
+        noise = _sampled_noise(epsilon, delta, share, times, coordinates)
+        return cls(noise, times, share, most, weight, neighbors)
+
+    @property
+    def spent(self) -> Loss:
+        """What a fit costs."""
+        once: Loss = ContinuousGaussian(self.noise.relative)
+        if self.rate < 1:
+            once = Sampled(once, self.rate)
+        return Compose((Repeat(once, self.steps), Approximate(Fraction(0), self.steps * self.noise.stray)))
+
+    def fit(self, problem: Problem, bits: Bits) -> Array:
+        """The weights."""
+        pulls = Pulls.of(problem, self.cut, self.noise, self.neighbors)
+        smooth = problem.loss.bend * problem.norm**2 * problem.rows + problem.penalty
+        ratio = math.sqrt(problem.penalty / smooth)
+        momentum = (1 - ratio) / (1 + ratio)
+        weights = ahead = total = np.zeros(problem.shape)
+        for step in range(self.steps):
+            kept = None if self.rate == 1 else bernoulli.dyadics(self.rate, len(problem.labels), bits)
+            pull = pulls.noisy(ahead, bits, kept) / float(self.rate)
+            before, weights = weights, ahead - (pull + problem.penalty * ahead) / smooth
+            ahead = legible(weights + momentum * (weights - before))
+            if 2 * step >= self.steps - 1:
+                total = total + weights
+        return np.asarray(total / (self.steps - self.steps // 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Pulls:
+    """The noisy sums of a problem's gradients."""
+
+    rows: Rows
+    labels: Array
+    loss: LinearLoss
+    cut: float
+    noise: Noise
+
+    @classmethod
+    def of(cls, problem: Problem, cut: float, noise: Noise, neighbors: Neighbors) -> Pulls:
+        """The pulls of a problem that the noise was planned for."""
+        if problem.neighbors is not neighbors or math.prod(problem.shape) != noise.coordinates:
+            raise ParameterError(
+                "problem", "has other neighbors or another shape than planned", fix="plan for this problem"
+            )
+        return cls(Rows.of(problem.features, problem.norm), problem.labels, problem.loss, cut, noise)
+
+    def noisy(self, weights: Array, bits: Bits, kept: Array | None = None) -> Array:
+        """The sum of x r over the rows (or the kept ones) at these weights, which are `legible`, with noise."""
+        total = self.rows.sum_of(self._factors(weights), kept)
+        return self.noise.release_whole(total, EXPONENT, bits) * (self.rows.norm * self.cut)
+
+    def _factors(self, weights: Array) -> Iterator[Array]:
+        for block in self.rows.blocks():
+            yield in_units(self.loss.residuals(self.rows.scores(weights, block), self.labels[block]), self.cut)
+
+
+def unit_noise(epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> float:
+    """The sigma of one release of a sum to which a row adds at most one: the measure of all default choices."""
+    if rational("delta", delta) <= 0:
+        raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
+    return float(gaussian_sigma(epsilon, delta)) * float(distance(neighbors))
+
+
+def distance(neighbors: Neighbors) -> Fraction:
+    """How far a sum of vectors of length one moves: a replacement takes one away and adds one."""
+    return Fraction(1 if neighbors is Neighbors.ADD_REMOVE else 2)
+
+
+def cut_for(loss: LinearLoss, unit: float, features: int, rows: int) -> float:
+    """Where residuals are cut: for the logistic loss at 1/2 + 1/2 1/(1 + 500 v), v = unit sqrt(features)/rows.
+
+    v is the length of the noise over the largest gradient there can be. At weights of zero residuals are 1/2, so less
+    would lose signal. The hinge's residual is constant where a row is on the wrong side, and is not cut.
+    """
+    if not isinstance(loss, Logistic):
+        return loss.slope
+    return min(loss.slope, 0.5 + 0.5 / (1 + 500 * unit * math.sqrt(features) / rows))
+
+
+def checked_cut(cut: float, loss: LinearLoss) -> float:
+    """A cut that was chosen: at most the slope, and for losses of several outputs or not one-sided the slope itself."""
+    positive("cut", cut)
+    if cut > loss.slope or (cut < loss.slope and (loss.outputs > 1 or not loss.one_sided)):
+        raise ParameterError("cut", f"must be at most {loss.slope:g}, or that", fix="leave cut out")
+    return float(cut)
+
+
+def penalty_for(loss: LinearLoss, cut: float, unit: float, norm: float, features: int) -> float:
+    """The penalty that keeps noise and bias alike: cut unit sqrt(features) norm^2 bend/(8 slope).
+
+    Noise of length s = cut unit sqrt(features) norm moves weights by s/penalty where the rows say little; a penalty
+    takes away weights of about 8 slope/(bend norm), for scores a few times the width on which the loss bends. They are
+    equal for this penalty.
+    """
+    return cut * unit * math.sqrt(features) * norm**2 * loss.bend / (_REACH * loss.slope)
+
+
+def _sampled_noise(epsilon: Fraction, delta: Fraction, rate: Fraction, times: int, coordinates: int) -> Noise:
+    """About the least noise for sums over samples, by bisection on its Renyi price and a few exact looks."""
+    from tacit.accounting import price
+
+    def cost(sigma: Fraction, by: str) -> float:
+        return price.epsilon(Repeat(Sampled(ContinuousGaussian(sigma), rate), times), room, by=by)
+
+    goal = float(epsilon) * (1 - 1e-9)
+    low, best = Fraction(1, 8), Noise.calibrated(epsilon, delta, Fraction(1), coordinates, times).sigma
+    room = float(delta - times * coordinates * strays(Fraction(2**FINE))) * (1 - 1e-9)
+    while best > low * Fraction(1001, 1000):
+        middle = _short(math.sqrt(low * best))
+        low, best = (low, middle) if cost(middle, "renyi") <= goal else (middle, best)
+    spent = cost(best, "pld")
+    for _ in range(2):
+        trial = _short(float(best) * (spent / goal) ** 0.75)
+        price_of_trial = cost(trial, "pld")
+        if price_of_trial <= goal:
+            best, spent = trial, price_of_trial
+    return Noise.of(best, Fraction(1), coordinates)
+
+
+def _short(number: float) -> Fraction:
+    """A number with few digits."""
+    return Fraction(round(number * 2**20), 2**20)

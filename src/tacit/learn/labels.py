@@ -1,0 +1,44 @@
+"""Declared classes, and which of them a label is.
+
+>>> classes = declared(["yes", "no"])
+>>> classes.tolist(), places(classes, np.array(["no", "yes", "no"])).tolist()
+(['no', 'yes'], [0, 1, 0])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import ParameterError
+from tacit.learn.losses import Array
+
+_TEXTS = "OSU"  # numpy's kinds of labels that are no numbers
+
+
+def declared(classes: Any) -> Array:
+    """The declared classes, sorted. Which labels occur is private, so they are never read from the data."""
+    if classes is None:
+        what = "are not declared; which labels occur is private"
+        raise ParameterError("classes", what, fix="classes=[0, 1], say: all that may occur")
+    found = np.asarray(list(classes))
+    plain = found.ndim == 1 and found.dtype.kind != "O"
+    if not plain or len(np.unique(found)) != len(found) or len(found) < 2:
+        what = "must be two different labels or more, of one type"
+        raise ParameterError("classes", what, fix='classes=["no", "yes"], say')
+    return np.unique(found)
+
+
+def places(classes: Array, labels: Array) -> Array:
+    """The place of each label among the classes. One outside of them is an error of whoever holds the rows."""
+    known = np.asarray(labels.tolist()) if labels.dtype.kind == "O" else labels
+    if not len(known):
+        return np.zeros(0, dtype=np.intp)
+    alike = (known.dtype.kind in _TEXTS) == (classes.dtype.kind in _TEXTS)
+    found = np.minimum(np.searchsorted(classes, known), len(classes) - 1) if alike else None
+    if found is None or not np.all(classes[found] == known):
+        more = " Only binary classification is supported." if len(classes) == 2 else ""
+        what = f"some rows have a label that is not among the declared classes.{more}"
+        raise ParameterError("y", what, fix="declare every class that may occur, or drop these rows by a rule")
+    return np.asarray(found)

@@ -1,0 +1,286 @@
+"""The estimators: logistic regression, a linear support vector classifier, ridge regression.
+
+>>> from functools import partial
+>>> from tacit.sampling.bits import ReplayBits
+>>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
+>>> model = LogisticRegression(epsilon=1, classes=[0, 1], bounds=(18, 90), rows=3000, bits=partial(ReplayBits, b"doc"))
+>>> model.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
+[0, 1]
+>>> model.guarantee_
+Dp(epsilon=Fraction(1, 1), delta=Fraction(1, 9000000), neighbors=<Neighbors.ADD_REMOVE: 'add-remove'>)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from tacit.arithmetic import rational
+from tacit.errors import ParameterError
+from tacit.learn.base import PrivateLinear
+from tacit.learn.losses import Array, Huber, LinearLoss, Logistic, Multinomial, Squared
+
+_GRID = 2**20  # points of a regressor's row
+_TEXTS = "OSU"  # numpy's kinds of labels that are no numbers
+
+
+class _Classifier(ClassifierMixin, PrivateLinear):
+    """What the classifiers share: declared classes, and `C` as scikit-learn has it, on scaled features.
+
+    J(w) = sum of losses + |w|^2/(2 C). Where `C` is None each method has a rule of its own, from public facts.
+    """
+
+    _strength = "C"
+
+    def decision_function(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
+        """The score of each row: above 0 for the second class of two, else one for each class."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:  # noqa: N803
+        """The class of each row."""
+        scores = self.decision_function(X)
+        positions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[positions])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
+        return tags
+
+    def _lambda(self, strength: float) -> float:
+        return 1 / strength
+
+    def _classes(self) -> Array:
+        """The declared classes, sorted."""
+        if self.classes is None:
+            what = "are not declared; which labels occur is private"
+            raise ParameterError("classes", what, fix="classes=[0, 1], say: all that may occur")
+        found = np.asarray(list(self.classes))
+        sorted_ = np.unique(found) if found.ndim == 1 and found.dtype.kind != "O" else found
+        if found.ndim != 1 or len(sorted_) != len(found) or len(found) < 2 or found.dtype.kind == "O":
+            what = "must be two different labels or more, of one type"
+            raise ParameterError("classes", what, fix='classes=["no", "yes"], say')
+        return sorted_
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+        features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
+        check_classification_targets(target)
+        return features, target
+
+    def _positions(self, target: Array) -> Array:
+        """Which class each label is. A label outside of the classes is an error of whoever holds the rows."""
+        classes = self._classes()
+        known = np.asarray(target.tolist()) if target.dtype.kind == "O" else target
+        places = np.zeros(len(known), dtype=np.intp)
+        inside = not len(known) or (known.dtype.kind in _TEXTS) == (classes.dtype.kind in _TEXTS)
+        if inside and len(known):
+            places = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
+            inside = bool(np.all(classes[places] == known))
+        if not inside:
+            more = " Only binary classification is supported." if len(classes) == 2 else ""
+            what = f"some rows have a label that is not among the declared classes.{more}"
+            raise ParameterError("y", what, fix="declare every class that may occur, or drop these rows by a rule")
+        return places
+
+    def _encoded(self, target: Array) -> Array:
+        places = self._positions(target)
+        return 2.0 * places - 1 if len(self._classes()) == 2 else places.astype(np.float64)
+
+    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+        """A point for each right class."""
+        return np.asarray(self.predict(X) == target, dtype=np.int64), 1
+
+    def _show(self, coefficients: Array, intercept: Array) -> None:
+        """One row of coefficients for two classes, else one a class."""
+        self.classes_ = self._classes()
+        self.coef_ = np.atleast_2d(coefficients.T)
+        self.intercept_ = np.atleast_1d(intercept)
+
+
+class LogisticRegression(_Classifier):
+    """Logistic regression for two declared classes, multinomial for more. See `PrivateLinear` for the parameters."""
+
+    def __init__(
+        self,
+        epsilon: Any = None,
+        delta: Any = None,
+        *,
+        classes: Any = None,
+        bounds: Any = None,
+        norm: Any = None,
+        rows: Any = None,
+        neighbors: Any = "add-remove",
+        C: Any = None,  # noqa: N803 - scikit-learn's name
+        method: Any = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: Any = 0.5,
+        missing: Any = "error",
+        bits: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.bounds = bounds
+        self.norm = norm
+        self.rows = rows
+        self.neighbors = neighbors
+        self.C = C
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.missing = missing
+        self.bits = bits
+
+    def predict_proba(self, X: Any) -> Array:  # noqa: N803
+        """The probability of each class, for each row."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Array:  # noqa: N803
+        """The logarithms of these."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.asarray(-np.logaddexp(0.0, np.stack([scores, -scores], axis=1)))
+        from scipy.special import log_softmax
+
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def _loss(self) -> LinearLoss:
+        classes = len(self._classes())
+        return Logistic() if classes == 2 else Multinomial(classes)
+
+
+class LinearSVC(_Classifier):
+    """A linear support vector classifier for two declared classes, its hinge smoothed within `width` of the margin."""
+
+    def __init__(
+        self,
+        epsilon: Any = None,
+        delta: Any = None,
+        *,
+        classes: Any = None,
+        bounds: Any = None,
+        norm: Any = None,
+        rows: Any = None,
+        neighbors: Any = "add-remove",
+        C: Any = None,  # noqa: N803
+        width: Any = 0.5,
+        method: Any = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: Any = 0.5,
+        missing: Any = "error",
+        bits: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.bounds = bounds
+        self.norm = norm
+        self.rows = rows
+        self.neighbors = neighbors
+        self.C = C
+        self.width = width
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.missing = missing
+        self.bits = bits
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _loss(self) -> LinearLoss:
+        if len(self._classes()) != 2:
+            fix = "declare two classes, or use LogisticRegression"
+            raise ParameterError("classes", "Only binary classification is supported.", fix=fix)
+        return Huber(float(rational("width", self.width)))
+
+
+class Ridge(RegressorMixin, PrivateLinear):
+    """Linear regression with the penalty `alpha`, as scikit-learn has it, on scaled features and targets.
+
+    `target_bounds` = (low, high) are declared. Targets outside are read as the nearest bound, and are scaled to
+    [-1, 1]: J(w) = sum of squares/2 + alpha |w|^2/2, where a residual beyond 2 counts linearly unless the method is
+    "newton", which learns from sufficient statistics.
+    """
+
+    _strength = "alpha"
+
+    def __init__(
+        self,
+        epsilon: Any = None,
+        delta: Any = None,
+        *,
+        target_bounds: Any = None,
+        bounds: Any = None,
+        norm: Any = None,
+        rows: Any = None,
+        neighbors: Any = "add-remove",
+        alpha: Any = None,
+        method: Any = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: Any = 0.5,
+        missing: Any = "error",
+        bits: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.bounds = bounds
+        self.norm = norm
+        self.rows = rows
+        self.neighbors = neighbors
+        self.alpha = alpha
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.missing = missing
+        self.bits = bits
+
+    def predict(self, X: Any) -> Array:  # noqa: N803
+        """The target of each row."""
+        return self._scores(X)
+
+    def _loss(self) -> LinearLoss:
+        self._target()
+        return Squared(1.0)
+
+    def _lambda(self, strength: float) -> float:
+        return strength
+
+    def _target(self) -> tuple[float, float]:
+        """The middle of the targets and half their width."""
+        if self.target_bounds is None:
+            what = "are not declared, and are never read from the data"
+            raise ParameterError("target_bounds", what, fix="target_bounds=(0, 100), say")
+        try:
+            low, high = (float(rational("target_bounds", end)) for end in self.target_bounds)
+        except (TypeError, ValueError):
+            low, high = 0.0, 0.0
+        if not low < high:
+            raise ParameterError("target_bounds", "must be two numbers, the lower one first", fix="(0, 100), say")
+        return (low + high) / 2, (high - low) / 2
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+        features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite(), y_numeric=True)
+        return features, column_or_1d(target, warn=True)
+
+    def _encoded(self, target: Array) -> Array:
+        middle, half = self._target()
+        return np.clip((np.asarray(target, dtype=np.float64) - middle) / half, -1.0, 1.0)
+
+    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+        """The squared error of what is clipped to the bounds, off the most there can be, on a grid."""
+        error = self._encoded(self.predict(X)) - self._encoded(target)
+        return _GRID - np.minimum(np.floor(error**2 / 4 * _GRID), _GRID).astype(np.int64), _GRID
+
+    def _show(self, coefficients: Array, intercept: Array) -> None:
+        middle, half = self._target()
+        self.coef_ = coefficients * half
+        self.intercept_ = float(intercept) * half + middle

@@ -1,0 +1,145 @@
+"""Objective perturbation: the minimizer of the objective plus a random linear term.
+
+>>> from tacit.learn.losses import Logistic
+>>> facts = {"loss": Logistic(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
+>>> plan = Objective.planned(Fraction(1), Fraction(1, 10**5), **facts, penalty=2.0, cut=1.0)
+>>> round(float(plan.sigma), 2)  # a noisy sum of the rows would have as much
+3.73
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from tacit.arithmetic import integer
+from tacit.errors import ParameterError
+from tacit.learn import profile
+from tacit.learn.gradient import checked_cut, cut_for, unit_noise
+from tacit.learn.losses import Array, LinearLoss
+from tacit.learn.minimize import minimize, tolerance
+from tacit.learn.noise import FINE, Noise, release, strays
+from tacit.learn.output import decisive, with_cut
+from tacit.learn.problem import Problem, agreed, positive
+from tacit.privacy.loss import Approximate, Compose, Loss
+from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import Bits
+
+_SCORES = 1.5  # the scores that a penalty is for, in units of a decisive one, for a signal as large as its noise
+_DETERMINANT = Fraction(1, 4)  # of epsilon: what the determinant alone may take, where no penalty is chosen
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Releases about the minimizer of J(w) + b.w, with b of independent normal coordinates of deviation `sigma`.
+
+    **Theorem.** The fit loses at most `spent`. **Proof.** `main` is what the exact minimizer w*(b) for a real normal b
+    loses (`profile`). The b that is used is that b rounded to a grid, but for a small share (`noise.strays`), which is
+    in the delta of `rest`. With d weights and a step of e, rounding moves it by at most sqrt(d) e/2, and the solver has
+    its tau: the w that it finds has |grad J(w) + b| <= t = tau + sqrt(d) e/2 for the real b, and is within t/penalty of
+    w*(b). Given w*(b), b is known on either side, and so is w: it moves by at most 2 t/penalty between the sides. It is
+    released with noise for that, `last`, the other part of `rest`: an adaptive composition, of which w* is not shown.
+
+    A random term on a lattice, taken as such, would hide nothing: for another database the same w needs a term off it.
+    """
+
+    main: Approximate
+    rest: Approximate
+    sigma: Fraction
+    last: Noise
+    loss: LinearLoss
+    norm: float
+    rows: int
+    neighbors: Neighbors
+    penalty: float
+    cut: float
+
+    @classmethod
+    def planned(
+        cls,
+        epsilon: Fraction,
+        delta: Fraction,
+        *,
+        loss: LinearLoss,
+        norm: float,
+        features: int,
+        rows: int,
+        neighbors: Neighbors,
+        penalty: float | None = None,
+        cut: float | None = None,
+    ) -> Self:
+        """The method for (epsilon, delta); what is not chosen follows `penalty_for` and `gradient.cut_for`."""
+        coordinates = integer("features", features, least=1) * loss.outputs
+        unit = unit_noise(epsilon, delta, neighbors)
+        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
+        learned = with_cut(loss, most)
+        chosen = penalty_for(loss, most, epsilon, unit, norm, coordinates, rows) if penalty is None else penalty
+        positive("penalty", chosen)
+        share = _share(tolerance(learned, norm, rows) / (learned.slope * norm))
+        astray = coordinates * strays(Fraction(2**FINE))
+        main = Approximate(epsilon * (1 - share), delta * (1 - share) - astray)
+        if main.delta <= 0:
+            raise ParameterError("delta", f"is too small, got {float(delta):.3g}", fix="choose a delta of 1e-12, say")
+        sigma = profile.deviation(
+            float(main.epsilon) * (1 - 2.0**-50),
+            float(main.delta) * (1 - 2.0**-50),
+            loss=learned,
+            norm=norm,
+            penalty=chosen,
+            neighbors=neighbors,
+        )
+        tau = Fraction(tolerance(learned, norm, rows)) + _rounding(Fraction(sigma), coordinates)
+        last = Noise.calibrated(epsilon * share, delta * share, 2 * tau / Fraction(chosen), coordinates)
+        rest = Approximate(epsilon * share, delta * share + astray)
+        return cls(main, rest, Fraction(sigma), last, loss, norm, rows, neighbors, chosen, most)
+
+    @property
+    def spent(self) -> Loss:
+        """What a fit costs."""
+        return Compose((self.main, self.rest))
+
+    def fit(self, problem: Problem, bits: Bits) -> Array:
+        """The weights."""
+        learned = with_cut(self.loss, self.cut)
+        known = agreed(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
+        tilt = release(np.zeros(problem.shape), _step(self.sigma), self.sigma, bits)
+        found = minimize(known, tilt, tolerance(learned, self.norm, self.rows))
+        return self.last.release(found, bits)
+
+
+def penalty_for(
+    loss: LinearLoss, cut: float, epsilon: Fraction, unit: float, norm: float, coordinates: int, rows: int
+) -> float:
+    """The penalty at which noise and bias are alike, v norm^2/b, or the least at which determinants cost little.
+
+    A random term of length v norm, v = cut unit sqrt(coordinates), moves weights by v norm/penalty where the rows say
+    little; the penalty takes away weights of about b/norm: scores of b = 1.5 `decisive` t^(1/4), where
+    t = rows slope/v is the signal's size over the noise's. More rows tell more, and larger weights are worth learning.
+    At least, the penalty keeps the determinant alone (`profile.largest`) to a quarter of epsilon.
+    """
+    length = cut * unit * math.sqrt(coordinates)
+    scores = _SCORES * decisive(loss) * max(1.0, rows * loss.slope / length) ** 0.25
+    least = profile.least_penalty(float(epsilon * _DETERMINANT), loss=with_cut(loss, cut), norm=norm)
+    return float(max(length * norm**2 / scores, least))
+
+
+def _share(accuracy: float) -> Fraction:
+    """The part of epsilon and delta that the last noise takes: at most a quarter.
+
+    Its size beside the random term's effect is about a = 2 accuracy/share, so share + a^2/2 is least near this.
+    """
+    return Fraction(min(0.25, max(2.0**-10, (2 * accuracy) ** (2 / 3))))
+
+
+def _step(sigma: Fraction) -> Fraction:
+    """The grid of the random term: a power of two, with 2^FINE to 2^(FINE + 1) steps in sigma."""
+    return Fraction(2) ** (math.frexp(float(sigma))[1] - 1 - FINE)
+
+
+def _rounding(sigma: Fraction, coordinates: int) -> Fraction:
+    """How far rounding to the grid moves the random term."""
+    return _step(sigma) * (math.isqrt(coordinates) + 1) / 2

@@ -1,0 +1,138 @@
+"""What the estimators of one release share: parameters that are declared, a price that is known first, rows as read.
+
+**Guarantee.** A fit releases noisy sums, from which all fitted attributes are computed; they cost `loss_`, which is
+within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is stopped half-way.
+`guarantee_` is for one fit: fits add up (`tacit.privacy.guarantee.together`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.learn.base import forget, refuse, source_of
+from tacit.learn.facts import Facts
+from tacit.learn.losses import Array
+from tacit.privacy.guarantee import Dp
+from tacit.privacy.loss import Loss
+from tacit.sampling.bits import Bits
+
+
+class Release(Protocol):
+    """Noise that is planned, and knows its price."""
+
+    @property
+    def spent(self) -> Loss:
+        """What it costs."""
+
+
+Kind = TypeVar("Kind", bound=Release)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Generic[Kind]):
+    """All that a fit will do, decided by what is declared."""
+
+    facts: Facts
+    release: Kind
+
+    @property
+    def spent(self) -> Loss:
+        """What the fit costs, as the accountant reads it."""
+        return self.release.spent
+
+    @property
+    def guarantee(self) -> Dp:
+        """What the fit promises."""
+        return self.facts.guarantee
+
+
+class OneRelease(BaseEstimator):
+    """An estimator of noisy sums over bounded rows; one row is one unit.
+
+    Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
+
+    - `epsilon`, and `delta`, which is 1/rows^2 where it is None.
+    - `bounds`: (low, high), numbers or one a column. Values outside are read as the nearest bound, in a fit and later.
+    - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
+    - `missing`: what NaN is read as, in the column's own units, or "error".
+    - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
+    """
+
+    _last: ClassVar[str]  # the attribute that a fit sets last
+
+    def facts(self, features: int, rows: int | None = None) -> Facts:
+        """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
+        return Facts.declared(
+            columns=features,
+            found=rows,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            bounds=self.bounds,
+            rows=self.rows,
+            neighbors=self.neighbors,
+            intercept=0,
+            missing=self.missing,
+        )
+
+    def plan(self, features: int, rows: int | None = None) -> Plan[Any]:
+        """What a fit on so many columns would do and cost. No data is needed."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from the rows of X. Costs `guarantee_`."""
+        refuse(refused)
+        forget(self)
+        features, target = self._read(X, y)
+        plan = self.plan(features.shape[1], len(features))
+        self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.spent, plan.facts
+        self._learn(plan, features, target, source_of(self.bits))
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._last)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        tags.non_deterministic = True
+        return tags
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Any]:  # noqa: N803
+        """The rows as an array, and the targets where there are any."""
+        return validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite()), None
+
+    def _again(self, X: Any) -> Array:  # noqa: N803
+        """Rows for a fitted model, read as those of the fit were, in their own units."""
+        check_is_fitted(self)
+        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        return seen(self._facts, features)
+
+    def _finite(self) -> bool | str:
+        return True if self.missing == "error" else "allow-nan"
+
+    def _learn(self, plan: Plan[Any], features: Array, target: Any, bits: Bits) -> None:
+        """Draw the noise, and set what is fitted."""
+        raise NotImplementedError
+
+
+def box(facts: Facts) -> tuple[Array, Array]:
+    """The middle of each column's bounds, and half their width: one where the bounds are equal."""
+    half = facts.upper / 2 - facts.lower / 2
+    return facts.lower / 2 + facts.upper / 2, np.where(half > 0, half, 1.0)
+
+
+def seen(facts: Facts, features: Array) -> Array:
+    """The rows with NaN as declared, and each value within its bounds. Every row's reading is its own."""
+    known = features if facts.missing is None else np.where(np.isnan(features), facts.missing, features)
+    return np.clip(known, facts.lower, facts.upper)
+
+
+def scaled(facts: Facts, features: Array) -> Array:
+    """The rows with each column scaled from its bounds to [-1, 1]."""
+    middle, half = box(facts)
+    return np.asarray((seen(facts, features) - middle) / half)

@@ -1,0 +1,168 @@
+"""Output perturbation: the minimizer, with noise.
+
+>>> from tacit.learn.losses import Logistic
+>>> facts = {"loss": Logistic(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
+>>> plan = Output.planned(Fraction(1), Fraction(1, 10**6), **facts, penalty=10.0, cut=1.0)
+>>> round(float(plan.noise.sensitivity), 6), round(plan.deviation, 4)
+(0.1, 0.4225)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from tacit.arithmetic import integer, rational
+from tacit.learn.gradient import checked_cut, cut_for, distance, unit_noise
+from tacit.learn.losses import Array, LinearLoss, Logistic
+from tacit.learn.minimize import minimize, tolerance
+from tacit.learn.noise import Noise
+from tacit.learn.problem import Problem, agreed, positive
+from tacit.mechanisms.given import price
+from tacit.mechanisms.laplace import Laplace
+from tacit.privacy.loss import LaplaceNoise, Loss
+from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import Bits
+
+_STEPS = 30  # a Laplace scale is about 2^30 steps of its grid
+_SCORES = 2.0  # the scores that a penalty is for, in units of a decisive one
+
+
+@dataclass(frozen=True)
+class LaplaceGrid:
+    """Laplace noise on a fine grid, for `coordinates` numbers that together move by at most `sensitivity` in L2.
+
+    **Theorem.** The release is epsilon-DP. Proof: in L1 they move by at most sqrt(coordinates) times that, and once
+    rounded to the grid by at most a step more each; `Laplace` prices integers.
+    """
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    coordinates: int
+
+    @property
+    def exponent(self) -> int:
+        """The e for which the grid's step is 2^-e."""
+        scale = math.sqrt(self.coordinates) * float(self.sensitivity / self.epsilon)
+        return _STEPS - math.floor(math.log2(scale))
+
+    @property
+    def move(self) -> int:
+        """How far the numbers move in L1, in steps."""
+        root = Fraction(math.isqrt(self.coordinates << 80) + 1, 2**40)
+        return math.floor(root * self.sensitivity * Fraction(2) ** self.exponent) + self.coordinates
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a number."""
+        return math.sqrt(2) * float(self.move / self.epsilon * Fraction(2) ** -self.exponent)
+
+    @property
+    def loss(self) -> LaplaceNoise:
+        """What a release costs."""
+        return Laplace.calibrated(self.epsilon, self.move).loss(self.move)
+
+    def release(self, values: Array, bits: Bits) -> Array:
+        """The values, rounded to the grid, with noise."""
+        whole = [int(value) for value in np.rint(np.ldexp(values, self.exponent)).ravel()]
+        noisy = Laplace.calibrated(self.epsilon, self.move).release(whole, bits)
+        step = Fraction(2) ** -self.exponent
+        return np.array([float(value * step) for value in noisy]).reshape(values.shape)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Releases a minimizer of J with noise on each weight.
+
+    **Theorem.** With L the slope and R the norm, a row more or less moves the minimizer by at most L R/penalty in L2; a
+    row replaced, by twice that. Proof: J is penalty-strongly convex, and at the minimizer of one side the gradient of
+    the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side
+    (`minimize`), so what is released moves by at most (L R + 2 tau)/penalty. `Noise`, or `LaplaceGrid` for a
+    delta of 0, prices the rest. L is the cut, where the logistic loss is cut.
+    """
+
+    noise: Noise | LaplaceGrid
+    loss: LinearLoss
+    norm: float
+    rows: int
+    neighbors: Neighbors
+    penalty: float
+    cut: float
+
+    @classmethod
+    def planned(
+        cls,
+        epsilon: Fraction,
+        delta: Fraction,
+        *,
+        loss: LinearLoss,
+        norm: float,
+        features: int,
+        rows: int,
+        neighbors: Neighbors,
+        penalty: float | None = None,
+        cut: float | None = None,
+    ) -> Self:
+        """The method for (epsilon, delta); what is not chosen follows `penalty_for` and `gradient.cut_for`."""
+        coordinates = integer("features", features, least=1) * loss.outputs
+        price(epsilon)
+        if rational("delta", delta):
+            unit = unit_noise(epsilon, delta, neighbors)
+        else:
+            unit = math.sqrt(2 * coordinates) / float(epsilon) * float(distance(neighbors))
+        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
+        weight = penalty_for(loss, most, unit, norm, rows) if penalty is None else penalty
+        positive("penalty", weight)
+        learned = with_cut(loss, most)
+        move = distance(neighbors) * Fraction(learned.slope) * Fraction(norm)
+        sensitivity = (move + 2 * Fraction(tolerance(learned, norm, rows))) / Fraction(weight)
+        noise: Noise | LaplaceGrid
+        if delta:
+            noise = Noise.calibrated(epsilon, delta, sensitivity, coordinates)
+        else:
+            noise = LaplaceGrid(epsilon, sensitivity, coordinates)
+        return cls(noise, loss, norm, rows, neighbors, weight, most)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a weight."""
+        return self.noise.deviation if isinstance(self.noise, LaplaceGrid) else float(self.noise.sigma)
+
+    @property
+    def spent(self) -> Loss:
+        """What a fit costs."""
+        return self.noise.loss
+
+    def fit(self, problem: Problem, bits: Bits) -> Array:
+        """The weights, with noise."""
+        learned = with_cut(self.loss, self.cut)
+        known = agreed(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
+        found = minimize(known, np.zeros(problem.shape), tolerance(learned, self.norm, self.rows))
+        return self.noise.release(found, bits)
+
+
+def with_cut(loss: LinearLoss, cut: float) -> LinearLoss:
+    """The loss with residuals of at most the cut, which only the logistic one can have below its slope."""
+    return replace(loss, cut=cut) if isinstance(loss, Logistic) else loss
+
+
+def penalty_for(loss: LinearLoss, cut: float, unit: float, norm: float, rows: int) -> float:
+    """The penalty at which noise and bias cost alike: norm^2 (2 rows bend (cut unit)^2/b^2)^(1/3).
+
+    Noise of deviation s = cut norm unit/penalty on a weight costs about s^2/2 times the trace of the Hessian, at most
+    rows bend norm^2; the penalty costs (penalty/2) |w|^2, for weights of about b/norm: scores of b, twice `decisive`.
+    The sum is least where the derivative by the penalty is zero.
+    """
+    scores = _SCORES * decisive(loss)
+    return float(norm**2 * (2 * rows * loss.bend * (cut * unit / scores) ** 2) ** (1 / 3))
+
+
+def decisive(loss: LinearLoss) -> float:
+    """A score that says much: slope/bend, the width on which the loss bends; of classes, whose scores have no unit, at
+    least the logistic loss's, 4."""
+    width = loss.slope / loss.bend
+    return max(width, 4.0) if loss.one_sided else width

@@ -1,0 +1,169 @@
+"""What is learned from: bounded rows, their labels and the public facts about them.
+
+>>> rows = bounded([[30, 0], [200, 1]], lower=[0, 0], upper=[100, 1], norm=1.0)
+>>> [round(float(np.linalg.norm(row)), 6) for row in rows]
+[0.3, 1.0]
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.arithmetic import integer
+from tacit.errors import ParameterError
+from tacit.learn.losses import Array, LinearLoss
+from tacit.privacy.unit import Neighbors
+
+_UNIT = 2.0**-53  # the relative error of one rounding
+_BLOCK = 1 << 16  # entries that are worked on at a time, so that no second copy is made
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimize J(w) = sum_i l(w; x_i, y_i) + (penalty/2) |w|^2 over the rows x_i, with |x_i| <= norm.
+
+    Rows that are too long are shortened to the norm here, so every problem has the bound. J is a sum, as with
+    scikit-learn's C = 1/penalty: its sensitivity needs no number of rows. `rows` is the declared number, a public one;
+    under REPLACE it is the true one. An intercept is a constant feature inside the norm, and regularized like the rest.
+    """
+
+    features: Array
+    labels: Array
+    loss: LinearLoss
+    norm: float
+    neighbors: Neighbors
+    rows: int
+    penalty: float
+
+    def __post_init__(self) -> None:
+        _length(self.norm)
+        positive("penalty", self.penalty)
+        integer("rows", self.rows, least=1)
+        features = np.ascontiguousarray(self.features, dtype=np.float64)
+        labels = np.ascontiguousarray(self.labels, dtype=np.float64)
+        if features.ndim != 2 or labels.shape != features.shape[:1]:
+            raise ParameterError("features", "needs a table with a label a row", fix="give shapes (n, d) and (n,)")
+        if self.neighbors is Neighbors.REPLACE and self.rows != len(features):
+            raise ParameterError(
+                "rows",
+                "under replace the number of rows is public, and differs from the one declared",
+                fix="count them",
+            )
+        if not self.loss.admits(labels):
+            raise ParameterError("labels", "some are not among those declared", fix="declare every class, or drop them")
+        object.__setattr__(self, "features", shortened(features, self.norm))
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of w: (d,), or (d, k) for k outputs."""
+        columns = self.features.shape[1]
+        return (columns,) if self.loss.outputs == 1 else (columns, self.loss.outputs)
+
+
+def agreed(problem: Problem, planned: tuple[LinearLoss, float, Neighbors, float], loss: LinearLoss) -> Problem:
+    """The problem with another loss of its kind, if it is the one planned for: loss, norm, neighbors and penalty."""
+    if (problem.loss, problem.norm, problem.neighbors, problem.penalty) != planned:
+        raise ParameterError("problem", "is not the one that was planned for", fix="plan for this problem")
+    found = copy(problem)  # the rows are bounded already, and the labels are those of a loss of the same kind
+    object.__setattr__(found, "loss", loss)
+    return found
+
+
+def bounded(
+    features: Any, *, lower: Any, upper: Any, norm: float, missing: float | None = None, constant: float = 0.0
+) -> Array:
+    """The features as rows of at most this norm: clipped to the bounds, scaled, shortened, with the constant appended.
+
+    A column in [lower, upper] is scaled by `scaling`, NaN is read as `missing` (in the column's own units) beforehand.
+    Rows are shortened to sqrt(norm^2 - constant^2), so that with the constant, where it is not 0, they have the norm.
+    All of it is a function of the row and of what was declared.
+    """
+    table = np.array(features, dtype=np.float64, order="C")
+    if table.ndim != 2:
+        raise ParameterError("features", "needs a table", fix="give the shape (n, d)")
+    origin, width = scaling(lower, upper, table.shape[1])
+    low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), origin.shape) for end in (lower, upper))
+    _length(norm)
+    if missing is not None and not math.isfinite(missing):
+        raise ParameterError("missing", "must be a finite number", fix="missing=0, say")
+    if not 0 <= constant < norm:
+        raise ParameterError("constant", "must be at least 0 and less than the norm", fix="constant=norm/2, say")
+    for start in range(0, len(table), _step(table)):
+        part = table[start : start + _step(table)]
+        absent = np.isnan(part)
+        if absent.any():
+            if missing is None:
+                raise ParameterError("features", "a value is missing", fix="declare what NaN is read as: missing=0")
+            part[absent] = missing
+        np.clip(part, low, high, out=part)
+        part -= origin
+        part /= width
+    if constant == 0:
+        return shortened(table, norm)
+    room = math.sqrt(norm**2 - constant**2) * (1 - 8 * _UNIT)
+    longer = np.full((len(table), table.shape[1] + 1), constant)
+    longer[:, :-1] = shortened(table, room)
+    return shortened(longer, norm)
+
+
+def scaling(lower: Any, upper: Any, columns: int) -> tuple[Array, Array]:
+    """The origin and the width of each column: it is scaled to (x - origin)/width, in [-1, 1].
+
+    The origin is the point of [lower, upper] that is nearest to 0, and the farther end goes to -1 or 1. So an indicator
+    stays one, [17, 90] goes to [0, 1], and [-3, 3] to [-1, 1]. A column whose ends are equal goes to 0.
+    """
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (columns,)) for end in (lower, upper))
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "bounds", f"do not fit {columns} columns", fix="give two numbers, or two a column"
+        ) from None
+    if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low <= high)):
+        raise ParameterError("bounds", "must be finite, the lower end first", fix="bounds=(0, 1), say")
+    origin = np.clip(0.0, low, high)
+    width = np.maximum(high - origin, origin - low)
+    return origin, np.where(width > 0, width, 1.0)
+
+
+def shortened(features: Array, norm: float) -> Array:
+    """The rows x min(1, norm/|x|): the same array where no row is too long, otherwise a copy.
+
+    **Theorem.** No row that is returned is longer than `norm`, as a real number. Proof: with e = (d + 8) u, u the unit
+    roundoff, the computed length of d numbers has a relative error below e, in any order of summation. A row stays if
+    that is at most norm (1 - 2e); otherwise it is scaled to norm (1 - 4e) and rounded, and then it would stay.
+    """
+    slack = (features.shape[1] + 8) * _UNIT
+    lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
+    if not np.all(np.isfinite(lengths)):
+        raise ParameterError("features", "are not finite", fix="declare bounds, and what NaN is read as")
+    long = np.flatnonzero(lengths > norm * (1 - 2 * slack))
+    if not long.size:
+        return features
+    found = features.copy()
+    for part in np.array_split(long, max(1, long.size // _step(features))):
+        found[part] *= (norm * (1 - 4 * slack) / lengths[part])[:, None]
+    return found
+
+
+def positive(name: str, value: float) -> None:
+    """Refuse what is no positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < math.inf:
+        raise ParameterError(name, f"must be a positive number, got {value!r:.40}", fix=f"{name}=1, say")
+
+
+def _length(norm: float) -> None:
+    """Refuse a norm whose square is no ordinary double."""
+    positive("norm", norm)
+    if not 1e-100 <= norm <= 1e100:
+        raise ParameterError("norm", "must be between 1e-100 and 1e100", fix="norm=1, with features scaled to it")
+
+
+def _step(table: Array) -> int:
+    """Rows of a block."""
+    return max(1, _BLOCK // max(1, int(table.shape[1])))

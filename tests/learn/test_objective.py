@@ -1,0 +1,166 @@
+"""Objective perturbation: its price, its rules and the law of what it releases. The curve has tests of its own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit.accounting import price
+from tacit.accounting.calibrate import gaussian_sigma
+from tacit.errors import ParameterError
+from tacit.learn import profile
+from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
+from tacit.learn.minimize import Sums, look, minimize
+from tacit.learn.objective import Objective, penalty_for
+from tacit.learn.output import with_cut
+from tacit.learn.problem import Problem, agreed
+from tacit.privacy.loss import decode, encode
+from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import ReplayBits
+
+ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
+ALARM = 1e-9  # the chance that a test of a law fails without a cause
+
+
+def planned(epsilon="1", delta="1e-6", **changes):
+    facts = {"loss": Logistic(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": ADD}
+    return Objective.planned(Fraction(epsilon), Fraction(delta), **(facts | changes))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "loss", "neighbors"),
+    [
+        ("0.1", "1e-9", Logistic(), ADD),
+        ("1", "1e-6", Logistic(), REPLACE),
+        ("8", "1e-9", Logistic(), ADD),
+        ("1", "1e-6", Huber(), ADD),
+        ("0.1", "1e-6", Squared(2.0), REPLACE),
+        ("1", "1e-9", Multinomial(4), ADD),
+        ("4", "1e-9", Multinomial(4), REPLACE),
+    ],
+)
+def test_a_fit_costs_at_most_what_was_planned(epsilon, delta, loss, neighbors):
+    plan = planned(epsilon, delta, loss=loss, neighbors=neighbors)
+    spent = price.epsilon(plan.spent, float(delta))
+    assert 0.99 * float(epsilon) < spent <= float(epsilon)
+    # what it says of the exact minimizer holds by the curve
+    learned = with_cut(loss, plan.cut)
+    noise, penalty = float(plan.sigma), plan.penalty
+    bound = profile.delta(float(plan.main.epsilon), noise, loss=learned, norm=1.0, penalty=penalty, neighbors=neighbors)
+    assert bound <= plan.main.delta
+    assert decode(encode(plan.spent)) == plan.spent
+
+
+def test_the_noise_is_that_of_one_noisy_sum():
+    # with a penalty of norm^2/epsilon, and but for the thousandth of epsilon that the solver's error takes
+    plan = planned("1", "1e-9", norm=2.0, penalty=4.0, cut=1.0)
+    assert float(plan.sigma) == pytest.approx(2 * float(gaussian_sigma(Fraction(1), Fraction(1, 10**9))), rel=2e-3)
+
+
+@pytest.mark.parametrize("rows", [1000, 10**6, 10**8])
+def test_the_last_noise_is_small_beside_what_the_random_term_does(rows):
+    plan = planned(rows=rows, features=100)
+    assert float(plan.last.sigma) < 0.25 * float(plan.sigma) / plan.penalty
+    assert plan.main.epsilon > 0.9
+
+
+def test_the_rule_for_the_penalty_has_the_units_of_the_features():
+    one, other = planned(norm=1.0, features=50), planned(norm=10.0, features=50)
+    assert other.penalty == pytest.approx(100 * one.penalty, rel=1e-5)
+    assert float(other.sigma) == pytest.approx(10 * float(one.sigma), rel=1e-4)
+
+
+def test_the_rule_keeps_the_determinant_to_a_quarter_of_epsilon():
+    for loss in (Logistic(), Huber(), Squared(1.0), Multinomial(10)):
+        for epsilon in (0.1, 1.0, 10.0):
+            penalty = penalty_for(loss, loss.slope, Fraction(epsilon), 5 / epsilon, 2.0, 3 * loss.outputs, 10**6)
+            assert profile.largest(loss, 4 / penalty) <= epsilon / 4 * (1 + 1e-9)
+
+
+def test_more_noise_asks_for_a_larger_penalty_and_a_lower_cut():
+    plans = [planned(epsilon, "1e-9", features=100) for epsilon in ("0.1", "1", "10")]
+    assert [plan.penalty for plan in plans] == sorted((plan.penalty for plan in plans), reverse=True)
+    assert [plan.cut for plan in plans] == sorted(plan.cut for plan in plans)
+
+
+def tiny(plan, columns=1):
+    features = np.array([[0.5], [0.9], [-0.3], [0.7]])[:, [0] * columns] / columns
+    return Problem(features, np.array([1.0, -1.0, 1.0, 1.0]), plan.loss, 1.0, ADD, 1000, plan.penalty)
+
+
+def test_the_random_term_that_the_weights_imply_is_gaussian():
+    # b = -grad J(w): the last noise moves it by a ten-thousandth
+    plan = planned(features=1, penalty=2.0)
+    bits, problem = ReplayBits(b"objective"), tiny(plan)
+    learned = agreed(problem, (plan.loss, 1.0, ADD, 2.0), with_cut(plan.loss, plan.cut))
+    drawn = [plan.fit(problem, bits) for _ in range(700)]
+    terms = np.array([-look(learned, np.zeros(1), weights, Sums()).gradient[0] for weights in drawn])
+    terms /= float(plan.sigma)
+
+    def accepted(values):
+        law, total = stats.chi2(len(values)), float(np.sum(values**2))
+        return min(stats.kstest(values, "norm").pvalue, 2 * min(law.cdf(total), law.sf(total))) > ALARM / 2
+
+    # power: a scale off by 0.3 moves the variance by 41 % or more, 7 of its standard errors sqrt(2/700)
+    assert accepted(terms) and not accepted(terms * 1.3) and not accepted(terms / 1.3)
+
+
+def test_neighbors_with_the_same_bits_get_terms_that_differ_by_the_gradient_of_the_row():
+    # the same b on both sides: the weights of one side need, on the other, a term that is off by f' x
+    plan = planned(features=1, penalty=2.0, cut=1.0)
+    one = tiny(plan)
+    two = Problem(one.features[1:], one.labels[1:], one.loss, 1.0, ADD, 1000, 2.0)
+    weights = plan.fit(one, ReplayBits(b"same"))
+    gap = look(one, np.zeros(1), weights, Sums()).gradient - look(two, np.zeros(1), weights, Sums()).gradient
+    assert 0 < abs(gap[0]) <= 1.0
+
+
+def test_the_same_bits_give_the_same_weights():
+    plan = planned(features=1, penalty=2.0)
+    one, other, third = (plan.fit(tiny(plan), ReplayBits(seed)) for seed in (b"a", b"a", b"b"))
+    assert one.tolist() == other.tolist() != third.tolist()
+
+
+@pytest.mark.parametrize("loss", [Multinomial(3), Huber(), Squared(1.0)], ids=repr)
+def test_with_a_large_epsilon_the_weights_are_those_of_the_minimizer(loss):
+    plan = planned("500", "1e-6", loss=loss, features=2, penalty=1.0)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 60) if loss.outputs > 1 else rng.choice([-1.0, 1.0], 60)
+    problem = Problem(rng.normal(size=(60, 2)) / 4, labels, loss, 1.0, ADD, 1000, 1.0)
+    found = plan.fit(problem, ReplayBits(b"large"))
+    assert found.shape == problem.shape
+    away = np.abs(found - minimize(problem, np.zeros(problem.shape), 1e-9)).max()
+    assert away < 8 * float(plan.sigma) / plan.penalty < 1
+
+
+def test_a_problem_that_was_not_planned_for_is_refused():
+    plan = planned(features=1, penalty=2.0)
+    rows, labels = np.ones((4, 1)), np.ones(4)
+    for other in (
+        Problem(rows, labels, Huber(), 1.0, ADD, 1000, 2.0),
+        Problem(rows, labels, Logistic(), 1.0, REPLACE, 4, 2.0),
+        Problem(rows, labels, Logistic(), 1.0, ADD, 1000, 1.0),
+    ):
+        with pytest.raises(ParameterError, match="planned"):
+            plan.fit(other, ReplayBits(b""))
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"epsilon": "0"}, "epsilon"),
+        ({"delta": "0"}, "delta"),
+        ({"delta": "1"}, "delta"),
+        ({"delta": "1e-40"}, "delta"),
+        ({"penalty": 0.0}, "penalty"),
+        ({"penalty": 0.01}, "penalty"),
+        ({"cut": 2.0}, "cut"),
+        ({"features": 0}, "features"),
+    ],
+)
+def test_bad_plans_are_refused_by_name(changes, named):
+    with pytest.raises(ParameterError, match=named):
+        planned(**changes)

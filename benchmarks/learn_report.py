@@ -152,11 +152,11 @@ def _draw_adult(sides: dict[str, Any], target: Path) -> None:
             axes.errorbar(x, y, error, color=color, label=NAMES[side], linestyle=line, marker="o", ms=4, capsize=2)
         majority = 75.1  # of rows below 50,000, which is public
         axes.axhline(majority, color="0.5", linewidth=1, linestyle=":")
-        axes.text(4, majority + 0.08, "always no", fontsize=9, color="0.35", ha="right", va="bottom")
-        axes.set(xscale="log", ylim=(73.5, top + 0.8))
+        axes.text(0.1, majority - 0.08, "always no", fontsize=9, color="0.35", va="top")
+        axes.set(xscale="log", ylim=(71, top + 0.8))
         axes.set_xticks([0.1, 0.5, 1, 4], labels=["0.1", "0.5", "1", "4"])
         axes.minorticks_off()
-        axes.legend(loc="lower right", fontsize=9, ncol=2, bbox_to_anchor=(1, 0.08))
+        axes.legend(loc="lower right", fontsize=9, ncol=2)
 
 
 def _draw_risk(found: dict[str, Any], target: Path) -> None:
@@ -177,6 +177,7 @@ def _draw_risk(found: dict[str, Any], target: Path) -> None:
                 xs, [anchor * (x / start) ** power for x in xs], color=INK, linestyle="--", linewidth=1, label=text
             )
         right.set(xlabel="columns d")
+        right.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
 
 
 def _slope(xs: Any, ys: Any) -> float:

@@ -49,7 +49,17 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
 
 @pytest.mark.parametrize(
     "page",
-    ["mechanisms", "counting-the-cost", "choosing-epsilon", "glossary", "attacks", "audits", "local", "local-more"],
+    [
+        "mechanisms",
+        "counting-the-cost",
+        "choosing-epsilon",
+        "glossary",
+        "attacks",
+        "audits",
+        "local",
+        "local-more",
+        "learning",
+    ],
 )
 def test_the_python_of_the_guide_runs(page, tmp_path):
     code = "\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -23,6 +24,7 @@ from tacit.accounting import price
 from tacit.errors import ParameterError
 from tacit.learn import LinearSVC, LogisticRegression, Ridge
 from tacit.learn.auto import METHODS
+from tacit.learn.losses import Logistic
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -301,3 +303,29 @@ def test_other_compositions_state_a_guarantee_for_each_fit():
         ROWS, np.stack([TARGET, 10 - TARGET], axis=1)
     )
     assert [model.guarantee_.epsilon for model in both.estimators_] == [2, 2]
+
+
+def test_probabilities_of_a_cut_loss_are_those_of_the_labels():
+    # One column that is 0 or 1, with 90 % and 2 % positive labels. Residuals are cut at c = 0.6, so at 0.02 the score
+    # balances 0.6 * 0.02 = q (1 - 0.02): q = 0.0122, where the loss itself would have 0.02. Both come out as they are.
+    marks = np.repeat([[0.0, 1.0], [1.0, 0.0]], 50_000, axis=0)
+    labels = np.concatenate([np.arange(50_000) % 50 == 0, np.arange(50_000) % 10 != 0])
+    model = LogisticRegression(
+        1000, 1e-6, classes=[False, True], bounds=(0, 1), norm=1, rows=100_000, method="objective", fit_intercept=False
+    )
+    plan = model.plan(2)
+    method = type(plan.method).planned(
+        Fraction(1000),
+        Fraction(1, 10**6),
+        loss=Logistic(),
+        norm=plan.facts.norm,
+        features=2,
+        rows=100_000,
+        neighbors=plan.facts.neighbors,
+        penalty=0.01,
+        cut=0.6,
+    )
+    cut = replace(plan, method=method)
+    model.take(cut, cut.weights(marks, 2.0 * labels - 1, ReplayBits(b"cut")))
+    assert 1 / (1 + np.exp(-model.decision_function([[0, 1]])[0])) == pytest.approx(0.0122, abs=5e-4)
+    assert model.predict_proba([[0, 1], [1, 0]])[:, 1] == pytest.approx([0.02, 0.9], abs=2e-3)

@@ -84,8 +84,8 @@ def test_what_is_spent_is_within_the_guarantee(neighbors, delta):
 
 
 def test_it_learns_at_a_small_epsilon():
-    # scikit-learn's own is right for 0.916 of these rows, a guess for a third
-    assert Plain().fit(ROWS, KIND).score(ROWS, KIND) == pytest.approx(0.916, abs=0.002)
+    # scikit-learn's own is right for 0.920 of these rows, a guess for a third
+    assert Plain().fit(ROWS, KIND).score(ROWS, KIND) == pytest.approx(0.920, abs=0.001)
     assert model(epsilon=0.5).fit(ROWS, KIND).score(ROWS, KIND) > 0.9
 
 

@@ -60,11 +60,15 @@ def test_the_noise_is_that_of_one_noisy_sum():
     assert float(plan.sigma) == pytest.approx(2 * float(gaussian_sigma(Fraction(1), Fraction(1, 10**9))), rel=2e-3)
 
 
-@pytest.mark.parametrize("rows", [1000, 10**6, 10**8])
-def test_the_last_noise_is_small_beside_what_the_random_term_does(rows):
+@pytest.mark.parametrize(("rows", "part"), [(1000, 0.99), (10**6, 0.9), (10**8, 0.75)])
+def test_the_last_noise_is_small_beside_what_the_random_term_does(rows, part):
+    # Along 100 weights the curvature is on average at most penalty + rows/400: rows of length one, a bend of 1/4.
+    # Of a hundred million rows a solver's sums are less exact, so there it takes all that it may: a quarter.
     plan = planned(rows=rows, features=100)
     assert float(plan.last.sigma) < 0.25 * float(plan.sigma) / plan.penalty
-    assert plan.main.epsilon > 0.9
+    if rows < 10**8:
+        assert float(plan.last.sigma) < 0.25 * float(plan.sigma) / (plan.penalty + rows / 400)
+    assert plan.main.epsilon >= part
 
 
 def test_the_rule_for_the_penalty_has_the_units_of_the_features():

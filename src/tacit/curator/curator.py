@@ -161,6 +161,10 @@ class Curator:
             )
         return Analyst(self, name)
 
+    def fit(self, estimator: Any, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> Any:
+        """A model learned for an analyst from one row of each unit; see `Analyst.fit`."""
+        return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, **more)
+
     def note_failure(self, claim: Claim, cause: BaseException) -> None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst."""
         _log.error("entry %d failed", claim.entry, exc_info=cause)
@@ -204,6 +208,17 @@ class Analyst:
         `request` names this question, so that asking again after a lost connection is the same one, charged once.
         """
         return ask(expressions.text_of(sql), self.name, self._curator, Price(epsilon, within), confidence, request)
+
+    def fit(self, estimator: Any, sql: Any, *, target: str, epsilon: Any, delta: Any = None, request: str = "") -> Any:
+        """A fitted copy of an estimator of `tacit.learn`, at the price `epsilon`. The same fit again is free.
+
+        The question selects columns of rows, among them the `target`; one row of each unit is learned from. `delta` is
+        the policy's for one question where it is None. `encoding_.table` reads rows of your own as the model does.
+        """
+        from tacit.curator.fit import fit
+
+        text = expressions.text_of(sql)
+        return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request)
 
     def explain(
         self, sql: Any, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95

@@ -22,6 +22,7 @@ from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
 from tacit.engines.dialect import DUCKDB
 from tacit.engines.layout import Layout, straight
+from tacit.engines.rows import OneEach, statement
 from tacit.engines.scalars import name, text
 from tacit.errors import Code, DataError
 from tacit.query.nodes import Aggregation
@@ -99,6 +100,11 @@ class DuckDB:
         """The same by SQL alone."""
         with self._snapshot() as cursor:
             return collect(aggregation, self._sources, DUCKDB, lambda statement: cursor.execute(statement).fetchall())
+
+    def rows(self, node: OneEach) -> Any:
+        """One row of each unit, as an Arrow table; for learning, inside the curator."""
+        with self._snapshot() as cursor:
+            return cursor.sql(statement(node, self._sources, DUCKDB)).to_arrow_table()
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""

@@ -9,18 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.learn.components import PCA as PCA
     from tacit.learn.linear import LinearSVC as LinearSVC
     from tacit.learn.linear import LogisticRegression as LogisticRegression
     from tacit.learn.linear import Ridge as Ridge
     from tacit.learn.naive_bayes import GaussianNB as GaussianNB
+    from tacit.learn.scaling import StandardScaler as StandardScaler
     from tacit.learn.search import PrivateSearchCV as PrivateSearchCV
 
 _HOMES = {
     "GaussianNB": "naive_bayes",
     "LinearSVC": "linear",
     "LogisticRegression": "linear",
+    "PCA": "components",
     "PrivateSearchCV": "search",
     "Ridge": "linear",
+    "StandardScaler": "scaling",
 }
 
 

@@ -43,7 +43,7 @@ class Rule:
 
     `plenty`: the signal from which objective perturbation is as good as any, at the price of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
-    Both were set by measurement, on made-up data of several shapes, sizes and prices.
+    The first was settled by measurement, on made-up data of several shapes, sizes and prices, and on Adult.
     """
 
     plenty: float = 1000.0

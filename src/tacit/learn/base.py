@@ -116,6 +116,7 @@ class PrivateLinear(BaseEstimator):
         """Become the model of released weights: all else that is fitted follows from them and from the plan."""
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
+        self._cut = float(getattr(plan.method, "cut", 1.0))
         coefficients, intercept = plan.facts.in_units(weights)
         self._show(coefficients, intercept)
         return self

@@ -170,29 +170,28 @@ class Columns:
             yield (places[block, None] == np.arange(self.groups)).astype(np.float64)
 
 
-def moments(released: list[Array], deviations: tuple[float, ...]) -> tuple[Array, Array, Array]:
-    """The counts, means and variances that noisy sums of T_0, T_1 and T_2 tell of, where noise has these deviations.
+def means(released: list[Array], deviations: tuple[float, ...]) -> list[Array]:
+    """The counts, and for each degree the means, that noisy sums tell of, where noise has these deviations.
 
     Counts are at least one and the deviation of their noise. A sum over n rows with noise of deviation s, of numbers
     whose mean is believed to be within 1/sqrt 3 of a start, is by Bayes' rule one with 3 s^2/n more rows at the start.
-    The starts are the moments of a uniform law: 0, and -1/3 for T_2. A variance is at least the deviation of its noise.
+    The starts are the moments of a uniform law: 0, and -1/3 for T_2.
     """
     counts = np.maximum(released[0], max(1.0, deviations[0]))
-    rows = counts[:, None]
-    first, second = (
-        (sums + start * more) / (rows + more)
-        for sums, start, more in zip(
-            released[1:],
-            (0.0, 2 * _SPREAD - 1),
-            (deviation**2 / (rows * _SPREAD) for deviation in deviations[1:]),
-            strict=True,
-        )
-    )
-    means = np.clip(first, -1.0, 1.0)
+    found = [counts]
+    for sums, deviation, start in zip(released[1:], deviations[1:], (0.0, 2 * _SPREAD - 1), strict=False):
+        more = deviation**2 / (counts * _SPREAD)
+        found.append(np.clip((sums + start * more[:, None]) / (counts + more)[:, None], -1.0, 1.0))
+    return found
+
+
+def moments(released: list[Array], deviations: tuple[float, ...]) -> tuple[Array, Array, Array]:
+    """The counts, means and variances. A variance is at least the deviation of its noise and the square of a unit."""
+    counts, first, second = means(released, deviations)
     count, one, two = deviations
-    noise = np.sqrt((two / 2) ** 2 + (2 * means * one) ** 2 + ((2 * means**2 - second / 2) * count) ** 2) / rows
-    variances = np.maximum((1 + second) / 2 - means**2, np.minimum(noise, _SPREAD))
-    return counts, means, variances
+    slopes = two / 2, 2 * first * one, (2 * first**2 - second / 2) * count  # by the sum of T_2, of T_1, and the count
+    noise = np.sqrt(sum(np.square(slope) for slope in slopes)) / counts[:, None]
+    return counts, first, np.maximum((1 + second) / 2 - first**2, np.clip(noise, 4.0**-BITS, _SPREAD))
 
 
 def _square(weights: list[Fraction], degree: int, groups: int, columns: int, neighbors: Neighbors) -> Fraction:

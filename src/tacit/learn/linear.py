@@ -141,10 +141,17 @@ class LogisticRegression(_Classifier):
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:  # noqa: N803
-        """The logarithms of these."""
+        """The logarithms of these.
+
+        Where residuals are cut at c, a score s balances c p' and q' p, for the probability p of the likelier class, p'
+        of the other, and q' = 1/(1 + exp|s|) below 1 - c. So p' is not q' there but q'/(c + q').
+        """
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return np.asarray(-np.logaddexp(0.0, np.stack([scores, -scores], axis=1)))
+            other = np.exp(-np.logaddexp(0.0, np.abs(scores)))
+            other = np.where(other < 1 - self._cut, other / (self._cut + other), other)
+            pair = np.log1p(-other), np.log(np.maximum(other, np.finfo(np.float64).tiny))
+            return np.stack([np.where(scores > 0, *reversed(pair)), np.where(scores > 0, *pair)], axis=1)
         from scipy.special import log_softmax
 
         return np.asarray(log_softmax(scores, axis=1))

@@ -31,8 +31,8 @@ Solve = Callable[[Array], Array]
 
 
 def tolerance(loss: LinearLoss, norm: float, rows: int) -> float:
-    """A gradient norm that doubles reach and prove: 2^-36 of the largest gradient of the declared rows."""
-    return loss.slope * norm * max(rows, 1024) * 2.0**-36
+    """A gradient norm that doubles reach and prove: 2^-38 of the largest gradient of the declared rows."""
+    return loss.slope * norm * max(rows, 1024) * 2.0**-38
 
 
 def minimize(problem: Problem, tilt: Array, goal: float) -> Array:

@@ -79,7 +79,8 @@ class Objective:
         learned = with_cut(loss, most)
         chosen = penalty_for(loss, most, epsilon, unit, norm, coordinates, rows) if penalty is None else penalty
         positive("penalty", chosen)
-        share = _share(tolerance(learned, norm, rows) / (learned.slope * norm))
+        bent = 1 + rows * loss.bend * norm**2 / (coordinates * chosen)
+        share = _share(tolerance(learned, norm, rows) / (learned.slope * norm) * bent)
         astray = coordinates * strays(Fraction(2**FINE))
         main = Approximate(epsilon * (1 - share), delta * (1 - share) - astray)
         if main.delta <= 0:
@@ -127,12 +128,15 @@ def penalty_for(
     return float(max(length * norm**2 / scores, least))
 
 
-def _share(accuracy: float) -> Fraction:
+def _share(ratio: float) -> Fraction:
     """The part of epsilon and delta that the last noise takes: at most a quarter.
 
-    Its size beside the random term's effect is about a = 2 accuracy/share, so share + a^2/2 is least near this.
+    The random term, of size slope norm, moves weights by its size over the curvature, which along all of them is on
+    average at most penalty + rows bend norm^2/coordinates; the last noise is for 2 tau/penalty. So in units of the
+    former the latter is about a = 2 ratio/share, for the ratio of tau to slope norm times that of the curvature to the
+    penalty; and share + a^2/2 is least near this.
     """
-    return Fraction(min(0.25, max(2.0**-10, (2 * accuracy) ** (2 / 3))))
+    return Fraction(min(0.25, max(2.0**-10, (2 * ratio) ** (2 / 3))))
 
 
 def _step(sigma: Fraction) -> Fraction:

@@ -67,12 +67,15 @@ class OneRelease(BaseEstimator):
 
     def facts(self, features: int, rows: int | None = None) -> Facts:
         """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
+        return self._declared(self.bounds, features, rows)
+
+    def _declared(self, bounds: Any, features: int, rows: int | None) -> Facts:
         return Facts.declared(
             columns=features,
             found=rows,
             epsilon=self.epsilon,
             delta=self.delta,
-            bounds=self.bounds,
+            bounds=bounds,
             rows=self.rows,
             neighbors=self.neighbors,
             intercept=0,
@@ -99,7 +102,7 @@ class OneRelease(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
-        tags.non_deterministic = True
+        tags.non_deterministic = self.bits is None
         return tags
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Any]:  # noqa: N803

@@ -53,6 +53,7 @@ _SHARES = (1 - np.cos(np.linspace(0, math.pi, 193))) / 2  # finer at the ends, w
 _REACH = 9.0  # standard deviations beyond the point where the loss passes epsilon
 _NODES = 224
 _PARTS = (0.55, 0.65, 0.8, 1.0)  # of epsilon: the thetas that are tried
+_AMPLE = 30.0  # of epsilon: with less, a penalty is next to nothing already
 _TURNS = 8
 _UP = 1 + 2.0**-48  # above the rounding of a product
 Volume = Callable[[Array], Array]
@@ -115,7 +116,8 @@ def deviation(
 
 
 def least_penalty(room: float, *, loss: LinearLoss, norm: float) -> float:
-    """About the least penalty at which the determinant alone costs at most `room`."""
+    """About the least penalty at which the determinant alone costs at most `room`, or 30 where that is less."""
+    room = min(room, _AMPLE)
     low, high = 0.0, norm**2 * loss.bend
     while largest(loss, norm**2 / high) > room:
         low, high = high, 2 * high

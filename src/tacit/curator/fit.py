@@ -1,0 +1,229 @@
+"""The story of a fit: a model learned from one row of each unit, charged like a question.
+
+**Theorem.** The model that `fit` returns is (epsilon, delta)-DP for the policy's unit under add-remove, and is charged
+so on the ledger before data is touched; with the answers to all questions it stays within the policy's budget. Proof.
+The rows of a unit are a function of its own rows (`plan/scope.py`), and one of them is kept by a rule that looks at
+them alone (`engines/rows.py`); a row without a target of the declared kind is left out before. So a unit that is added
+or removed adds or removes one row at most. How a row is read is a function of that row and of public facts: bounds and
+keys from the policy, all else from the estimator's parameters. The weights are released by a method whose price is
+known from public facts (`learn/`); what is returned is computed from the weights and these facts. An error after the
+charge is always the same one.
+
+Under "replace" a unit's row may go without another coming in its place, so the number of rows is no public fact of the
+rows that a question leaves: such a policy is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.arithmetic import rational, within
+from tacit.curator.charge import priced
+from tacit.curator.features import Features, feature_of
+from tacit.engines.rows import OneEach
+from tacit.errors import Code, Failed, ParameterError, Refused
+from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON
+from tacit.plan.scope import Field, Relation, Scope
+from tacit.policy.model import Policy
+from tacit.privacy.loss import Loss
+from tacit.privacy.unit import Neighbors
+from tacit.query.functions import Fn
+from tacit.query.nodes import Call, Literal, Query, Scalar
+from tacit.query.sql import parse
+from tacit.query.types import NUMBERS, Type
+
+if TYPE_CHECKING:
+    from tacit.curator.curator import Curator
+    from tacit.learn.base import Plan, PrivateLinear
+    from tacit.ledger.entries import Claim
+
+_KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
+
+
+def fit(
+    estimator: Any,
+    text: str,
+    target: str,
+    who: str,
+    curator: Curator,
+    epsilon: Any,
+    delta: Any = None,
+    request: str = "",
+) -> PrivateLinear:
+    """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
+    study = _Study.planned(estimator, text, target, curator.policy, epsilon, delta)
+    rows = getattr(curator.engine, "rows", None)
+    if rows is None:
+        fix = "ask the owner for a copy of the data in DuckDB or Parquet"
+        raise Refused(Code.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
+    claim = curator.ledger.reserve(who, study.loss, study.key, delta=study.delta, request=request)
+    if claim.stored is None:
+        with curator.ledger.held(claim):
+            claim = curator.ledger.commit(claim, _release(study, claim, curator))
+    assert claim.stored is not None
+    return study.model(claim)
+
+
+@dataclass(frozen=True)
+class _Study:
+    """All of a fit, decided by the estimator's parameters and the policy before any data is touched."""
+
+    estimator: PrivateLinear
+    plan: Plan
+    features: Features
+    node: OneEach
+    loss: Loss
+    delta: Fraction
+    key: str
+
+    @classmethod
+    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, epsilon: Any, delta: Any) -> _Study:
+        """The plan of a fit at a price, or Refused."""
+        price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
+        lost = policy.delta_per_question if delta is None else rational("delta", delta)
+        query = parse(text)
+        relation = _one_each(Scope(policy).subquery(query), query, policy)
+        ready = _checked(estimator, policy)
+        wanted, others = _split(relation, target, query)
+        ready.set_params(**_declared(ready, wanted, query))
+        nulls = ready.missing != "error"
+        features = Features(tuple(feature_of(field, nulls=nulls, at=query.at) for field in others))
+        norm = features.norm if ready.norm is None else ready.norm
+        ready.set_params(bounds=features.bounds, norm=norm)
+        plan, loss, room = priced(ready, len(features.names), price, lost)
+        where = _taking_part(ready, wanted)
+        columns = (*(field.bound.scalar for field in others), wanted.bound.scalar)
+        node = OneEach(relation.rows, where, relation.unit, columns)
+        key = _key(policy, node, features, plan, ready)
+        salted = OneEach(node.source, node.where, node.unit, node.columns, key[:16])
+        return cls(ready, plan, features, salted, loss, room, key)
+
+    def model(self, claim: Claim) -> PrivateLinear:
+        """The estimator with the stored weights."""
+        import numpy as np
+
+        assert claim.stored is not None
+        stored = json.loads(claim.stored)
+        weights = np.array([float.fromhex(number) for number in stored["weights"]]).reshape(stored["shape"])
+        found = self.estimator.take(self.plan, weights)
+        found.encoding_, found.receipt_ = self.features, claim.receipt
+        return found
+
+
+def _release(study: _Study, claim: Claim, curator: Curator) -> bytes:
+    """The released weights, ready to be stored; or Failed, with no trace of the cause."""
+    try:
+        table = curator.engine.rows(study.node)  # type: ignore[attr-defined]  # rows, which never leave this function
+        names = [feature.name for feature in study.features.all]
+        columns = dict(zip(names, table.columns, strict=False))
+        labels = study.estimator._encoded(_target(table.columns[-1]))
+        weights = study.plan.weights(study.features.table(columns), labels, curator.bits)
+        plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
+        return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
+    except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
+        cause = error
+    curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context
+    raise Failed
+
+
+def _target(column: Any) -> Any:
+    """The targets as an array; none of them is NULL."""
+    import numpy as np
+
+    return np.asarray(column.to_pylist())
+
+
+def _one_each(relation: Relation, query: Query, policy: Policy) -> Relation:
+    """The relation, of which a unit can give one row; or Refused."""
+    if policy.neighbors is not Neighbors.ADD_REMOVE:
+        what = "models are fitted under add-remove: under replace a question may leave one row more or less"
+        raise Refused(Code.UNSUPPORTED, what, fix='ask the owner for neighbors = "add-remove"')
+    if relation.people is None:
+        fix = "read public tables where they are, and fit without noise"
+        raise Refused(Code.UNSUPPORTED, "public tables only need no private model", at=query.at, fix=fix)
+    if relation.unit is None and (relation.each.groups, relation.each.rows) != (1, 1):
+        fix = "leave UNION ALL out"
+        raise Refused(Code.UNSUPPORTED, "a row that is its own unit occurs more than once", at=query.at, fix=fix)
+    return relation
+
+
+def _checked(estimator: Any, policy: Policy) -> PrivateLinear:
+    """A copy of the estimator, for the policy's relation. What the policy and the price say is not its own to say."""
+    from sklearn.base import clone
+
+    from tacit.learn.linear import LinearSVC, LogisticRegression, Ridge
+
+    kinds = (LogisticRegression, LinearSVC, Ridge)
+    if type(estimator) not in kinds:  # a class of the analyst's own could do anything with the rows
+        what = f"a {type(estimator).__name__} is none that the curator knows to be private"
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise ParameterError("estimator", what, fix=f"use one of tacit.learn: {names}")
+    if estimator.neighbors != policy.neighbors:
+        what = f"is for {estimator.neighbors!s:.40}, and the policy protects under {policy.neighbors}"
+        raise ParameterError("estimator", what, fix=f'neighbors="{policy.neighbors}"')
+    said = {"bounds": "the policy's columns have them", "epsilon": "name it in fit", "delta": "name it in fit"}
+    for name, instead in {**said, "bits": "they are the curator's"}.items():
+        if getattr(estimator, name) is not None:
+            raise ParameterError("estimator", f"{name} is not its own to say here: {instead}", fix=f"leave {name} out")
+    found: PrivateLinear = clone(estimator)
+    return found
+
+
+def _split(relation: Relation, target: str, query: Query) -> tuple[Field, list[Field]]:
+    """The column that is predicted, and the others."""
+    found = [field for field in relation.fields if field.name.lower() == str(target).lower()]
+    others = [field for field in relation.fields if field not in found]
+    if len(found) != 1 or not others:
+        names = ", ".join(field.name for field in relation.fields)
+        what = f"the target {target!r:.60} must be one of several columns that are selected"
+        raise Refused(Code.UNKNOWN_COLUMN, what, at=query.at, fix=f"these are {names}")
+    if len({field.name.lower() for field in others}) < len(others):
+        raise Refused(Code.AMBIGUOUS, "two columns have one name", at=query.at, fix="name them apart, with AS")
+    return found[0], others
+
+
+def _declared(estimator: PrivateLinear, target: Field, query: Query) -> dict[str, Any]:
+    """What the policy says of the target, where the estimator does not."""
+    bound = target.bound
+    if hasattr(estimator, "classes"):
+        if bound.type not in {Type.INT, Type.TEXT, Type.BOOL}:
+            what = f"{target.name} is {bound.type or 'NULL'}, and a class is an integer, a text or a boolean"
+            raise Refused(Code.TYPE, what, at=query.at, fix="CASE WHEN cost > 100 THEN 1 ELSE 0 END, say")
+        classes = target.values if estimator.classes is None else estimator.classes
+        if classes is None:
+            what = f"the keys of {target.name} are not declared"
+            raise Refused(Code.PRIVATE_KEY, what, at=query.at, fix="name the classes: classes=[0, 1]")
+        return {"classes": list(classes)}
+    if bound.type not in NUMBERS or bound.lower is None or bound.upper is None or not bound.bounded:
+        what = f"{target.name} has no declared bounds, so it cannot be predicted"
+        raise Refused(Code.UNBOUNDED, what, at=query.at, fix="clamp it: GREATEST(0, LEAST(x, 1000))")
+    if getattr(estimator, "target_bounds", None) is not None:
+        return {}
+    return {"target_bounds": (float(bound.lower), float(bound.upper))}
+
+
+def _taking_part(estimator: PrivateLinear, target: Field) -> Scalar:
+    """The condition on a row's target: one of the classes, or a number."""
+    value = target.bound.scalar
+    if not hasattr(estimator, "classes"):
+        return Call(Fn.NOT, (Call(Fn.IS_NULL, (value,)),))
+    assert target.bound.type is not None
+    labels = estimator._classes().tolist()
+    if any(type(label) is not _KINDS[target.bound.type] for label in labels):
+        what = f"{labels!r:.60} are not of the target's type, {target.bound.type}"
+        raise ParameterError("classes", what, fix="name them as they stand in the data")
+    return Call(Fn.IN, (value, *(Literal(label) for label in labels)))
+
+
+def _key(policy: Policy, node: OneEach, features: Features, plan: Plan, estimator: PrivateLinear) -> str:
+    """The name of a fit: equal for equal rows, readings, methods and prices."""
+    facts = plan.facts
+    read = (facts.lower.tolist(), facts.upper.tolist(), facts.inner, facts.constant, facts.missing, facts.rows)
+    aimed = list(estimator._classes().tolist()) if hasattr(estimator, "classes") else estimator._target()
+    price = (facts.epsilon, facts.delta, str(facts.neighbors))
+    text = repr((policy.digest, "fit", node, features, read, aimed, price, plan.loss, plan.name, plan.method))
+    return hashlib.sha256(text.encode()).hexdigest()

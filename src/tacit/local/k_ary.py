@@ -73,12 +73,16 @@ class KAry(Frequency):
         if self.domain > 2**narrow.WIDTH:
             return RandomizedResponse(self.epsilon, self.domain).release(values, bits)
         lie = narrow.Coin(self._lie)
+        kind: Any = np.uint16 if self.domain <= 2**15 else np.uint32  # for sums below twice the domain
+        domain = kind(self.domain)
         for start in range(0, len(values), _BLOCK):
             part = values[start : start + _BLOCK]
-            offset = narrow.belows(self.domain - 1, len(part), bits) + np.uint16(1)
+            offset: Any = narrow.belows(self.domain - 1, len(part), bits).astype(kind, copy=False)
+            offset += kind(1)
             offset *= lie.tosses(len(part), bits)
-            part += offset
-            part -= (part >= self.domain) * np.int64(self.domain)
+            offset += part.astype(kind)
+            offset -= (offset >= domain) * domain
+            part[:] = offset
         return values
 
     def _lie(self) -> arb:

@@ -53,12 +53,14 @@ PARTS = {
     "plan.py:plan_for": "planning",
     "ledger.py:reserve": "ledger: reserve",
     "ledger.py:commit": "ledger: commit",
+    "ledger.py:repeats": "ledger: repeats",
     "duckdb.py:run": "the engine",
     "plan.py:release": "noise",
     "finish.py:finish": "finishing: error bars",
     "buckets.py:stepped": "event loop: steps of time",
     "base_events.py:_run_once": "event loop: HTTP, TLS, PostgreSQL",
 }
+CPU = "microseconds of processor time"
 IDLE = {"thread.py:_worker", "selectors.py:select", "threading.py:wait", "base_events.py:select", "serve.py:sample"}
 
 
@@ -121,14 +123,15 @@ def serve(policy: Path, workers: int) -> None:
 
 
 def sample(samples: Counter[str], path: Path) -> None:
-    """Look at all threads a hundred times a second and count what the busy ones do; written down every second."""
+    """Look at all threads twenty times a second and count what the busy ones do; written down every second."""
     me = threading.get_ident()
     while True:
-        for _ in range(100):
-            time.sleep(0.01)
+        for _ in range(20):
+            time.sleep(0.05)
             for number, frame in sys._current_frames().items():
                 if number != me:
                     samples[doing(frame)] += 1
+        samples[CPU] = int(1e6 * time.process_time())
         path.write_text(json.dumps(samples), encoding="utf-8")
 
 
@@ -350,7 +353,9 @@ def markdown(found: dict[str, Any], chosen: argparse.Namespace) -> str:
         f" {dict(limit.errors) or 'none'}. The ledger has {found['entries']:,} entries, {found['charges']:,} of them"
         f" charges, and is {state}.",
         "",
-        "What the busy threads of the server do, by share of samples:",
+        f"The server used {each(found['profile']['load'], asked)} of processor time a question under load, and"
+        f" {each(found['profile']['limit'], sum(map(len, limit.times.values())))} a question where all are fresh. What"
+        " its busy threads do, by share of samples:",
         "",
         *table([["doing", "under load", "fresh only"], *profile_rows(found["profile"])]),
         "",
@@ -369,9 +374,14 @@ def shares(times: list[float]) -> list[str]:
     return [at(0.5), at(0.95), at(0.99), at(1.0)]
 
 
+def each(profile: Counter[str], questions: int) -> str:
+    return f"{profile[CPU] / 1000 / max(1, questions):.1f} ms"
+
+
 def profile_rows(profile: dict[str, Counter[str]]) -> list[list[str]]:
-    totals = {phase: sum(count for name, count in some.items() if name != "idle") for phase, some in profile.items()}
-    names = sorted({name for some in profile.values() for name in some} - {"idle"}, key=lambda n: -profile["limit"][n])
+    apart = {"idle", CPU}
+    totals = {phase: sum(count for name, count in some.items() if name not in apart) for phase, some in profile.items()}
+    names = sorted({name for some in profile.values() for name in some} - apart, key=lambda n: -profile["limit"][n])
     rows = []
     for name in names:
         parts = [f"{profile[phase][name] / max(1, totals[phase]):.0%}" for phase in ("load", "limit")]

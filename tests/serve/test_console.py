@@ -409,6 +409,29 @@ def test_the_price_is_shown_and_not_paid(ada, served):
         assert "Costs epsilon" in ada.get("/ask?sql=SELECT+COUNT(*)+FROM+visits").text
 
 
+def test_an_accuracy_in_place_of_a_price(ada, served):
+    question = {"sql": "SELECT COUNT(*) AS near FROM visits", "within": "near=24"}
+    with unchanged(served):
+        page = Page(ada.ask(path="/price", epsilon="9", **question).text)
+        # Laplace of scale 2/epsilon is within 24 for 95%: at epsilon 0.25 it is, at 0.24 it is within 25.
+        found = re.search(r"Costs epsilon ([\d.]+)", page.text)
+        assert 0.24 < float(found[1]) <= 0.25 and "near within 24" in page.text
+    response = ada.ask(epsilon="9", **question)
+    assert response.status_code == 200 and f"Paid epsilon {found[1]}" in Page(response.text).text
+    assert 'value="near=24"' in response.text
+    receipt = re.search(r"/answers/(\d+)\.csv", response.text)[1]
+    assert 'value="near=24"' in ada.get(f"/answers/{receipt}").text
+    assert "You paid for this before" in ada.ask(path="/price", epsilon="9", **question).text
+
+
+@pytest.mark.parametrize("within", ["near", "near=", "near=x", "=5", "near=0", "near=-1", "far=5", "near=1e400", ","])
+def test_an_accuracy_that_is_none_is_refused(within, ada, served):
+    with unchanged(served):
+        sql = "SELECT COUNT(*) AS near FROM visits"
+        assert ada.ask(sql, within=within).status_code in {400, 422}
+        assert "Not yet a question" in ada.ask(sql, path="/price", within=within).text
+
+
 def test_a_refusal_underlines_its_place_and_says_the_fix(ada, served):
     with unchanged(served):
         response = ada.ask("SELECT ward,\n  AVG(cost / age) AS x FROM visits GROUP BY ward")

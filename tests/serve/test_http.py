@@ -182,10 +182,11 @@ def test_health_needs_no_key(client):
         ({"confidence": 2}, 400, "parameter"),
         ({"colour": "red"}, 400, "protocol"),
         ({"sql": 7}, 400, "protocol"),
-        ({"epsilon": 2000}, 402, "budget"),
+        ({"epsilon": 1000}, 402, "budget"),
     ],
 )
 def test_statuses_of_errors(ask, fields, status, code):
+    ask()  # the budget is 1,000, as is the largest price: now less is left
     response = ask(**{"sql": "SELECT SUM(cost) AS n FROM visits", **fields})
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
     assert set(response.json()["error"]) == {"code", "kind", "what", "at", "fix"}

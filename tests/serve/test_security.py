@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
+import socket
 import ssl
 
 import httpx
@@ -277,3 +279,21 @@ def test_credentials_are_nowhere_in_the_folder_but_as_hashes(served):
 def test_who_the_client_is_to_a_reader_of_its_text_is_no_key(served):
     with tacit.connect(served.http, served.key("ada"), cafile=served.cafile) as ada:
         assert not re.search(r"tacit_[0-9a-f]", f"{ada!r} {ada} {ada.budget!r}")
+
+
+def test_a_head_without_end_is_not_read_to_its_end(served):
+    place = served.http.removeprefix("https://").split(":")
+    trust = ssl.create_default_context(cafile=served.cafile)
+    with (
+        socket.create_connection((place[0], int(place[1])), timeout=20) as plain,
+        trust.wrap_socket(plain, server_hostname=place[0]) as line,
+    ):
+        sent = 0
+        with contextlib.suppress(OSError):  # the server hangs up
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: clinic\r\n")
+            while sent < 50_000_000:
+                line.sendall(b"X-More: " + b"a" * 8000 + b"\r\n")
+                sent += 8000
+        # 64 KiB are read, and what the buffers on the way hold.
+        assert sent < 20_000_000
+    assert httpx.get(f"{served.http}/healthz", verify=trust).status_code == 200

@@ -234,6 +234,7 @@ def within_concentrated(spent: Cost, caps: Caps) -> bool:
     return spent.rho <= caps.rho and spent.delta_b <= caps.delta_b
 
 
+@lru_cache(maxsize=4096)
 def room(spent: Cost, caps: Caps, delta_a: int = 0, delta_b: int = 0) -> int:
     """The most grains of epsilon that one more question may cost, whatever its noise, if it costs these deltas.
 

@@ -39,11 +39,17 @@ class Total:
 
 
 class Book:
-    """One transaction's ledger. `last` is the last entry, whole and named by the head."""
+    """One transaction's ledger. `last` is the last entry, whole and named by the head.
+
+    `taken` are the claims that work begins on in this transaction, and `written` counts what was written in it.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.taken: set[int] = set()
+        self.written = 0
         self._lasts: dict[str, Entry | None] = {}
+        self._totals: dict[str, Total] = {}  # nobody else writes meanwhile
         self.last = self._find("ORDER BY sequence DESC LIMIT 1")
         found = (0, GENESIS) if self.last is None else (self.last.sequence, self.last.hash)
         if session.run("SELECT sequence, hash FROM head") != [found]:
@@ -89,7 +95,8 @@ class Book:
     def is_paid(self, who: str, question: tuple[str, str]) -> bool:
         """Whether the analyst was ever charged for this question. The first entry found is a charge."""
         found = self._find(
-            "WHERE key = ? AND who = ? AND loss = ? AND kind IN ('reserve', 'repeat') ORDER BY sequence LIMIT 1",
+            "WHERE key = ? AND who = ? AND loss = ? AND (kind = 'reserve' OR kind = 'repeat')"
+            " ORDER BY sequence LIMIT 1",
             (question[0], who, question[1]),
         )
         return found is not None and self._whole(found)
@@ -106,6 +113,8 @@ class Book:
 
     def total(self, who: str) -> Total | None:
         """What is spent and the cap last recorded, after checking the totals against the last entry."""
+        if who in self._totals:
+            return self._totals[who]
         found = self.session.run(f"SELECT month, {_SPENT}, {_CAPS} FROM totals WHERE who = ?", (who,))
         entry = self.last if who == ALL else self.last_of(who)
         told = ("", NOTHING)
@@ -119,7 +128,8 @@ class Book:
         spent, cap = Cost(*numbers[:4]), Caps(*numbers[4:])
         if spent != told[1] or (month != told[0] and spent != NOTHING):
             raise tampered("a total is not what the entries say")
-        return Total(month, Standing(spent, cap))
+        self._totals[who] = Total(month, Standing(spent, cap))
+        return self._totals[who]
 
     def totals(self) -> Iterator[tuple[str, Total]]:
         """Everyone's total, the one over all included."""
@@ -155,8 +165,8 @@ class Book:
                 **more,
             )
         )
-        self.session.run(_INSERT, values(entry))
-        self.session.run("UPDATE head SET sequence = ?, hash = ?", (entry.sequence, entry.hash))
+        self._change(_INSERT, values(entry))
+        self._change("UPDATE head SET sequence = ?, hash = ?", (entry.sequence, entry.hash))
         if who != ALL and (charge != NOTHING or month != then or kind is Kind.CARRY):
             self._set_total(who, month, entry.spent)
         if shared != NOTHING:
@@ -177,7 +187,8 @@ class Book:
         if self.terms() == terms:
             return
         opened, limits = self.append(Kind.OPEN, note=terms.encode()), terms.limits
-        self.session.run(f"UPDATE totals SET {', '.join(f'cap_{grain} = 0' for grain in GRAINS)}")
+        self._totals.clear()
+        self._change(f"UPDATE totals SET {', '.join(f'cap_{grain} = 0' for grain in GRAINS)}")
         self._set_caps(ALL, "", limits.overall)
         for who, grant in limits.analysts.items():
             found = self.total(who)
@@ -210,7 +221,8 @@ class Book:
 
     def hold(self, claim: Entry, holder: str) -> None:
         """Note who works on a claim."""
-        self.session.run(
+        self.taken.add(claim.sequence)
+        self._change(
             "INSERT INTO flights (claim, key, holder) VALUES (?, ?, ?)"
             " ON CONFLICT (claim) DO UPDATE SET holder = excluded.holder",
             (claim.sequence, claim.key, holder),
@@ -219,9 +231,9 @@ class Book:
     def release(self, claim: int) -> None:
         """Note that nobody works on a claim any longer, or that it is settled."""
         if self.settlement(claim) is None:
-            self.session.run("UPDATE flights SET holder = '' WHERE claim = ?", (claim,))
+            self._change("UPDATE flights SET holder = '' WHERE claim = ?", (claim,))
         else:
-            self.session.run("DELETE FROM flights WHERE claim = ?", (claim,))
+            self._change("DELETE FROM flights WHERE claim = ?", (claim,))
 
     def stored_answer(self, question: tuple[str, str]) -> bytes | None:
         """The stored answer, after checking it against the digest in the chain."""
@@ -236,7 +248,7 @@ class Book:
 
     def store_answer(self, entry: Entry, loss: str, answer: bytes) -> None:
         """Keep the answer of a COMMIT entry."""
-        self.session.run(
+        self._change(
             "INSERT INTO answers (entry, key, loss, answer) VALUES (?, ?, ?, ?)",
             (entry.sequence, entry.key, loss, answer),
         )
@@ -248,16 +260,22 @@ class Book:
 
     def _set_total(self, who: str, month: str, spent: Cost) -> None:
         numbers = ", ".join(f"{grain} = ?" for grain in GRAINS)
-        self.session.run(f"UPDATE totals SET month = ?, {numbers} WHERE who = ?", (month, *spent.grains, who))
+        self._totals.pop(who, None)
+        self._change(f"UPDATE totals SET month = ?, {numbers} WHERE who = ?", (month, *spent.grains, who))
 
     def _set_caps(self, who: str, month: str, cap: Caps) -> None:
         marks = ", ".join("?" * 4)
         update = ", ".join(f"cap_{grain} = excluded.cap_{grain}" for grain in GRAINS)
-        self.session.run(
+        self._totals.pop(who, None)
+        self._change(
             f"INSERT INTO totals (who, month, {_SPENT}, {_CAPS}) VALUES (?, ?, 0, 0, 0, 0, {marks})"
             f" ON CONFLICT (who) DO UPDATE SET {update}",
             (who, month, *cap.grains),
         )
+
+    def _change(self, statement: str, given: Sequence[Any] = ()) -> None:
+        self.written += 1
+        self.session.run(statement, given)
 
     def _find(self, where: str, given: Sequence[Any] = ()) -> Entry | None:
         found = self.session.run(f"{_SELECT} {where}", given)

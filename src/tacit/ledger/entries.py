@@ -21,6 +21,7 @@ from tacit.accounting.guard import Cost
 from tacit.accounting.receipt import Receipt
 
 GENESIS = hashlib.sha256(b"tacit ledger").hexdigest()
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 ALL = ""  # the name under which everyone is counted together, and under which the owner's entries stand
 
 
@@ -98,7 +99,7 @@ def digest(entry: Entry) -> str:
 
     A JSON list is read in one way only, so entries that differ have encodings that differ.
     """
-    return hashlib.sha256(json.dumps(values(entry)[:-1], separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_encode(values(entry)[:-1]).encode()).hexdigest()
 
 
 def values(entry: Entry) -> tuple[Any, ...]:
@@ -117,6 +118,21 @@ def from_values(row: tuple[Any, ...]) -> Entry:
     plain, numbers, tail = rest[:7], rest[7:23], rest[23:]
     costs = [Cost(*numbers[at : at + 4]) for at in range(0, 16, 4)]
     return Entry(sequence, time, Kind(kind), *plain, *costs, *tail)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as the ledger sees it: who asks, its key and loss, its price, and the analyst's own name for it."""
+
+    who: str
+    question: tuple[str, str]
+    price: Cost
+    request: str = ""
+
+    @property
+    def key(self) -> str:
+        """What it is known by."""
+        return self.question[0]
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ b'41 patients'
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,11 @@ from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.book import NOTHING, Book, answer_hash, tampered
 from tacit.ledger.budget import Limits, Terms, admit, stricter
 from tacit.ledger.check import check_terms, check_witness, gone
-from tacit.ledger.entries import ALL, Claim, Entry, Kind
+from tacit.ledger.entries import ALL, Asked, Claim, Entry, Kind
 from tacit.ledger.history import History, standing_of, unknown
 from tacit.ledger.keys import Key
 from tacit.ledger.store import store_at
+from tacit.ledger.turns import Turns
 from tacit.ledger.witness import Sight, Witness
 from tacit.privacy.loss import Loss, encode
 
@@ -51,9 +53,9 @@ class Ledger(History):
     **Theorem.** Let an answer be shown only after `commit` returned for it. Then, whatever threads, processes, hosts,
     kills and power cuts happen, the prices of all passes over the data that anyone saw the outcome of are admitted by
     the overall filters, and the prices of the distinct answers shown to an analyst by the analyst's own. Proof: a
-    charge is on disk before `reserve` returns, transactions happen one after the other, each charge is admitted by the
-    filters on the sums it finds, and sums never shrink. One charge has one answer, however often its question is run:
-    the first commit stands, and nothing else is shown.
+    charge is on disk before `reserve` returns; transactions happen one after the other, and so do the charges in one of
+    them; each is admitted by the filters on the sums it finds, and sums never shrink. One charge has one answer,
+    however often its question is run: the first commit stands, and nothing else is shown.
 
     Caps are those of `limits`, or of the last opening by anyone where these are stricter: a cap that the owner lowers
     binds processes that already run, and one that the owner raises binds those opened afterwards.
@@ -78,6 +80,7 @@ class Ledger(History):
         self._witness = witness
         self._patience = patience
         self._flying: set[int] = set()  # the claims that are worked on through this object
+        self._turns = Turns(self._writing)
         try:
             self._open()
         except BaseException:
@@ -95,25 +98,41 @@ class Ledger(History):
         charged once, with one outcome; another question under that name is refused. `delta` is what Gaussian noise may
         be charged by basic composition.
         """
+        asked = self.asked(who, loss, key, delta=delta, request=request)
+        deadline, pause = time.monotonic() + self._patience, 0.002
+
+        def claim_of(book: Book) -> Claim | None:
+            return self._claim(book, asked, patient=time.monotonic() < deadline)
+
+        while True:
+            claim = self._turns.take(claim_of, self._dropped)
+            if claim is not None:
+                return claim
+            time.sleep(pause)
+            pause = min(0.1, pause * 1.5)
+
+    def asked(self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = "") -> Asked:
+        """A question as the ledger knows it, with its price. Nothing is written."""
         if who not in self.limits.analysts:
             raise unknown(who)
         if len(request) > _LONGEST_REQUEST or not (request.isprintable() and request == request.strip()):
             fix = f"use at most {_LONGEST_REQUEST} printable characters, such as a UUID"
             raise ParameterError("request", "it is not a name", fix=fix)
-        asked = _Asked(who, (key, encode(loss)), _price(loss, delta), request)
-        deadline, pause = time.monotonic() + self._patience, 0.002
-        while True:
-            claim = None
-            try:
-                with self._writing() as book:
-                    claim = self._claim(book, asked, patient=time.monotonic() < deadline)
-            except BaseException:
-                self._flying.discard(claim.entry if claim is not None else 0)
-                raise
-            if claim is not None:
-                return claim
-            time.sleep(pause)
-            pause = min(0.1, pause * 1.5)
+        encoded, price = _priced(loss, delta)
+        return Asked(who, (key, encoded), price, request)
+
+    def repeats(self, asked: Callable[[], Sequence[Asked]]) -> list[Claim | None]:
+        """For each question, what `reserve` gives where its answer is stored and the analyst was charged for it; else
+        None, and nothing is written for it. They need no name, and are written in one transaction.
+
+        `asked` is called once that is open, so that those who came while others wrote are in it. It may be called again
+        where that transaction came to nothing; what it returned last is what the claims are for.
+        """
+
+        def claims_of(book: Book) -> list[Claim | None]:
+            return [self._again(book, each) for each in asked()]
+
+        return self._turns.take(claims_of)
 
     def commit(self, claim: Claim, answer: bytes) -> Claim:
         """Store the answer of a claim, durably, before it is shown. What the returned claim holds is what to show.
@@ -122,7 +141,8 @@ class Ledger(History):
         """
         if claim.stored is not None:
             return claim
-        with self._writing() as book:
+
+        def settled(book: Book) -> tuple[bytes, Entry]:
             reserved = _reserved(book, claim)
             stored = book.stored_answer(reserved.question)
             entry = book.settlement(claim.entry)
@@ -131,23 +151,29 @@ class Ledger(History):
                 entry = _settle(book, Kind.COMMIT, reserved, answer_hash(shown))
                 if stored is None:
                     book.store_answer(entry, reserved.loss, answer)
-            elif entry.kind is not Kind.COMMIT:
+                return shown, entry
+            if entry.kind is not Kind.COMMIT:
                 raise Failed
-            elif stored is None:
+            if stored is None:
                 raise tampered("a stored answer is missing")
-            else:
-                shown = stored
+            return stored, entry
+
+        shown, entry = self._turns.take(settled)
         self._flying.discard(claim.entry)
-        return replace(claim, stored=shown, receipt=self._signed(claim.receipt, entry.hash))
+        receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
+        return replace(claim, stored=shown, receipt=receipt)
 
     def fail(self, claim: Claim) -> None:
         """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak."""
         if claim.stored is not None:
             return
-        with self._writing() as book:
+
+        def settled(book: Book) -> None:
             reserved = _reserved(book, claim)
             if book.settlement(claim.entry) is None:
                 _settle(book, Kind.FAIL, reserved)
+
+        self._turns.take(settled)
         self._flying.discard(claim.entry)
 
     @contextmanager
@@ -158,8 +184,8 @@ class Ledger(History):
         finally:
             if claim.entry in self._flying:
                 self._flying.discard(claim.entry)
-                with suppress(LedgerError), self._writing() as book:
-                    book.release(claim.entry)
+                with suppress(LedgerError):
+                    self._turns.take(lambda book: book.release(claim.entry))
 
     def _open(self) -> None:
         """Make the ledger where there is none, check what is there, and write down new terms."""
@@ -187,16 +213,27 @@ class Ledger(History):
     def _writing(self) -> Iterator[Book]:
         """A durable transaction on a ledger that the witness knows. The witness is told before anything is shown."""
         seen = self._witness.last() if self._witness is not None else None
-        with self.store.write() as session:
-            book = Book(session)
-            check_witness(book, seen)
-            before = book.length
-            yield book
-        last = book.last
-        if self._witness is not None and last is not None and last.sequence > before:
-            self._witness.note(Sight(last.sequence, last.hash, last.everyone))
+        book = None
+        try:
+            with self.store.write() as session:
+                book = Book(session)
+                check_witness(book, seen)
+                before = book.length
+                yield book
+                self._flying |= book.taken  # before others can see them
+            last = book.last
+            if self._witness is not None and last is not None and last.sequence > before:
+                self._witness.note(Sight(last.sequence, last.hash, last.everyone))
+        except BaseException:
+            self._flying -= book.taken if book is not None else set()
+            raise
 
-    def _claim(self, book: Book, asked: _Asked, *, patient: bool) -> Claim | None:
+    def _dropped(self, claim: Claim | None) -> None:
+        """Whoever asked was interrupted and works on nothing."""
+        if claim is not None:
+            self._flying.discard(claim.entry)
+
+    def _claim(self, book: Book, asked: Asked, *, patient: bool) -> Claim | None:
         """The claim on an answer, or None where it is in flight and worth waiting for."""
         guards = self._guards(book, asked.who)
         named = book.of_request(asked.who, asked.request) if asked.request else None
@@ -217,8 +254,16 @@ class Ledger(History):
             return self._repeated(book, asked, stored, guards)
         return self._taken_up(book, asked, named, guards, patient=patient)
 
-    def _repeated(self, book: Book, asked: _Asked, stored: bytes, guards: _Guards) -> Claim:
-        """A stored answer, shown again."""
+    def _again(self, book: Book, asked: Asked) -> Claim | None:
+        """A stored answer that was paid for, shown again."""
+        guards, stored = self._guards(book, asked.who), book.stored_answer(asked.question)
+        if stored is None or not book.is_paid(asked.who, asked.question):
+            return None
+        entry = self._write(book, Kind.REPEAT, asked)
+        return self._handed(entry, stored, entry, asked, guards)
+
+    def _repeated(self, book: Book, asked: Asked, stored: bytes, guards: _Guards) -> Claim:
+        """A stored answer, shown again, or shown to one more analyst."""
         charge, month = NOTHING, None
         if not book.is_paid(asked.who, asked.question):
             admit(asked.price, asked.who, guards.own, None)
@@ -227,7 +272,7 @@ class Ledger(History):
         return self._handed(entry, stored, entry, asked, guards)
 
     def _taken_up(
-        self, book: Book, asked: _Asked, named: Entry | None, guards: _Guards, *, patient: bool
+        self, book: Book, asked: Asked, named: Entry | None, guards: _Guards, *, patient: bool
     ) -> Claim | None:
         """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
         open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
@@ -242,19 +287,18 @@ class Ledger(History):
             resumed = replace(asked, request="") if named is not None else asked
             self._write(book, Kind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me)
-        claim = self._handed(entry, None, entry, asked, guards)
-        self._flying.add(entry.sequence)  # before others can see it
-        return claim
+        return self._handed(entry, None, entry, asked, guards)
 
     def _is_flying(self, book: Book, claim: Entry, holder: str, me: str) -> bool:
         """Whether an answer may still come of a claim."""
-        return claim.sequence in self._flying or (holder != me and self.store.is_alive(book.session, holder))
+        flies = claim.sequence in self._flying or claim.sequence in book.taken
+        return flies or (holder != me and self.store.is_alive(book.session, holder))
 
-    def _write(self, book: Book, kind: Kind, asked: _Asked, **more: Any) -> Entry:
+    def _write(self, book: Book, kind: Kind, asked: Asked, **more: Any) -> Entry:
         key, loss = asked.question
         return book.append(kind, who=asked.who, request=asked.request, key=key, loss=loss, **more)
 
-    def _handed(self, entry: Entry, stored: bytes | None, head: Entry, asked: _Asked, guards: _Guards) -> Claim:
+    def _handed(self, entry: Entry, stored: bytes | None, head: Entry, asked: Asked, guards: _Guards) -> Claim:
         """A claim on what an entry charged, with its receipt."""
         receipt = Receipt(
             entry=entry.sequence,
@@ -267,14 +311,13 @@ class Ledger(History):
             analyst=Standing(entry.spent, guards.own.cap),
             overall=Standing(entry.overall, guards.shared.cap),
             head=head.hash,
+            signature="" if stored is None else self._signature(head.hash),  # where not yet, it is signed at the commit
             request=asked.request,
         )
-        if stored is not None:  # otherwise it is signed when there is an answer
-            receipt = self._signed(receipt, head.hash)
         return Claim(entry.sequence, asked.who, asked.key, stored, receipt)
 
-    def _signed(self, receipt: Receipt, head: str) -> Receipt:
-        return replace(receipt, head=head, signature=self._key.sign(head) if self._key else "")
+    def _signature(self, head: str) -> str:
+        return self._key.sign(head) if self._key else ""
 
     def _guards(self, book: Book, who: str) -> _Guards:
         """What a charge must fit into."""
@@ -304,25 +347,13 @@ class _Guards:
     month: str
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A question as the ledger sees it."""
-
-    who: str
-    question: tuple[str, str]
-    price: Cost
-    request: str
-
-    @property
-    def key(self) -> str:
-        return self.question[0]
-
-
-def _price(loss: Loss, delta: Fraction) -> Cost:
+@lru_cache(maxsize=1024)
+def _priced(loss: Loss, delta: Fraction) -> tuple[str, Cost]:
+    """A loss as text, and what it costs."""
     price = cost(loss, delta)
     if min(price.grains) < 0:
         raise ParameterError("loss", "its epsilon is below zero", fix="a scale and a sensitivity are never negative")
-    return price
+    return encode(loss), price
 
 
 def _reserved(book: Book, claim: Claim) -> Entry:

@@ -156,6 +156,7 @@ class SqliteStore(Store):
             if self._writable and connection.readonly("main"):  # before SQLite lays files beside it
                 raise self.error("cannot be written", _RIGHTS, Code.LEDGER_READ_ONLY)
             connection.set_busy_timeout(int(self.wait * 1000))
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # or statements are compiled anew for every value
             self._recognize(_SqliteSession(connection))
             connection.execute("PRAGMA foreign_keys = ON")
             if self._writable:

@@ -45,9 +45,9 @@ class Sight:
 class Witness:
     """A file of sights, one after the other, each on disk before the answer that it covers is shown.
 
-    **Theorem.** Let every entry be noted after it is durable in the ledger and before anything of it is shown. Then a
-    ledger that does not hold the last sight is not the one that all shown answers were charged to. Proof: entries are
-    never changed, so the ledger that wrote the last sight holds it for ever after.
+    **Theorem.** Let every entry, or one after it, be noted after it is durable in the ledger and before anything of it
+    is shown. Then a ledger that does not hold the last sight is not the one that all shown answers were charged to.
+    Proof: entries are never changed, so the ledger that wrote the last sight holds it for ever after, with all before.
 
     A ledger may be ahead of its witness, by what was written when the machine stopped. Two who note at once take turns;
     who comes late with an earlier entry has nothing to add. A torn record at the end is passed over.

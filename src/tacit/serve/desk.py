@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
@@ -23,20 +23,24 @@ from tacit.plan.plan import Plan
 from tacit.policy.model import Policy
 from tacit.serve.buckets import FIRST, stepped
 from tacit.serve.limits import Rate
-from tacit.serve.plans import Plans
+from tacit.serve.pace import Pace
+from tacit.serve.plans import Plans, Remembering
+from tacit.serve.repeats import Again, Kept, Lane, Shelf, key_of
 
 T = TypeVar("T")
 
+_REPEATS = 16  # repeats that may wait for each seat: they are quick
 _LOOKERS = 2  # threads for what is free, so that it never waits behind a long question
 
 
 class Desk:
     """Takes questions for a curator.
 
-    At most `workers` questions run at a time and at most `seats` are inside, running or waiting; no one person has more
-    than a quarter of the seats. What does not fit is refused as busy at once, before anything is charged. `rate` is how
-    many requests a second each person may make, after a burst of twice as many. `first` is the first step of response
-    times, in seconds; 0 turns the steps off.
+    At most `workers` questions run at a time, few of them in their first moments (`Pace`), and at most `seats` are
+    inside, running or waiting; no one person has more than a quarter of the seats. What does not fit is refused as busy
+    at once, before anything is charged. Repeats of answers that are kept have a lane of their own. `rate` is how many
+    requests a second each person may make, after a burst of twice as many. `first` is the first step of response times,
+    in seconds; 0 turns the steps off.
 
     **Theorem.** Whatever is cut off by a cancellation, a stop or a kill costs at most what its question costs, and
     asking it again goes on with the same charge. Proof: a question that waits for a thread has charged nothing, and one
@@ -53,9 +57,12 @@ class Desk:
         self.workers = workers
         self._first = first
         self._plans = Plans(curator.policy)
+        self._pace = Pace()
         self._rate = Rate(rate, max(1, int(2 * rate)))
         self._asking = _Room(workers, seats, "ask")
         self._looking = _Room(_LOOKERS, seats, "look")
+        self._shelf = Shelf()
+        self._lane = Lane(curator.ledger, most=_REPEATS * seats, share=max(1, seats // 4))
 
     @property
     def policy(self) -> Policy:
@@ -84,9 +91,37 @@ class Desk:
         """
         self._admit(who)
         self.curator.analyst(who)
+        key = key_of(who, sql, epsilon, within, confidence)
         price = self._plans.priced(sql, epsilon, within)
-        work = self._asking.run(who, lambda: ask(sql, who, self.curator, price, confidence, request))
-        return await stepped(work, self._first)
+        kept = self._shelf.find(key) if not request else None
+
+        def first() -> Answer:
+            with self._pace:
+                if self._asking.closed:
+                    raise _stopping()
+                answer = ask(sql, who, self.curator, price, confidence, request)
+                self._keep(key, who, price, confidence, answer)
+                return answer
+
+        async def outcome() -> Answer:
+            claim = await self._lane.claim(kept) if kept is not None else None
+            if kept is not None and claim is not None:
+                return Again(kept, claim.receipt)
+            return await self._asking.run(who, first)
+
+        return await stepped(outcome(), self._first)
+
+    def knows(
+        self,
+        who: str,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        within: Mapping[str, Any] | None = None,
+        confidence: Any = 0.95,
+    ) -> bool:
+        """Whether the answer to this question is kept here, for this analyst. It takes no time to speak of."""
+        return self._shelf.find(key_of(who, sql, epsilon, within, confidence)) is not None
 
     async def explain(
         self,
@@ -139,9 +174,14 @@ class Desk:
 
         Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open.
         """
-        for room in (self._asking, self._looking):
+        for room in (self._asking, self._looking, self._lane):
             room.closed = True
-        await asyncio.gather(self._asking.empty(patience), self._looking.empty(patience))
+        await asyncio.gather(self._asking.empty(patience), self._looking.empty(patience), self._lane.empty(patience))
+
+    def _keep(self, key: Hashable | None, who: str, price: Remembering, confidence: Any, answer: Answer) -> None:
+        if key is not None:
+            plan = self._plans.plan(price, rational("confidence", confidence))
+            self._shelf.keep(key, Kept(who, plan, answer, self.curator.ledger))
 
     def _admit(self, who: str) -> None:
         seconds = self._rate.take(who)

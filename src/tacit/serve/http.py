@@ -6,9 +6,6 @@ curl -H "Authorization: Bearer $KEY" -d '{"sql": "SELECT COUNT(*) AS n FROM visi
 
 from __future__ import annotations
 
-import asyncio
-import math
-import re
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Header, Path, Query, Request, Response
@@ -23,13 +20,14 @@ from tacit.serve.bearer import Caller, Checkers
 from tacit.serve.console import pages
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, Role
+from tacit.serve.express import Express
 from tacit.serve.forms import Failure, Question
 from tacit.serve.guard import Application, Guard
 from tacit.serve.metrics import Metrics
 from tacit.serve.receipts import receipt_of
-from tacit.serve.replies import CSV, JSON, TEXT, as_json, body, chosen, status_of, told
+from tacit.serve.replies import CSV, JSON, TEXT, as_json, chosen, failure, reply, told
 
-_SHORT = 100  # rows that are written out at once; a longer answer is no matter for the event loop
+_ASK = "/v1/ask"
 _WHEN = {
     400: "The request or the SQL cannot be read.",
     401: "No key, or one that lets nobody in.",
@@ -48,7 +46,8 @@ def app_of(desk: Desk, door: Door, *, metrics: Metrics | None = None, secure: bo
     """The application with its pages, behind its guard. `secure` says that callers come over TLS."""
     api = api_of(desk, door, metrics := metrics or Metrics())
     pages.mount(api, desk, door, secure=secure)
-    return Guard(api, metrics, secure=secure)
+    route = next(each for each in api.routes if getattr(each, "path", "") == _ASK)
+    return Guard(Express(api, desk, door, metrics, path=_ASK, route=route), metrics, secure=secure)
 
 
 def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
@@ -71,7 +70,7 @@ def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
 
     refusals = errors(*(status for status in _WHEN if status != 404))
     media: dict[str, Any] = {kind: {} for kind in (JSON, CSV, carry.MEDIA, TEXT)}
-    api.post("/v1/ask", responses={200: {"content": media}, **refusals}, tags=["questions"])(ask)
+    api.post(_ASK, responses={200: {"content": media}, **refusals}, tags=["questions"])(ask)
     api.post("/v1/explain", responses=errors(400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
     api.get("/v1/schema", responses=errors(401, 429, 503), tags=["questions"])(schema)
     api.get("/v1/budget", responses=errors(400, 401, 403, 429, 503), tags=["questions"])(budget)
@@ -100,10 +99,7 @@ async def ask(
     """Ask a question and pay for it. The same question again is free."""
     media = _chosen(accept)  # before anything is paid
     answer = await _desk(request).ask(who.name, question.sql, **question.price, request=name)
-    kind = f"{media}; charset=utf-8" if media.startswith("text/") else media
-    short = len(answer) <= _SHORT
-    content = body(answer, media) if short else await asyncio.to_thread(body, answer, media)
-    return Response(content, media_type=kind, headers={"Tacit-Entry": str(answer.receipt.entry)})
+    return await reply(answer, media)
 
 
 async def explain(request: Request, who: Caller, question: Annotated[Question, Body()]) -> Response:
@@ -174,14 +170,7 @@ def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) 
 async def _of_tacit(request: Request, error: Exception) -> Response:
     assert isinstance(error, TacitError)
     request.app.state.metrics.error(str(error.code))
-    status = status_of(error)
-    headers = {}
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    if status in {429, 503}:
-        found = re.search(r"wait ([\d.]+) second", error.fix)
-        headers["Retry-After"] = str(math.ceil(float(found[1])) if found else 1)
-    return _json(told(error), status, headers)
+    return failure(error)
 
 
 async def _of_request(request: Request, error: Exception) -> Response:

@@ -56,5 +56,6 @@ def discreet() -> None:
         root.addHandler(console)
     for handler in root.handlers:
         handler.setFormatter(Discreet(_FORMAT))
-    logging.getLogger("tacit.serve").setLevel(logging.INFO)
+    shown = min(handler.level for handler in root.handlers)  # a line that nobody sees is not made
+    logging.getLogger("tacit.serve").setLevel(max(logging.INFO, shown))
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # the guard has its own words for each request

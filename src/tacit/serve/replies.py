@@ -8,18 +8,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
 import math
+import re
 from typing import Any
+
+from starlette.responses import Response
 
 from tacit.answers.answer import Answer
 from tacit.client import carry
 from tacit.errors import Code, LedgerError, ParameterError, Refused, TacitError
+from tacit.serve.repeats import made
 
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 OFFERED = (JSON, CSV, carry.MEDIA, TEXT)
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_SHORT = 100  # rows that are written out at once; a longer answer is no matter for the event loop
 _KINDS = {"*/*": JSON, "application/*": JSON, "text/*": CSV}
 
 _STATUS: dict[Code, int] = {
@@ -43,6 +50,26 @@ def status_of(error: TacitError) -> int:
     if isinstance(error, LedgerError):
         return 503
     return _STATUS.get(error.code, 422)
+
+
+async def reply(answer: Answer, media: str) -> Response:
+    """The answer as a response. A long one is written out in a thread, not on the event loop."""
+    kind = f"{media}; charset=utf-8" if media.startswith("text/") else media
+    short = len(answer) <= _SHORT
+    content = body(answer, media) if short else await asyncio.to_thread(body, answer, media)
+    return Response(content, media_type=kind, headers={"Tacit-Entry": str(answer.receipt.entry)})
+
+
+def failure(error: TacitError) -> Response:
+    """The error as a response."""
+    status = status_of(error)
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in {429, 503}:
+        found = re.search(r"wait ([\d.]+) second", error.fix)
+        headers["Retry-After"] = str(math.ceil(float(found[1])) if found else 1)
+    return Response(as_json(told(error)), status, headers, media_type=JSON)
 
 
 def told(error: TacitError) -> dict[str, Any]:
@@ -90,18 +117,30 @@ def _weight(parameters: list[str]) -> float:
 def body(answer: Answer, media: str) -> bytes:
     """The answer in a media type that is offered."""
     if media == CSV:
-        return table(answer).encode()
+        return made(answer, CSV, lambda: table(answer).encode())
     if media == carry.MEDIA:
         return carry.pack(answer)
     if media == TEXT:
         return f"{answer}\n".encode()
+    before, after = made(answer, JSON, lambda: _around_receipt(answer))
+    return b"".join((before, as_json(answer.receipt.to_dict()), after))
+
+
+def _around_receipt(answer: Answer) -> tuple[bytes, bytes]:
+    """The JSON of an answer before its receipt and after it."""
+    plain = answer.to_dict()
+    del plain["receipt"]
     types = [{"name": h.name, "type": f"list of {h.type}" if h.many else str(h.type)} for h in answer.headings]
-    return as_json({**answer.to_dict(), "types": types})
+    return as_json(plain)[:-1] + b', "receipt": ', b', "types": ' + as_json(types) + b"}"
 
 
 def as_json(value: Any) -> bytes:
     """Strict JSON: NaN and infinities, which it does not have, are null."""
-    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    try:
+        text = _encode(value)
+    except ValueError:
+        text = _encode(_finite(value))
+    return text.encode("utf-8", "replace")
 
 
 def table(answer: Answer) -> str:

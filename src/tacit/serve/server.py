@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("tacit.serve")
 PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # whose word is taken for who calls
-_SWITCH = 0.00025  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
+_SWITCH = 0.0005  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
+_COLLECTED = (10_000, 10, 10)  # a million new objects before all are looked through, while nobody else can work
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,13 @@ def run(policy: Path, settings: Settings, ready: Callable[[Listening], None]) ->
     sys.setswitchinterval(_SWITCH)
     with open_curator(policy) as curator:
         door = Door(people_of(policy.absolute()), curator.policy)
-        left = asyncio.run(serve(curator, door, settings, ready))
+        gc.collect()
+        gc.freeze()  # what is here stays, and need not be looked through while people wait
+        gc.set_threshold(*_COLLECTED)
+        try:
+            left = asyncio.run(serve(curator, door, settings, ready))
+        finally:
+            gc.unfreeze()
         if left:
             # Threads cannot be stopped otherwise. Charges are on the ledger; whoever asks again goes on with them.
             _log.warning("stopped with %d questions running: they are charged, and asking again resumes them", left)
@@ -126,6 +134,7 @@ def _http(
     try:
         import uvicorn
 
+        from tacit.serve.heads import protocol
         from tacit.serve.http import app_of
     except ImportError:
         raise ParameterError("http", "serving needs fastapi and uvicorn", fix="pip install 'tacit[serve]'") from None
@@ -138,6 +147,7 @@ def _http(
     certificate = settings.certificate
     config = uvicorn.Config(
         app_of(desk, door, secure=certificate is not None or settings.proxied),
+        http=protocol(),
         log_config=None,
         access_log=False,
         lifespan="off",

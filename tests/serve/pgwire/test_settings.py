@@ -44,12 +44,25 @@ def test_a_price_and_an_accuracy_replace_each_other():
         ("server_version", "16"),
         ("tacit.nothing", "1"),
         ("application_name", "a" * 501),
+        ("statement_timeout", "soon"),
+        ("statement_timeout", "-1"),
+        ("statement_timeout", "25d"),  # beyond 2^31 - 1 milliseconds
     ],
 )
 def test_a_value_that_cannot_be_is_refused_with_a_hint(name, value):
     with pytest.raises(Complaint) as error:
         Settings().with_value(name, value)
     assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "seconds"),
+    [("0", "0", None), ("250", "250ms", 0.25), ("5000", "5s", 5), ("90 s", "90s", 90), ("2min", "2min", 120)],
+)
+def test_a_time_is_in_milliseconds_or_has_a_unit(written, shown, seconds):
+    settings = Settings().with_value("statement_timeout", written)
+    assert (settings.get("statement_timeout"), settings.timeout) == (shown, seconds)
+    assert Settings().timeout is None
 
 
 def test_settings_go_back_with_a_rollback_and_stay_with_a_commit():

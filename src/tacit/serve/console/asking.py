@@ -12,6 +12,7 @@ from starlette.responses import Response
 from tacit.curator.view import Budget
 from tacit.errors import Code, ParameterError, Refused, TacitError
 from tacit.ledger.entries import ALL
+from tacit.plan.accuracy import Price
 from tacit.serve.console import prices, standings, views
 from tacit.serve.console.sessions import Asked
 from tacit.serve.console.web import Handler, Visit
@@ -24,23 +25,27 @@ CONFIDENCES = ("0.8", "0.9", "0.95", "0.99", "0.999")
 _EPSILON, _CONFIDENCE = "0.1", "0.95"
 _DECIMAL = re.compile(r"\d{0,9}\.?\d{1,12}", re.ASCII)
 _LONGEST = 2000  # characters of a question in an address
+_LONGEST_WITHIN = 500  # characters of an accuracy
 _FORMS = {"csv": CSV, "json": JSON}
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What stands in the form."""
+    """What stands in the form. An accuracy, such as n=50, replaces the price."""
 
     sql: str = ""
     epsilon: str = _EPSILON
     confidence: str = _CONFIDENCE
+    within: str = ""
 
     @property
-    def price(self) -> Fraction:
-        """The epsilon as a number."""
+    def price(self) -> Price:
+        """The epsilon as a number, or the accuracy as numbers."""
+        if self.within:
+            return Price(None, dict(_width(part) for part in self.within.split(",")))
         if not _DECIMAL.fullmatch(self.epsilon):
             raise ParameterError("epsilon", "is no number", fix="write it as 0.5, say")
-        return Fraction(self.epsilon)
+        return Price(Fraction(self.epsilon))
 
     @property
     def level(self) -> Fraction:
@@ -58,11 +63,14 @@ async def ask(visit: Visit) -> Response:
         return await _page(visit, Typed(sql), priced=bool(sql))
     typed = _typed(visit)
     try:
-        answer = await visit.console.desk.ask(visit.who, typed.sql, epsilon=typed.price, confidence=typed.level)
+        price = typed.price
+        answer = await visit.console.desk.ask(
+            visit.who, typed.sql, epsilon=price.epsilon, within=price.within, confidence=typed.level
+        )
     except TacitError as error:
         visit.request.app.state.metrics.error(str(error.code))
         return await _page(visit, typed, error=error)
-    asked = Asked(typed.sql, typed.epsilon, typed.confidence, answer)
+    asked = Asked(typed.sql, typed.epsilon, typed.confidence, answer, typed.within)
     visit.session.keep(asked)
     return await _page(visit, typed, asked=asked)
 
@@ -71,7 +79,7 @@ async def again(visit: Visit) -> Response:
     """An answer of this session once more, with its question."""
     _must_ask(visit)
     asked = _kept(visit)
-    return await _page(visit, Typed(asked.sql, asked.epsilon, asked.confidence), asked=asked)
+    return await _page(visit, Typed(asked.sql, asked.epsilon, asked.confidence, asked.within), asked=asked)
 
 
 async def price(visit: Visit) -> Response:
@@ -177,7 +185,16 @@ def _binding(found: Budget) -> standings.Balance:
 def _typed(visit: Visit) -> Typed:
     form = visit.form
     sql = form.get("sql", "").replace("\r\n", "\n")
-    return Typed(sql, form.get("epsilon", "").strip()[:30], form.get("confidence", _CONFIDENCE)[:10])
+    epsilon, within = form.get("epsilon", "").strip()[:30], form.get("within", "").strip()[:_LONGEST_WITHIN]
+    return Typed(sql, epsilon, form.get("confidence", _CONFIDENCE)[:10], within)
+
+
+def _width(part: str) -> tuple[str, Fraction]:
+    """n=50 as a column and a width."""
+    name, _, width = (each.strip() for each in part.partition("="))
+    if not name or not _DECIMAL.fullmatch(width):
+        raise ParameterError("within", "is no list of columns and widths", fix="write it as n=50, or n=50, total=1000")
+    return name.strip('"'), Fraction(width)
 
 
 def _kept(visit: Visit) -> Asked:

@@ -45,10 +45,10 @@ class Pricing:
     curve: Markup
 
 
-def pricing(curator: Curator, budget: Budget, sql: str, epsilon: Fraction, confidence: Fraction) -> Pricing:
-    """What a question would cost, or Refused. Free: no data is touched."""
+def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidence: Fraction) -> Pricing:
+    """What a question would cost at a price or an accuracy, or Refused. Free: no data is touched."""
     query = parse(sql)
-    plan = Price(epsilon, None).plan(query, curator.policy, confidence)
+    plan = wanted.plan(query, curator.policy, confidence)
     found = explain(plan, curator.policy, confidence)
     price = cost(plan.loss, plan.delta)
     free = _is_repeat(curator, budget.who, (plan.key, encode(plan.loss)))

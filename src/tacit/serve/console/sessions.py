@@ -38,6 +38,7 @@ class Asked:
     epsilon: str
     confidence: str
     answer: Answer
+    within: str = ""
 
 
 @dataclass

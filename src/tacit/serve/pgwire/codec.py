@@ -20,6 +20,8 @@ PATIENCE = 30.0  # seconds for the rest of a message whose first bytes are there
 VERSION = 3 << 16
 CANCEL, TLS, GSS = 80877102, 80877103, 80877104
 
+_CHUNK = 8192  # bytes read at a time
+_HELD = 8192  # bytes of messages that wait for the next one
 _UNNAMED_TABLE = 0
 _NO_MODIFIER = -1
 
@@ -108,6 +110,9 @@ class Channel:
         self.reader = reader
         self.writer = writer
         self.limit = MOST_BEFORE
+        self._read = bytearray()  # what was read and is not yet a whole message
+        self._held: list[bytes] = []
+        self._held_size = 0
 
     async def startup(self) -> tuple[int, Body]:
         """The first message, which has no kind: its code, and what follows."""
@@ -122,17 +127,42 @@ class Channel:
 
         A message that is too long ends the connection: nobody reads what would follow it.
         """
-        kind = await self._exactly(1)
+        if not self._read:
+            await self._more()
+        found = self._whole()
+        if found is not None:
+            return found
         try:
             async with asyncio.timeout(PATIENCE):
-                length = int.from_bytes(await self._exactly(4), "big")
-                if length < 4:
-                    raise malformed("the length of a message is less than its own")
-                if length - 4 > self.limit:
-                    raise malformed(f"a message has {length - 4:,} bytes; {self.limit:,} is the most")
-                return kind, Body(await self._exactly(length - 4))
+                while (found := self._whole()) is None:
+                    await self._more()
+                return found
         except TimeoutError:
             raise malformed("the rest of a message did not come") from None
+
+    def _whole(self) -> tuple[bytes, Body] | None:
+        """The next message, where all of it is there."""
+        if len(self._read) < 5:
+            return None
+        length = int.from_bytes(self._read[1:5], "big")
+        if length < 4:
+            raise malformed("the length of a message is less than its own")
+        if length - 4 > self.limit:
+            raise malformed(f"a message has {length - 4:,} bytes; {self.limit:,} is the most")
+        if len(self._read) < 1 + length:
+            return None
+        kind, body = bytes(self._read[:1]), bytes(self._read[5 : 1 + length])
+        del self._read[: 1 + length]
+        return kind, Body(body)
+
+    async def _more(self) -> None:
+        try:
+            found = await self.reader.read(_CHUNK)
+        except OSError:
+            raise Gone from None
+        if not found:
+            raise Gone
+        self._read += found
 
     async def _exactly(self, count: int) -> bytes:
         try:
@@ -141,13 +171,24 @@ class Channel:
             raise Gone from None
 
     def send(self, *messages: bytes) -> None:
-        """Hand messages to the connection. They leave when it can take them."""
+        """Hand messages to the connection, after those that are held. They leave when it can take them."""
         if not self.writer.is_closing():
-            self.writer.write(b"".join(messages))
+            self.writer.write(b"".join((*self._held, *messages)))
+        self._held.clear()
+        self._held_size = 0
+
+    def hold(self, *messages: bytes) -> None:
+        """Keep messages until others follow them, so that all go in one; some kilobytes at most."""
+        self._held += messages
+        self._held_size += sum(map(len, messages))
+        if self._held_size > _HELD:
+            self.send()
 
     async def flush(self) -> None:
         """Wait until the client has taken most of it; a client that takes nothing is gone."""
         try:
+            if self._held:
+                self.send()
             async with asyncio.timeout(PATIENCE):
                 await self.writer.drain()
         except (TimeoutError, OSError):

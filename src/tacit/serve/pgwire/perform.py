@@ -1,6 +1,7 @@
 """What a statement does, for the simple and the extended protocol alike: its columns before, and its outcome.
 
-Only `outcome` of a question charges. Columns come from a plan at the price 1, whose types hold at any price.
+Only `outcome` of a question charges. Columns come from a plan, whose types hold at any price: one at the price that is
+set serves the question too, and where there is none, one at the price 1 does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tacit.answers.finish import headings_of
-from tacit.errors import TacitError
+from tacit.errors import Code, TacitError
+from tacit.plan.plan import Plan
 from tacit.policy.model import Policy
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, Person
@@ -28,6 +30,7 @@ from tacit.serve.pgwire.words import CANCELED, FORBIDDEN, Complaint, complaint
 T = TypeVar("T")
 
 _ANY_PRICE = 1
+_STAYS = "a question that was charged stays charged, and asking it again costs nothing more"
 _ENDS = frozenset({Kind.COMMIT, Kind.ROLLBACK, Kind.ROLLBACK_TO})
 
 
@@ -67,7 +70,7 @@ class Performer:
         match statement.kind:
             case Kind.QUESTION:
                 edited = self._question(statement, values)
-                plan = await self._asked(edited, self._house.desk.plan(self._who, edited.text, epsilon=_ANY_PRICE))
+                plan = await self._asked(edited, self._plan(edited.text))
                 return results.fields_of(headings_of(plan.recipe), self.transaction.settings.intervals)
             case Kind.CATALOG:
                 return (await self._look(statement, values, types_only=True)).fields
@@ -105,6 +108,19 @@ class Performer:
             case Kind.ROLLBACK_TO:
                 self.transaction.roll_back_to()
         return Outcome(statement.tag)
+
+    async def _plan(self, text: str) -> Plan:
+        """A plan of a question, at the price that is set if it can be."""
+        desk, settings = self._house.desk, self.transaction.settings
+        try:
+            epsilon, within = settings.price
+            return await desk.plan(self._who, text, epsilon=epsilon, within=within, confidence=settings.confidence)
+        except Complaint:
+            pass  # there is no price yet
+        except TacitError as error:
+            if error.code in {Code.RATE, Code.BUSY}:
+                raise
+        return await desk.plan(self._who, text, epsilon=_ANY_PRICE)
 
     @property
     def _who(self) -> str:
@@ -177,15 +193,17 @@ class Performer:
         """What the desk gives, in a task that a cancel can stop; its errors as complaints about the client's text."""
         self._canceled = False
         self._running = asyncio.ensure_future(work)
+        seconds = self.transaction.settings.timeout
         try:
-            found: T = await self._running
+            found: T = await (self._running if seconds is None else asyncio.wait_for(self._running, seconds))
             return found
+        except TimeoutError:
+            raise Complaint(CANCELED, f"canceled at statement_timeout; {_STAYS}", "ask again") from None
         except TacitError as error:
             raise complaint(error, edited.text, edited.written) from None
         except asyncio.CancelledError:
             if not self._canceled:
                 raise
-            what = "canceled; a question that was charged stays charged, and asking it again costs nothing more"
-            raise Complaint(CANCELED, what, "ask again") from None
+            raise Complaint(CANCELED, f"canceled; {_STAYS}", "ask again") from None
         finally:
             self._running = None

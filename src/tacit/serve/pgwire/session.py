@@ -95,10 +95,10 @@ class Session:
     def _ready(self) -> None:
         """Say that the next one may come; and before that, what changed of the settings that clients follow."""
         now = self._transaction.settings.reported
-        for name, value in now.items():
-            if value != self._reported[name]:
-                self._channel.send(codec.parameter_status(name, value))
-        self._reported = now
+        if now is not self._reported:
+            changed = [(name, value) for name, value in now.items() if value != self._reported[name]]
+            self._channel.hold(*(codec.parameter_status(name, value) for name, value in changed))
+            self._reported = now
         if self._transaction.status == IDLE:
             self._extended.end_transaction()
         self._channel.send(codec.ready(self._transaction.status))
@@ -141,7 +141,7 @@ class Session:
         await self._send([*messages, codec.complete(outcome.done)])
 
     async def _send(self, messages: Iterable[bytes]) -> None:
-        """Send messages, never far ahead of a client that takes its time."""
+        """Send messages, never far ahead of a client that takes its time. The last ones go with what follows them."""
         waiting: list[bytes] = []
         for message in messages:
             waiting.append(message)
@@ -150,4 +150,4 @@ class Session:
                 waiting.clear()
                 await self._channel.flush()
                 await asyncio.sleep(0)  # others have their turn, however quickly this client takes its rows
-        self._channel.send(*waiting)
+        self._channel.hold(*waiting)

@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cached_property
 
 from tacit.arithmetic import rational, within
 from tacit.errors import ParameterError
@@ -86,6 +88,8 @@ REPORTED = {  # what a client is told at the start, under the names it knows, an
 }
 _DEFAULTS = _OWN | _FIXED | _FREE
 _MOST_LENGTH = 500
+_TIME = re.compile(r"(\d{1,10})\s*(ms|s|min|h|d)?", re.ASCII)
+_UNITS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _ON, _OFF = {"on", "true", "yes", "1", "t"}, {"off", "false", "no", "0", "f"}
 
 
@@ -120,7 +124,7 @@ class Settings:
         others.pop(other or "", None)
         return Settings(others | {known: value})
 
-    @property
+    @cached_property
     def price(self) -> tuple[Fraction | None, dict[str, Fraction] | None]:
         """The epsilon or the accuracy that is set; an error with the fix where neither is."""
         epsilon, accuracy = self.get("tacit.epsilon"), self.get("tacit.within")
@@ -129,22 +133,28 @@ class Settings:
             raise Complaint(BAD_VALUE, "refused [parameter]: the question has no price", hint)
         return (Fraction(epsilon), None) if epsilon else (None, _widths(accuracy))
 
-    @property
+    @cached_property
     def confidence(self) -> Fraction:
         """How often intervals hold."""
         return Fraction(self.get("tacit.confidence"))
 
-    @property
+    @cached_property
     def intervals(self) -> bool:
         """Whether each estimate x is followed by x_low and x_high."""
         return self.get("tacit.intervals") == "on"
+
+    @cached_property
+    def timeout(self) -> float | None:
+        """The seconds that a client waits for a statement; None where it waits as long as it takes."""
+        found = _TIME.fullmatch(self.get("statement_timeout"))
+        return int(found[1]) * _UNITS[found[2] or "ms"] / 1000 or None if found else None
 
     @property
     def request(self) -> str:
         """The name of the next question."""
         return self.get("tacit.request")
 
-    @property
+    @cached_property
     def reported(self) -> dict[str, str]:
         """What clients are told."""
         return {shown: self.get(name) for name, shown in REPORTED.items()}
@@ -218,6 +228,17 @@ def _date_style(text: str) -> str:
     return "ISO, MDY"
 
 
+def _duration(text: str) -> str:
+    """A time in milliseconds, or with a unit, in the largest unit that is whole: 5000 is 5s."""
+    found = _TIME.fullmatch(text.strip())
+    most = 2**31 - 1
+    milliseconds = int(found[1]) * _UNITS[found[2] or "ms"] if found else most + 1
+    if milliseconds > most:
+        raise _bad("statement_timeout", "is no time", "SET statement_timeout = '5s'")
+    unit = next((unit for unit in ("d", "h", "min", "s") if milliseconds and milliseconds % _UNITS[unit] == 0), "ms")
+    return f"{milliseconds // _UNITS[unit]}{unit}" if milliseconds else "0"
+
+
 _CHECKS: dict[str, Callable[[str], str]] = {
     "tacit.epsilon": _epsilon,
     "tacit.within": _accuracy,
@@ -225,4 +246,5 @@ _CHECKS: dict[str, Callable[[str], str]] = {
     "tacit.intervals": _switch,
     "client_encoding": _encoding,
     "datestyle": _date_style,
+    "statement_timeout": _duration,
 }

@@ -1,0 +1,257 @@
+"""Repeats: the kept answer under a new receipt, written down first, and in nobody's way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import ssl
+from fractions import Fraction
+
+import httpx
+import pytest
+from tests.serve.test_desk import COUNT, halted, reached, run
+
+import tacit
+from tacit.client import carry
+from tacit.errors import Code, LedgerError, Refused
+from tacit.ledger.entries import Kind
+from tacit.ledger.verify import check_receipt, verify
+from tacit.ledger.witness import Witness
+from tacit.plan.accuracy import Price
+from tacit.query.sql import parse
+from tacit.serve import people
+from tacit.serve.desk import Desk
+from tacit.serve.repeats import Again, Kept, Shelf, key_of
+
+WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"
+RATIO = "SELECT SUM(cost) / COUNT(*) AS c FROM visits"
+
+
+@pytest.mark.parametrize("sql", [COUNT, WARDS, RATIO])
+def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
+    async def work():
+        desk = Desk(curator, first=0)
+        first = await desk.ask("ada", sql, epsilon=1)
+        again = await desk.ask("ada", sql, epsilon=1)
+        local = curator.analyst("ada").ask(sql, epsilon=1)  # through the whole story, from what is stored
+        assert isinstance(again, Again) and not isinstance(first, Again)
+        assert again.cells() == first.cells() == local.cells()
+        assert (again.notes, again.headings, again.confidence) == (local.notes, local.headings, local.confidence)
+        assert again.receipt.repeat and again.receipt.charged.epsilon == 0 and not first.receipt.repeat
+        assert check_receipt(curator.ledger, again.receipt.to_dict()) == []
+        assert [entry.kind for entry in curator.ledger.entries()][-2:] == [Kind.REPEAT, Kind.REPEAT]
+        await desk.close()
+
+    run(work())
+
+
+def test_a_repeat_does_not_wait_for_questions_that_run(curator):
+    async def work():
+        desk = Desk(curator, workers=1, seats=4, first=0)
+        await desk.ask("ada", COUNT, epsilon=1)
+        with halted(curator) as entered:
+            slow = asyncio.create_task(desk.ask("ben", WARDS, epsilon=1))
+            await reached(entered, 1)
+            again = await asyncio.gather(*(desk.ask("ada", COUNT, epsilon=1) for _ in range(1)))
+            assert again[0].receipt.repeat and not slow.done()
+        await slow
+        await desk.close()
+
+    run(work())
+
+
+def test_repeats_at_once_have_an_entry_each(curator):
+    async def work():
+        desk = Desk(curator, first=0)
+        await asyncio.gather(*(desk.ask(who, COUNT, epsilon=1) for who in ("ada", "ben")))
+        asked = [desk.ask(who, COUNT, epsilon=1) for who in ("ada", "ben") for _ in range(16)]
+        entries = [answer.receipt.entry for answer in await asyncio.gather(*asked)]
+        assert len(set(entries)) == 32
+        assert verify(curator.ledger, Witness(curator.policy.books.witness)).problems == ()
+        await desk.close()
+
+    run(work())
+
+
+def test_too_many_repeats_of_one_person_are_busy(curator):
+    async def work():
+        desk = Desk(curator, workers=1, seats=8, first=0)
+        await desk.ask("ada", COUNT, epsilon=1)
+        # A quarter of 8 seats is 2 that wait.
+        found = await asyncio.gather(*(desk.ask("ada", COUNT, epsilon=1) for _ in range(5)), return_exceptions=True)
+        assert [isinstance(each, Again) for each in found] == [True, True, False, False, False]
+        assert {each.code for each in found if isinstance(each, Refused)} == {Code.BUSY}
+        await desk.close()
+        with pytest.raises(Refused) as caught:
+            await desk.ask("ada", COUNT, epsilon=1)
+        assert caught.value.code == Code.BUSY
+
+    run(work())
+
+
+def test_another_price_confidence_or_person_is_another_question(curator):
+    async def work():
+        desk = Desk(curator, first=0)
+        await desk.ask("ada", COUNT, epsilon=1)
+        assert desk.knows("ada", COUNT, epsilon=1)
+        for other in ({"epsilon": True}, {"epsilon": 1.0}, {"epsilon": 2}, {"epsilon": 1, "confidence": 0.9}):
+            assert not desk.knows("ada", COUNT, **other)
+        assert not desk.knows("ben", COUNT, epsilon=1)
+        assert key_of("ada", COUNT, [], None, 0.95) is None
+        # Ben pays for what ada was told, once.
+        told = [(await desk.ask("ben", COUNT, epsilon=1)).receipt for _ in range(2)]
+        assert [(each.repeat, each.charged.epsilon > 0) for each in told] == [(True, True), (True, False)]
+        await desk.close()
+
+    run(work())
+
+
+def test_a_question_under_a_name_goes_the_whole_way(curator):
+    async def work():
+        desk = Desk(curator, first=0)
+        await desk.ask("ada", COUNT, epsilon=1, request="one")
+        assert not isinstance(await desk.ask("ada", COUNT, epsilon=1, request="one"), Again)
+        with pytest.raises(Refused) as caught:
+            await desk.ask("ada", COUNT, epsilon=2, request="one")
+        assert caught.value.code == Code.REQUEST
+        await desk.close()
+
+    run(work())
+
+
+def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
+    async def work():
+        desk = Desk(curator, first=0)
+        answer = await desk.ask("ada", COUNT, epsilon=1)
+        plan = Price(1).plan(parse(COUNT), curator.policy, Fraction(95, 100))
+        desk._shelf.keep(key_of("ben", COUNT, 1, None, 0.95), Kept("ben", plan, answer, curator.ledger))
+        told = await desk.ask("ben", COUNT, epsilon=1)
+        assert told.receipt.who == "ben" and told.receipt.charged.epsilon > 0
+        await desk.close()
+
+    run(work())
+
+
+def test_a_ledger_that_cannot_be_used_shows_nothing_again(curator, clinic, tmp_path):
+    async def work():
+        desk = Desk(curator, first=0)
+        await desk.ask("ada", COUNT, epsilon=1)
+        shutil.move(curator.policy.books.store, tmp_path / "away")
+        found = await asyncio.gather(*(desk.ask("ada", COUNT, epsilon=1) for _ in range(3)), return_exceptions=True)
+        assert [type(each) for each in found] == [LedgerError] * 3
+        shutil.move(tmp_path / "away", curator.policy.books.store)
+        assert isinstance(await desk.ask("ada", COUNT, epsilon=1), Again)
+        await desk.close()
+
+    run(work())
+
+
+def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
+    async def work(curator):
+        desk = Desk(curator, first=0)
+        await desk.ask("ada", COUNT, epsilon=1)
+        clinic.policy.write_text(
+            clinic.policy.read_text().replace("epsilon = 1000\ndelta = 1e-6\n[analysts.ben]", LOWER)
+        )
+        tacit.open(clinic.policy).close()
+        again = await desk.ask("ada", COUNT, epsilon=1)
+        assert again.receipt.to_dict()["remaining_epsilon"] == "1"
+        await desk.close()
+
+    LOWER = "epsilon = 2\ndelta = 1e-6\n[analysts.ben]"
+    with tacit.open(clinic.policy) as curator:
+        run(work(curator))
+
+
+def test_the_shelf_forgets_what_was_unused_for_longest(curator):
+    answer = curator.analyst("ada").ask(COUNT, epsilon=1)
+    plan = Price(1).plan(parse(COUNT), curator.policy, Fraction(95, 100))
+    shelf = Shelf(cells=70)  # one cell and twenty for the rest: three answers
+    for name in "abc":
+        shelf.keep(name, Kept("ada", plan, answer, curator.ledger))
+    shelf.find("a")
+    shelf.keep("d", Kept("ada", plan, answer, curator.ledger))
+    shelf.keep("d", Kept("ada", plan, answer, curator.ledger))
+    assert [name for name in "abcd" if shelf.find(name)] == ["a", "c", "d"]
+    assert shelf.find(None) is None
+
+
+@pytest.fixture(scope="module")
+def client(served):
+    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
+        yield opened
+
+
+def post(client, served, who="ada", headers=(), **fields):
+    given = {"Authorization": f"Bearer {served.key(who)}", **dict(headers)}
+    return client.post("/v1/ask", json={"sql": WARDS, "epsilon": 1, **fields}, headers=given)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/csv", "text/plain", carry.MEDIA, "*/*"])
+def test_the_short_way_answers_as_the_long_one_does(client, served, accept):
+    """A query string that means nothing is enough to go the long way."""
+    post(client, served)
+    short = post(client, served, headers={"Accept": accept})
+    given = {"Authorization": f"Bearer {served.key('ada')}", "Accept": accept}
+    long = client.post("/v1/ask?long", json={"sql": WARDS, "epsilon": 1}, headers=given)
+    assert short.status_code == long.status_code == 200
+    moving = {"date", "tacit-entry", "content-length"}
+    assert {n: v for n, v in short.headers.items() if n not in moving} == {
+        n: v for n, v in long.headers.items() if n not in moving
+    }
+    assert int(long.headers["tacit-entry"]) > int(short.headers["tacit-entry"])
+    if short.headers["content-type"] == "application/json":
+        shown, full = short.json(), long.json()
+        assert list(shown) == list(full) and list(shown["receipt"]) == list(full["receipt"])
+        assert {**shown, "receipt": 0} == {**full, "receipt": 0}
+        assert check_receipt(served.curator.ledger, shown["receipt"]) == []
+        assert shown["receipt"]["entry"] == int(short.headers["tacit-entry"])
+    elif accept == carry.MEDIA:
+        assert carry.unpack(short.content).cells() == carry.unpack(long.content).cells()
+        assert carry.unpack(short.content).receipt.entry == int(short.headers["tacit-entry"])
+    elif accept == "text/csv":
+        assert short.content == long.content
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"Authorization": "Bearer tacit_wrong_key"}, {}, 401),
+        ({"Authorization": "Basic abc"}, {}, 401),
+        ({"Accept": "image/png"}, {}, 406),
+        ({"Content-Type": "text/plain"}, {}, 400),
+        ({}, {"more": 1}, 400),
+        ({}, {"epsilon": "1/0"}, 400),
+        ({}, {"confidence": 2}, 400),
+    ],
+)
+def test_what_is_not_plainly_a_repeat_is_refused_by_the_application(client, served, headers, body, status):
+    post(client, served)
+    given = {"Authorization": f"Bearer {served.key('ada')}", "Content-Type": "application/json", **headers}
+    content = json.dumps({"sql": WARDS, "epsilon": 1, **body})
+    assert client.post("/v1/ask", content=content, headers=given).status_code == status
+    assert client.post("/v1/ask", content=content[:-1], headers=given).status_code in {400, 401, 406}
+
+
+def test_a_repeat_is_counted_under_its_route(client, served):
+    post(client, served)
+    owner = {"Authorization": f"Bearer {served.key('olga')}"}
+
+    def count():
+        lines = client.get("/metrics", headers=owner).text.splitlines()
+        return next(int(line.split()[-1]) for line in lines if 'route="/v1/ask",status="200"' in line)
+
+    before = count()
+    assert post(client, served).json()["receipt"]["repeat"]
+    assert count() == before + 1
+
+
+def test_who_is_removed_gets_no_repeat(serving, make_clinic, tmp_path):
+    with serving(make_clinic(tmp_path)) as own:
+        trust = ssl.create_default_context(cafile=own.cafile)
+        with httpx.Client(base_url=own.http, verify=trust) as client:
+            assert [post(client, own).status_code for _ in range(2)] == [200, 200]
+            people.revoke(own.clinic.people, "ada")
+            assert post(client, own).status_code == 401
+            assert post(client, own, who="ben").status_code == 200

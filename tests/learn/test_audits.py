@@ -21,7 +21,7 @@ from tacit.learn.objective import Objective
 from tacit.learn.output import Output
 from tacit.learn.problem import Problem
 from tacit.privacy.unit import Neighbors
-from tacit.sampling.bits import SystemBits
+from tacit.sampling.bits import ReplayBits
 
 FULL = os.environ.get("TACIT_FULL") == "1"
 SAMPLES = 20_000 if FULL else 400
@@ -39,7 +39,7 @@ def planned(method, neighbors, loss=None, **knobs):
 
 def fits(plan, loss):
     """A mechanism: rows in, a weight out."""
-    bits = SystemBits()
+    bits = ReplayBits(b"audit")
 
     def fit(rows):
         features = np.array([[x] for x, _ in rows]).reshape(-1, 1)
@@ -70,11 +70,16 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
-@pytest.mark.parametrize(("method", "knobs"), METHODS, ids=lambda value: getattr(value, "__name__", None))
+CASES = [
+    (method, knobs, neighbors)
+    for method, knobs in METHODS
+    for neighbors in Neighbors
+    if "rate" not in knobs or neighbors is Neighbors.ADD_REMOVE  # sampling is for these
+]
+
+
+@pytest.mark.parametrize(("method", "knobs", "neighbors"), CASES, ids=lambda value: getattr(value, "__name__", None))
 def test_the_claim_stands(method, knobs, neighbors):
-    if "rate" in knobs and neighbors is Neighbors.REPLACE:
-        pytest.skip("sampling is for add-remove")
     plan, loss = planned(method, neighbors, **knobs)
     assert price.epsilon(plan.spent, float(DELTA)) <= float(EPSILON)
     found = audit(fits(plan, loss), *pair(neighbors), Claim.epsilon(EPSILON, DELTA), samples=SAMPLES, confidence=SURE)
@@ -108,9 +113,10 @@ SHARP = [
 def test_half_the_noise_is_caught(method, knobs):
     # No rows against one. At weights near zero its residual is 1/2, which is the cut: it does nearly all that it may.
     # Real noise for (1, 0.1) has mu = 0.921. Half of it has 1.842, and its best event exceeds the claim by 0.353, while
-    # what is measured has a deviation of 0.850/sqrt(800) = 0.030 on the 800 fits that are held out.
+    # what is measured has a deviation of 0.850/sqrt(1600) = 0.021 on the 1,600 fits that are held out: 17 of them, of
+    # which a confidence of 1 - 1e-9, for the events tried together, takes less than half.
     plan, loss = planned(method, Neighbors.ADD_REMOVE, **knobs)
     one, other = [], [(1.0, 1.0)]
     claim = Claim.epsilon(EPSILON, DELTA)
     assert not audit(fits(plan, loss), one, other, claim, samples=SAMPLES, confidence=SURE).refuted
-    assert audit(fits(halved(plan), loss), one, other, claim, samples=1_000, confidence=SURE).refuted
+    assert audit(fits(halved(plan), loss), one, other, claim, samples=2_000, confidence=SURE).refuted

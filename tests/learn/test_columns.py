@@ -23,7 +23,7 @@ from tacit.learn.noise import Noise
 from tacit.learn.sums import EXPONENT
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.unit import Neighbors
-from tacit.sampling.bits import ReplayBits, SystemBits
+from tacit.sampling.bits import ReplayBits
 
 FULL = os.environ.get("TACIT_FULL") == "1"
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
@@ -56,7 +56,6 @@ PLANS = [
     ("0.1", "1e-9", 1, 2, 1),
     ("1", "1e-6", 4, 2, 1),
     ("1", "1e-6", 5, 1, 7),
-    ("20", "1e-6", 1, 1, 1),
     ("0.5", "0", 4, 2, 1),
     ("3", "0", 1, 1, 4),
 ]
@@ -77,7 +76,7 @@ def test_noise_beyond_the_grid_is_refused() -> None:
         planned("1e-15", "1e-12", columns=1000)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2), st.sampled_from([ADD, SWAP]))
 def test_a_neighbor_moves_the_sums_by_no_more_than_is_priced(
     seed: int, columns: int, groups: int, degree: int, neighbors: Neighbors
@@ -92,14 +91,15 @@ def test_a_neighbor_moves_the_sums_by_no_more_than_is_priced(
     assert moved(plan, one, other) < allowed(plan)
 
 
+@pytest.mark.parametrize("columns", [1, 9])  # for one, another group is the worst that a row can be moved to
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
-def test_the_most_that_is_priced_is_reached(degree: int, groups: int, neighbors: Neighbors) -> None:
-    plan = planned(groups=groups, degree=degree, columns=9, neighbors=neighbors)
-    none, corner, far = np.zeros((0, 9)), np.ones((1, 9)), -np.ones((1, 9))
+def test_the_most_that_is_priced_is_reached(columns: int, degree: int, groups: int, neighbors: Neighbors) -> None:
+    plan = planned(groups=groups, degree=degree, columns=columns, neighbors=neighbors)
+    none, corner, far = np.zeros((0, columns)), np.ones((1, columns)), -np.ones((1, columns))
     # |u - v| = 1.1464 and |u + v| = 2 - 1.1464: u = 1, v = -0.1464, worth 5.1447 where 5.15 is charged
-    turn = np.full((1, 9), -0.146447)
+    turn = np.full((1, columns), -0.146447)
     first, second = np.zeros(1, dtype=int), np.ones(1, dtype=int)
     if neighbors is ADD:
         reached = moved(plan, (none, first[:0]), (corner, first))
@@ -107,6 +107,18 @@ def test_the_most_that_is_priced_is_reached(degree: int, groups: int, neighbors:
         inside = moved(plan, (corner, first), (far if degree == 1 else turn, first))
         reached = max(inside, moved(plan, (corner, first), (corner, second)) if groups == 2 else 0)
     assert 0.998 < float(reached / allowed(plan)) < 1
+
+
+@pytest.mark.parametrize("neighbors", [ADD, SWAP])
+def test_without_a_delta_a_neighbor_moves_each_degree_by_what_is_priced(neighbors: Neighbors) -> None:
+    plan = planned(delta=0, groups=2, neighbors=neighbors)
+    first, second = np.zeros(1, dtype=int), np.ones(1, dtype=int)
+    before = (np.zeros((0, 4)), first[:0]) if neighbors is ADD else (np.ones((1, 4)), second)
+    pairs = zip(plan.sums(*before), plan.sums(np.ones((1, 4)), first), strict=True)
+    moved = [sum(abs(int(v)) for v in (one - other).flat) for one, other in pairs]
+    # 1, 4 and 4; a row that changes its group is one less there and one more here
+    assert moved == [ONE * times * (1 if neighbors is ADD else 2) for times in (1, 4, 4)]
+    assert moved == [leaf.sensitivity for leaf in plan.spent.loss.parts]
 
 
 def test_sums_are_exact_over_many_blocks() -> None:
@@ -136,7 +148,8 @@ def test_the_law_of_the_noise_is_the_one_that_is_priced(delta: Any) -> None:
 
 def test_half_the_noise_is_caught_by_an_audit() -> None:
     # One row more, at a corner, seen along the direction in which it moves the sums: real noise of mu = 0.921 for
-    # (1, 0.1). Half the noise has 1.842, and its best event exceeds the claim by 0.353 +- 0.030 on 800 held-out runs.
+    # (1, 0.1); half of it has 1.842. With other seeds 2,000 runs proved an epsilon of at least 1.39 each of 40 times
+    # (1,000 runs are too few: once of 40 times they proved 0.96).
     # Each of many groups is a run of its own: noise of one law on the sums of its one row.
     plan = planned(1, "0.1", groups=1, columns=2)
 
@@ -151,11 +164,11 @@ def test_half_the_noise_is_caught_by_an_audit() -> None:
 
         return mechanism
 
-    bits, pair = SystemBits(), ([], [1.0, 1.0])
+    bits, pair = ReplayBits(b"audit"), ([], [1.0, 1.0])
     claim, sure = Claim.epsilon(1, Fraction(1, 10)), 1 - ALARM
     assert not audit(seen(plan), *pair, claim, samples=20_000 if FULL else 1_000, confidence=sure).refuted
     half = tuple(replace(noise, sigma=noise.sigma / 2) for noise in plan.noises if isinstance(noise, Noise))
-    assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=1_000, confidence=sure).refuted
+    assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=2_000, confidence=sure).refuted
 
 
 def test_a_count_that_is_public_has_no_noise() -> None:

@@ -1,6 +1,7 @@
 """Private learning: linear models, fitted in four ways behind one (epsilon, delta).
 
-`LogisticRegression`, `LinearSVC` and `Ridge` have scikit-learn's shape. The unit is a row: one row a person.
+`LogisticRegression`, `LinearSVC` and `Ridge` have scikit-learn's shape, and so have the models of a few released sums:
+`GaussianNB`, `KMeans`, `PCA` and `StandardScaler`. The unit is a row: one row a person.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.learn.clusters import KMeans as KMeans
     from tacit.learn.components import PCA as PCA
     from tacit.learn.linear import LinearSVC as LinearSVC
     from tacit.learn.linear import LogisticRegression as LogisticRegression
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "GaussianNB": "naive_bayes",
+    "KMeans": "clusters",
     "LinearSVC": "linear",
     "LogisticRegression": "linear",
     "PCA": "components",

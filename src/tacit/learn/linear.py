@@ -21,11 +21,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from tacit.arithmetic import rational
 from tacit.errors import ParameterError
+from tacit.learn import labels
 from tacit.learn.base import PrivateLinear
 from tacit.learn.losses import Array, Huber, LinearLoss, Logistic, Multinomial, Squared
 
 _GRID = 2**20  # points of a regressor's row
-_TEXTS = "OSU"  # numpy's kinds of labels that are no numbers
 
 
 class _Classifier(ClassifierMixin, PrivateLinear):
@@ -57,39 +57,17 @@ class _Classifier(ClassifierMixin, PrivateLinear):
 
     def _classes(self) -> Array:
         """The declared classes, sorted."""
-        if self.classes is None:
-            what = "are not declared; which labels occur is private"
-            raise ParameterError("classes", what, fix="classes=[0, 1], say: all that may occur")
-        found = np.asarray(list(self.classes))
-        sorted_ = np.unique(found) if found.ndim == 1 and found.dtype.kind != "O" else found
-        if found.ndim != 1 or len(sorted_) != len(found) or len(found) < 2 or found.dtype.kind == "O":
-            what = "must be two different labels or more, of one type"
-            raise ParameterError("classes", what, fix='classes=["no", "yes"], say')
-        return sorted_
+        return labels.declared(self.classes)
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
         return features, target
 
-    def _positions(self, target: Array) -> Array:
-        """Which class each label is. A label outside of the classes is an error of whoever holds the rows."""
-        classes = self._classes()
-        known = np.asarray(target.tolist()) if target.dtype.kind == "O" else target
-        places = np.zeros(len(known), dtype=np.intp)
-        inside = not len(known) or (known.dtype.kind in _TEXTS) == (classes.dtype.kind in _TEXTS)
-        if inside and len(known):
-            places = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
-            inside = bool(np.all(classes[places] == known))
-        if not inside:
-            more = " Only binary classification is supported." if len(classes) == 2 else ""
-            what = f"some rows have a label that is not among the declared classes.{more}"
-            raise ParameterError("y", what, fix="declare every class that may occur, or drop these rows by a rule")
-        return places
-
     def _encoded(self, target: Array) -> Array:
-        places = self._positions(target)
-        return 2.0 * places - 1 if len(self._classes()) == 2 else places.astype(np.float64)
+        classes = self._classes()
+        places = labels.places(classes, target)
+        return 2.0 * places - 1 if len(classes) == 2 else places.astype(np.float64)
 
     def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
         """A point for each right class."""

@@ -1,0 +1,231 @@
+"""K-means: a few steps of Lloyd's, each from noisy counts, sums and sums of squares of the clusters.
+
+>>> from functools import partial
+>>> from tacit.sampling.bits import ReplayBits
+>>> ages = [[float(age)] for age in (20, 21, 22, 70, 71, 72)] * 2000
+>>> model = KMeans(epsilon=1, n_clusters=2, bounds=(0, 100), rows=12_000, bits=partial(ReplayBits, b"doc")).fit(ages)
+>>> sorted(model.cluster_centers_.round().ravel().tolist())
+[21.0, 71.0]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+
+from tacit.arithmetic import integer
+from tacit.errors import ParameterError
+from tacit.learn.columns import Columns, moments
+from tacit.learn.facts import Facts
+from tacit.learn.losses import Array
+from tacit.learn.one import OneRelease, Plan, box, scaled, seen
+from tacit.sampling.bits import Bits
+
+_STEPS = 7
+_SETTLING = 3  # steps at the end in which no clusters are joined, so that sums of steps are sums of the same
+_BLOCK = 2**12  # rows whose distances are worked on at a time
+_WORTH = 1.5  # times what joining costs: what a split is to gain, for both to be done
+_DOUBT = 3.0  # deviations of its noise up to which a count is taken for none
+_HALF = math.sqrt(2 / math.pi)  # the mean of half a normal law, in deviations; the variance that is left is 1 - 2/pi
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """How many rows there are, their mean, and the variance of each column, as far as is known."""
+
+    count: float
+    mean: Array
+    variance: Array
+
+    @property
+    def gain(self) -> float:
+        """What a split takes off the sum of squares: 2/pi of the widest column's, if that is normal."""
+        return float(self.count * self.variance.max() * _HALF**2)
+
+    def halves(self) -> tuple[Cluster, Cluster]:
+        """Two clusters, cut in the middle of the widest column.
+
+        The halves of a normal law of deviation s have their means at s sqrt(2/pi) off its middle, and a variance of
+        (1 - 2/pi) s^2.
+        """
+        wide = np.arange(len(self.mean)) == self.variance.argmax()
+        step = np.where(wide, _HALF * np.sqrt(self.variance), 0.0)
+        left = np.where(wide, 1 - _HALF**2, 1.0) * self.variance
+        return Cluster(self.count / 2, self.mean - step, left), Cluster(self.count / 2, self.mean + step, left)
+
+    def joined(self, other: Cluster) -> Cluster:
+        """One cluster of the rows of both."""
+        count = self.count + other.count
+        share = other.count / count
+        mean = self.mean + share * (other.mean - self.mean)
+        within = (1 - share) * self.variance + share * other.variance
+        return Cluster(count, mean, within + share * (1 - share) * np.square(other.mean - self.mean))
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, OneRelease):
+    """K-means. See `OneRelease` for the parameters that are not said here.
+
+    **Theorem.** A fit loses at most `loss_`. Proof: in each of `max_iter` steps a row is in the cluster of the center
+    next to it, which is a function of that row and of the centers before, so the counts and moments of the clusters are
+    one release of `Columns`; all else is computed from what these release. The distances from a row are added up column
+    by column, each sum rounded correctly, so that they do not depend on what other rows there are.
+
+    `init` are declared centers, or None: the first step then has one cluster of all rows, which is split. A cluster
+    whose count is not above its noise is dropped, and others are split in its place, as `arranged` says. `max_iter` is
+    the number of steps; all are made, with equal parts of the budget, and the sums of the last three are pooled.
+
+    Distances are in the rows' own units. `cluster_counts_` are the noisy counts, at the end. What cluster a row is
+    in is for whoever holds the row: `predict`. There are no `labels_` and no `inertia_`, which would hold rows.
+    """
+
+    _last = "cluster_centers_"
+
+    def __init__(
+        self,
+        epsilon: Any = None,
+        delta: Any = None,
+        *,
+        n_clusters: Any = 8,
+        bounds: Any = None,
+        rows: Any = None,
+        neighbors: Any = "add-remove",
+        init: Any = None,
+        max_iter: Any = _STEPS,
+        missing: Any = "error",
+        bits: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_clusters = n_clusters
+        self.bounds = bounds
+        self.rows = rows
+        self.neighbors = neighbors
+        self.init = init
+        self.max_iter = max_iter
+        self.missing = missing
+        self.bits = bits
+
+    def plan(self, features: int, rows: int | None = None) -> Plan[Columns]:
+        """What a fit on so many columns would do and cost. No data is needed."""
+        facts = self.facts(features, rows)
+        self._start(facts)
+        groups, times = integer("n_clusters", self.n_clusters, least=1), integer("max_iter", self.max_iter, least=1)
+        shape = {"groups": groups, "columns": features, "degree": 2, "times": times}
+        return Plan(facts, Columns.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+
+    def predict(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
+        """The cluster of each row: that of the nearest center."""
+        rows = self._again(X)
+        return nearest(rows, self.cluster_centers_)
+
+    def transform(self, X: Any) -> Array:  # noqa: N803
+        """The distance of each row from each center."""
+        rows = self._again(X)
+        return np.sqrt(squares(rows, self.cluster_centers_))
+
+    def fit_predict(self, X: Any, y: Any = None, **refused: Any) -> Array:  # noqa: N803
+        """Learn from the rows, and say which cluster each is in."""
+        return self.fit(X, y, **refused).predict(X)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Minus the sum of squares of the rows' distances from their centers, without noise."""
+        return -float(np.square(self.transform(X).min(axis=1)).sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _learn(self, plan: Plan[Columns], features: Array, target: Any, bits: Bits) -> None:
+        columns = plan.release
+        middle, half = box(plan.facts)
+        rows, units = np.asfortranarray(seen(plan.facts, features)), scaled(plan.facts, features)
+        centers, clusters = self._start(plan.facts), list[Cluster]()
+        pooled: list[list[Array]] = []
+        for step in range(columns.times):
+            pooled.append(columns.release(units, nearest(rows, centers), bits))
+            sums = [np.mean(parts, axis=0) for parts in zip(*pooled, strict=True)]
+            deviations = [deviation / math.sqrt(len(pooled)) for deviation in columns.deviations]
+            counts, means, variances = moments(sums, tuple(deviations))
+            there = sums[0] > max(1.0, _DOUBT * deviations[0])
+            there[sums[0].argmax()] = True
+            found = [
+                Cluster(float(counts[place]), middle + half * means[place], half**2 * variances[place])
+                for place in np.flatnonzero(there)
+            ]
+            settling = step >= columns.times - _SETTLING
+            if not (settling and there.all()):
+                pooled = []
+            clusters = arranged(found, columns.groups, merging=not settling)
+            centers = np.clip([cluster.mean for cluster in clusters], plan.facts.lower, plan.facts.upper)
+        self.n_iter_, self.cluster_counts_ = columns.times, np.array([cluster.count for cluster in clusters])
+        self.cluster_centers_ = centers
+
+    def _start(self, facts: Facts) -> Array:
+        """The centers of the first step: those declared, or the middle of the bounds."""
+        if self.init is None:
+            return box(facts)[0][None, :]
+        try:
+            found = np.asarray(self.init, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.zeros(0)
+        if found.shape != (self.n_clusters, facts.columns) or not np.all(np.isfinite(found)):
+            what = "must be None, or a center for each cluster with a number a column"
+            raise ParameterError("init", what, fix="leave it out: the clusters are found by splitting")
+        return found
+
+
+def nearest(rows: Array, centers: Array) -> Array:
+    """The place of the center next to each row; of two that are equally near, the first."""
+    places = np.zeros(len(rows), dtype=np.intp)
+    for start in range(0, len(rows), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        places[block] = squares(rows[block], centers).argmin(axis=1)
+    return places
+
+
+def squares(rows: Array, centers: Array) -> Array:
+    """The squares of the distances of each row from each center."""
+    return np.stack([_off(rows, center) for center in centers], axis=1)
+
+
+def _off(rows: Array, center: Array) -> Array:
+    """The squares of the distances from a center, added up column by column: for each row alone."""
+    found = np.zeros(len(rows))
+    for column, value in enumerate(center):
+        found += np.square(rows[:, column] - value)
+    return found
+
+
+def arranged(found: list[Cluster], most: int, merging: bool) -> list[Cluster]:
+    """So many clusters: those that are missing come from splitting, and where that is worth it two are joined for it.
+
+    Joining is for steps after which there is time to settle: two centers in one crowd and one for two crowds is what
+    Lloyd's steps cannot leave by themselves.
+    """
+    clusters = list(found)
+    for _ in range(most):
+        if len(clusters) == most:
+            if not merging or most < 3:
+                break
+            costs = _costs(clusters)
+            one, other = sorted(divmod(int(costs.argmin()), most))
+            gains = [cluster.gain for place, cluster in enumerate(clusters) if place not in {one, other}]
+            if max(gains) <= _WORTH * costs.min():
+                break
+            clusters[one] = clusters[one].joined(clusters.pop(other))
+        widest = max(range(len(clusters)), key=lambda place: clusters[place].gain)
+        clusters[widest : widest + 1] = clusters[widest].halves()
+    return clusters
+
+
+def _costs(clusters: list[Cluster]) -> Array:
+    """What joining two clusters adds to the sum of squares; of a cluster with itself, infinite."""
+    counts = np.array([cluster.count for cluster in clusters])
+    means = np.array([cluster.mean for cluster in clusters])
+    found = squares(means, means) / (1 / counts[:, None] + 1 / counts)
+    np.fill_diagonal(found, np.inf)
+    return np.asarray(found)

@@ -1,0 +1,254 @@
+"""Principal components, from second moments that are released once.
+
+>>> from functools import partial
+>>> from tacit.sampling.bits import ReplayBits
+>>> rows = [[float(x), 2.0 * x] for x in range(-10, 11)] * 200
+>>> model = PCA(epsilon=1, n_components=1, bounds=(-20, 20), rows=4200, bits=partial(ReplayBits, b"doc")).fit(rows)
+>>> model.components_.round(2).tolist()  # (1, 2)/sqrt 5
+[[0.45, 0.89]]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from tacit.arithmetic import integer, rational
+from tacit.errors import ParameterError
+from tacit.learn.facts import Facts
+from tacit.learn.losses import Array
+from tacit.learn.newton import Second
+from tacit.learn.noise import unit_sigma
+from tacit.learn.one import OneRelease, Plan, box, seen
+from tacit.learn.problem import positive, shortened
+from tacit.learn.sums import BITS, EXPONENT, Rows
+from tacit.mechanisms.laplace import Laplace
+from tacit.privacy.loss import Loss
+from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import Bits
+
+_CONSTANT = 0.5  # of a row's length: the constant that brings the sum and the number of rows
+_ROOM = 1 + 2.0**-40  # above the rounding of a norm
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Releases X^T X for rows x - origin that are shortened to `norm`; with a `constant` c, for rows (x - origin, c).
+
+    The constant's column of the matrix is c times the sum of the rows, and its corner is c^2 times their number: one
+    release tells all three.
+
+    **Theorem.** The release loses at most `spent`. Proof: `Second`, in units of the whole length squared, for Gaussian
+    noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on the grid on which they
+    are exact; a row of D numbers and of length at most one moves them in L1 by
+    (|x|_1^2 + |x|_2^2)/2 <= (D + 1)/2, and a replacement by twice that.
+    """
+
+    noise: Second | Laplace
+    origin: Array
+    norm: float
+    constant: float
+    neighbors: Neighbors
+
+    @classmethod
+    def planned(
+        cls, epsilon: Fraction, delta: Fraction, *, origin: Array, norm: float, constant: float, neighbors: Neighbors
+    ) -> Self:
+        """The release for (epsilon, delta), with noise calibrated to it."""
+        width = len(origin) + (constant > 0)
+        noise: Second | Laplace
+        if delta:
+            noise = Second.of(unit_sigma(epsilon, delta, width * (width + 1) // 2), width, neighbors)
+        else:
+            noise = Laplace.calibrated(epsilon, _moved(width, neighbors))
+        return cls(noise, origin, norm, constant, neighbors)
+
+    @property
+    def width(self) -> int:
+        """The columns of a row, with the constant."""
+        return len(self.origin) + (self.constant > 0)
+
+    @property
+    def whole(self) -> float:
+        """The longest a row can be, with the constant."""
+        return math.hypot(self.norm, self.constant) * _ROOM
+
+    @property
+    def spent(self) -> Loss:
+        """What the release costs."""
+        return (
+            self.noise.loss if isinstance(self.noise, Second) else self.noise.loss(_moved(self.width, self.neighbors))
+        )
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a number of the diagonal."""
+        unit = self.noise.sigma if isinstance(self.noise, Second) else self.noise.scale / 2**EXPONENT * Fraction(99, 70)
+        return float(unit) * self.whole**2
+
+    def read(self, facts: Facts, features: Array) -> Array:
+        """The rows as they are learned from: within their bounds, off the origin, and no longer than the norm."""
+        return shortened(np.ascontiguousarray(seen(facts, features) - self.origin), self.norm)
+
+    def release(self, rows: Array, bits: Bits) -> tuple[Array, Array, float]:
+        """The second moments of the rows, their sum and their number, with noise; zeros without a constant."""
+        size = len(self.origin)
+        longer = np.hstack([rows, np.full((len(rows), self.width - size), self.constant)])
+        known = Rows.of(longer, self.whole)
+        noise = self.noise
+        found = noise.release(known, bits) if isinstance(noise, Second) else self._laplace(noise, known, bits)
+        found = found * self.whole**2
+        if self.width == size:
+            return found, np.zeros(size), 0.0
+        constant = math.trunc(self.constant * (2.0**BITS / self.whole)) * (self.whole / 2.0**BITS)  # as on the grid
+        return found[:size, :size], found[size, :size] / constant, float(found[size, size]) / constant**2
+
+    def _laplace(self, noise: Laplace, rows: Rows, bits: Bits) -> Array:
+        upper = np.triu_indices(self.width)
+        noisy = noise.release([int(value) for value in rows.gram()[upper]], bits)
+        found = np.zeros((self.width, self.width))
+        found[upper] = [value / 2**EXPONENT for value in noisy]
+        return found + np.triu(found, 1).T
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
+    """Principal components. See `OneRelease` for the parameters that are not said here.
+
+    **Theorem.** A fit loses at most `loss_`. Proof: `Scatter`; all else is computed from what that releases.
+
+    `norm` is the longest a row may be off the origin, in the rows' own units; longer ones are shortened. It, or
+    `bounds`, is declared. The origin is the middle of the bounds, and `mean_` is released with the second moments.
+    Where `center` is declared, it is the origin and `mean_`, and the components are those around it, with less noise;
+    variances are then by the number of rows that is declared. Columns are not scaled.
+
+    `explained_variance_` is at least 0 and has noise: of a deviation of about `noise_deviation_`, and the small ones
+    more upward than down. `n_components` is a number, or None for all.
+    """
+
+    _last = "components_"
+
+    def __init__(
+        self,
+        epsilon: Any = None,
+        delta: Any = None,
+        *,
+        n_components: Any = None,
+        bounds: Any = None,
+        norm: Any = None,
+        center: Any = None,
+        rows: Any = None,
+        neighbors: Any = "add-remove",
+        missing: Any = "error",
+        bits: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_components = n_components
+        self.bounds = bounds
+        self.norm = norm
+        self.center = center
+        self.rows = rows
+        self.neighbors = neighbors
+        self.missing = missing
+        self.bits = bits
+
+    def facts(self, features: int, rows: int | None = None) -> Facts:
+        """What the parameters say of so many columns. Where only a norm is declared, it bounds every column."""
+        norm, center = self._norm(), self._center(features)
+        if self.bounds is not None or norm is None:
+            return self._declared(self.bounds, features, rows)
+        return self._declared((-norm, norm) if center is None else (center - norm, center + norm), features, rows)
+
+    def plan(self, features: int, rows: int | None = None) -> Plan[Scatter]:
+        """What a fit on so many columns would do and cost. No data is needed."""
+        facts = self.facts(features, rows)
+        self._kept(features)
+        center, declared = self._center(features), self._norm()
+        origin = box(facts)[0] if center is None else center
+        reach = np.maximum(np.abs(facts.upper - origin), np.abs(facts.lower - origin))
+        norm = math.hypot(*reach) * _ROOM
+        norm = norm if declared is None else min(norm, declared)
+        if not 1e-100 <= norm <= 1e100:
+            raise ParameterError("norm", "of a row must be between 1e-100 and 1e100", fix="check the bounds")
+        constant = _CONSTANT * norm if center is None else 0.0
+        return Plan(
+            facts,
+            Scatter.planned(
+                facts.epsilon, facts.delta, origin=origin, norm=norm, constant=constant, neighbors=facts.neighbors
+            ),
+        )
+
+    def transform(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
+        """The rows, read as in the fit, by their components."""
+        rows = self._scatter.read(self._facts, self._again(X)) + self._scatter.origin
+        return np.asarray((rows - self.mean_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Array:  # noqa: N803
+        """The rows that have these components, and no others."""
+        check_is_fitted(self)
+        return np.asarray(check_array(X, dtype=np.float64) @ self.components_ + self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _learn(self, plan: Plan[Scatter], features: Array, target: Any, bits: Bits) -> None:
+        scatter = plan.release
+        second, total, count = scatter.release(scatter.read(plan.facts, features), bits)
+        public = scatter.constant == 0 or plan.facts.neighbors is Neighbors.REPLACE
+        rows = max(2.0, float(plan.facts.rows) if public else count)
+        offset = np.clip(scatter.origin + total / rows, plan.facts.lower, plan.facts.upper) - scatter.origin
+        free = rows if scatter.constant == 0 else rows - 1  # what a variance is divided by
+        covariance = (second - rows * np.outer(offset, offset)) / free if scatter.constant else second / free
+        values, vectors = np.linalg.eigh(covariance)
+        best = vectors.T[::-1]
+        signs = np.sign(best[np.arange(len(best)), np.abs(best).argmax(axis=1)])
+        variances = np.maximum(values[::-1], 0.0)
+        kept = self._kept(len(values))
+        self.n_components_ = kept
+        self.mean_ = scatter.origin + offset if scatter.constant else scatter.origin
+        self.explained_variance_ = variances[:kept]
+        self.explained_variance_ratio_ = variances[:kept] / max(float(variances.sum()), np.finfo(float).tiny)
+        self.noise_deviation_ = scatter.deviation / free
+        self._scatter = scatter
+        self.components_ = (best * signs[:, None])[:kept]
+
+    def _kept(self, features: int) -> int:
+        """How many components are kept."""
+        if self.n_components is None:
+            return features
+        kept = integer("n_components", self.n_components, least=1)
+        if kept > features:
+            what = f"is {kept}, and there are {features} columns"
+            raise ParameterError("n_components", what, fix="n_components=1, say, or None for all")
+        return kept
+
+    def _norm(self) -> float | None:
+        if self.norm is None:
+            return None
+        found = float(rational("norm", self.norm))
+        positive("norm", found)
+        return found
+
+    def _center(self, features: int) -> Array | None:
+        """The declared center."""
+        if self.center is None:
+            return None
+        try:
+            found = np.broadcast_to(np.asarray(self.center, dtype=np.float64), (features,))
+        except (TypeError, ValueError):
+            found = np.full(features, np.nan)
+        if not np.all(np.isfinite(found)):
+            raise ParameterError("center", f"does not fit {features} columns", fix="a number, or one a column")
+        return found
+
+
+def _moved(width: int, neighbors: Neighbors) -> int:
+    """What a neighbor moves the entries on and above the diagonal by in L1, in units of 2^-40."""
+    return (width + 1) << (EXPONENT - (neighbors is Neighbors.ADD_REMOVE))

@@ -26,7 +26,7 @@ from learn_peers import area
 from learn_report import markdown, pictures
 from peers.environments import Missing, python_of
 
-from tacit.learn import LogisticRegression
+from tacit.learn import AdditiveClassifier, LogisticRegression
 
 SPLITS = 10
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
@@ -54,6 +54,10 @@ def on_adult() -> dict[str, Any]:
         for epsilon in EPSILONS:
             runs[str(epsilon)] = [protected(data, *split, method=method, epsilon=epsilon) for split in splits]
             say(f"{method}, epsilon {epsilon}: {np.mean([run[0] for run in runs[str(epsilon)]]):.4f}")
+    codes = coded(data)
+    found["sides"]["additive"] = {
+        str(epsilon): [additive(data, codes, *split, epsilon=epsilon) for split in splits] for epsilon in EPSILONS
+    }
     for epsilon in EPSILONS:
         found["chosen"][str(epsilon)] = model_of(data, epsilon, "auto").plan(data.features.shape[1]).name
     with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +91,27 @@ def model_of(data: adult.Adult, epsilon: float, method: str) -> LogisticRegressi
 def protected(data: adult.Adult, train: Any, test: Any, *, method: str, epsilon: float) -> list[float]:
     model = model_of(data, epsilon, method).fit(data.features[train], data.labels[train])
     return judged(model, data, test)
+
+
+def coded(data: adult.Adult) -> Any:
+    """The numbers as they are scaled, and the number of each category."""
+    places = [np.array([values.index(value) for value in data.columns[name]]) for name, values in adult.LISTS.items()]
+    return np.column_stack([data.features[:, : len(adult.NUMBERS)], *places])
+
+
+def additive(data: adult.Adult, codes: Any, train: Any, test: Any, *, epsilon: float) -> list[float]:
+    """Default settings; a category has a knot of its own."""
+    lengths = [len(values) for values in adult.LISTS.values()]
+    high = [1] * len(adult.NUMBERS) + [length - 1 for length in lengths]
+    model = AdditiveClassifier(
+        epsilon,
+        classes=[False, True],
+        bounds=([0] * len(high), high),
+        knots=[8] * len(adult.NUMBERS) + lengths,
+        rows=data.rows * 4 // 5,
+    ).fit(codes[train], data.labels[train])
+    scores = model.decision_function(codes[test])
+    return [float(((scores > 0) == data.labels[test]).mean()), area(data.labels[test], scores)]
 
 
 def unprotected(data: adult.Adult, train: Any, test: Any) -> list[float]:

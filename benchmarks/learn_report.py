@@ -16,6 +16,7 @@ NAMES = {
     "gradient": "Tacit, gradient",
     "newton": "Tacit, newton",
     "auto": "Tacit, auto",
+    "additive": "Tacit, additive",
     "diffprivlib": "diffprivlib",
     "ebm": "DP-EBM",
 }
@@ -63,7 +64,11 @@ def _adult(found: dict[str, Any]) -> list[str]:
         cells.append(["scikit-learn, unprotected", *[_spread(sides["scikit-learn"]["inf"], column)] * len(epsilons)])
         lines += [*table(cells), ""]
     for epsilon in epsilons:
-        means = {side: _mean(sides[side][epsilon]) for side in NAMES if sides.get(side) and side not in _OTHERS}
+        means = {
+            side: _mean(sides[side][epsilon])
+            for side in NAMES
+            if sides.get(side) and side not in (*_OTHERS, "additive")
+        }
         auto = means.pop("auto")
         best = max(means, key=lambda side: means[side])
         aim = AIMS[epsilon]
@@ -75,6 +80,7 @@ def _adult(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+_METHODS = ("output", "objective", "gradient", "newton", "auto")
 _OTHERS = ("diffprivlib", "ebm")
 
 
@@ -137,7 +143,8 @@ def pictures(results: dict[str, Any], folder: Path) -> None:
 
 
 def _draw_adult(sides: dict[str, Any], target: Path) -> None:
-    styles = dict(zip([name for name in NAMES if name != "auto"], COLORS, strict=False))
+    drawn = [name for name in NAMES if name not in {"auto", "additive"}]
+    styles = dict(zip(drawn, COLORS, strict=True)) | {"additive": INK}
     with picture(target, "Income above 50,000, from the census", "epsilon", "accuracy, %", (7.5, 4.4)) as axes:
         top = _mean(sides["scikit-learn"]["inf"])
         axes.axhline(top, color="0.5", linewidth=1, linestyle="--")
@@ -148,7 +155,7 @@ def _draw_adult(sides: dict[str, Any], target: Path) -> None:
             x = [float(epsilon) for epsilon in sides[side]]
             y = [_mean(runs) for runs in sides[side].values()]
             error = [2 * _error(runs) for runs in sides[side].values()]
-            line = ":" if side in _OTHERS else "-"
+            line = ":" if side in _OTHERS else "--" if side == "additive" else "-"
             axes.errorbar(x, y, error, color=color, label=NAMES[side], linestyle=line, marker="o", ms=4, capsize=2)
         majority = 75.1  # of rows below 50,000, which is public
         axes.axhline(majority, color="0.5", linewidth=1, linestyle=":")
@@ -170,8 +177,11 @@ def _draw_risk(found: dict[str, Any], target: Path) -> None:
             by_columns = found["columns"][method]
             slope = _slope(RISK_COLUMNS, by_columns)
             right.loglog(RISK_COLUMNS, by_columns, color=color, marker="o", ms=4, label=f"{method}, slope {slope:.2f}")
-        for axes, xs, power, text in ((left, RISK_ROWS, -1, "1/n"), (right, RISK_COLUMNS, 0.5, "sqrt d")):
-            anchor = min(found["rows" if axes is left else "columns"]["objective"]) / 3
+        for axes, xs, power, text, apart in (
+            (left, RISK_ROWS, -1, "1/n", 10),
+            (right, RISK_COLUMNS, 0.5, "sqrt d", 1 / 3),
+        ):
+            anchor = min(found["rows" if axes is left else "columns"]["objective"]) * apart
             start = xs[-1] if power < 0 else xs[0]
             axes.loglog(
                 xs, [anchor * (x / start) ** power for x in xs], color=INK, linestyle="--", linewidth=1, label=text

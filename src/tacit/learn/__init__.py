@@ -1,7 +1,8 @@
 """Private learning: linear models, fitted in four ways behind one (epsilon, delta).
 
 `LogisticRegression`, `LinearSVC` and `Ridge` have scikit-learn's shape, and so have the models of a few released sums:
-`GaussianNB`, `KMeans`, `PCA` and `StandardScaler`. The unit is a row: one row a person.
+`GaussianNB`, `KMeans`, `PCA` and `StandardScaler`; `AdditiveClassifier` learns a shape for each column. The unit is a
+row: one row a person.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.learn.additive import AdditiveClassifier as AdditiveClassifier
     from tacit.learn.clusters import KMeans as KMeans
     from tacit.learn.components import PCA as PCA
     from tacit.learn.linear import LinearSVC as LinearSVC
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.learn.search import PrivateSearchCV as PrivateSearchCV
 
 _HOMES = {
+    "AdditiveClassifier": "additive",
     "GaussianNB": "naive_bayes",
     "KMeans": "clusters",
     "LinearSVC": "linear",

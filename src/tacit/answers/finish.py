@@ -11,6 +11,7 @@ import os
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -148,27 +149,31 @@ def _points(numbers: list[int], step: Fraction, kind: Type) -> Any:
 
 def _plain(released: list[list[int]], recipe: Recipe, value: Plain, confidence: Fraction) -> tuple[Any, Any, Any]:
     part = recipe.noisy(value.part)
-    estimates = [number * part.unit for number in released[value.part]]
-    return _around(estimates, intervals.half_width(part, confidence), value.type)
+    return _around([(part.unit, released[value.part])], intervals.half_width(part, confidence), value.type)
 
 
 def _total(released: list[list[int]], recipe: Recipe, value: Total, confidence: Fraction) -> tuple[Any, Any, Any]:
     sum_of, count_of = recipe.noisy(value.sum), recipe.noisy(value.count)
-    pairs = zip(released[value.sum], released[value.count], strict=True)
-    estimates = [s * sum_of.unit + n * value.center for s, n in pairs]
-    if value.type is Type.INT:
-        estimates = [Fraction(math.floor(e + Fraction(1, 2))) for e in estimates]
-    return _around(estimates, intervals.total(value, sum_of, count_of, confidence), value.type)
+    terms = [(sum_of.unit, released[value.sum]), (value.center, released[value.count])]
+    return _around(terms, intervals.total(value, sum_of, count_of, confidence), value.type)
 
 
-def _around(estimates: list[Fraction], width: Fraction, kind: Type) -> tuple[Any, Any, Any]:
-    """Estimates with intervals of one width; those of integers end at integers."""
-    lows, highs = [e - width for e in estimates], [e + width for e in estimates]
+def _around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type) -> tuple[Any, Any, Any]:
+    """Sums of integers times units, with intervals of one width; those of integers are rounded and end at integers.
+
+    All are integers over one denominator until the end, whose quotient is rounded once, as that of a fraction is.
+    """
+    below = math.lcm(width.denominator, *(unit.denominator for unit, _ in terms))
+    factors, half = [int(unit * below) for unit, _ in terms], int(width * below)
+    rows = zip(*(numbers for _, numbers in terms), strict=True)
+    sums = [sum(map(mul, factors, row)) for row in rows]
     if kind is Type.INT:  # what lies between the ends are the same integers
-        whole = ([math.ceil(v) for v in lows], [int(v) for v in estimates], [math.floor(v) for v in highs])
-        low, middle, high = (pa.array([_fit(v) for v in some], pa.int64()) for some in whole)
+        wholes = [(2 * number + below) // (2 * below) for number in sums]
+        ends = ([-((half - v * below) // below) for v in wholes], wholes, [(v * below + half) // below for v in wholes])
+        low, middle, high = (pa.array([_fit(v) for v in some], pa.int64()) for some in ends)
     else:
-        low, middle, high = (pa.array([float(v) for v in some], pa.float64()) for some in (lows, estimates, highs))
+        shifts = (-half, 0, half)
+        low, middle, high = (pa.array([(v + shift) / below for v in sums], pa.float64()) for shift in shifts)
     return low, middle, high
 
 

@@ -264,8 +264,9 @@ def _chosen(shown: NDArray[np.int64], numbers: Numbers) -> dict[int, int]:
 
 
 def _sum(one: Numbers, other: Numbers) -> Numbers:
-    """Number by number, in the longer of the two; the shorter one goes on with zeros."""
+    """Number by number; the shorter one goes on with zeros."""
     if len(one) < len(other):
         one, other = other, one
-    one[: len(other)] += other
-    return one
+    both = one.copy()
+    both[: len(other)] += other
+    return both

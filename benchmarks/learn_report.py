@@ -51,7 +51,7 @@ def _adult(found: dict[str, Any]) -> list[str]:
         "those of the data's public description. The mean over splits, and the standard deviation.",
         "",
         "One thing to know: the constants in the rules of the default settings were settled with made-up data and with "
-        "other splits of Adult in view. So these figures are a little kinder to Tacit than another census would be.",
+        "other splits of Adult in view. So these figures are kinder to Tacit than another census would be.",
         "",
         "![accuracy by epsilon](../docs/images/learn-adult.svg)",
         "",

@@ -84,7 +84,8 @@ class Recovered:
         least 95 % of the bits are right, and the 99 % interval starts at 90 % or above. A few people are too few to
         tell: all of 51 bits right are enough, all of 50 are not. False does not say that it is private.
         """
-        return self.share is not None and self.share >= _SHARE and self.interval[0] >= _LOW  # type: ignore[index]
+        share, interval = self.share, self.interval
+        return share is not None and interval is not None and share >= _SHARE and interval[0] >= _LOW
 
     def __str__(self) -> str:
         lines = [f"{self.method}: {self.people:,} bits guessed from {self.queries:,} answers with {self.noise}"]

@@ -117,7 +117,7 @@ class _Study:
 def _release(study: _Study, claim: Claim, curator: Curator) -> bytes:
     """The released weights, ready to be stored; or Failed, with no trace of the cause."""
     try:
-        table = curator.engine.rows(study.node)  # type: ignore[attr-defined]  # rows, which never leave this function
+        table = curator.engine.rows(study.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         names = [feature.name for feature in study.features.all]
         columns = dict(zip(names, table.columns, strict=False))
         labels = study.estimator._encoded(_target(table.columns[-1]))

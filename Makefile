@@ -12,7 +12,7 @@ demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 	@$(BIN)/tacit demo
 
 test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal --timeout 300  # a test that hangs is a test that fails
 
 verify: $(VENV)/.dev  ## the same tests at full counts
 	TACIT_FULL=1 $(BIN)/pytest -n 2 --dist worksteal

@@ -346,8 +346,8 @@ def markdown(found: dict[str, Any], chosen: argparse.Namespace) -> str:
         "",
         *table([["question", "asked", "median", "p95", "p99", "largest"], *rows]),
         "",
-        "Answers are held to steps of time, of which the first is 20 ms. The clinic has a prepared copy, and everyone"
-        " had asked one question before.",
+        "Fresh answers are held to steps of time, of which the first is 20 ms. The clinic has a prepared copy, and"
+        " everyone had asked one question before.",
         "",
         f"**Fresh questions only**, 32 analysts one after the other: **{found['per_second']:.0f} a second**; errors:"
         f" {dict(limit.errors) or 'none'}. The ledger has {found['entries']:,} entries, {found['charges']:,} of them"

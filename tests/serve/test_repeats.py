@@ -46,6 +46,18 @@ def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
     run(work())
 
 
+def test_a_repeat_is_held_to_no_step_of_time(curator):
+    # Its first step would end after an hour. The answer was kept by a desk without steps.
+    async def work():
+        desk = Desk(curator, first=0)
+        await desk.ask("ada", COUNT, epsilon=1)
+        desk._first = 3600
+        assert (await asyncio.wait_for(desk.ask("ada", COUNT, epsilon=1), 60)).receipt.repeat
+        await desk.close()
+
+    run(work())
+
+
 def test_a_repeat_does_not_wait_for_questions_that_run(curator):
     async def work():
         desk = Desk(curator, workers=1, seats=4, first=0)

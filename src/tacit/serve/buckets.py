@@ -17,7 +17,7 @@ from tacit.errors import ParameterError, Refused
 
 T = TypeVar("T")
 
-FIRST = 0.02  # seconds: above what a repeat takes
+FIRST = 0.02  # seconds: above what a short question takes
 
 
 def edge(seconds: float, first: float = FIRST) -> float:
@@ -31,12 +31,13 @@ def edge(seconds: float, first: float = FIRST) -> float:
 async def stepped(work: Awaitable[T], first: float = FIRST) -> T:
     """The outcome of some work, at a step's edge after it began; at once where first = 0, or where it is refused.
 
-    A refusal depends on the question, the policy and the ledger, so its time may be seen.
+    A refusal depends on the question, the policy and the ledger, so its time may be seen. So may that of anything else
+    that reads no data: a repeat of a kept answer, a plan, a budget.
 
     **What remains.** Among answers of at most T seconds there are log2(T/first) + 1 steps, so the time of one tells at
     most the logarithm of that in bits: five steps up to a third of a second, sixteen up to eleven minutes. A question
-    that takes close to an edge can be pushed over it by few rows, and load moves all times. The steps make such a
-    measurement rare and coarse. They do not make it impossible.
+    that takes close to an edge can be pushed over it by few rows. Load moves all times, and whoever asks often for what
+    comes at once can watch it. The steps make such a measurement rare and coarse. They do not make it impossible.
     """
     started = time.monotonic()
     try:

@@ -86,8 +86,9 @@ class Desk:
     ) -> Answer:
         """The private answer, as `Analyst.ask` gives it; Refused where it is busy or too often.
 
-        It comes at a step of time after the question did, and so does a failure. A caller who goes away does not stop
-        a question that runs: its answer is kept for the next time.
+        It comes at a step of time after the question did, and so does a failure; a repeat of what is kept here reads no
+        data and comes at once. A caller who goes away does not stop a question that runs: its answer is kept for the
+        next time.
         """
         self._admit(who)
         self.curator.analyst(who)
@@ -103,13 +104,11 @@ class Desk:
                 self._keep(key, who, price, confidence, answer)
                 return answer
 
-        async def outcome() -> Answer:
-            claim = await self._lane.claim(kept) if kept is not None else None
-            if kept is not None and claim is not None:
+        if kept is not None:
+            claim = await self._lane.claim(kept)
+            if claim is not None:
                 return Again(kept, claim.receipt)
-            return await self._asking.run(who, first)
-
-        return await stepped(outcome(), self._first)
+        return await stepped(self._asking.run(who, first), self._first)
 
     def knows(
         self,

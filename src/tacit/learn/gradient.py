@@ -32,6 +32,8 @@ from tacit.sampling.bits import Bits
 _REACH = 8.0  # the penalty is for weights whose scores are about so many times slope/bend
 _PATIENCE = 2.0  # steps, in units of the root of the condition number
 _FEWEST, _MOST = 16, 200  # steps
+_SKIPPED = Fraction(1, 2)  # of the steps: what they pass is not in the mean
+_CUT = 500.0  # how soon noise brings the cut down
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,15 @@ class Gradient:
         ratio = math.sqrt(problem.penalty / smooth)
         momentum = (1 - ratio) / (1 + ratio)
         weights = ahead = total = np.zeros(problem.shape)
+        skipped = math.floor(self.steps * _SKIPPED)
         for step in range(self.steps):
             kept = None if self.rate == 1 else bernoulli.dyadics(self.rate, len(problem.labels), bits)
             pull = pulls.noisy(ahead, bits, kept) / float(self.rate)
             before, weights = weights, ahead - (pull + problem.penalty * ahead) / smooth
             ahead = legible(weights + momentum * (weights - before))
-            if 2 * step >= self.steps - 1:
+            if step >= skipped:
                 total = total + weights
-        return np.asarray(total / (self.steps - self.steps // 2))
+        return np.asarray(total / (self.steps - skipped))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,7 @@ def cut_for(loss: LinearLoss, unit: float, features: int, rows: int) -> float:
     """
     if not isinstance(loss, Logistic):
         return loss.slope
-    return min(loss.slope, 0.5 + 0.5 / (1 + 500 * unit * math.sqrt(features) / rows))
+    return min(loss.slope, 0.5 + 0.5 / (1 + _CUT * unit * math.sqrt(features) / rows))
 
 
 def checked_cut(cut: float, loss: LinearLoss) -> float:

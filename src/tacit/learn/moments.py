@@ -27,6 +27,7 @@ from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
+_SHARE = Fraction(1, 2)  # of the budget, for X^T X
 _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest that noise alone has
 
 
@@ -60,7 +61,7 @@ class Moments:
         rows: int,
         neighbors: Neighbors,
         penalty: float | None = None,
-        share: Fraction = Fraction(1, 2),
+        share: Fraction | None = None,
     ) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it; `share` goes to X^T X."""
         if not isinstance(loss, Squared):
@@ -68,7 +69,7 @@ class Moments:
         unit = unit_noise(epsilon, delta, neighbors)
         weight = penalty_for(loss, loss.slope, unit, norm, features) if penalty is None else penalty
         positive("penalty", weight)
-        part = within("share", share, Fraction(1, 1000), Fraction(999, 1000))
+        part = within("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
         whole = unit_sigma(epsilon, delta, features * (features + 3) // 2)
         second = Second.of(whole * root_above(1 / part), features, neighbors)
         sensitivity = distance(neighbors)

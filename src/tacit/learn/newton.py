@@ -28,6 +28,8 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
 _SHARE = Fraction(1, 6)  # of the budget, for the second moments
+_STEPS = 20
+_SKIPPED = Fraction(1, 3)  # of the steps: what they pass is not in the mean
 _FLOOR = 0.5  # the least eigenvalue that is believed, in units of the largest that noise alone has
 _HALF = Fraction(99, 140)  # just above the root of 1/2
 _ROOT = Fraction(99, 70)  # just above the root of 2
@@ -135,9 +137,9 @@ class Newton:
         rows: int,
         neighbors: Neighbors,
         penalty: float | None = None,
-        steps: int = 20,
+        steps: int | None = None,
         cut: float | None = None,
-        share: Fraction = _SHARE,
+        share: Fraction | None = None,
     ) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it.
 
@@ -148,8 +150,8 @@ class Newton:
         most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
         weight = penalty_for(loss, most, unit, norm, features) if penalty is None else penalty
         positive("penalty", weight)
-        times = integer("steps", steps, least=1)
-        part = within("share", share, Fraction(1, 1000), Fraction(999, 1000))
+        times = integer("steps", _STEPS if steps is None else steps, least=1)
+        part = within("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
         coordinates = features * loss.outputs
         releases = times * coordinates + features * (features + 1) // 2
         whole = unit_sigma(epsilon, delta, releases)
@@ -174,9 +176,10 @@ class Newton:
         bends = problem.loss.bend * problem.norm**2 * believed + problem.penalty
         metric = (vectors / bends) @ vectors.T
         weights = total = np.zeros(problem.shape)
+        skipped = math.floor(self.steps * _SKIPPED)
         for step in range(self.steps):
             pull = pulls.noisy(weights, bits)
             weights = legible(weights - metric @ (pull + problem.penalty * weights))
-            if step >= self.steps // 3:
+            if step >= skipped:
                 total = total + weights
-        return np.asarray(total / (self.steps - self.steps // 3))
+        return np.asarray(total / (self.steps - skipped))

@@ -30,6 +30,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
 _SCORES = 1.5  # the scores that a penalty is for, in units of a decisive one, for a signal as large as its noise
+_GROWTH = 0.25  # the power of the signal by which these scores grow
 _DETERMINANT = Fraction(1, 4)  # of epsilon: what the determinant alone may take, where no penalty is chosen
 
 
@@ -123,7 +124,7 @@ def penalty_for(
     At least, the penalty keeps the determinant alone (`profile.largest`) to a quarter of epsilon.
     """
     length = cut * unit * math.sqrt(coordinates)
-    scores = _SCORES * decisive(loss) * max(1.0, rows * loss.slope / length) ** 0.25
+    scores = _SCORES * decisive(loss) * max(1.0, rows * loss.slope / length) ** _GROWTH
     least = profile.least_penalty(float(epsilon * _DETERMINANT), loss=with_cut(loss, cut), norm=norm)
     return float(max(length * norm**2 / scores, least))
 

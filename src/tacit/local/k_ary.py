@@ -94,7 +94,7 @@ class KAry(Frequency):
         return self._numbers(reports)
 
     def _are_well_formed(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        return np.asarray((reports >= 0) & (reports < self.domain))
+        return np.asarray(reports.view(np.uint64) < np.uint64(self.domain))  # a negative one is far above
 
     def _supported(self, reports: Reports) -> Counts:
         return np.bincount(reports, minlength=self.domain)

@@ -13,7 +13,7 @@ from tacit.local.frequency import array_of
 from tacit.sampling.bits import Bits
 from tacit.sampling.packed import BLOCK, Coins
 
-_ROWS = 255  # as many ones as a byte can count
+_CHUNK = 2**16 - 1  # bytes of rows that are added at a time: they stay near the processor, and 16 bits count them
 
 Octets = npt.NDArray[np.uint8]
 
@@ -35,10 +35,9 @@ def shaped(reports: Any, domain: int) -> Octets:
 
 def fill(reports: Octets, domain: int, others: Coins, bits: Bits) -> Iterator[slice]:
     """Fill the rows with coins, but no bit beyond the last value; yields each block while it is near the processor."""
-    step = max(1, BLOCK // width(domain))
-    for start in range(0, len(reports), step):
-        part = slice(start, start + step)
-        others.fill(reports[part].reshape(-1), bits)
+    wide = width(domain)
+    for octets in others.filling(reports.reshape(-1), max(1, BLOCK // wide) * wide, bits):
+        part = slice(octets.start // wide, octets.stop // wide)
         if spare(domain):
             reports[part, -1] &= ~spare(domain)
         yield part
@@ -57,19 +56,47 @@ def spare(domain: int) -> np.uint8:
 
 
 def column_sums(reports: Octets, domain: int) -> npt.NDArray[np.int64]:
-    """How many reports have each bit set: 255 rows at a time, added up as bytes."""
-    total = np.zeros(8 * width(domain), dtype=np.int64)
-    for start in range(0, len(reports), _ROWS):
-        total += np.add.reduce(np.unpackbits(reports[start : start + _ROWS], axis=1), axis=0, dtype=np.uint8)
+    """How many reports have each bit set.
+
+    Rows are added as numbers that stand upright, a bit of each sum to a plane: of three planes of one weight, their
+    parity keeps the weight and their majority has twice it, for a + b + c = 2 [two or more are set] + [one or three are
+    set]. So a level takes every two planes that come in with the one it has, and hands a plane of twice the weight to
+    the next. Each plane is as high as a chunk of rows; its rows are counted in the end.
+    """
+    wide = width(domain)
+    chunk = max(1, _CHUNK // wide)
+    whole = len(reports) // chunk * chunk
+    kept: list[list[Octets]] = []  # one or two planes of weight 2^level
+    for start in range(0, whole, chunk):
+        plane, level = np.ascontiguousarray(reports[start : start + chunk]), 0
+        while level < len(kept) and len(kept[level]) == 2:
+            one, other = kept[level]
+            parity = one ^ other
+            kept[level] = [parity ^ plane]
+            plane = (one & other) | (parity & plane)
+            level += 1
+        if level == len(kept):
+            kept.append([])
+        kept[level].append(plane)
+    total = _counted(reports[whole:])
+    for level, planes in enumerate(kept):
+        for plane in planes:
+            total += _counted(plane) << level
     return total[:domain]
 
 
+def _counted(rows: Octets) -> npt.NDArray[np.int64]:
+    """The same of a chunk of rows."""
+    counts: npt.NDArray[np.uint16] = np.add.reduce(np.unpackbits(rows, axis=1), axis=0, dtype=np.uint16)
+    return counts.astype(np.int64)
+
+
 def set_bits(reports: Octets, values: npt.NDArray[np.int64], ones: npt.NDArray[np.bool_]) -> None:
-    """Put the bit of each row's own value to what is given, in place."""
-    rows, place = np.arange(len(reports)), values >> 3
-    masks = (128 >> (values & 7)).astype(np.uint8)
-    old = reports[rows, place]
-    reports[rows, place] = np.where(ones, old | masks, old & ~masks)
+    """Put the bit of each row's own value to what is given, in place; the rows lie together."""
+    wide, octets = reports.shape[1], reports.reshape(-1)
+    places = (values >> 3) + np.arange(0, len(octets), wide)
+    shifts = np.uint8(7) - (values & 7).astype(np.uint8)
+    octets[places] = (octets[places] & ~(np.uint8(1) << shifts)) | (ones.view(np.uint8) << shifts)
 
 
 def all_rows(domain: int) -> Octets:

@@ -21,18 +21,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arithmetic import ball, certified_floor
 from tacit.sampling.bits import Bits
+from tacit.sampling.cells import CELLS, Octets, way_for
 from tacit.sampling.table import Table
 
 if TYPE_CHECKING:
     from flint import arb
 
-_CELLS = 2**16
-BLOCK = 2**16  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
-Octets = npt.NDArray[np.uint8]
+BLOCK = 2**18  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
 
 
 class Coins:
@@ -46,13 +44,14 @@ class Coins:
     def __init__(self, chance: Fraction | Callable[[], arb]) -> None:
         def cells(ones: int) -> Any:
             p: Any = chance if isinstance(chance, Fraction) else chance()
-            return p**ones * (1 - p) ** (8 - ones) * _CELLS
+            return p**ones * (1 - p) ** (8 - ones) * CELLS
 
         ones = np.bitwise_count(np.arange(256, dtype=np.uint8)).tolist()
         whole = [_floor(chance, cells, c) for c in range(9)]
-        self._cells = np.repeat(np.arange(256, dtype=np.uint8), [whole[c] for c in ones])
-        self._limit = len(self._cells)
-        left = _CELLS - self._limit
+        self._cells = np.zeros(CELLS, dtype=np.uint8)
+        self._owned = sum(whole[c] for c in ones)
+        self._cells[: self._owned] = np.repeat(np.arange(256, dtype=np.uint8), [whole[c] for c in ones])
+        left = CELLS - self._owned
 
         def shares() -> Iterator[arb]:
             rest = [(cells(c) - whole[c]) / left for c in range(9)]
@@ -77,16 +76,19 @@ class Coins:
 
     def fill(self, found: Octets, bits: Bits) -> None:
         """Put such bytes into a row of them."""
-        places = np.empty(min(len(found), BLOCK), dtype=np.intp)
-        for start in range(0, len(found), BLOCK):
-            part = found[start : start + BLOCK]
+        for _ in self.filling(found, BLOCK, bits):
+            pass
+
+    def filling(self, found: Octets, step: int, bits: Bits) -> Iterator[slice]:
+        """The same, `step` bytes at a time; yields each block when it is filled, while it is near the processor."""
+        look_up = way_for(len(found))
+        for start in range(0, len(found), step):
+            part = found[start : start + step]
             cells = bits.words(math.ceil(len(part) / 4)).view(np.uint16)[: len(part)]
-            places[: len(part)] = cells
-            self._cells.take(places[: len(part)], mode="clip", out=part)
-            if self._residual is not None:
-                rest = np.flatnonzero(cells >= np.uint16(self._limit))
-                if len(rest):
-                    part[rest] = self._residual.draws(len(rest), bits)
+            rest = look_up(cells, self._cells, self._owned, part)
+            if self._residual is not None and len(rest):
+                part[rest] = self._residual.draws(len(rest), bits)
+            yield slice(start, start + len(part))
 
 
 def _floor(chance: object, cells: Callable[[int], Any], ones: int) -> int:

@@ -36,14 +36,14 @@ class Kept:
     def __init__(self, who: str, plan: Plan, answer: Answer, ledger: Ledger) -> None:
         self.who = who
         self.answer = answer
-        self._plan = plan
+        self.plan = plan
         self._ledger = ledger
         self._made: dict[Hashable, Any] = {}
 
     @cached_property
     def asked(self) -> Asked:
         """The question, as the ledger sees it."""
-        return self._ledger.asked(self.who, self._plan.loss, self._plan.key, delta=self._plan.delta)
+        return self._ledger.asked(self.who, self.plan.loss, self.plan.key, delta=self.plan.delta)
 
     @property
     def weight(self) -> int:

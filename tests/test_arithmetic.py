@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,6 +13,7 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.forks import fork, outcome
 
 from tacit.arithmetic import ball, certified_floor, common_step, largest_power_of_ten, precision, rational, within
 from tacit.errors import Code, ParameterError
@@ -179,16 +179,15 @@ def test_threads_do_not_disturb_each_other():
 
 
 def test_a_child_forked_inside_can_work():
-    with precision(128), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other tests may have left threads
-        child = os.fork()
+    with precision(128):
+        child = fork()
         if child == 0:
             code = 1
             try:
                 code = 0 if certified_floor(lambda: arb(2).sqrt()) == 1 else 2
             finally:
                 os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert outcome(child) == 0
 
 
 @given(POSITIVE)

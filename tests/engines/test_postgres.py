@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.forks import fork, outcome
 
 import tacit
 from tacit.engines.base import Shape
@@ -284,14 +285,14 @@ def test_questions_at_once_have_connections_of_their_own(place):
 def test_a_fork_does_not_share_a_connection(place):
     place.do("CREATE TABLE t (x INTEGER)")
     engine = Postgres([shape(x="int")], place.dsn())
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             engine.run(by("x"))
         except RuntimeError:
             os._exit(7)
         os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert outcome(child) == 7
     assert engine.run(by("x")) == {}
     engine.close()
 

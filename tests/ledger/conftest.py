@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -130,27 +129,6 @@ def server() -> Iterator[str]:
     finally:
         started.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-# Children
-
-
-def in_child(work: Callable[[], int]) -> int:
-    """Run `work` in a forked process that exits with the number it returns, or 255."""
-    child = os.fork()
-    if child:
-        return child
-    code = 255
-    signal.alarm(60)  # a child that hangs is a child that fails
-    try:
-        code = work()
-    finally:
-        os._exit(code)
-
-
-def outcome(child: int) -> int:
-    """The number with which a child exits, or less than zero where a signal killed it."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 # Time

@@ -16,7 +16,8 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.ledger.conftest import by_hand, fresh, grains, in_child, limits, noise, outcome
+from tests.forks import in_child, outcome
+from tests.ledger.conftest import by_hand, fresh, grains, limits, noise
 
 import tacit
 from tacit.errors import Code, LedgerError

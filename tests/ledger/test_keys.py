@@ -8,7 +8,7 @@ import stat
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.ledger.conftest import in_child, outcome
+from tests.forks import in_child, outcome
 
 from tacit.errors import Code, LedgerError
 from tacit.ledger.keys import Key, is_signed

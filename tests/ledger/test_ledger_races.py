@@ -11,7 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.ledger.conftest import fresh, grains, in_child, limits, noise, outcome
+from tests.forks import in_child, outcome
+from tests.ledger.conftest import fresh, grains, limits, noise
 
 from tacit.accounting.guard import Cost, cost
 from tacit.errors import Refused

@@ -11,7 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.ledger.conftest import grains, in_child, limits, noise, outcome
+from tests.forks import in_child, outcome
+from tests.ledger.conftest import grains, limits, noise
 from tests.ledger.test_tampering import edit
 
 from tacit.errors import Code, LedgerError, Refused

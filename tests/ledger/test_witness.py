@@ -7,7 +7,8 @@ import random
 import shutil
 
 import pytest
-from tests.ledger.conftest import fresh, in_child, limits, noise, outcome, price
+from tests.forks import in_child, outcome
+from tests.ledger.conftest import fresh, limits, noise, price
 
 from tacit.accounting.guard import LARGEST, Cost
 from tacit.errors import Code, LedgerError

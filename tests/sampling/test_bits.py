@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
-import warnings
 
 import numpy as np
 import pytest
+from tests.forks import fork, outcome
 
 from tacit.sampling import bits as module
 from tacit.sampling.bits import ReplayBits, SystemBits
@@ -19,12 +18,9 @@ ALARM = 1e-9
 def in_child(work) -> list[int]:
     """The words that a forked child, and whoever it forks, writes down."""
     reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a process with threads may be forked: that is the point
-        child = os.fork()
+    child = fork()
     if child == 0:
         code = 1
-        signal.alarm(60)
         try:
             os.close(reading)
             with os.fdopen(writing, "wb") as pipe:
@@ -35,7 +31,7 @@ def in_child(work) -> list[int]:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         words = np.frombuffer(pipe.read(), dtype=np.uint64).tolist()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert outcome(child) == 0
     return words
 
 

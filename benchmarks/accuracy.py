@@ -1,7 +1,7 @@
 """Mean absolute error at the same epsilon, unit and bounds, beside SmartNoise. OpenDP stands in results.md.
 
     make bench
-    python benchmarks/accuracy.py --tries 100
+    python benchmarks/accuracy.py --tries 400
 
 Writes benchmarks/accuracy.md. The peer runs in an environment of its own, made on first use.
 """
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from statistics import fmean, stdev
 
 from census import records, truths, write
 from environment import HERE, say
@@ -27,7 +29,7 @@ WANTED = ["smartnoise-sql==1.0.10", "pyarrow"]
 def main() -> None:
     """Measure, then tell."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--tries", type=int, default=100)
+    options.add_argument("--tries", type=int, default=400)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(dir=HERE, prefix=".work-") as name:
         folder = Path(name)
@@ -43,24 +45,24 @@ def main() -> None:
     print(page)
 
 
-def ours(folder: Path, true: dict[str, dict[str, list[float]]], tries: int) -> dict[str, float]:
-    """Tacit's errors."""
+def ours(folder: Path, true: dict[str, dict[str, list[float]]], tries: int) -> dict[str, list[float]]:
+    """Tacit's errors, try by try."""
     sides = Ours(folder, UNITS)
     found = {}
     for unit in UNITS:
         for question in QUESTIONS:
-            sums = dict.fromkeys(question.columns, 0.0)
+            errors: dict[str, list[float]] = {column: [] for column in question.columns}
             for _ in range(tries):
                 _, values = sides.ask(question, unit)
                 for column in question.columns:
                     pairs = list(zip(values[column], true[question.name][column], strict=True))
-                    sums[column] += sum(abs(value - exact) for value, exact in pairs) / len(pairs)
-            found |= {f"{question.name} {unit} {column}": total / tries for column, total in sums.items()}
+                    errors[column].append(sum(abs(value - exact) for value, exact in pairs) / len(pairs))
+            found |= {f"{question.name} {unit} {column}": some for column, some in errors.items()}
     sides.close()
     return found
 
 
-def smartnoise(folder: Path, tries: int) -> dict[str, float]:
+def smartnoise(folder: Path, tries: int) -> dict[str, list[float]]:
     """SmartNoise's errors; empty, with the reason on stderr, where it cannot be had."""
     root = HERE.parent / ".venv-bench" / "smartnoise"
     python, done = root / "bin" / "python", root / ".installed"
@@ -78,11 +80,11 @@ def smartnoise(folder: Path, tries: int) -> dict[str, float]:
     except (OSError, subprocess.CalledProcessError) as problem:
         say(f"SmartNoise is left out: {problem}")
         return {}
-    found: dict[str, float] = json.loads(ran.stdout)
+    found: dict[str, list[float]] = json.loads(ran.stdout)
     return found
 
 
-def markdown(mine: dict[str, float], theirs: dict[str, float], tries: int) -> str:
+def markdown(mine: dict[str, list[float]], theirs: dict[str, list[float]], tries: int) -> str:
     """The page."""
     rows = [["question", "unit", "column", "Tacit", "SmartNoise", "SmartNoise / Tacit"]]
     for unit in UNITS:
@@ -90,20 +92,26 @@ def markdown(mine: dict[str, float], theirs: dict[str, float], tries: int) -> st
             for column in question.columns:
                 name = f"{question.name} {unit} {column}"
                 other = theirs.get(name)
-                ratio = ["-", "-"] if other is None else [f"{other:.3g}", f"{other / mine[name]:.2f}"]
-                rows.append([question.title, unit, column, f"{mine[name]:.3g}", *ratio])
+                ratio = ["-", "-"] if other is None else [told(other), f"{fmean(other) / fmean(mine[name]):.2f}"]
+                rows.append([question.title, unit, column, told(mine[name]), *ratio])
     return "\n".join(
         [
             "# Accuracy",
             "",
             f"Mean absolute errors of {tries} answers at epsilon {EPSILON}, add or remove one unit, the same bounds. "
             "SmartNoise's epsilon is for each column that it measures; it is set so that the whole question costs as "
-            "much. A person has at most 2 rows in each of 2 groups; SmartNoise caps the rows in all, at 4.",
+            "much. A person has at most 2 rows in each of 2 groups; SmartNoise caps the rows in all, at 4. After ± is "
+            "one standard error of the mean.",
             "",
             *table(rows),
             "",
         ]
     )
+
+
+def told(errors: list[float]) -> str:
+    """Their mean, and how well it is known."""
+    return f"{fmean(errors):.3g} ± {stdev(errors) / math.sqrt(len(errors)):.1g}"
 
 
 if __name__ == "__main__":

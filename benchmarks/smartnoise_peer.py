@@ -1,4 +1,4 @@
-"""SmartNoise's side: mean absolute errors of the same questions at the same epsilon. Runs in its own environment."""
+"""SmartNoise's side: absolute errors of the same questions at the same epsilon. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def metadata(unit: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Errors of each question, unit and column, as JSON."""
+    """The error of each try, by question, unit and column, as JSON."""
     folder, tries = Path(sys.argv[1]), int(sys.argv[2])
     truths = json.loads((folder / "truths.json").read_text())
     frame = pandas.read_parquet(folder / "people.parquet")
@@ -58,7 +58,7 @@ def main() -> None:
                     pairs = zip(values, truths[question.name][column], strict=True)
                     errors[column].append(sum(abs(value - true) for value, true in pairs) / len(values))
             for column, some in errors.items():
-                found[f"{question.name} {unit} {column}"] = sum(some) / len(some)
+                found[f"{question.name} {unit} {column}"] = some
     print(json.dumps(found))
 
 

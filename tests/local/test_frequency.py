@@ -14,10 +14,20 @@ from hypothesis import strategies as st
 
 from tacit.accounting import pure
 from tacit.errors import Code, ParameterError, Refused
-from tacit.local import Hadamard, KAry, LocalHashing, OptimizedUnary, Projective, SubsetSelection, SymmetricUnary
+from tacit.local import (
+    Hadamard,
+    KAry,
+    LocalHashing,
+    OptimizedUnary,
+    Projective,
+    SubsetSelection,
+    SymmetricUnary,
+    subset,
+)
 from tacit.local.frequency import rational_root
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits, SystemBits
+from tacit.sampling.packed import Coins
 
 KINDS = [KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective]
 SMALL = [
@@ -88,6 +98,41 @@ def test_reports_have_the_law_of_the_matrix(protocol):
     held = [protocol.support(protocol.outputs()[i : i + 1]) for i in range(len(row))]
     off = [float(protocol.probability(bool(h[2]), int(h.sum()), root)) for h in held]
     assert chi_square(many, [count * p for p in off]) < 1e-9
+
+
+@pytest.mark.parametrize(("domain", "epsilon"), [(2, 1), (37, 2), (1024, 6), (40_000, 11), (70_000, 11)])
+def test_a_value_or_any_at_all_is_the_law_of_k_ary(domain, epsilon):
+    # The value, and the others in eight classes: p > 1e-11 for each of 5. An epsilon larger by a tenth is rejected.
+    protocol, count, value = KAry(domain, epsilon), 200_000, domain // 3
+    found = protocol.encode(np.full(count, value), ReplayBits(b"any at all"))
+    others = (np.arange(domain) * 8 // domain)[np.arange(domain) != value]
+    sizes = np.bincount(others, minlength=8)
+    seen = np.bincount((found * 8 // domain)[found != value], minlength=8)
+    kept = sizes > 0
+
+    def fit(odds):
+        q = 1 / (odds + domain - 1)
+        return chi_square([count - seen.sum(), *seen[kept]], [count * odds * q, *(count * q * sizes[kept])])
+
+    assert fit(math.exp(epsilon)) > 1e-11
+    assert fit(math.exp(1.1 * epsilon)) < 1e-9
+
+
+@pytest.mark.parametrize("start", [Fraction(1, 8), Fraction(1, 2), Fraction(7, 8)], ids=str)
+@pytest.mark.parametrize(("epsilon", "size"), [(Fraction(1, 2), 3), (2, 1)], ids=["three", "one"])
+def test_sets_have_the_law_wherever_the_coins_begin(epsilon, size, start, monkeypatch):
+    # From few values most are put in, from many most are taken out, and the 56 or 8 sets of 8 values have the law of
+    # the matrix: p > 1e-11 for each of 6. An epsilon larger by a tenth is rejected.
+    protocol, count = SubsetSelection(8, epsilon), 200_000
+    assert protocol.size == size
+    monkeypatch.setattr(subset, "_coins", lambda size, domain: Coins(start))
+    found = places(protocol, protocol.encode(np.full(count, 5), ReplayBits(b"sets")))
+    seen = np.bincount(found, minlength=math.comb(8, size))
+    assert chi_square(seen, [count * float(p) for p in protocol.matrix().rows[5]]) > 1e-11
+    held = [protocol.support(protocol.outputs()[i : i + 1]) for i in range(len(seen))]
+    root = Fraction(math.exp(epsilon * 0.55))
+    off = [float(protocol.probability(bool(h[5]), int(h.sum()), root)) for h in held]
+    assert chi_square(seen, [count * p for p in off]) < 1e-9
 
 
 def of_supports(odds, domain, size):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacit.arithmetic import ball
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
-from tacit.sampling.narrow import Coin, belows
+from tacit.sampling.narrow import Begun, Coin, belows, leading, spare
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 10**6), Fraction(999, 1000)], ids=str)
@@ -71,6 +74,58 @@ def test_integers_are_uniform(n, chi_square):
         assert chi_square(seen, count * sizes / n) > 1e-11
     if 1 < n <= 1000:
         assert (found == n - 1).any()
+
+
+class Every:
+    """All numbers of 16 bits in turn, as often as wanted."""
+
+    def words(self, count):
+        return np.resize(np.arange(2**16, dtype=np.uint16), 4 * count).view(np.uint64)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 1000, 1023, 1024, 40_000, 65_535, 65_536])
+def test_every_integer_comes_with_every_spare_bit_equally_often(n):
+    # Of all 2^16 numbers in turn, n 2^spare are taken: each integer with each of 2^spare endings, once.
+    size = n << spare(n)
+    assert sorted(leading(n, size, Every()).tolist()) == list(range(size))
+    assert np.bincount(belows(n, size, Every())).tolist() == [1 << spare(n)] * n
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fractions(0, 1).filter(lambda chance: chance < 1), st.integers(0, 12))
+def test_first_bits_and_the_rest_make_up_the_chance(chance, size):
+    # Over all 2^size first bits: e of them are heads at once and one asks a coin of chance 2^size chance - e, so
+    # (e + 2^size chance - e)/2^size = chance. The coin's own edge says what it is, to 2^-16.
+    coin = Begun(lambda: ball(chance), size)
+    edge = int(coin._edge)
+    assert edge == chance * 2**size // 1
+    assert coin._rest._edge == (chance * 2**size - edge) * 2**16 // 1
+    first = np.arange(2**size, dtype=np.uint16)
+    found = set(coin.heads(first, ReplayBits(b"begun")).tolist())
+    assert found - {edge} == set(range(edge))
+
+
+@pytest.mark.parametrize("size", [0, 3, 6, 15])
+def test_coins_that_are_begun_have_their_chance(size, chi_square):
+    # p > 1e-11 for each of 4; exp(-1) = 0.3679, and 0.36 is rejected.
+    count, bits = 400_000, ReplayBits(b"begun coins")
+    first = bits.words(count // 4).view(np.uint16) & np.uint16((1 << size) - 1)
+    places = Begun(arb(-1).exp, size).heads(first, bits)
+    assert len(set(places.tolist())) == len(places)
+    observed, chance = [len(places), count - len(places)], math.exp(-1)
+    assert chi_square(observed, [count * chance, count * (1 - chance)]) > 1e-11
+    assert chi_square(observed, [count * 0.36, count * 0.64]) < 1e-9
+
+
+def test_first_bits_that_decide_ask_for_no_more():
+    # exp(-1) begins with 0.010111...: of three bits, 2 is even with it and the others are not.
+    class Nothing:
+        def words(self, count):
+            assert count == 0
+            return np.empty(0, dtype=np.uint64)
+
+    first = np.array([0, 1, 3, 4, 5, 6, 7], dtype=np.uint16)
+    assert Begun(arb(-1).exp, 3).heads(first, Nothing()).tolist() == [0, 1]
 
 
 def test_wrong_sizes_are_errors():

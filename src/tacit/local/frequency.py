@@ -89,7 +89,7 @@ class Frequency(ABC):
 
     @abstractmethod
     def _encoded(self, values: Counts, bits: Bits) -> Reports:
-        """The reports of checked values: a copy, which may be written over."""
+        """The reports of checked values. They may be the caller's own, and are only read."""
 
     @abstractmethod
     def _shaped(self, reports: Any) -> Reports:
@@ -192,9 +192,10 @@ class Frequency(ABC):
         given = array_of(values)
         if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
             raise ParameterError("values", "needs a list of integers", fix="number the values from 0 on")
-        if len(given) and (int(given.min()) < 0 or int(given.max()) >= self.domain):
+        found = given.astype(np.int64, copy=False)
+        if len(found) and int(found.view(np.uint64).max()) >= self.domain:  # a negative one is far above
             raise ParameterError("values", f"must be from 0 to {self.domain - 1}", fix="number the values from 0 on")
-        return given.astype(np.int64)
+        return found
 
     def _numbers(self, reports: Any) -> Reports:
         """Reports that are one integer each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,6 +54,12 @@ def padded_with_zeros(reports: Octets, domain: int) -> npt.NDArray[np.bool_]:
 def spare(domain: int) -> np.uint8:
     """The bits of the last byte that are no value's."""
     return np.uint8((1 << (-domain % 8)) - 1)
+
+
+def row_sums(reports: Octets) -> npt.NDArray[np.int64]:
+    """How many bits each report has set, counted in the longest words that a row is made of."""
+    words = np.ascontiguousarray(reports).view(f"u{math.gcd(reports.shape[1], 8)}")
+    return np.asarray(np.einsum("ij->i", np.bitwise_count(words), dtype=np.int64))
 
 
 def column_sums(reports: Octets, domain: int) -> npt.NDArray[np.int64]:

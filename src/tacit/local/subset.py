@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 _BLOCK = 2**15  # people at a time
+_TRIES = 8  # draws for each of them at a time; a person who needs fewer leaves the rest
+_FIRST = np.uint8(128)  # the bit of the first of eight values
 _MOST_VALUES = 2**16
 
 
@@ -43,11 +46,11 @@ class SubsetSelection(Frequency):
     does not (1 - p)/C(d - 1, k), and their quotient is p (d - k)/((1 - p) k) = e^epsilon. Of the k values in a set, k -
     1 or k are uniform among the d - 1 others.
 
-    **How a set is drawn.** Every other value is put in by a coin of chance a little below k/d. Then values drawn at
-    random are put in, or taken out, one after the other, until the set has the size wanted; a value that is there
-    already, or not there, or is the true one, is drawn anew. The true one is added in the end, if it is to be. The law
-    is exact: by symmetry the set of coins is uniform among those of its size; a uniform set with a uniform new value is
-    uniform among those of one more; and likewise for one less.
+    **How a set is drawn.** Every other value is put in by a coin of chance near k/d. Then values drawn at random are
+    put in, or taken out, one after the other, until the set has the size wanted; a value that is there already, or not
+    there, or is the true one, is drawn anew. The true one is added in the end, if it is to be. The law is exact,
+    whatever the chance: by symmetry the set of coins is uniform among those of its size; a uniform set with a uniform
+    new value is uniform among those of one more; and likewise for one less.
     """
 
     kind: ClassVar[str] = "subset"
@@ -110,25 +113,25 @@ class SubsetSelection(Frequency):
 
     def _fill(self, reports: packed.Octets, values: Counts, wanted: Counts, bits: Bits) -> None:
         """Put random values in or take them out, until each row has as many as wanted."""
-        missing = wanted - np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-        left = np.flatnonzero(missing)
-        while len(left):
-            drawn = narrow.belows(self.domain, len(left), bits)
-            places, masks = drawn >> np.uint16(3), np.uint8(128) >> (drawn & np.uint16(7)).astype(np.uint8)
-            old, lacks = reports[left, places], missing[left] > 0
-            # The true value is never in here, so it is never taken out.
-            moved = np.flatnonzero((((old & masks) == 0) == lacks) & (drawn != values[left]))
-            rows = left[moved]
-            reports[rows, places[moved]] = old[moved] ^ masks[moved]
-            missing[rows] -= np.where(lacks[moved], 1, -1)
-            left = left[missing[left] != 0]
+        octets, wide = reports.reshape(-1), reports.shape[1]
+        missing = wanted - packed.row_sums(reports)
+        first, own = np.arange(0, len(octets), wide), values.astype(np.uint16)
+        while (unfit := missing != 0).any():
+            missing, first, own = missing[unfit], first[unfit], own[unfit]
+            lacks, step = missing > 0, np.sign(missing)
+            for drawn in narrow.belows(self.domain, _TRIES * len(own), bits).reshape(_TRIES, -1):
+                places, masks = first + (drawn >> np.uint16(3)), _FIRST >> (drawn & np.uint16(7)).astype(np.uint8)
+                old = octets[places]
+                # The true value is never in here, so it is never taken out.
+                moves = (((old & masks) == 0) == lacks) & (drawn != own) & (missing != 0)
+                octets[places] = old ^ (masks * moves)
+                missing -= step * moves
 
     def _shaped(self, reports: Any) -> Reports:
         return packed.shaped(reports, self.domain)
 
     def _are_well_formed(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        ones = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-        return np.asarray(packed.padded_with_zeros(reports, self.domain) & (ones == self.size))
+        return np.asarray(packed.padded_with_zeros(reports, self.domain) & (packed.row_sums(reports) == self.size))
 
     def _supported(self, reports: Reports) -> Counts:
         return packed.column_sums(reports, self.domain)
@@ -143,6 +146,10 @@ def _variance(domain: int, size: int, odds: float) -> float:
 
 @lru_cache(maxsize=64)
 def _coins(size: int, domain: int) -> Coins:
-    """Coins that fall short of the size by one and a half deviations: putting in takes fewer tries than taking out."""
-    short = math.isqrt(9 * size * (domain - size) // (4 * domain))
-    return Coins(Fraction(max(1, size - short), domain))
+    """Coins that fall short of the size by as much as takes the fewest tries; the law is the same for any.
+
+    To put one in takes d/(d - k) tries and to take one out d/k. So it is best to be short with probability 1 - k/d,
+    where a little more of either would cost the same: by that quantile of the normal law.
+    """
+    short = NormalDist(0, math.sqrt(size * (domain - size) / domain)).inv_cdf(1 - size / domain)
+    return Coins(Fraction(min(max(1, size - round(short)), domain - 1), domain))

@@ -4,10 +4,10 @@
 >>> from tacit.sampling.bits import ReplayBits
 >>> votes = Summary.empty(KAry(3, 2), survey="lunch")
 >>> north = votes.add(votes.protocol.encode([0] * 700 + [2] * 300, ReplayBits(b"north")))
->>> south = votes.add(votes.protocol.encode([0] * 200 + [1] * 800, ReplayBits(b"south")))
+>>> south = votes.add(votes.protocol.encode([0] * 300 + [1] * 600 + [2] * 100, ReplayBits(b"south")))
 >>> both = Summary.from_bytes(north.merge(south).to_bytes())
 >>> both.users, [round(share, 1) for share in both.estimate().frequencies.tolist()]
-(2000, [0.5, 0.4, 0.2])
+(2000, [0.5, 0.3, 0.2])
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 **How.** A coin is U < chance for U uniform on (0, 1): the first 16 bits of U against the certified floor of 2^16
 chance. Where they are equal, more bits of the same U decide. A small integer is 16 bits, or the upper ones of them,
-drawn anew where it is not below n. So both laws are exact.
+drawn anew where it is not below n. So both laws are exact. The bits that an integer leaves over are fair and
+independent of it: they can be the first of a coin's, which needs no others unless they are those of its chance.
 
-**Timing residual.** A coin is undecided with probability 2^-16. How often an integer is drawn says nothing about it.
+**Timing residual.** A coin is undecided with probability 2^-16, one that begins with s bits asks for more with 2^-s.
+How often an integer is drawn says nothing about it.
 """
 
 from __future__ import annotations
@@ -49,19 +51,49 @@ class Coin:
         return heads
 
 
-def belows(n: int, count: int, bits: Bits) -> Halves:
-    """`count` independent integers from 0 to n - 1; n is at most 2^16."""
+class Begun:
+    """Coins of such a chance whose first `size` bits are there already.
+
+    **Theorem.** Let U = (first + V)/2^size, with V uniform, and let e = floor(2^size chance). Then U < chance where
+    first < e, or where first = e and V < 2^size chance - e. So a fresh coin of that last chance decides, exactly.
+    """
+
+    def __init__(self, chance: Callable[[], arb], size: int) -> None:
+        edge = min(certified_floor(lambda: chance() * 2**size), 2**size - 1)
+        self._edge = np.uint16(edge)
+        self._rest = Coin(lambda: chance() * 2**size - edge)
+
+    def heads(self, first: Halves, bits: Bits) -> npt.NDArray[np.intp]:
+        """Where there are heads."""
+        even = np.flatnonzero(first == self._edge)
+        found = even[self._rest.tosses(len(even), bits)]
+        return np.concatenate([np.flatnonzero(first < self._edge), found]) if self._edge else found
+
+
+def spare(n: int) -> int:
+    """How many of 16 bits an integer below n leaves over."""
+    return WIDTH - (n - 1).bit_length()
+
+
+def leading(n: int, count: int, bits: Bits) -> Halves:
+    """`count` numbers of 16 bits: the upper ones are an integer from 0 to n - 1, the other `spare(n)` are fair."""
     if not 1 <= n <= 2**WIDTH:
         raise ParameterError("n", "must be from 1 to 2^16", fix="use sampling.uniform for larger ones")
-    size = (n - 1).bit_length()
-    if n == 1:
-        return np.zeros(count, dtype=np.uint16)
+    if n.bit_count() == 1:
+        return halves(count, bits)
+    limit = n << spare(n)
     found: Halves = np.empty(count, dtype=np.uint16)
     have = 0
     while have < count:
-        tries = halves(int((count - have) * (2.0**size / n) * 1.02) + 16, bits) >> np.uint16(WIDTH - size)
-        good = tries if n == 1 << size else tries[tries < np.uint16(n)]
-        good = good[: count - have]
+        tries = halves(int((count - have) * (2**WIDTH / limit) * 1.02) + 16, bits)
+        good = tries[tries < np.uint16(limit)][: count - have]
         found[have : have + len(good)] = good
         have += len(good)
     return found
+
+
+def belows(n: int, count: int, bits: Bits) -> Halves:
+    """`count` independent integers from 0 to n - 1; n is at most 2^16."""
+    if n == 1:
+        return np.zeros(count, dtype=np.uint16)
+    return leading(n, count, bits) >> np.uint16(spare(n))

@@ -72,6 +72,35 @@ def test_a_column_says_what_is_public_about_it(look):
     assert found == [("from 0 to 110", "keys A, B, it's", "from 2025-01-01 to 2025-12-31")]
 
 
+def test_everybody_may_select_and_nobody_may_write(look):
+    kinds = "has_table_privilege('visits', {0}), has_any_column_privilege('ada', 'visits', {0})"
+    assert look("SELECT " + kinds.format("'SELECT'")) == [(True, True)]
+    assert look("SELECT " + kinds.format("'INSERT, UPDATE'")) == [(False, False)]
+    assert look("SELECT has_schema_privilege('public', 'USAGE'), has_schema_privilege('public', 'CREATE')") == [
+        (True, False)
+    ]
+    assert look("SELECT grantee, table_name, privilege_type FROM information_schema.table_privileges") == [
+        ("PUBLIC", "visits", "SELECT"),
+        ("PUBLIC", "wards", "SELECT"),
+    ]
+
+
+def test_format_fills_in_texts_and_names(look):
+    assert look("""SELECT format('%s', 'a%s'), format('%I.%I', 'public', 'A"b'), format('(%s)%s', 1, '\\1')""") == [
+        ("a%s", 'public."A""b"', "(1)\\1")
+    ]
+    assert look("SELECT format('none', 1), format('%s-%s', NULL, 2), format('%s', 1, 2)") == [("none", "-2", "1")]
+
+
+def test_a_name_that_is_put_together_gives_a_table(look):
+    oid = look("SELECT 'visits'::regclass")[0][0]
+    assert look("SELECT CAST(CAST(format('%I.%I', 'public', 'visits') AS REGCLASS) AS OID)") == [(oid,)]
+    assert look(f"SELECT CAST(CAST({oid} + 0 AS regclass) AS oid)") == [(oid,)]
+    assert look("SELECT count(*) FROM pg_type WHERE typinput = 'pg_catalog.array_in'::regproc AND typelem = 25") == [
+        (1,)
+    ]
+
+
 def test_an_argument_is_not_taken_for_a_name_inside_of_a_macro(look):
     # every type has its own name, whatever the table is called where it is asked for
     for alias in ("t", "d", "types", "c"):

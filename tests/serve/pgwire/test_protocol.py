@@ -191,6 +191,29 @@ def test_columns_are_the_same_before_and_after_the_question_is_asked(ada, text, 
         assert {each[2] for each in columns(dict(found)[b"T"])} == {wanted[0]}
 
 
+def test_a_portal_never_has_other_columns_than_its_statement_was_described_with(ada, served):
+    # as drivers do that describe a statement's first portal, and none of those after it
+    ada.send(b"P", parse("s", "SELECT COUNT(*) AS n, SUM(age) AS a FROM visits"))
+    ada.send(b"B", bind("", "s"))
+    ada.send(b"D", b"P\0")
+    ada.send(b"S")
+    assert not errors(ada.until(b"Z"))
+    ada.query("SET tacit.intervals = on")
+    entries = served.entries()
+    ada.send(b"B", bind("", "s"))
+    ada.send(b"E", b"\0\0\0\0\0")
+    ada.send(b"S")
+    (error,) = errors(ada.until(b"Z"))
+    assert error["M"] == "cached plan must not change result type" and error["R"] == "RevalidateCachedQuery"
+    assert served.entries() == entries
+    ada.send(b"B", bind("", "s"))
+    ada.send(b"D", b"P\0")
+    ada.send(b"E", b"\0\0\0\0\0")
+    ada.send(b"S")
+    found = ada.until(b"Z")
+    assert len(columns(dict(found)[b"T"])) == 6 and not errors(found)  # described anew, it is the statement's
+
+
 def test_after_an_error_in_the_extended_protocol_all_is_skipped_until_sync(ada, served):
     entries = served.entries()
     ada.send(b"P", parse("", "SELECT heigth FROM visits"))
@@ -326,7 +349,8 @@ def test_who_is_let_out_is_noticed_in_the_middle_of_a_session(raw, served):
         assert errors(client.until(b""))[0]["C"] == "28000"
 
 
-def test_what_runs_can_be_canceled_by_whoever_has_the_key(raw, served):
+@pytest.mark.parametrize("tls", [False, True], ids=["in the clear, as libpq does", "under TLS"])
+def test_what_runs_can_be_canceled_by_whoever_has_the_key(raw, served, tls):
     with raw() as client:
         key = next(body for kind, body in client.login() if kind == b"K")
         client.send(b"Q", b"SELECT count(*) FROM generate_series(1, 10000000000000) AS g(i) WHERE i % 7 = 3\0")
@@ -336,7 +360,7 @@ def test_what_runs_can_be_canceled_by_whoever_has_the_key(raw, served):
             wrong = key[:4] + bytes([key[4] ^ 1]) + key[5:]
             for each in (wrong, key):
                 time.sleep(0.1)
-                with raw(tls=False) as other:  # as libpq does
+                with raw(tls=tls) as other:
                     other.socket.sendall(struct.pack(">II", 16, 80877102) + each)
                     assert other.receive()[0] == b""
             done.set()

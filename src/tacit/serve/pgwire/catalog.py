@@ -34,6 +34,7 @@ MOST_ROWS = 10_000
 SECONDS = 2.0
 _SHOWN_KEYS = 8
 _COLLATED = 100
+_GRANTED = ["=r/owner"]  # everybody who is let in may SELECT, by the owner's grant
 _CALL = re.compile(r"(?:\w+\.)?(\w+)\(.*\)$", re.DOTALL)
 _UNNAMED = re.compile(r"['(0-9-]|CAST\(|NULL$")
 
@@ -132,7 +133,7 @@ def _rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
         oid, width = FIRST + index, len(table.columns)
         flags = (False, False, "p", "r", width, 0, False, False, False, False, False, True, "d", False)
         classes.append(
-            (oid, table.name, 2200, 0, 0, 10, 2, oid, 0, 0, -1.0, 0, 0, *flags, 0, 0, 0, *[None] * 3, 0, 1259)
+            (oid, table.name, 2200, 0, 0, 10, 2, oid, 0, 0, -1.0, 0, 0, *flags, 0, 0, 0, _GRANTED, None, None, 0, 1259)
         )
         said = "public" if table.public else f"private: {table.people or table.name}"
         descriptions.append((oid, 1259, 0, said))
@@ -143,7 +144,10 @@ def _rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
             state = (not column.nullable, False, False, "", "", False, True, 0, _COLLATED if text else 0)
             attributes.append((*start, *state, None, None, None, None))
             descriptions.append((oid, 1259, number, described(column)))
-    settings = [(name, value, None, "", "", "user") for name, value in Settings().listed()]
+    settings = [
+        (name, value, None, "", "", None, "user", "string", "default", *[None] * 3, value, value, None, None, False)
+        for name, value in Settings().listed()
+    ]
     return {
         "pg_class": classes,
         "pg_attribute": attributes,

@@ -48,9 +48,10 @@ class Portal:
     """A statement with its values, the formats of its columns, and what of its outcome was not yet sent.
 
     `described` is what the client was told of the columns, and `intervals` whether they had intervals then: what it
-    gets must be the same, and where it would not be, nothing is asked.
+    gets must be the same, and where it would not be, nothing is asked. `called` is the name of the statement.
     """
 
+    called: str
     prepared: Prepared
     values: tuple[Any, ...]
     formats: tuple[bool, ...]
@@ -146,7 +147,7 @@ class Extended:
             None if value is None else decode(value, oid, binary=how)
             for value, oid, how in zip(values, prepared.types, binary, strict=True)
         )
-        portal = Portal(prepared, decoded, wanted)
+        portal = Portal(called, prepared, decoded, wanted)
         told, portal.intervals = self.described.get(called, (None, False))
         portal.described = None if told is None else results.formatted(told, wanted)
         self.portals[name] = portal
@@ -173,6 +174,8 @@ class Extended:
             return codec.NO_DATA
         portal.described = results.formatted(found, portal.formats)
         portal.intervals = self.performer.transaction.settings.intervals
+        if self.statements.get(portal.called) is portal.prepared:  # drivers keep the columns for its next portals
+            self.described[portal.called] = found, portal.intervals
         return codec.row_description(portal.described)
 
     async def execute(self, body: Body) -> list[bytes]:

@@ -36,6 +36,7 @@ _ENGINE = ("duckdb_", "sqlite_", "pragma_", "read_", "parquet_", "shadow")
 _SCHEMAS = frozenset({"main", "system", "temp", "memory"})
 _USERS = frozenset({"CURRENT_USER", "SESSION_USER", "USER", "CURRENT_ROLE"})
 _REGISTERED = frozenset({"regclass", "regtype"})
+_FAR = 200  # tokens that a cast of a look may have
 _EXPANDS = frozenset({"_pg_expandarray"})
 VERSION = f"PostgreSQL {NUMBER}, as spoken by Tacit"
 SAYS = "_says"  # ends the macros that say what they are given: current_user_says('ada')
@@ -138,7 +139,9 @@ class _Look:
             written = self._key(1) == "::"
             edits.append(Edit(token.start, self._found[at].end if written else token.end, str(known)))
             return cast + 1 if written else 1
-        if token.text.startswith("{") and token.text.endswith("}"):
+        if self._key(1) == "::" and at < len(self._found) and self._found[at].text == "regproc":
+            edits.append(Edit(token.start, token.end, quoted(token.text.removeprefix("pg_catalog."))))
+        elif token.text.startswith("{") and token.text.endswith("}"):
             items = ", ".join(quoted(item.strip('"')) for item in token.text[1:-1].split(",") if item)
             edits.append(Edit(token.start, token.end, f"[{items}]"))
         return 1
@@ -201,6 +204,8 @@ class _Look:
                 return 3 if called_so else 1
         if called == "current_setting" and self._key(1) == "(":
             return self._setting(edits)
+        if token.key == "CAST" and self._key(1) == "(":
+            self._register(edits)
         if called.startswith(_ENGINE):
             raise self._nothing()
         if self._key(1) == "(" and token.key not in _KEYWORDS:
@@ -222,6 +227,20 @@ class _Look:
         said = "NULL" if known is None else quoted(known)
         edits.append(Edit(self._token.start, self._found[self._index + close].end, f"current_setting{SAYS}({said})"))
         return close + 1
+
+    def _register(self, edits: list[Edit]) -> None:
+        """CAST(x AS regclass), where x is no text but makes one: what it is called, or its number, gives its number."""
+        depth = 0
+        for close in range(self._index + 1, min(self._index + _FAR, len(self._found))):
+            depth += {"(": 1, ")": -1}.get(self._found[close].key, 0)
+            if not depth:
+                break
+        else:
+            return
+        named = self._found[close - 2 : close]
+        if close - self._index > 4 and [each.key for each in named] == ["AS", "REGCLASS"]:
+            edits.append(Edit(self._token.start, self._token.end, "regclass_of"))
+            edits.append(Edit(named[0].start, named[1].end, ""))
 
     def _check_function(self, called: str, edits: list[Edit]) -> None:
         if called not in _FUNCTIONS and called not in self._names.functions:

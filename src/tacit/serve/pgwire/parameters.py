@@ -40,6 +40,7 @@ _ARGUMENTS = {
     "TOP_K": INT8,
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "PERCENTILE_DISC"), FLOAT8),
 }
+_MORE_WORDS = (("PRECISION",), ("VARYING",), ("WITH", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE"))  # of a type
 _EXAMPLES: dict[int, Any] = {
     BOOL: True,
     DATE: datetime.date(2000, 1, 1),
@@ -61,16 +62,16 @@ def types_of(found: Sequence[Token], given: Sequence[int], policy: Policy) -> tu
     """The type of each parameter: the one given, or the one that its first place asks for; text where nothing does."""
     kinds = {i + 1: oid for i, oid in enumerate(given) if oid not in {0, UNKNOWN}}
     columns = {c.name.lower(): oid_of(c.type) for table in policy.tables for c in table.columns}
-    around = _around(found)
+    brackets = around(found)
     for index, token in enumerate(found):
         if token.kind == "parameter" and int(token.text[1:]) not in kinds:
-            asked = _asked(found, index, around[index], columns)
-            if asked is not None:
-                kinds[int(token.text[1:])] = asked
+            kind = asked(found, index, brackets[index], columns)
+            if kind is not None:
+                kinds[int(token.text[1:])] = kind
     return tuple(kinds.get(i + 1, TEXT) for i in range(max(count_of(found), len(given))))
 
 
-def _around(found: Sequence[Token]) -> list[int]:
+def around(found: Sequence[Token]) -> list[int]:
     """For each token the bracket it stands in; -1 where there is none."""
     opened, around = [-1], []
     for index, token in enumerate(found):
@@ -82,7 +83,7 @@ def _around(found: Sequence[Token]) -> list[int]:
     return around
 
 
-def _asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
+def asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
     """The type that a place asks for: by a cast, a clause, a function, or the column that is compared with it."""
 
     def key(position: int) -> str:
@@ -94,6 +95,8 @@ def _asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[st
 
     before = key(index - 1)
     if key(index + 1) == "::" and index + 2 < len(found):
+        return NAMES.get(found[index + 2].text)
+    if before == "(" and key(index - 2) == "CAST" and key(index + 1) == "AS" and index + 2 < len(found):
         return NAMES.get(found[index + 2].text)
     if before in {"LIMIT", "OFFSET"}:
         return INT8
@@ -140,8 +143,11 @@ def literal(value: Any) -> str:
 
 
 def example(oid: int) -> Any:
-    """Some value of a type, to find out the types of columns with, which do not depend on it."""
-    return _EXAMPLES.get(oid, "")
+    """Some value of a type, to find out the types of columns with, which do not depend on it.
+
+    A text may stand where a date does, so the example of a text is a day.
+    """
+    return _EXAMPLES.get(oid, "2000-01-01")
 
 
 def edits(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:
@@ -156,23 +162,22 @@ def edits(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False)
         number = int(token.text[1:])
         if number > len(values):
             raise Complaint("42P02", f"there is no parameter ${number}", "give a value for each", token.start + 1)
-        end = token.end if casts else _after_cast(found, index)
+        end = token.end if casts else found[behind(found, index + 1)[0] - 1].end
         made.append(Edit(token.start, end, f" {literal(values[number - 1])} "))
     return made
 
 
-def _after_cast(found: Sequence[Token], index: int) -> int:
-    """Where a parameter and the casts right behind it end."""
-    end, position = found[index].end, index + 1
+def behind(found: Sequence[Token], position: int) -> tuple[int, int | None]:
+    """Where casts end that start at a position, and the type of the first one; None where there is no cast."""
+    kind = None
     while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in NAMES:
-        position += 1
-        end = found[position].end
-        if found[position].key == "DOUBLE" and position + 1 < len(found) and found[position + 1].key == "PRECISION":
-            position += 1
-            end = found[position].end
-        if position + 1 < len(found) and found[position + 1].key == "(":
+        kind = NAMES[found[position + 1].text] if kind is None else kind
+        position += 2
+        following = tuple(token.key for token in found[position : position + 3])
+        more = next((words for words in _MORE_WORDS if following[: len(words)] == words), ())
+        position += len(more)
+        if position < len(found) and found[position].key == "(":
             while position < len(found) and found[position].key != ")":
                 position += 1
-            end = found[min(position, len(found) - 1)].end
-        position += 1
-    return end
+            position = min(position + 1, len(found))
+    return position, kind

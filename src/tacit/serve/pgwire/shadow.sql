@@ -65,10 +65,12 @@ CREATE TABLE pg_collation (
     collversion VARCHAR
 );
 CREATE TABLE pg_proc (
-    oid BIGINT, proname VARCHAR, pronamespace BIGINT, proowner BIGINT, prolang BIGINT, prokind VARCHAR,
-    prosecdef BOOLEAN, proisstrict BOOLEAN, proretset BOOLEAN, provolatile VARCHAR, proparallel VARCHAR,
-    pronargs SMALLINT, prorettype BIGINT, proargtypes BIGINT[], proallargtypes BIGINT[], proargmodes VARCHAR[],
-    proargnames VARCHAR[], prosrc VARCHAR, proacl VARCHAR[]
+    oid BIGINT, proname VARCHAR, pronamespace BIGINT, proowner BIGINT, prolang BIGINT, procost REAL, prorows REAL,
+    provariadic BIGINT, prosupport VARCHAR, prokind VARCHAR, prosecdef BOOLEAN, proleakproof BOOLEAN,
+    proisstrict BOOLEAN, proretset BOOLEAN, provolatile VARCHAR, proparallel VARCHAR, pronargs SMALLINT,
+    pronargdefaults SMALLINT, prorettype BIGINT, proargtypes BIGINT[], proallargtypes BIGINT[], proargmodes VARCHAR[],
+    proargnames VARCHAR[], proargdefaults VARCHAR, protrftypes BIGINT[], prosrc VARCHAR, probin VARCHAR,
+    prosqlbody VARCHAR, proconfig VARCHAR[], proacl VARCHAR[]
 );
 CREATE TABLE pg_enum (oid BIGINT, enumtypid BIGINT, enumsortorder REAL, enumlabel VARCHAR);
 CREATE TABLE pg_range (
@@ -90,11 +92,14 @@ CREATE TABLE pg_auth_members (roleid BIGINT, member BIGINT, grantor BIGINT, admi
 CREATE MACRO database_name() AS coalesce(getvariable('database')::VARCHAR, 'tacit');
 CREATE VIEW pg_database AS
     SELECT 5::BIGINT AS oid, database_name() AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider,
-        false AS datistemplate, true AS datallowconn, -1 AS datconnlimit, 1663::BIGINT AS dattablespace,
-        'C' AS datcollate, 'C' AS datctype, NULL::VARCHAR AS daticulocale, NULL::VARCHAR[] AS datacl;
+        false AS datistemplate, true AS datallowconn, -1 AS datconnlimit, 0::BIGINT AS datfrozenxid,
+        0::BIGINT AS datminmxid, 1663::BIGINT AS dattablespace, 'C' AS datcollate, 'C' AS datctype,
+        NULL::VARCHAR AS daticulocale, NULL::VARCHAR AS datcollversion, NULL::VARCHAR[] AS datacl;
 CREATE TABLE pg_tablespace (oid BIGINT, spcname VARCHAR, spcowner BIGINT, spcacl VARCHAR[], spcoptions VARCHAR[]);
 CREATE TABLE pg_settings (
-    name VARCHAR, setting VARCHAR, unit VARCHAR, category VARCHAR, short_desc VARCHAR, context VARCHAR
+    name VARCHAR, setting VARCHAR, unit VARCHAR, category VARCHAR, short_desc VARCHAR, extra_desc VARCHAR,
+    context VARCHAR, vartype VARCHAR, source VARCHAR, min_val VARCHAR, max_val VARCHAR, enumvals VARCHAR[],
+    boot_val VARCHAR, reset_val VARCHAR, sourcefile VARCHAR, sourceline INTEGER, pending_restart BOOLEAN
 );
 CREATE TABLE pg_sequence (
     seqrelid BIGINT, seqtypid BIGINT, seqstart BIGINT, seqincrement BIGINT, seqmax BIGINT, seqmin BIGINT,
@@ -102,7 +107,9 @@ CREATE TABLE pg_sequence (
 );
 CREATE TABLE pg_trigger (
     oid BIGINT, tgrelid BIGINT, tgparentid BIGINT, tgname VARCHAR, tgfoid BIGINT, tgtype SMALLINT, tgenabled VARCHAR,
-    tgisinternal BOOLEAN, tgconstrrelid BIGINT, tgconstrindid BIGINT, tgconstraint BIGINT
+    tgisinternal BOOLEAN, tgconstrrelid BIGINT, tgconstrindid BIGINT, tgconstraint BIGINT, tgdeferrable BOOLEAN,
+    tginitdeferred BOOLEAN, tgnargs SMALLINT, tgattr SMALLINT[], tgargs VARCHAR, tgqual VARCHAR, tgoldtable VARCHAR,
+    tgnewtable VARCHAR
 );
 CREATE TABLE pg_rewrite (
     oid BIGINT, rulename VARCHAR, ev_class BIGINT, ev_type VARCHAR, ev_enabled VARCHAR, is_instead BOOLEAN
@@ -159,10 +166,16 @@ CREATE TABLE pg_locks (
     locktype VARCHAR, database BIGINT, relation BIGINT, pid INTEGER, mode VARCHAR, granted BOOLEAN
 );
 CREATE TABLE pg_stat_activity (
-    datid BIGINT, datname VARCHAR, pid INTEGER, usename VARCHAR, application_name VARCHAR, state VARCHAR,
-    query VARCHAR
+    datid BIGINT, datname VARCHAR, pid INTEGER, leader_pid INTEGER, usesysid BIGINT, usename VARCHAR,
+    application_name VARCHAR, client_addr VARCHAR, client_hostname VARCHAR, client_port INTEGER,
+    backend_start VARCHAR, xact_start VARCHAR, query_start VARCHAR, state_change VARCHAR, wait_event_type VARCHAR,
+    wait_event VARCHAR, state VARCHAR, backend_xid BIGINT, backend_xmin BIGINT, query_id BIGINT, query VARCHAR,
+    backend_type VARCHAR
 );
-CREATE TABLE pg_stat_user_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, n_live_tup BIGINT);
+CREATE TABLE pg_stat_user_tables (
+    relid BIGINT, schemaname VARCHAR, relname VARCHAR, seq_scan BIGINT, seq_tup_read BIGINT, idx_scan BIGINT,
+    n_live_tup BIGINT, n_dead_tup BIGINT, last_vacuum VARCHAR, last_analyze VARCHAR
+);
 CREATE TABLE pg_timezone_names (name VARCHAR, abbrev VARCHAR, is_dst BOOLEAN);
 CREATE TABLE pg_matviews (schemaname VARCHAR, matviewname VARCHAR, matviewowner VARCHAR, definition VARCHAR);
 CREATE TABLE pg_views (schemaname VARCHAR, viewname VARCHAR, viewowner VARCHAR, definition VARCHAR);
@@ -231,6 +244,8 @@ CREATE MACRO to_regtype(called) AS (
 CREATE MACRO to_regclass(called) AS (
     SELECT min(placed_number) FROM placed WHERE placed_name = replace(replace(called, 'public.', ''), '"', '')
 );
+-- What a text or a number is as a regclass: the number of the table, as a text that casts to it.
+CREATE MACRO regclass_of(called) AS coalesce(to_regclass(called::VARCHAR)::VARCHAR, called::VARCHAR);
 CREATE MACRO obj_description(number) AS (
     SELECT min(remark_text) FROM remarks WHERE remark_object = number AND remark_column = 0
 ), (number, class) AS (
@@ -262,12 +277,15 @@ CREATE MACRO pg_get_triggerdef(number) AS NULL::VARCHAR, (number, pretty) AS NUL
 CREATE MACRO pg_get_partkeydef(number) AS NULL::VARCHAR;
 CREATE MACRO pg_get_statisticsobjdef_columns(number) AS NULL::VARCHAR;
 CREATE MACRO pg_get_serial_sequence(relation, col) AS NULL::VARCHAR;
+CREATE MACRO pg_get_functiondef(number) AS NULL::VARCHAR;
 CREATE MACRO pg_get_function_result(number) AS NULL::VARCHAR;
 CREATE MACRO pg_get_function_arguments(number) AS NULL::VARCHAR;
 CREATE MACRO pg_get_function_identity_arguments(number) AS NULL::VARCHAR;
 CREATE MACRO pg_relation_is_publishable(number) AS false;
 CREATE MACRO pg_relation_size(number) AS 0::BIGINT, (number, fork) AS 0::BIGINT;
 CREATE MACRO pg_table_size(number) AS 0::BIGINT;
+CREATE MACRO pg_stat_get_numscans(number) AS 0::BIGINT;
+CREATE MACRO pg_stat_get_live_tuples(number) AS NULL::BIGINT;
 CREATE MACRO pg_total_relation_size(number) AS 0::BIGINT;
 CREATE MACRO pg_indexes_size(number) AS 0::BIGINT;
 CREATE MACRO pg_size_pretty(number) AS number::VARCHAR || ' bytes';
@@ -280,11 +298,14 @@ CREATE MACRO pg_is_other_temp_schema(number) AS false;
 CREATE MACRO pg_postmaster_start_time() AS NULL::VARCHAR;
 CREATE MACRO current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catalog', 'public'] ELSE ['public'] END;
 CREATE MACRO current_schema() AS 'public';
-CREATE MACRO has_table_privilege(a, b) AS true, (a, b, c) AS true;
-CREATE MACRO has_schema_privilege(a, b) AS true, (a, b, c) AS true;
-CREATE MACRO has_column_privilege(a, b) AS true, (a, b, c) AS true, (a, b, c, d) AS true;
-CREATE MACRO has_any_column_privilege(a, b) AS true, (a, b, c) AS true;
-CREATE MACRO has_database_privilege(a, b) AS true, (a, b, c) AS true;
+-- Everybody who is let in may look, and nobody may write.
+CREATE MACRO allows(privileges, one) AS contains(lower(privileges), one);
+CREATE MACRO has_table_privilege(a, b) AS allows(b, 'select'), (a, b, c) AS allows(c, 'select');
+CREATE MACRO has_schema_privilege(a, b) AS allows(b, 'usage'), (a, b, c) AS allows(c, 'usage');
+CREATE MACRO has_column_privilege(a, b) AS
+    allows(b, 'select'), (a, b, c) AS allows(c, 'select'), (a, b, c, d) AS allows(d, 'select');
+CREATE MACRO has_any_column_privilege(a, b) AS allows(b, 'select'), (a, b, c) AS allows(c, 'select');
+CREATE MACRO has_database_privilege(a, b) AS allows(b, 'connect'), (a, b, c) AS allows(c, 'connect');
 CREATE MACRO has_function_privilege(a, b) AS false, (a, b, c) AS false;
 CREATE MACRO has_sequence_privilege(a, b) AS false, (a, b, c) AS false;
 CREATE MACRO pg_has_role(a, b) AS true, (a, b, c) AS true;
@@ -301,11 +322,22 @@ CREATE MACRO current_schema_says(text) AS text;
 CREATE MACRO quote_ident(called) AS
     CASE WHEN regexp_full_match(called, '[a-z_][a-z0-9_]*') THEN called ELSE '"' || replace(called, '"', '""')
     || '"' END;
+CREATE MACRO quote_literal(said) AS '''' || replace(said::VARCHAR, '''', '''''') || '''';
+-- %s is the text, and %I the text as a name.
+CREATE MACRO filled(pattern, place, said) AS
+    CASE regexp_extract_all(pattern, '%[sI]')[place]
+        WHEN '%I' THEN quote_ident(said::VARCHAR) WHEN '%s' THEN coalesce(said::VARCHAR, '') ELSE '' END
+    || coalesce(string_split_regex(pattern, '%[sI]')[place + 1], '');
+CREATE MACRO format(pattern, a) AS string_split_regex(pattern, '%[sI]')[1] || filled(pattern, 1, a),
+    (pattern, a, b) AS string_split_regex(pattern, '%[sI]')[1] || filled(pattern, 1, a) || filled(pattern, 2, b);
 CREATE MACRO array_lower(list, dimension) AS 1;
 CREATE MACRO array_upper(list, dimension) AS len(list);
 
 CREATE MACRO shadow_information._pg_expandarray(list) AS unnest(list_transform(list, lambda e, i: {'x': e, 'n': i}));
-CREATE MACRO pg_get_keywords() AS TABLE SELECT 'select' AS word, 'R' AS catcode, 'reserved' AS catdesc;
+CREATE MACRO pg_get_keywords() AS TABLE
+    SELECT word, catcode, CASE catcode WHEN 'R' THEN 'reserved' ELSE 'unreserved' END AS catdesc
+    FROM (VALUES ('select', 'R'), ('limit', 'R'), ('offset', 'R'), ('explain', 'U'), ('show', 'U'), ('reset', 'U'))
+        AS words(word, catcode);
 
 CREATE VIEW shadow_information.schemata AS
     SELECT database_name() AS catalog_name, nspname AS schema_name, 'owner' AS schema_owner FROM pg_namespace;
@@ -357,15 +389,12 @@ CREATE TABLE shadow_information.routines (
     routine_schema VARCHAR, routine_name VARCHAR, routine_type VARCHAR, data_type VARCHAR
 );
 CREATE TABLE shadow_information.sequences (sequence_schema VARCHAR, sequence_name VARCHAR, data_type VARCHAR);
-CREATE TABLE shadow_information.table_privileges (
-    grantor VARCHAR, grantee VARCHAR, table_catalog VARCHAR, table_schema VARCHAR, table_name VARCHAR,
-    privilege_type VARCHAR, is_grantable VARCHAR
-);
+CREATE VIEW shadow_information.table_privileges AS
+    SELECT 'owner' AS grantor, 'PUBLIC' AS grantee, database_name() AS table_catalog, n.nspname AS table_schema,
+        c.relname AS table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS with_hierarchy
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace;
 CREATE TABLE shadow_information.column_privileges (
     grantor VARCHAR, grantee VARCHAR, table_catalog VARCHAR, table_schema VARCHAR, table_name VARCHAR,
     column_name VARCHAR, privilege_type VARCHAR, is_grantable VARCHAR
 );
-CREATE TABLE shadow_information.role_table_grants (
-    grantor VARCHAR, grantee VARCHAR, table_catalog VARCHAR, table_schema VARCHAR, table_name VARCHAR,
-    privilege_type VARCHAR, is_grantable VARCHAR
-);
+CREATE VIEW shadow_information.role_table_grants AS SELECT * FROM shadow_information.table_privileges;

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tacit.policy.model import Policy
-from tacit.serve.pgwire.lexer import Edit, Token, quoted
+from tacit.serve.pgwire.casts import Casts
+from tacit.serve.pgwire.lexer import Edit, Token
 from tacit.serve.pgwire.words import SYNTAX, Complaint, unsupported
 
 SCHEMA = "public"
@@ -159,11 +160,11 @@ def _is_shadow(found: Sequence[Token], index: int) -> bool:
 
 
 def for_parser(found: Sequence[Token], policy: Policy) -> list[Edit]:
-    """The edits that make a client's question one that Tacit reads: no schema before a table, no escapes in texts.
+    """The edits that make a client's question one that Tacit reads: no casts, no schema before a table, no escapes.
 
     A schema becomes spaces, so that places stay where they are.
     """
-    made = [Edit(token.start, token.end, quoted(token.text)) for token in found if token.kind == "escaped"]
+    made = list(Casts(found, policy).edits())
     if policy.table(SCHEMA) is None:
         for index in range(len(found) - 2):
             first, dot = found[index], found[index + 1]

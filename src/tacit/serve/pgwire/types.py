@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import struct
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -29,6 +30,7 @@ _INTEGERS = {INT2: 2, INT4: 4, INT8: 8, OID: 4}
 _OF = {Type.INT: INT8, Type.FLOAT: FLOAT8, Type.TEXT: TEXT, Type.BOOL: BOOL, Type.DATE: DATE}
 _EPOCH = datetime.date(2000, 1, 1)
 _SECOND = 1_000_000
+_DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9:.]+))? ?(?:Z|[+-][0-9:]+)?")
 _MOST_DIGITS = 400  # before or after the point of a number that is given
 
 # What a type is called in a cast, and by DuckDB.
@@ -53,6 +55,7 @@ NAMES = {
     "varchar": VARCHAR,
     "bpchar": BPCHAR,
     "char": BPCHAR,
+    "character": BPCHAR,
     "date": DATE,
     "timestamp": TIMESTAMP,
     "timestamptz": TIMESTAMPTZ,
@@ -185,11 +188,22 @@ def _from_text(text: str, oid: int) -> Any:
         return float(text)
     if oid == NUMERIC:
         return _checked(text)
-    if oid == DATE:
-        return datetime.date.fromisoformat(text)
-    if oid in {TIMESTAMP, TIMESTAMPTZ}:
-        return _day(datetime.datetime.fromisoformat(text))
+    if oid in {DATE, TIMESTAMP, TIMESTAMPTZ}:
+        return _date(text)
     return text
+
+
+def _date(text: str) -> datetime.date:
+    """A date, which drivers write with a zone, 2025-12-31 +00, or at midnight, 2025-12-31 00:00:00+01.
+
+    Columns hold days, which have no zone: midnight of a day is that day, where it was written.
+    """
+    found = _DAY.fullmatch(text.strip())
+    if found is None:
+        return datetime.date.fromisoformat(text)
+    if set(found[2] or "") - set("0:."):
+        raise Complaint(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
+    return datetime.date.fromisoformat(found[1])
 
 
 def _checked(text: str) -> Decimal:
@@ -224,7 +238,7 @@ def _from_binary(data: bytes, oid: int) -> Any:
 
 
 def _day(moment: datetime.datetime) -> datetime.date:
-    if moment.time() != datetime.time() or moment.tzinfo is not None:
+    if moment.time() != datetime.time():
         raise Complaint(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
     return moment.date()
 

@@ -1,0 +1,160 @@
+"""Casts and constants of a client's question."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.serve.pgwire.test_lexer import POLICY, TEXTS
+
+from tacit.policy.load import load
+from tacit.query.nodes import Call, Literal
+from tacit.query.sql import parse
+from tacit.serve.pgwire import parameters
+from tacit.serve.pgwire.casts import Casts
+from tacit.serve.pgwire.lexer import Edited, quoted, tokens
+from tacit.serve.pgwire.statements import for_parser
+from tacit.serve.pgwire.types import DATE, FLOAT8, INT4, TIMESTAMP, decode
+from tacit.serve.pgwire.words import Complaint
+
+MANY = 2_000 if os.environ.get("TACIT_FULL") == "1" else 100
+DAY = datetime.date(2025, 1, 31)
+
+
+def question(text: str, *values: object) -> str:
+    found = tokens(text)
+    return Edited(text, 0, len(text), [*parameters.edits(found, values), *for_parser(found, POLICY)]).text
+
+
+def plain(text: str) -> str:
+    """A condition as the question has it, without spaces."""
+    whole = question(f"SELECT COUNT(*) AS n FROM visits WHERE {text}")
+    parse(whole)
+    return "".join(whole.split("WHERE", 1)[1].split())
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("age >= ('30'::int4)", "age>=30"),
+        ("age >= ('-30'::bigint)", "age>=(-30)"),
+        ("age > 30::int8 AND cost < 0.5::float8", "age>30ANDcost<0.5"),
+        ("cost < ('300.5'::double precision)", "cost<300.5"),
+        ("cost < ('2.50'::numeric(10, 2))", "cost<2.50"),
+        ("insured = ('TRUE')", "insured=TRUE"),
+        ("insured = 'f'::bool", "insured=FALSE"),
+        ("visited >= '2025-01-31'", "visited>=DATE'2025-01-31'"),
+        ("visited >= ('2025-01-31 -05')", "visited>=DATE'2025-01-31'"),
+        ("visited BETWEEN ('2025-01-31 +00') AND ('2025-01-31')", "visitedBETWEENDATE'2025-01-31'ANDDATE'2025-01-31'"),
+        ("visited < '2025-01-31 00:00:00+00'::timestamp with time zone", "visited<DATE'2025-01-31'"),
+        ("visits.visited IN (('2025-01-31'), '2025-01-31')", "visits.visitedIN(DATE'2025-01-31',DATE'2025-01-31')"),
+        ("ward = ('A'::varchar(5)) OR ward = CAST('A' AS text)", "ward='A'ORward='A'"),
+        ("ward IN (('A'), ('it''s'))", "wardIN(('A'),('it''s'))"),
+        ("ward = E'it\\'s'", "ward='it''s'"),
+        ("ward = '2025-01-31'", "ward='2025-01-31'"),
+        ("visited >= DATE '2025-01-31'", "visited>=DATE'2025-01-31'"),
+        ("CAST(visits.visited AS date) > '2025-01-31'", "(visits.visited)>'2025-01-31'"),
+        ("DATE_TRUNC('month', visited)::date = DATE '2025-01-01'", "DATE_TRUNC('month',visited)=DATE'2025-01-01'"),
+        ("CAST(EXTRACT(month FROM visited) AS integer) = 3", "(EXTRACT(monthFROMvisited))=3"),
+        ("CAST(age AS bigint) = 3 AND visits.cost::float8 < 3", "(age)=3ANDvisits.cost<3"),
+        ("CAST(age AS double precision) / 2 > 3", "(1.0*(age))/2>3"),
+        ("CAST('12' AS integer) < age", "12<age"),
+        ("visited < timestamp '2025-01-31 00:00:00'", "visited<DATE'2025-01-31'"),
+        ("visited < timestamp with time zone '2025-01-31 00:00:00.000Z'", "visited<DATE'2025-01-31'"),
+    ],
+)
+def test_a_constant_has_the_type_of_its_cast_or_of_its_place(written, read):
+    assert plain(written) == read
+
+
+def test_a_cast_that_changes_something_is_left_for_the_question_to_refuse():
+    for text in ("CAST(cost AS integer) = 3", "age::text = '3'", "CAST(SUM(age) AS date) > 3", "ward::date > 3"):
+        assert question(f"SELECT COUNT(*) FROM visits WHERE {text}").endswith(text)
+
+
+def test_a_constant_that_is_not_of_its_type_is_an_error_at_its_place():
+    text = "SELECT COUNT(*) FROM visits WHERE age > 'x'::int4"
+    with pytest.raises(Complaint) as error:
+        question(text)
+    assert error.value.sqlstate == "22P02" and error.value.position == text.index("'x'") + 1
+
+
+def test_a_column_of_two_types_gives_no_type():
+    tables = {
+        name: {"unit": "row", "columns": {"when": {"type": kind}, "day": {"type": "date"}}}
+        for name, kind in (("visits", "date"), ("stays", "text"))
+    }
+    policy = load({"privacy": {"epsilon": 1}, "tables": tables, "analysts": {"ada": {"epsilon": 1}}})
+    text = "SELECT COUNT(*) FROM visits WHERE when > '2025-01-31' AND day > '2025-01-31'"
+    (edit,) = Casts(tokens(text), policy).edits()
+    assert edit.start == text.rindex("'2025")
+
+
+@settings(max_examples=MANY)
+@given(TEXTS)
+def test_a_text_stays_the_text_it_is(text):
+    for written in (quoted(text), f"({quoted(text)})", f"{quoted(text)}::text", f"CAST({quoted(text)} AS varchar)"):
+        where = parse(question(f"SELECT COUNT(*) AS n FROM visits WHERE ward = {written}")).where
+        assert isinstance(where, Call) and where.arguments[1] == Literal(text)
+
+
+@settings(max_examples=MANY)
+@given(st.one_of(st.integers(-(2**31), 2**31 - 1), st.decimals(-(10**9), 10**9, places=3), st.dates(), st.booleans()))
+def test_a_value_written_as_a_text_is_the_value(value):
+    column, kind = {
+        int: ("age", "int4"),
+        Decimal: ("cost", "numeric"),
+        datetime.date: ("visited", "date"),
+        bool: ("insured", "bool"),
+    }[type(value)]
+    given_so = question(f"SELECT COUNT(*) AS n FROM visits WHERE {column} = $1", value)
+    for written in (f"'{value}'::{kind}", f"('{value}'::{kind})", f"CAST('{value}' AS {kind})", f"'{value}'"):
+        cast = question(f"SELECT COUNT(*) AS n FROM visits WHERE {column} = {written}")
+        if kind != "numeric" or "::" in written or "CAST" in written:  # a column of floats makes a float of a text
+            assert parse(cast).where == parse(given_so).where
+
+
+WORDS = (
+    "CAST ( ) AS :: date int4 double precision '3' E'a' 3 age visited . , = $1 BETWEEN AND IN public DATE TIMESTAMP "
+    "WITH TIME ZONE '2025-01-31'"
+)
+
+
+@settings(max_examples=MANY)
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
+def test_whatever_is_written_no_two_edits_meet(words):
+    found = tokens(" ".join(words))
+    with contextlib.suppress(Complaint):
+        made = [*parameters.edits(found, [1]), *for_parser(found, POLICY)]
+        made.sort(key=lambda edit: edit.start)
+        assert all(before.end <= after.start for before, after in pairwise(made))
+
+
+def test_a_parameter_takes_its_type_from_the_cast_around_it():
+    text = "SELECT COUNT(*) FROM visits WHERE age > CAST($1 AS INTEGER) AND cost < CAST($2 AS double precision)"
+    assert parameters.types_of(tokens(text), [], POLICY) == (INT4, FLOAT8)
+    assert "CAST" not in question(text, 30, 0.5)
+
+
+@pytest.mark.parametrize("text", ["2025-01-31", "2025-01-31 +00", "2025-01-31 00:00:00-05", "2025-01-31T00:00:00.000Z"])
+def test_midnight_of_a_day_is_the_day(text):
+    assert decode(text.encode(), DATE, binary=False) == decode(text.encode(), TIMESTAMP, binary=False) == DAY
+
+
+@pytest.mark.parametrize("text", ["2025-01-31 12:00:00", "2025-01-31 00:00:01+00"])
+def test_another_moment_of_a_day_is_not(text):
+    with pytest.raises(Complaint, match="time of day"):
+        decode(text.encode(), DATE, binary=False)
+
+
+def test_no_question_takes_long_to_edit():
+    # would take minutes where the work grew with the square of the length
+    for piece in ("CAST(", "('a'", "'a'::text ", "a.", ")::date", "(('a'))", "AND 'a' "):
+        with contextlib.suppress(Complaint):
+            for_parser(tokens("SELECT (" + piece * 1_600), POLICY)

@@ -7,9 +7,9 @@ made of the hash and of the group's number. Then what is kept of a unit is a fun
 question and of its salt: adding or removing a unit changes what is kept of no other. At most k groups and r rows in
 each are kept, evenly spaced, and fairly: over the hash, each group is kept with probability min(1, k/D), each row of a
 kept group with min(1, r/n), up to the unevenness of a place made of 32 bits.
-Proof. Nothing but the salt, the unit and its rows is looked at. From s to s + 1 the sum s k + h passes a multiple of D
-just where the new remainder is below k, and from s = 0 to D it passes k of them. For a given s, just k of the D
-remainders of h keep it. The same holds of rows.
+Proof. Nothing but the salt, the unit and its rows is looked at. From s - 1 to s the sum s k + h passes a multiple of D
+just where the new remainder is below k, and from s = 0 to D it passes k of them: m D, with m from 1 to k, at
+s = 1 + floor((m D - h - 1) / k). For a given s, just k of the D remainders of h keep it. The same holds of rows.
 
 **Theorem (all rows).** `cut` first leaves at most T rows of a unit, whatever their groups: of n > T rows that are in a
 group, numbered as they come, number p where (p T + f) mod n < T, with f made of the hash. That too is a function of the
@@ -21,18 +21,47 @@ unit is in an order that follows from its rows alone, so the first theorem holds
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+MOST = 2**31 - 2
+"""Rows that can be looked at together: their numbers, and one more, are of 32 bits."""
+
 _HALF = np.uint64(32)
+_ONE, _LOW = 1 << 32, (1 << 32) - 1  # a pair of 32 bits each: one more in the high half; the low half
+_NONE, _ALL, _SOME = 0, 1, 2  # rows of a group that are kept
 
 
 def key_of(salt: str) -> np.uint64:
     """A question's salt as a number."""
     return np.uint64(int.from_bytes(hashlib.blake2b(salt.encode(), digest_size=8).digest(), "big"))
+
+
+class Desk(NamedTuple):
+    """What `choose` writes on, the next time again: fresh memory would take as long as the work.
+
+    Each group of each unit has a place. `place` says that of a row, `found` which group it is and above that its size,
+    `how` which of its rows are kept, `turn` where their choice stands. `kept` are the numbers of the rows kept.
+    """
+
+    kept: NDArray[np.int32]
+    place: NDArray[np.int32]
+    found: NDArray[np.int64]
+    how: NDArray[np.uint8]
+    turn: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, rows: int) -> Desk:
+        """A desk for so many rows."""
+        kept, place, turn = np.empty((3, rows + 1), np.int32)
+        return cls(kept, place, np.empty(rows + 1, np.int64), np.empty(rows + 1, np.uint8), turn)
+
+    def for_rows(self, rows: int) -> Desk:
+        """This one, or a larger one if it is too small."""
+        return self if len(self.kept) > rows else Desk.of(rows)
 
 
 @njit(inline="always")
@@ -49,7 +78,14 @@ def _place(number: Any, size: Any) -> Any:
     return np.int64(((number >> _HALF) * np.uint64(size)) >> _HALF)
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
+def _divided(number: Any, by: Any) -> Any:
+    """Quotient and rest of numbers of 31 bits; quicker without signs."""
+    one, other = np.uint32(number), np.uint32(by)
+    return np.int64(one // other), np.int64(one % other)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def choose(
     unit: NDArray[np.int64],
     code: NDArray[Any],
@@ -57,64 +93,69 @@ def choose(
     most_groups: int,
     most_rows: int,
     key: np.uint64,
-    kept: NDArray[np.bool_],
+    desk: Desk,
     units: NDArray[np.int64],
     rows: NDArray[np.int64],
-) -> bool:
-    """Mark the rows that are kept, and count the units and rows of each group; False if rows are out of order.
+) -> int:
+    """Write the rows that are kept to the desk, in order, and return how many they are; -1 if units are out of order.
 
-    Rows are in the order of their units. `code` less `low` numbers the groups; a row with any other number is in none.
+    At most as many rows as the desk is for, in the order of their units. `code` less `low` numbers the groups; a row
+    with any other number is in none. Units and rows that are kept are added to those of their groups.
     """
+    kept, place, found, how, turn = desk
     count, sizes = unit.shape[0], units.shape[0]
-    slot = np.zeros(sizes, np.int64)  # the number of a group in its unit, plus `base`
-    size, first, turn = np.empty(sizes, np.int64), np.empty(sizes, np.int64), np.empty(sizes, np.int64)
-    chosen = np.empty(sizes, np.bool_)
-    base, i = 1, 0
-    while i < count:
-        who, groups, many, j = unit[i], 0, False, i
-        while j < count and unit[j] == who:
-            c = np.int64(code[j]) - low
-            if 0 <= c < sizes:
-                s = slot[c] - base
-                if s < 0:
-                    slot[c] = base + groups
-                    size[groups], first[groups] = 1, c
-                    groups += 1
-                else:
-                    size[s] += 1
-                    many |= size[s] > most_rows
-            j += 1
-        if j < count and unit[j] < who:
-            return False
-        number = _mixed(np.uint64(who) ^ key)
-        step = min(most_groups, groups)
-        place = _place(number, groups)
-        for s in range(groups):
-            place += step
-            if place >= groups:
-                place -= groups
-            chosen[s] = place < most_groups
-            units[first[s]] += chosen[s]
-        if many:
-            for s in range(groups):
-                turn[s] = _place(_mixed(number + np.uint64(s) + np.uint64(1)), size[s])
-        for row in range(i, j):
-            c = np.int64(code[row]) - low
-            if c < 0 or c >= sizes:
-                kept[row] = False
-                continue
-            s = slot[c] - base
-            keep = chosen[s]
-            if many and size[s] > most_rows:
-                turn[s] += most_rows
-                if turn[s] >= size[s]:
-                    turn[s] -= size[s]
-                keep &= turn[s] < most_rows
-            kept[row] = keep
-            rows[c] += keep
-        base += groups
-        i = j
-    return True
+    # Places are numbered on over all units, so that one before the unit's first is an earlier unit's. The last one is
+    # that of rows in no group.
+    place_of = np.full(sizes + 1, -1, np.int32)
+    place_of[sizes] = count
+    how[: count + 1] = _NONE
+    free, row = np.int64(0), 0
+    while row < count:
+        who, first = unit[row], free
+        while row < count and unit[row] == who:
+            less = np.int64(code[row]) - low
+            c = np.uint64(less if np.uint64(less) < np.uint64(sizes) else sizes)
+            at = np.int64(place_of[c])
+            # All ones if the group is new to the unit. Nobody can foretell it, so a branch would take twice as long.
+            new = (at - first) >> 63
+            at ^= (at ^ free) & new
+            free -= new
+            place_of[c] = place[row] = at
+            group = found[np.uint64(at)]
+            found[np.uint64(at)] = (group ^ ((group ^ np.int64(c)) & new)) + _ONE
+            row += 1
+        if row < count and unit[row] < who:
+            return -1
+        groups = int(free - first)
+        if groups:
+            number = _mixed(np.uint64(who) ^ key)
+            step = min(most_groups, groups)
+            at, rest = _divided(groups - _place(number, groups) - 1, step)
+            whole, part = _divided(groups, step)
+            for _ in range(step):
+                group = found[first + at]
+                c, size = np.uint64(group & _LOW), group >> 32
+                units[c] += 1
+                rows[c] += min(size, most_rows)
+                how[first + at] = _ALL
+                if size > most_rows:
+                    how[first + at] = _SOME
+                    turn[first + at] = _place(_mixed(number + np.uint64(at) + np.uint64(1)), size)
+                over = rest + part >= step
+                at += whole + over
+                rest += part - step * over
+    many = 0
+    for row in range(count):
+        here = np.uint64(place[row])
+        kept[many] = row
+        if how[here] == _SOME:
+            size, now = found[here] >> 32, turn[here] + most_rows
+            now -= size * (now >= size)
+            turn[here] = now
+            many += now < most_rows
+        else:
+            many += how[here]
+    return many
 
 
 @njit(nogil=True, cache=True)
@@ -155,8 +196,8 @@ def cut(
 
 
 @njit(nogil=True, cache=True)
-def add(code: NDArray[Any], low: int, kept: NDArray[np.bool_], values: NDArray[Any], sums: NDArray[np.int64]) -> None:
+def add(code: NDArray[Any], low: int, kept: NDArray[np.int32], values: NDArray[Any], sums: NDArray[np.int64]) -> None:
     """Add up the values of the rows that are kept, in each group."""
-    for row in range(code.shape[0]):
-        if kept[row]:
-            sums[np.int64(code[row]) - low] += np.int64(values[row])
+    for i in range(kept.shape[0]):
+        row = kept[i]
+        sums[np.int64(code[row]) - low] += np.int64(values[row])

@@ -138,6 +138,11 @@ class Combined:
         self._met: dict[tuple[int, ...], int] = {}
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether every group has its number before any row is seen."""
+        return self._dense and self._whole > 0
+
+    @property
     def size(self) -> int:
         """How many numbers there are by now."""
         if not self._dense:
@@ -179,6 +184,9 @@ class Combined:
 
     def keys(self, codes: NDArray[np.int64]) -> list[tuple[Key | None, ...]]:
         """The keys behind these numbers."""
+        if len(self._coders) == 1:
+            values = self._coders[0].values
+            return [(values[code],) for code in codes.tolist()]
         if self._dense:
             split = [
                 [code // s % max(1, len(c.values)) for s, c in zip(self._strides, self._coders, strict=True)]

@@ -21,10 +21,10 @@ import duckdb
 
 from tacit.engines import sql
 from tacit.engines.base import Shape
-from tacit.engines.layout import UNIT, Layout, held, narrow, numbered, read
+from tacit.engines.layout import UNIT, Layout, held, narrow, numbered
 from tacit.engines.scalars import name, scalar, text
 from tacit.errors import Code, DataError
-from tacit.query.nodes import Clamp, Column, Match, Quantize, Rows, Scalar, Scan
+from tacit.query.nodes import Clamp, Match, Quantize, Rows, Scalar, Scan
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -33,7 +33,7 @@ FORMAT = 1
 _MOST_TEXTS = 65_535  # numbers of two bytes
 _ABOUT = "tacit_copy"
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER"}
-_MEMORY = 2_500_000_000  # bytes to sort in; what does not fit goes to disk, at no loss of time
+_MEMORY = 3_200_000_000  # bytes to sort in, the largest part of 4 GB; what does not fit goes to disk
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is."""
@@ -109,13 +109,16 @@ def _write(
     results += [(f"CAST({name(named[c])} AS {_enum(shape.name, c)})", numbered(c)) for c in found]
     own = shape.unit if kind == "BIGINT" else None
     results += [(name(named.get(c, c)), c) for c in columns if c not in found and c != own]
-    ordered = len(results)
-    here: dict[Scalar, Scalar] = {Column(there): Column(at) for there, at in named.items()}
-    results += [(_least(value, scalar(read(value, here))), held(i)) for i, value in enumerate(layout.scalars)]
     listing = ", ".join(f"{value} AS {name(column)}" for value, column in results)
-    # Rows that tie in all columns are equal: what is computed from them follows.
-    order = ", ".join(str(i + 1) for i in range(ordered))
-    statement = f"CREATE TABLE {table} AS SELECT {listing} FROM ({rows}) WHERE {unit} IS NOT NULL ORDER BY {order}"
+    order = ", ".join(str(i + 1) for i in range(len(results)))
+    ordered = f"SELECT {listing} FROM ({rows}) WHERE {unit} IS NOT NULL ORDER BY {order}"
+    # What is computed follows from what is sorted, so it comes afterwards: fewer bytes are moved.
+    again = [] if own is None else [f"{name(UNIT)} AS {name(own)}"]
+    again += [f"CAST({name(numbered(c))} AS VARCHAR) AS {name(c)}" for c in found]
+    written = [name(column) for _, column in results]
+    written += [f"{_least(value, scalar(value))} AS {name(held(i))}" for i, value in enumerate(layout.scalars)]
+    source = f"(SELECT {', '.join(['*', *again])} FROM ({ordered}))"
+    statement = f"CREATE TABLE {table} AS SELECT {', '.join(written)} FROM {source}"
     _watched(connection, statement, lambda share: progress(shape.name, share))
     if kind != "BIGINT":
         _check_fingerprints(connection, table, rows, unit, shape.name)

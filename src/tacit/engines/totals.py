@@ -1,0 +1,173 @@
+"""What is added up in each group: exact sums of integers, counts, and how often each value occurs.
+
+Every worker has totals of its own, into which compiled loops add; they are added up once, at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.engines.choose import add
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+
+_FULL = 1 << 62
+_MOST_LISTED = 1 << 22
+
+
+@dataclass
+class Sums:
+    """The sum of integers in each group, exactly: low + 2^32 high.
+
+    **Theorem.** No addition leaves 64 bits. Proof: `weight` is at least the absolute value of every low. Of n < 2^31
+    numbers each at most v, the sum is at most n v. Below 2^62 it is added to lows that are at most 2^62, as they are
+    carried over into the highs before they could be more; then they are below 2^32. Otherwise the lower halves of the
+    numbers are added up, at most (2^32 - 1) n < 2^63 - 2^32; and their upper halves, at most 2^31 n, to the highs, that
+    only 2^32 numbers could fill.
+    """
+
+    low: Numbers
+    high: Numbers
+    weight: int = 0
+
+    def add(self, code: NDArray[Any], first: int, kept: NDArray[np.int32], values: NDArray[Any]) -> None:
+        """Add the values of the rows that are kept to their groups."""
+        weight = _largest(values) * len(kept)
+        if weight < _FULL:
+            self._reserve(weight)
+            add(code, first, kept, values, self.low)
+        else:
+            self._reserve(len(kept) << 32)
+            add(code, first, kept, values & 0xFFFFFFFF, self.low)
+            add(code, first, kept, values >> 32, self.high)
+
+    def _reserve(self, weight: int) -> None:
+        if self.weight + weight > _FULL:
+            self.carry()
+        self.weight += weight
+
+    def carry(self) -> None:
+        """Leave below 2^32 in each low."""
+        self.high += self.low >> 32
+        self.low &= 0xFFFFFFFF
+        self.weight = 1 << 32
+
+    def grow(self, size: int) -> None:
+        """Make room for more groups."""
+        self.low, self.high = longer(self.low, size), longer(self.high, size)
+
+    def merge(self, other: Sums) -> None:
+        """Add the sums of as many groups."""
+        self.carry()
+        other.carry()
+        self.low += other.low
+        self.high += other.high
+        self.weight += other.weight
+
+    def of(self, groups: Numbers) -> list[int]:
+        """The sum of each of these groups."""
+        lows, highs = self.low[groups].tolist(), self.high[groups].tolist()
+        return [low + (high << 32) for low, high in zip(lows, highs, strict=True)]
+
+
+def _largest(values: NDArray[Any]) -> int:
+    """No value is further from zero."""
+    if values.dtype != np.int64:
+        return -int(np.iinfo(values.dtype).min)
+    return max(-int(values.min(initial=0)), int(values.max(initial=0)))
+
+
+@dataclass
+class Lists:
+    """How often each value occurs in each group. What has been met is counted whenever it has doubled."""
+
+    parts: list[pa.Table] = field(default_factory=list)
+    size: int = 0
+    most: int = _MOST_LISTED
+
+    def add(self, code: NDArray[Any], values: pa.Array) -> None:
+        """Values with their groups; NULL is none."""
+        table = pa.table({"code": pa.array(code, pa.int64()), "value": values, "n": np.ones(len(code), np.int64)})
+        self._append(_counted(table.filter(table["value"].is_valid())))
+
+    def _append(self, part: pa.Table) -> None:
+        self.parts.append(part)
+        self.size += part.num_rows
+        if self.size > self.most:
+            self.parts = [_counted(pa.concat_tables(self.parts))]
+            self.size = self.parts[0].num_rows
+            self.most = max(self.most, 2 * self.size)
+
+    def merge(self, other: Lists) -> None:
+        """Add what another has counted."""
+        for part in other.parts:
+            self._append(part)
+
+    def of(self, groups: Numbers) -> list[dict[Any, int]]:
+        """The values in each of these groups."""
+        lists: dict[int, dict[Any, int]] = {group: {} for group in groups.tolist()}
+        if self.parts:
+            counted = _counted(pa.concat_tables(self.parts))
+            for group, value, count in zip(*(counted[i].to_pylist() for i in range(3)), strict=True):
+                lists[group][value] = count
+        return list(lists.values())
+
+
+def _counted(values: pa.Table) -> pa.Table:
+    """One row for each value in each group."""
+    return values.group_by(["code", "value"]).aggregate([("n", "sum")]).rename_columns(["code", "value", "n"])
+
+
+@dataclass
+class Totals:
+    """What some stretches of rows add up to: units and rows of each group, and of each argument its NULLs and its sum,
+    or its values."""
+
+    units: Numbers
+    rows: Numbers
+    nulls: list[Numbers]
+    sums: list[Sums]
+    lists: list[Lists]
+
+    @classmethod
+    def none(cls, sums: int, lists: int) -> Totals:
+        """No rows, no groups yet."""
+        exact = [Sums(zeros(), zeros()) for _ in range(sums)]
+        return cls(zeros(), zeros(), [zeros() for _ in exact], exact, [Lists() for _ in range(lists)])
+
+    def grow(self, size: int) -> None:
+        """Make room for more groups."""
+        if len(self.rows) < size:
+            self.units, self.rows = longer(self.units, size), longer(self.rows, size)
+            self.nulls = [longer(nulls, size) for nulls in self.nulls]
+            for sums in self.sums:
+                sums.grow(size)
+
+    def merge(self, other: Totals) -> None:
+        """Add what other stretches add up to."""
+        self.grow(len(other.rows))
+        other.grow(len(self.rows))
+        self.units += other.units
+        self.rows += other.rows
+        self.nulls = [one + more for one, more in zip(self.nulls, other.nulls, strict=True)]
+        for sums, others in zip(self.sums, other.sums, strict=True):
+            sums.merge(others)
+        for lists, listed in zip(self.lists, other.lists, strict=True):
+            lists.merge(listed)
+
+
+def zeros(size: int = 0) -> Numbers:
+    """So many zeros."""
+    return np.zeros(size, np.int64)
+
+
+def longer(numbers: Numbers, size: int) -> Numbers:
+    """The same numbers, going on with zeros."""
+    return np.concatenate([numbers, zeros(size - len(numbers))])

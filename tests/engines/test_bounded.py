@@ -1,0 +1,134 @@
+"""Stretches of whole units, and sums that leave 64 bits nowhere."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.engines import bounded, totals
+from tacit.engines.choose import Desk, choose, key_of
+from tacit.engines.totals import Lists, Sums, Totals
+
+EXAMPLES = 2000 if os.environ.get("TACIT_FULL") == "1" else 150
+
+sizes = st.lists(st.integers(0, 7), max_size=40)
+
+
+def batches(units: list[int], lengths: list[int]) -> list[pa.RecordBatch]:
+    """Rows of these units, numbered, cut at these lengths and at the end."""
+    table = pa.table({"unit": pa.array(units, pa.int64()), "row": pa.array(range(len(units)), pa.int64())})
+    cuts = [0, *(min(sum(lengths[: i + 1]), len(units)) for i in range(len(lengths))), len(units)]
+    (whole,) = table.to_batches() or [pa.record_batch(table.to_pydict(), table.schema)]
+    return [whole.slice(start, end - start) for start, end in pairwise(cuts)]
+
+
+def in_order(stretch: pa.RecordBatch) -> bool:
+    unit = stretch.column(0).to_numpy()
+    desk, units, rows = Desk.of(len(unit)), *np.zeros((2, 1), np.int64)
+    return bool(choose(unit, np.zeros(len(unit), np.int8), 0, 1, 1, key_of(""), desk, units, rows) >= 0)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(of_units=sizes, lengths=sizes)
+def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths):
+    units = [unit for unit, size in enumerate(of_units) for _ in range(size)]
+    stretches = list(bounded._by_unit(batches(units, lengths)))
+    assert sorted(row for stretch in stretches for row in stretch.column(1).to_pylist()) == list(range(len(units)))
+    assert Counter(unit for stretch in stretches for unit in set(stretch.column(0).to_pylist())) == dict.fromkeys(
+        units, 1
+    )
+    assert all(in_order(stretch) for stretch in stretches)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(units=st.lists(st.integers(0, 9), min_size=2, max_size=40), lengths=sizes)
+def test_where_units_are_out_of_order_a_stretch_is(units, lengths):
+    stretches = list(bounded._by_unit(batches(units, lengths)))
+    assert sorted(row for stretch in stretches for row in stretch.column(1).to_pylist()) == list(range(len(units)))
+    assert all(in_order(stretch) for stretch in stretches) == (units == sorted(units))
+
+
+def test_the_first_and_last_units_of_some_batches_are_one_stretch():
+    # 40 batches of three units of two rows each: the middle unit is a stretch. The 80 others wait, and are joined when
+    # 5 or 6 are there: first of 5, then 6 at a time, the last 3 at the end.
+    units = [unit for unit in range(120) for _ in range(2)]
+    assert bounded._ASIDE == 4
+    assert len(list(bounded._by_unit(batches(units, [6] * 40)))) == 40 + 1 + 12 + 1
+
+
+def test_a_unit_of_more_rows_than_numbers_of_32_bits_is_refused(monkeypatch):
+    monkeypatch.setattr(bounded, "MOST", 9)
+    assert sum(stretch.num_rows for stretch in bounded._by_unit(batches([1] * 9, [4]))) == 9
+    with pytest.raises(bounded.DataError, match="more than two billion rows"):
+        list(bounded._by_unit(batches([1] * 10, [4])))
+
+
+edges = st.sampled_from([0, 1, -1, 2**31, -(2**31) - 1, 2**42, 2**62, -(2**62), 2**63 - 1, -(2**63)])
+stretches_of_values = st.lists(st.lists(st.tuples(st.integers(0, 2), st.booleans(), edges), max_size=9), max_size=9)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(some=stretches_of_values, others=stretches_of_values)
+def test_sums_are_those_of_integers_without_end(some, others):
+    found = []
+    wanted: Counter[int] = Counter({0: 0, 1: 0, 2: 0})
+    for stretches in (some, others):
+        sums = Sums(totals.zeros(), totals.zeros())
+        sums.grow(3)
+        for rows in stretches:
+            kept = np.array([i for i, (_, is_kept, _) in enumerate(rows) if is_kept], np.int32)
+            code, values = np.array([g for g, *_ in rows], np.int64), np.array([v for *_, v in rows], np.int64)
+            sums.add(code, 0, kept, values)
+            for group, is_kept, value in rows:
+                wanted[group] += value if is_kept else 0
+        found.append(sums)
+    found[0].merge(found[1])
+    assert found[0].of(np.arange(3)) == [wanted[0], wanted[1], wanted[2]]
+
+
+@pytest.mark.parametrize("value", [2**40 - 1, -(2**40), 2**63 - 1, -(2**63)])
+def test_many_stretches_do_not_fill_a_sum(value):
+    # 2^10 rows a stretch: 2^50 each of the small ones, so that 2^12 of them are carried over; 2^73 of the large ones.
+    sums, count, times = Sums(totals.zeros(1), totals.zeros(1)), 1 << 10, 1 << 13
+    code, kept = np.zeros(count, np.int8), np.arange(count, dtype=np.int32)
+    values = np.full(count, value, np.int64)
+    for _ in range(times):
+        sums.add(code, 0, kept, values)
+    assert sums.of(np.arange(1)) == [value * count * times]
+
+
+def test_narrow_numbers_are_weighed_by_their_type():
+    # 10 numbers of two bytes weigh 10 * 2^15, whatever they are: none is looked at.
+    sums = Sums(totals.zeros(1), totals.zeros(1))
+    sums.add(np.zeros(10, np.int8), 0, np.arange(10, dtype=np.int32), np.full(10, -(2**15), np.int16))
+    assert sums.weight == 10 * 2**15 == -sums.of(np.arange(1))[0]
+
+
+def test_lists_are_counted_when_they_have_doubled():
+    # Six parts of 3 values each are 18 rows; beyond 4 they are counted, which leaves 3, or 6 once all are met.
+    lists = Lists(most=4)
+    for part in range(6):
+        lists.add(np.array([0, 0, 1]), pa.array([part % 2, None, part % 2], pa.int64()))
+        assert lists.size <= 2 * 4
+    assert lists.of(np.arange(3)) == [{0: 3, 1: 3}, {0: 3, 1: 3}, {}]
+
+
+def test_totals_of_workers_that_have_met_different_groups_are_added_up():
+    one, other = Totals.none(1, 0), Totals.none(1, 0)
+    one.grow(1)
+    other.grow(3)
+    for some, kept in ((one, [0]), (other, [0, 1, 2])):
+        some.rows[kept] += 5
+        some.nulls[0][kept] += 2
+        some.sums[0].add(np.array(kept), 0, np.arange(len(kept), dtype=np.int32), np.full(len(kept), 7))
+    one.merge(other)
+    assert one.rows.tolist() == [10, 5, 5]
+    assert one.nulls[0].tolist() == [4, 2, 2]
+    assert one.sums[0].of(np.arange(3)) == [14, 7, 7]

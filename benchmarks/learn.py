@@ -107,7 +107,7 @@ def additive(data: adult.Adult, codes: Any, train: Any, test: Any, *, epsilon: f
         epsilon,
         classes=[False, True],
         bounds=([0] * len(high), high),
-        knots=[8] * len(adult.NUMBERS) + lengths,
+        knots=[AdditiveClassifier().knots] * len(adult.NUMBERS) + lengths,
         rows=data.rows * 4 // 5,
     ).fit(codes[train], data.labels[train])
     scores = model.decision_function(codes[test])

@@ -34,17 +34,18 @@ def test_a_delta_of_zero_leaves_output_perturbation():
 def test_the_signal_is_epsilon_rows_over_the_root_of_the_weights():
     # Three columns and the constant are 4 weights: the signal is epsilon rows/2.
     loss = Logistic()
-    assert chosen(facts(columns=3, epsilon=1, rows=2000), loss) == "objective"  # 1000
-    assert chosen(facts(columns=3, epsilon=1, rows=1999), loss) == "gradient"
-    assert chosen(facts(columns=3, epsilon=0.1, rows=20_000), loss) == "objective"
+    assert chosen(facts(columns=3, epsilon=1, rows=1600), loss) == "objective"  # 800
+    assert chosen(facts(columns=3, epsilon=1, rows=1599), loss) == "gradient"
+    assert chosen(facts(columns=3, epsilon=0.1, rows=16_000), loss) == "objective"
     # Four classes have four times the weights, and half the signal.
-    assert chosen(facts(columns=3, epsilon=1, rows=2000), Multinomial(4)) == "gradient"
-    assert chosen(facts(columns=3, epsilon=2, rows=2000), Multinomial(4)) == "objective"
+    assert chosen(facts(columns=3, epsilon=1, rows=1600), Multinomial(4)) == "gradient"
+    assert chosen(facts(columns=3, epsilon=2, rows=1600), Multinomial(4)) == "objective"
 
 
 def test_a_squared_loss_is_learned_from_its_statistics_unless_columns_are_many():
-    assert chosen(facts(columns=499, rows=10**6), Squared(1.0)) == "newton"
-    assert chosen(facts(columns=500, rows=10**6), Squared(1.0)) == "gradient"
+    # the constant is a column too
+    assert chosen(facts(columns=31, rows=10**6), Squared(1.0)) == "newton"
+    assert chosen(facts(columns=32, rows=10**6), Squared(1.0)) == "gradient"
 
 
 def test_the_thresholds_are_in_one_place():

@@ -175,7 +175,8 @@ def test_samples_learn_too() -> None:
 
 
 def test_the_cut_goes_from_a_half_to_the_slope_as_noise_vanishes() -> None:
-    cuts = [cut_for(Logistic(), unit, 100, 10**6) for unit in (1e6, 200.0, 1.0, 1e-6)]
+    # unit = 100 is noise of length 1000, a thousandth of 10^6 rows: 1/2 + 1/2 1/(1 + 1000/1000) = 3/4
+    cuts = [cut_for(Logistic(), unit, 100, 10**6) for unit in (1e6, 100.0, 1.0, 1e-6)]
     assert cuts == sorted(cuts) and cuts[0] > 0.5 and cuts[1] == pytest.approx(0.75) and cuts[-1] > 0.999
     assert cut_for(Huber(), 1e6, 100, 10**6) == 1.0
 

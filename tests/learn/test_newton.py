@@ -105,7 +105,7 @@ def test_what_a_step_adds_has_its_claimed_law() -> None:
         values, vectors = np.linalg.eigh(
             method.second.release(Pulls.of(problem, method.cut, method.noise, ADD).rows, ReplayBits(bytes([seed])))
         )
-        bends = 0.25 * np.maximum(values, 0.5 * method.second.edge) + method.penalty
+        bends = 0.25 * np.maximum(values, method.second.edge) + method.penalty
         found.append(vectors @ (bends * (vectors.T @ weights)) / method.cut)
     noise = np.concatenate(found) / float(method.noise.sigma)
     # 1,800 of them: a limit of 0.077, where a deviation off by a half is 0.097 away; a tenth is seen in test_noise

@@ -86,8 +86,9 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     Each function is a line between `knots`, so many for all columns or one number a column. A column of categories
     holds whole numbers from 0 to k - 1 and has k knots: a height of its own for each. The functions are `shapes_`, a
-    pair a column: where the knots are, and how high. All other parameters are those of `LogisticRegression`, which
-    learns the heights in one fit, whose guarantee this has: the reading of rows is declared (`Hats`).
+    pair a column: where the knots are, and how high. The number of knots that is there without a word was settled on
+    made-up data (benchmarks/rules.md). All other parameters are those of `LogisticRegression`, which learns the heights
+    in one fit, whose guarantee this has: the reading of rows is declared (`Hats`).
     """
 
     def __init__(

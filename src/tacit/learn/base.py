@@ -75,7 +75,8 @@ class PrivateLinear(BaseEstimator):
       `bounds` is None, `norm` is that of the rows themselves.
     - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
     - `method`: "output", "objective", "gradient", "newton", or "auto" (`learn/auto.py`).
-    - `fit_intercept`: a constant feature of `intercept_scaling` times the norm; regularized like the rest.
+    - `fit_intercept`: a constant feature of `intercept_scaling` times the norm; regularized like the rest. The scale
+      was settled on made-up data (benchmarks/rules.md).
     - `missing`: what NaN is read as, in the column's own units, or "error".
     - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
     """

@@ -75,10 +75,11 @@ class Sums:
 
 @dataclass(frozen=True)
 class Place:
-    """The objective, its gradient and the scores of all rows at w."""
+    """The objective, the sizes of the terms it is the sum of, its gradient and the scores of all rows at w."""
 
     weights: Array
     value: float
+    size: float
     gradient: Array
     scores: Array
 
@@ -93,13 +94,14 @@ def look(problem: Problem, tilt: Array, weights: Array, sums: Sums) -> Place:
     at, loss = weights.astype(np.float64).astype(sums.kind), problem.loss
     gradient = problem.penalty * at + tilt
     value = [float(np.vdot(at, problem.penalty * at / 2 + tilt))]
+    size = float(np.vdot(np.abs(at), problem.penalty * np.abs(at) / 2 + np.abs(tilt)))
     kept = np.empty((len(problem.labels), *problem.shape[1:]))
     for part, rows in sums.blocks(problem):
         scores, labels = rows @ at, problem.labels[part]
         kept[part] = scores
         gradient += rows.T @ loss.residuals(scores, labels)
         value.append(float(loss.values(scores, labels).sum()))
-    return Place(at, float(np.sum(value)), gradient, kept)
+    return Place(at, float(np.sum(value)), size + float(np.sum(np.abs(value[1:]))), gradient, kept)
 
 
 def slack(problem: Problem, tilt: Array, place: Place, sums: Sums) -> float:
@@ -170,7 +172,7 @@ def _newton(
 def _step(problem: Problem, tilt: Array, place: Place, way: Array, sums: Sums) -> Place | None:
     """The first of the places at w + way, w + way/2, ... that is better; None if there is none."""
     fall = float(np.vdot(place.gradient, way))
-    hidden = 64 * sums.unit * abs(place.value)
+    hidden = 64 * _UNIT * place.size  # values are doubles, and where the tilt cancels the losses they are small sums
     for halvings in range(_HALVINGS):
         share = 0.5**halvings
         ahead = look(problem, tilt, place.weights + share * way, sums)

@@ -27,6 +27,7 @@ from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
+# settled on made-up data: benchmarks/rules.md
 _SHARE = Fraction(1, 2)  # of the budget, for X^T X
 _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest that noise alone has
 
@@ -39,7 +40,7 @@ class Moments:
     truncated to a grid, so in units of norm B one row adds at most one to X^T y, in L2; a replacement is two such. The
     solve is post-processing.
 
-    Eigenvalues of X^T X below three quarters of the largest that noise alone has are raised to that: the solve does not
+    Eigenvalues of X^T X below `_FLOOR` times the largest that noise alone has are raised to that: the solve does not
     divide by noise. (Raising all of them by one number, as is usual, takes more from the directions that are known.)
     """
 

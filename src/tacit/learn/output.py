@@ -29,7 +29,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
 _STEPS = 30  # a Laplace scale is about 2^30 steps of its grid
-_SCORES = 2.0  # the scores that a penalty is for, in units of a decisive one
+_SCORES = 0.5  # the scores that a penalty is for, in units of a decisive one; from benchmarks/rules.md
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def penalty_for(loss: LinearLoss, cut: float, unit: float, norm: float, rows: in
     """The penalty at which noise and bias cost alike: norm^2 (2 rows bend (cut unit)^2/b^2)^(1/3).
 
     Noise of deviation s = cut norm unit/penalty on a weight costs about s^2/2 times the trace of the Hessian, at most
-    rows bend norm^2; the penalty costs (penalty/2) |w|^2, for weights of about b/norm: scores of b, twice `decisive`.
-    The sum is least where the derivative by the penalty is zero.
+    rows bend norm^2; the penalty costs (penalty/2) |w|^2, for weights of about b/norm: scores of b, `_SCORES`
+    times `decisive`. The sum is least where the derivative by the penalty is zero.
     """
     scores = _SCORES * decisive(loss)
     return float(norm**2 * (2 * rows * loss.bend * (cut * unit / scores) ** 2) ** (1 / 3))

@@ -22,7 +22,7 @@ from typing import Any
 
 from peers.environments import Missing, python_of
 from peers.question import SHIPPING
-from query_turns import HERE, Failed, Side, once, summary, take_turns
+from query_turns import HERE, Failed, Side, middles, once, summary, take_turns
 
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 SHOP = 1_500_000  # orders; TPC-H at scale 1
@@ -73,7 +73,7 @@ def measure(sizes: list[int], orders: int, peers: list[str], save: Path | None) 
             say(f"{rows:,} rows: making them...")
             source = generate("events", rows, folder / f"{rows}.parquet")
             say("  a scan, and a prepared copy")
-            results["copies"].append({"rows": rows, "scan": once("scan", source), "prepare": once("prepare", source)})
+            results["copies"].append({"rows": rows, **middles(("scan", "prepare"), source)})
             say("  the question")
             part, truth = asks(source, rows, results["versions"])
             results["asks"].append(part)

@@ -163,7 +163,8 @@ def _copies(results: dict[str, Any]) -> list[str]:
     return [
         "## Preparing a copy",
         "",
-        "`tacit prepare` against a scan: reading every column of the Parquet file into Arrow batches.",
+        "`tacit prepare` against a scan: reading every column of the Parquet file into Arrow batches. Medians of "
+        "three, in turns; one of each where it takes long.",
         "",
         *table(cells),
         "",

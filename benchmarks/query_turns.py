@@ -9,6 +9,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,18 @@ def spread(answers: list[list[float]]) -> float | None:
     if len(answers) < 2:
         return None
     return math.sqrt(statistics.fmean(statistics.variance(cells) for cells in zip(*answers, strict=True)))
+
+
+def middles(commands: Sequence[str], source: Path, turns: int = 3) -> dict[str, Any]:
+    """Each command once in every turn, and of each the run with the middle time; a single turn where it takes long."""
+    found: dict[str, list[dict[str, Any]]] = {command: [] for command in commands}
+    started = time.perf_counter()
+    for turn in range(turns):
+        if turn and time.perf_counter() - started > PATIENCE:
+            break
+        for command, runs in found.items():
+            runs.append(once(command, source))
+    return {command: sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2] for command, runs in found.items()}
 
 
 def once(command: str, source: Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.errors import Code, Place, Refused
+from tacit.plan.operands import any_null, as_date, as_float, constant_date, is_constant, scalars_of, unclamped
 from tacit.plan.ranges import (
     ALSO,
     curve_range,
@@ -52,8 +53,8 @@ from tacit.query.functions import (
     UNITS,
     Fn,
 )
-from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, ToFloat, place_of
-from tacit.query.types import NUMBERS, Type, iso_date
+from tacit.query.nodes import Call, Case, Literal, Scalar, place_of
+from tacit.query.types import NUMBERS, Type
 
 MOST_PARTS = 10_000
 _LARGEST_FLOAT = Fraction(10) ** 200
@@ -130,7 +131,7 @@ class _Binder:
             case str():
                 return Bound(node, Type.TEXT, nullable=False)
             case datetime.date():
-                return _date(node.value, node)
+                return constant_date(node.value, node)
 
     def call(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
         if self.rows and function in FINISHING_ONLY:
@@ -146,14 +147,14 @@ class _Binder:
             raise Refused(Code.TYPE, what, at=node.at, fix="see the list of functions")
         if function in CONDITIONS:
             self.expect(operands, {Type.BOOL}, node, f"{function.upper()} takes conditions")
-            return Bound(Call(function, _scalars(operands)), Type.BOOL, nullable=_any_null(operands))
+            return Bound(Call(function, scalars_of(operands)), Type.BOOL, nullable=any_null(operands))
         if function in COMPARISONS or function is Fn.IN:
             return self.comparison(node, function, operands)
         if function in DATE_PARTS:
             return self.date_part(node, function, operands)
         match function:
             case Fn.IS_NULL:
-                return Bound(Call(function, _scalars(operands)), Type.BOOL, nullable=False)
+                return Bound(Call(function, scalars_of(operands)), Type.BOOL, nullable=False)
             case Fn.LEAST | Fn.GREATEST | Fn.COALESCE:
                 return self.choice(node, function, operands)
             case Fn.MOD:
@@ -189,8 +190,8 @@ class _Binder:
             raise Refused(
                 Code.TYPE, f"{kind} has no order that all engines share", at=node.at, fix="compare with =, <> or IN"
             )
-        scalars = tuple(_unclamped(operand, operands) for operand in operands)
-        return Bound(Call(function, scalars), Type.BOOL, nullable=_any_null(operands))
+        scalars = tuple(unclamped(operand, operands) for operand in operands)
+        return Bound(Call(function, scalars), Type.BOOL, nullable=any_null(operands))
 
     def choice(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
         """LEAST, GREATEST and COALESCE skip NULLs, so an operand that may be NULL bounds nothing from its own side."""
@@ -198,7 +199,7 @@ class _Binder:
         if function is not Fn.COALESCE:
             self.expect(operands, {*NUMBERS, Type.DATE}, node, f"{function.upper()} compares numbers and dates")
         sure = [o for o in operands if not o.nullable]
-        result = one_of(Call(function, _scalars(operands)), operands, nullable=not sure)
+        result = one_of(Call(function, scalars_of(operands)), operands, nullable=not sure)
         if function is Fn.LEAST:
             caps = [v for v in (result.upper, *(o.upper for o in sure)) if v is not None]
             return replace(result, upper=min(caps, default=None))
@@ -213,7 +214,7 @@ class _Binder:
         self.expect(conditions, {Type.BOOL}, node, "WHEN takes a condition")
         results = self.same(node, [*(self.bind(then) for _, then in node.branches), self.bind(node.otherwise)])
         branches = tuple((c.scalar, r.scalar) for c, r in zip(conditions, results, strict=False))
-        result = one_of(Case(branches, results[-1].scalar), results, nullable=_any_null(results))
+        result = one_of(Case(branches, results[-1].scalar), results, nullable=any_null(results))
         return self.weighed(result, [o.weight for o in (*conditions, *results)], node)
 
     def arithmetic(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
@@ -224,12 +225,12 @@ class _Binder:
             return operands[0]  # engines make it a double, which cannot hold all of it
         if function is Fn.DIVIDE or len(operands) == 2:
             operands = self.same(node, operands, force_float=function is Fn.DIVIDE)
-        scalar = Call(function, _scalars(operands))
+        scalar = Call(function, scalars_of(operands))
         if not self.rows:
             return Bound(scalar, operands[0].type)
         lower, upper, step = interval(function, operands)
         # bounds may exclude zero where a double still underflows to it
-        nullable = _any_null(operands) or (function is Fn.DIVIDE and not _is_constant(operands[1]))
+        nullable = any_null(operands) or (function is Fn.DIVIDE and not is_constant(operands[1]))
         return self.number(node, Bound(scalar, operands[0].type, lower, upper, step, nullable))
 
     def modulo(self, node: Call, operands: list[Bound]) -> Bound:
@@ -249,7 +250,7 @@ class _Binder:
         most = max(abs(right.lower), abs(right.upper), Fraction(1)) - 1
         lower = -min(max(-least_of(left), Fraction(0)), most)
         upper = min(max(most_of(left), Fraction(0)), most)
-        nullable = _any_null(operands) or right.lower <= 0 <= right.upper
+        nullable = any_null(operands) or right.lower <= 0 <= right.upper
         return Bound(scalar, Type.INT, lower, upper, grid_of(operands), nullable)
 
     def power(self, node: Call, operands: list[Bound]) -> Bound:
@@ -263,7 +264,7 @@ class _Binder:
             what = f"POWER takes a constant whole exponent from 0 to {MOST_POWER}"
             raise Refused(Code.TYPE, what, at=node.at, fix="POWER(x, 2), or 1 / POWER(x, 2)")
         self.known(operands[:1], node)
-        base, n = _as_float(operands[0]), int(exponent)
+        base, n = as_float(operands[0]), int(exponent)
         scalar = Call(Fn.POWER, (base.scalar, Literal(Fraction(n))))
         if not self.rows or base.lower is None or base.upper is None:
             return Bound(scalar, Type.FLOAT)
@@ -279,14 +280,14 @@ class _Binder:
         """
         self.expect(operands, NUMBERS, node, f"{function.upper()} takes a number")
         self.known(operands, node)
-        operand = _as_float(operands[0])
+        operand = as_float(operands[0])
         scalar = Call(function, (operand.scalar,))
         if not self.rows or operand.lower is None or operand.upper is None:
             return Bound(scalar, Type.FLOAT)
         if function is Fn.EXP and operand.upper > _LARGEST_EXPONENT:
             raise _too_large(node.at)
         lower, upper = curve_range(function, operand.lower, operand.upper)
-        sure = function is Fn.EXP or (_is_constant(operand) and operand.lower > 0)
+        sure = function is Fn.EXP or (is_constant(operand) and operand.lower > 0)
         return self.number(node, Bound(scalar, Type.FLOAT, lower, upper, nullable=operand.nullable or not sure))
 
     def sign(self, node: Call, operands: list[Bound]) -> Bound:
@@ -296,7 +297,7 @@ class _Binder:
         low, high = -1, 1
         if operand.type is Type.INT:
             low, high = (_sign(least_of(operand)), _sign(most_of(operand)))
-        scalar = Call(Fn.SIGN, _scalars(operands))
+        scalar = Call(Fn.SIGN, scalars_of(operands))
         return Bound(scalar, Type.INT, Fraction(low), Fraction(high), Fraction(1), operand.nullable)
 
     def text(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
@@ -312,12 +313,12 @@ class _Binder:
         if parts > MOST_TEXTS:
             what = f"a text is put together from {parts} texts; {MOST_TEXTS} is the most"
             raise Refused(Code.TOO_LARGE, what, at=node.at, fix="put fewer together")
-        return Bound(Call(function, _scalars(operands)), Type.TEXT, nullable=_any_null(texts), texts=parts)
+        return Bound(Call(function, scalars_of(operands)), Type.TEXT, nullable=any_null(texts), texts=parts)
 
     def length(self, node: Call, operands: list[Bound]) -> Bound:
         """The number of characters, from 0. That it ends somewhere is no bound to add noise by: none is declared."""
         self.expect(operands, {Type.TEXT}, node, "LENGTH takes a text")
-        scalar = Call(Fn.LENGTH, _scalars(operands))
+        scalar = Call(Fn.LENGTH, scalars_of(operands))
         return Bound(scalar, Type.INT, Fraction(0), MOST_INT, Fraction(1), operands[0].nullable)
 
     def like(self, node: Call, operands: list[Bound]) -> Bound:
@@ -330,7 +331,7 @@ class _Binder:
         if len(pattern) > MOST_PATTERN:
             what = f"a pattern has at most {MOST_PATTERN} characters"
             raise Refused(Code.TOO_LARGE, what, at=node.at, fix="write a shorter one")
-        return Bound(Call(Fn.LIKE, _scalars(operands)), Type.BOOL, nullable=operands[0].nullable)
+        return Bound(Call(Fn.LIKE, scalars_of(operands)), Type.BOOL, nullable=operands[0].nullable)
 
     def date_part(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
         """A part of a date: YEAR, QUARTER, MONTH, DAY, or WEEKDAY from Monday = 1.
@@ -373,8 +374,8 @@ class _Binder:
         lower = None if left.lower is None or right.upper is None else left.lower - right.upper
         upper = None if left.upper is None or right.lower is None else left.upper - right.lower
         low, high = LEAST_INT if lower is None else lower, MOST_INT if upper is None else upper
-        nullable = _any_null([left, right]) or not (left.bounded and right.bounded)
-        return Bound(Call(Fn.DAYS, _scalars([left, right])), Type.INT, low, high, Fraction(1), nullable)
+        nullable = any_null([left, right]) or not (left.bounded and right.bounded)
+        return Bound(Call(Fn.DAYS, scalars_of([left, right])), Type.INT, low, high, Fraction(1), nullable)
 
     def rounded(self, node: Call, operands: list[Bound]) -> Bound:
         """ROUND of a released value, to a constant number of digits."""
@@ -382,7 +383,7 @@ class _Binder:
         digits = node.arguments[1:]
         if any(not isinstance(d, Literal) or not isinstance(d.value, int) or d.value > 15 for d in digits):
             raise Refused(Code.TYPE, "ROUND takes a constant number of digits", at=node.at, fix="ROUND(AVG(x), 2)")
-        return Bound(Call(Fn.ROUND, _scalars(operands)), operands[0].type, nullable=operands[0].nullable)
+        return Bound(Call(Fn.ROUND, scalars_of(operands)), operands[0].type, nullable=operands[0].nullable)
 
     def known(self, operands: Iterable[Bound], node: Scalar) -> None:
         """Over rows, refuse to compute with what has no declared bounds."""
@@ -416,9 +417,9 @@ class _Binder:
         """The operands in one type: integers beside floats become floats, text beside dates becomes dates."""
         kinds = {o.type for o in operands if o.type is not None}
         if Type.FLOAT in kinds | ({Type.FLOAT} if force_float else set()) and kinds <= NUMBERS:
-            return [_as_float(o) for o in operands]
+            return [as_float(o) for o in operands]
         if kinds == {Type.DATE, Type.TEXT}:
-            return [_as_date(o, node) for o in operands]
+            return [as_date(o, node) for o in operands]
         if len(kinds) > 1:
             names = " and ".join(sorted(kinds))
             raise Refused(Code.TYPE, f"{names} do not go together", at=place_of(node), fix="use values of one type")
@@ -426,7 +427,7 @@ class _Binder:
 
     def dates(self, operands: list[Bound], node: Scalar, what: str) -> list[Bound]:
         """The operands as dates: a text that is a date is read as one."""
-        read = [_as_date(o, node) if isinstance(o.scalar, Literal) else o for o in operands]
+        read = [as_date(o, node) if isinstance(o.scalar, Literal) else o for o in operands]
         self.expect(read, {Type.DATE}, node, what)
         return read
 
@@ -438,67 +439,10 @@ class _Binder:
                 raise Refused(Code.TYPE, f"{what}, got {found}", at=place_of(node), fix=fix)
 
 
-def _unclamped(operand: Bound, operands: list[Bound]) -> Scalar:
-    """An integer that is compared with constants strictly within its bounds need not be clamped: clamping moves no
-    value across any of them, and makes none equal to one. A NULL that is read as a bound stays one."""
-    match operand.scalar:
-        case Clamp(inner, lower, upper, True):
-            plain: Scalar = inner
-        case Call(Fn.COALESCE, (Clamp(inner, lower, upper, True), Literal() as missing)):
-            plain = Call(Fn.COALESCE, (inner, missing))
-        case _:
-            return operand.scalar
-    for other in operands:
-        value = other.scalar.value if isinstance(other.scalar, Literal) else None
-        inside = isinstance(value, int) and lower is not None and upper is not None and lower < value < upper
-        if other is not operand and not inside:
-            return operand.scalar
-    return plain
-
-
-def _scalars(operands: Iterable[Bound]) -> tuple[Scalar, ...]:
-    return tuple(o.scalar for o in operands)
-
-
-def _any_null(operands: Iterable[Bound]) -> bool:
-    return any(o.nullable for o in operands)
-
-
 def _too_large(at: Place | None) -> Refused:
     what = "the result could be too large for the machine"
     return Refused(Code.OVERFLOW, what, at=at, fix="use smaller factors")
 
 
-def _is_constant(operand: Bound) -> bool:
-    """Whether this is a literal, and not zero as a double."""
-    scalar = operand.scalar.operand if isinstance(operand.scalar, ToFloat) else operand.scalar
-    return isinstance(scalar, Literal) and isinstance(scalar.value, int | Fraction) and float(scalar.value) != 0
-
-
 def _sign(number: Fraction) -> int:
     return (number > 0) - (number < 0)
-
-
-def _as_float(operand: Bound) -> Bound:
-    if operand.type is not Type.INT:
-        return operand
-    # The bounds of the machine are as good as none; as a float such an integer has no grid that is worth knowing.
-    lower = None if operand.lower == LEAST_INT else operand.lower
-    upper = None if operand.upper == MOST_INT else operand.upper
-    step = None if operand.undeclared else operand.step
-    return replace(operand, scalar=ToFloat(operand.scalar), type=Type.FLOAT, lower=lower, upper=upper, step=step)
-
-
-def _as_date(operand: Bound, node: Scalar) -> Bound:
-    if operand.type is not Type.TEXT:
-        return operand
-    date = iso_date(str(operand.scalar.value)) if isinstance(operand.scalar, Literal) else None
-    if date is not None:
-        return _date(date, Literal(date))
-    raise Refused(Code.TYPE, "a date is compared with a date", at=place_of(node), fix="write DATE '2025-12-31'")
-
-
-def _date(day: datetime.date, scalar: Scalar) -> Bound:
-    """A constant date."""
-    number = Fraction(day.toordinal())
-    return Bound(scalar, Type.DATE, number, number, Fraction(1), nullable=False)

@@ -1,0 +1,75 @@
+"""Operands as a function needs them: floats where integers meet floats, dates where texts meet dates."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.errors import Code, Refused
+from tacit.plan.ranges import LEAST_INT, MOST_INT, Bound
+from tacit.query.functions import Fn
+from tacit.query.nodes import Call, Clamp, Literal, Scalar, ToFloat, place_of
+from tacit.query.types import Type, iso_date
+
+
+def scalars_of(operands: Iterable[Bound]) -> tuple[Scalar, ...]:
+    """What they are computed by."""
+    return tuple(o.scalar for o in operands)
+
+
+def any_null(operands: Iterable[Bound]) -> bool:
+    """Whether one of them may be NULL."""
+    return any(o.nullable for o in operands)
+
+
+def is_constant(operand: Bound) -> bool:
+    """Whether this is a literal, and not zero as a double."""
+    scalar = operand.scalar.operand if isinstance(operand.scalar, ToFloat) else operand.scalar
+    return isinstance(scalar, Literal) and isinstance(scalar.value, int | Fraction) and float(scalar.value) != 0
+
+
+def unclamped(operand: Bound, operands: list[Bound]) -> Scalar:
+    """An integer that is compared with constants strictly within its bounds need not be clamped: clamping moves no
+    value across any of them, and makes none equal to one. A NULL that is read as a bound stays one."""
+    match operand.scalar:
+        case Clamp(inner, lower, upper, True):
+            plain: Scalar = inner
+        case Call(Fn.COALESCE, (Clamp(inner, lower, upper, True), Literal() as missing)):
+            plain = Call(Fn.COALESCE, (inner, missing))
+        case _:
+            return operand.scalar
+    for other in operands:
+        value = other.scalar.value if isinstance(other.scalar, Literal) else None
+        inside = isinstance(value, int) and lower is not None and upper is not None and lower < value < upper
+        if other is not operand and not inside:
+            return operand.scalar
+    return plain
+
+
+def as_float(operand: Bound) -> Bound:
+    """An integer as a float, within the same bounds; anything else as it is."""
+    if operand.type is not Type.INT:
+        return operand
+    # The bounds of the machine are as good as none; as a float such an integer has no grid that is worth knowing.
+    lower = None if operand.lower == LEAST_INT else operand.lower
+    upper = None if operand.upper == MOST_INT else operand.upper
+    step = None if operand.undeclared else operand.step
+    return replace(operand, scalar=ToFloat(operand.scalar), type=Type.FLOAT, lower=lower, upper=upper, step=step)
+
+
+def as_date(operand: Bound, node: Scalar) -> Bound:
+    """A text that is written as a date, as that date; any other text is refused."""
+    if operand.type is not Type.TEXT:
+        return operand
+    date = iso_date(str(operand.scalar.value)) if isinstance(operand.scalar, Literal) else None
+    if date is not None:
+        return constant_date(date, Literal(date))
+    raise Refused(Code.TYPE, "a date is compared with a date", at=place_of(node), fix="write DATE '2025-12-31'")
+
+
+def constant_date(day: datetime.date, scalar: Scalar) -> Bound:
+    """A constant date."""
+    number = Fraction(day.toordinal())
+    return Bound(scalar, Type.DATE, number, number, Fraction(1), nullable=False)

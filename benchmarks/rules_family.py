@@ -104,7 +104,8 @@ def _kind(draw: np.random.Generator, half: int, number: int, classes: int | None
 def _traits(draw: np.random.Generator) -> tuple[float, bool, bool, bool, bool]:
     """The signal, and whether classes are unbalanced, the truth sparse, the truth bent, and a norm declared."""
     chances = draw.random(4) < (1 / 2, 1 / 4, 1 / 3, 1 / 2)
-    return float(draw.choice(SIGNALS)), *(bool(chance) for chance in chances)  # type: ignore[return-value]
+    rare, sparse, bent, tight = chances.tolist()
+    return float(draw.choice(SIGNALS)), rare, sparse, bent, tight
 
 
 @lru_cache(maxsize=256)

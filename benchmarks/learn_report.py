@@ -188,7 +188,7 @@ def _draw_risk(found: dict[str, Any], target: Path) -> None:
                 xs, [anchor * (x / start) ** power for x in xs], color=INK, linestyle="--", linewidth=1, label=text
             )
         right.set(xlabel="columns d")
-        right.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
+        right.legend(loc="upper left", bbox_to_anchor=(0, 0.82))
 
 
 def _slope(xs: Any, ys: Any) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 DOMAIN, EPSILON, PEOPLE = 1024, 1.0, 1_000_000
-SOME = {"k-ary": 20_000, "optimized-unary": 4_000, "hashing": 400, "hadamard": 4_000, "subset": 2_000}
+SOME = {"k-ary": 400_000, "optimized-unary": 30_000, "hashing": 1_000, "hadamard": 40_000, "subset": 10_000}
 
 
 def scaled(kind: str, run: Callable[[list[int]], Any]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -82,7 +81,6 @@ def test_blocks_cover_all_rows_once_and_nothing_is_set_beyond_the_last_value(dom
     assert abs(found - 0.9 * bits) < 6.5 * (0.09 * bits) ** 0.5 < 0.01 * bits
 
 
-@pytest.mark.skipif(find_spec("numba") is None, reason="numba is an extra")
 @pytest.mark.parametrize("kind", [OptimizedUnary, SymmetricUnary, SubsetSelection])
 def test_the_same_bits_make_the_same_reports_compiled_or_not(kind, monkeypatch):
     # 50,000 reports of 13 bytes: three blocks.

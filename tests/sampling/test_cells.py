@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ from tacit.sampling import cells
 from tacit.sampling.bits import ReplayBits
 from tacit.sampling.packed import BLOCK, Coins
 
-needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is an extra")
-WAYS = [cells.plain, pytest.param(cells.compiled, marks=needs_numba)]
+WAYS = [cells.plain, cells.compiled]
 
 
 def drawn(count: int, seed: int) -> np.ndarray:
@@ -44,7 +42,6 @@ def test_the_loop_is_the_plain_way_even_where_nothing_is_compiled(count, owned, 
     assert one.tolist() == other.tolist() == [table[cell] for cell in chosen]
 
 
-@needs_numba
 @pytest.mark.parametrize("count", [0, 1, 7, 2**15, 2**15 + 1, 100_003])
 def test_the_compiled_way_is_the_plain_one(count):
     table, chosen = np.random.default_rng(1).integers(0, 256, cells.CELLS, dtype=np.uint8), drawn(count, count)
@@ -54,7 +51,6 @@ def test_the_compiled_way_is_the_plain_one(count):
         assert (one == other).all()
 
 
-@needs_numba
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 2), Fraction(1, 1000)], ids=str)
 def test_the_same_bits_make_the_same_coins_both_ways(chance, monkeypatch):
     # More than two blocks, so that blocks, their rest and the end are all met.
@@ -68,4 +64,4 @@ def test_the_same_bits_make_the_same_coins_both_ways(chance, monkeypatch):
 def test_few_bytes_load_no_compiler():
     # 2^26 bytes are half a million reports of 1,024 bits.
     assert cells.way_for(2**26 - 1) is cells.plain
-    assert (cells.way_for(2**26) is cells.compiled) == (find_spec("numba") is not None)
+    assert cells.way_for(2**26) is cells.compiled

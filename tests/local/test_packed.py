@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.local import OptimizedUnary, SubsetSelection, SymmetricUnary, packed
-from tacit.sampling import cells
+from tacit import loops
+from tacit.local import OptimizedUnary, SubsetSelection, SymmetricUnary, packed, subset
 from tacit.sampling.bits import ReplayBits
 from tacit.sampling.packed import BLOCK, Coins
 
@@ -22,15 +22,35 @@ def rows_of(count: int, domain: int, seed: int) -> np.ndarray:
 
 
 @settings(max_examples=120, deadline=None)
-@given(st.integers(0, 400), st.integers(1, 70), st.sampled_from([1, 9, 40, 2**16 - 1]), st.integers(0, 2**32))
-def test_column_sums_count_each_bit(count, domain, chunk, seed):
-    # Chunks of one row take 400 rows through eight levels; the real chunk leaves them all to the end.
+@given(
+    st.integers(0, 2_000),
+    st.integers(1, 70),
+    st.sampled_from([1, 100, 2**16 - 1]),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_column_sums_count_each_bit(count, domain, chunk, is_compiled, seed):
+    # Chunks of eight rows take 2,000 rows through seven levels; the real chunk leaves them all to the end.
     rows = rows_of(count, domain, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed, "_CHUNK", chunk)
+        patch.setattr(loops, "_WORTHWHILE", 0 if is_compiled else 2**26)
         found = packed.column_sums(rows, domain)
     assert found.tolist() == np.unpackbits(rows, axis=1)[:, :domain].sum(axis=0, dtype=np.int64).tolist()
     assert found.dtype == np.int64
+
+
+def test_the_sum_of_three_bits_is_the_same_both_ways():
+    # All eight triples of bits, and 64 of each beside the other.
+    three = [
+        np.array([-(number >> place & 1) for number in range(8)], dtype=np.int64).view(np.uint64) for place in range(3)
+    ]
+    for way in (packed._add, packed._add_by_loop, loops.compiled(packed._add_by_loop)):
+        parity, majority = np.zeros(8, dtype=np.uint64), np.zeros(8, dtype=np.uint64)
+        way(*three, parity, majority)
+        assert [int(one) & 1 for one in parity] == [number.bit_count() % 2 for number in range(8)]
+        assert [int(one) & 1 for one in majority] == [number.bit_count() // 2 for number in range(8)]
+        assert set(parity.tolist()) == set(majority.tolist()) == {0, 2**64 - 1}
 
 
 @given(st.integers(0, 30), st.integers(1, 200), st.integers(0, 2**32))
@@ -45,9 +65,9 @@ def test_a_row_of_all_bits_is_counted_to_the_last():
 
 
 def test_a_chunk_of_ones_is_counted_to_the_last():
-    # 65,535 rows of one byte are as many as 16 bits count, and three chunks make a carry: 3 x 65,535 + 2.
-    rows = np.full((3 * 65_535 + 2, 1), 255, dtype=np.uint8)
-    assert packed.column_sums(rows, 8).tolist() == [196_607] * 8
+    # A chunk is 65,528 rows of one byte, nearly as many as 16 bits count, and three chunks make a carry.
+    rows = np.full((3 * 65_528 + 2, 1), 255, dtype=np.uint8)
+    assert packed.column_sums(rows, 8).tolist() == [196_586] * 8
 
 
 def test_column_sums_of_rows_that_do_not_lie_together():
@@ -57,16 +77,39 @@ def test_column_sums_of_rows_that_do_not_lie_together():
     assert (rows == rows_of(4_000, 1024, 5)).all()  # and what is given stays as it is
 
 
+@pytest.mark.parametrize("way", [packed._set, packed._set_by_loop, loops.compiled(packed._set_by_loop)])
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 70), st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=20), st.integers(0, 99))
-def test_own_bits_are_put_to_what_is_given_and_no_other_changes(domain, own, seed):
+@given(
+    domain=st.integers(1, 70),
+    own=st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=20),
+    seed=st.integers(0, 99),
+)
+def test_own_bits_are_put_to_what_is_given_and_no_other_changes(way, domain, own, seed):
     rows = rows_of(len(own), domain, seed)
     values = np.array([number % domain for number, _ in own], dtype=np.int64)
     ones = np.array([one for _, one in own], dtype=np.bool_)
     wanted = np.unpackbits(rows, axis=1)
     wanted[np.arange(len(own)), values] = ones
-    packed.set_bits(rows, values, ones)
+    way(rows, values, ones)
     assert (np.unpackbits(rows, axis=1) == wanted).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 70), st.integers(1, 30), st.integers(1, 9), st.integers(0, 2**32))
+def test_values_are_moved_in_and_out_the_same_both_ways(domain, people, turns, seed):
+    random = np.random.default_rng(seed)
+    rows, own = rows_of(people, domain, seed), random.integers(0, domain, people)
+    packed._set(rows, own, np.zeros(people, dtype=np.bool_))
+    first, missing = np.arange(people) * rows.shape[1], random.integers(-3, 4, people)
+    drawn = random.integers(0, domain, (turns, people), dtype=np.uint16)
+    found = []
+    for way in (subset._move, subset._move_by_loop, loops.compiled(subset._move_by_loop)):
+        octets, left = rows.reshape(-1).copy(), missing.copy()
+        way(octets, first, own.astype(np.uint16), left, drawn)
+        moved = packed.row_sums(octets.reshape(rows.shape)) - packed.row_sums(rows)
+        assert (moved + left == missing).all()  # what is not missing any more is there
+        found.append((octets.tolist(), left.tolist()))
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("domain", [5, 8, 1000, 1024])
@@ -83,8 +126,8 @@ def test_blocks_cover_all_rows_once_and_nothing_is_set_beyond_the_last_value(dom
 
 @pytest.mark.parametrize("kind", [OptimizedUnary, SymmetricUnary, SubsetSelection])
 def test_the_same_bits_make_the_same_reports_compiled_or_not(kind, monkeypatch):
-    # 50,000 reports of 13 bytes: three blocks.
-    protocol, values = kind(100, 1), np.arange(50_000) % 100
+    # 100,000 reports of 13 bytes: three blocks.
+    protocol, values = kind(100, 1), np.arange(100_000) % 100
     plain = protocol.encode(values, ReplayBits(b"compiled or not"))
-    monkeypatch.setattr(cells, "_WORTHWHILE", 0)
+    monkeypatch.setattr(loops, "_WORTHWHILE", 0)
     assert (protocol.encode(values, ReplayBits(b"compiled or not")) == plain).all()

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.forks import fork, outcome
 
 from tacit.sampling import bits as module
@@ -117,6 +118,16 @@ def test_refills_and_large_requests_repeat_nothing():
     sizes = [1, 4_095, 1, 4_096, 4_097, 10, 100_000, 5, 3]
     words = np.concatenate([source.words(size) for size in sizes])
     assert len(set(words.tolist())) == len(words) == sum(sizes)
+
+
+def test_system_words_are_those_of_counter_mode():
+    # AES-256 of 2, 3, ... under the key; the first 32 bytes are the next key and are handed to nobody.
+    source = SystemBits()
+    for count in (5_000, 100_000, 1):
+        counter = Cipher(algorithms.AES(source._key), modes.CTR((2).to_bytes(16, "big"))).encryptor()
+        words = source.words(count)
+        assert source._key == counter.update(bytes(32))
+        assert words.tobytes() == counter.update(bytes(8 * count))
 
 
 def test_every_refill_has_a_key_of_its_own():

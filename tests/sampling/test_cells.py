@@ -9,46 +9,49 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit import loops
 from tacit.arithmetic import ball
 from tacit.sampling import cells
 from tacit.sampling.bits import ReplayBits
 from tacit.sampling.packed import BLOCK, Coins
 
-WAYS = [cells.plain, cells.compiled]
+WAYS = [cells.plain, cells.loop, loops.compiled(cells.loop)]
 
 
 def drawn(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, cells.CELLS, count, dtype=np.uint16)
 
 
+def looked_up(way, chosen: np.ndarray, table: np.ndarray, owned: int) -> tuple[list[int], list[int]]:
+    """The bytes found, and the places that are left."""
+    found, rest = np.empty(len(chosen), dtype=np.uint8), np.empty(len(chosen), dtype=np.int64)
+    left = way(chosen, table, owned, found, rest)
+    return found.tolist(), rest[:left].tolist()
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_every_cell_gives_its_byte_and_the_last_ones_are_told(way):
     # All 65,536 cells once: so with fair bits byte b comes with probability (cells of b)/65536, exactly.
     table = np.repeat(np.arange(256, dtype=np.uint8), 256)[::-1].copy()
-    all_cells, found = np.arange(cells.CELLS, dtype=np.uint16), np.empty(cells.CELLS, dtype=np.uint8)
-    assert way(all_cells, table, 65_417, found).tolist() == list(range(65_417, 65_536))
-    assert (found == table).all()
-    assert way(all_cells, table, cells.CELLS, found).tolist() == []
-    assert way(all_cells, table, 0, found).tolist() == list(range(65_536))
+    all_cells = np.arange(cells.CELLS, dtype=np.uint16)
+    for owned in (65_417, cells.CELLS, 0):
+        assert looked_up(way, all_cells, table, owned) == (table.tolist(), list(range(owned, 65_536)))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 40), st.integers(0, cells.CELLS), st.integers(0, 2**32))
 def test_the_loop_is_the_plain_way_even_where_nothing_is_compiled(count, owned, seed):
     table, chosen = np.random.default_rng(1).integers(0, 256, cells.CELLS, dtype=np.uint8), drawn(count, seed)
-    one, other, rest = (np.empty(count, dtype=kind) for kind in (np.uint8, np.uint8, np.int64))
-    places = cells.plain(chosen, table, owned, one)
-    assert places.tolist() == rest[: cells._look_up(chosen, table, owned, other, rest)].tolist()
-    assert one.tolist() == other.tolist() == [table[cell] for cell in chosen]
+    wanted = [table[cell] for cell in chosen], [place for place, cell in enumerate(chosen) if cell >= owned]
+    assert looked_up(cells.plain, chosen, table, owned) == looked_up(cells.loop, chosen, table, owned) == wanted
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 2**15, 2**15 + 1, 100_003])
 def test_the_compiled_way_is_the_plain_one(count):
     table, chosen = np.random.default_rng(1).integers(0, 256, cells.CELLS, dtype=np.uint8), drawn(count, count)
     for owned in (0, 1, 40_000, 65_535, 65_536):
-        one, other = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.uint8)
-        assert (cells.plain(chosen, table, owned, one) == cells.compiled(chosen, table, owned, other)).all()
-        assert (one == other).all()
+        plain, compiled = (looked_up(way, chosen, table, owned) for way in (cells.plain, loops.compiled(cells.loop)))
+        assert plain == compiled
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 2), Fraction(1, 1000)], ids=str)
@@ -56,12 +59,5 @@ def test_the_same_bits_make_the_same_coins_both_ways(chance, monkeypatch):
     # More than two blocks, so that blocks, their rest and the end are all met.
     coins, count = Coins(lambda: ball(chance)), 2 * BLOCK + 4_321
     plain = coins.octets(count, ReplayBits(b"both ways"))
-    monkeypatch.setattr(cells, "_WORTHWHILE", 0)
-    assert cells.way_for(1) is cells.compiled
+    monkeypatch.setattr(loops, "_WORTHWHILE", 0)
     assert (coins.octets(count, ReplayBits(b"both ways")) == plain).all()
-
-
-def test_few_bytes_load_no_compiler():
-    # 2^26 bytes are half a million reports of 1,024 bits.
-    assert cells.way_for(2**26 - 1) is cells.plain
-    assert cells.way_for(2**26) is cells.compiled

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit import loops
 from tacit.errors import Code, Refused
-from tacit.local.frequency import array_of
-from tacit.sampling.bits import Bits
+from tacit.local.frequency import Counts, array_of
+from tacit.sampling.bits import Bits, Words
 from tacit.sampling.packed import BLOCK, Coins
 
 _CHUNK = 2**16 - 1  # bytes of rows that are added at a time: they stay near the processor, and 16 bits count them
 
-Octets = npt.NDArray[np.uint8]
+Octets: TypeAlias = npt.NDArray[np.uint8]
 
 
 def width(domain: int) -> int:
@@ -56,13 +57,13 @@ def spare(domain: int) -> np.uint8:
     return np.uint8((1 << (-domain % 8)) - 1)
 
 
-def row_sums(reports: Octets) -> npt.NDArray[np.int64]:
+def row_sums(reports: Octets) -> Counts:
     """How many bits each report has set, counted in the longest words that a row is made of."""
     words = np.ascontiguousarray(reports).view(f"u{math.gcd(reports.shape[1], 8)}")
     return np.asarray(np.einsum("ij->i", np.bitwise_count(words), dtype=np.int64))
 
 
-def column_sums(reports: Octets, domain: int) -> npt.NDArray[np.int64]:
+def column_sums(reports: Octets, domain: int) -> Counts:
     """How many reports have each bit set.
 
     Rows are added as numbers that stand upright, a bit of each sum to a plane: of three planes of one weight, their
@@ -71,16 +72,18 @@ def column_sums(reports: Octets, domain: int) -> npt.NDArray[np.int64]:
     the next. Each plane is as high as a chunk of rows; its rows are counted in the end.
     """
     wide = width(domain)
-    chunk = max(1, _CHUNK // wide)
+    chunk = max(1, _CHUNK // wide // 8) * 8  # rows, whose bytes are whole words
     whole = len(reports) // chunk * chunk
-    kept: list[list[Octets]] = []  # one or two planes of weight 2^level
+    add = loops.better(reports.size, _add_by_loop, _add)
+    kept: list[list[Words]] = []  # one or two planes of weight 2^level
     for start in range(0, whole, chunk):
-        plane, level = np.ascontiguousarray(reports[start : start + chunk]), 0
+        plane, level = np.ascontiguousarray(reports[start : start + chunk]).reshape(-1).view(np.uint64), 0
         while level < len(kept) and len(kept[level]) == 2:
             one, other = kept[level]
-            parity = one ^ other
-            kept[level] = [parity ^ plane]
-            plane = (one & other) | (parity & plane)
+            parity, majority = np.empty_like(plane), np.empty_like(plane)
+            add(one, other, plane, parity, majority)
+            kept[level] = [parity]
+            plane = majority
             level += 1
         if level == len(kept):
             kept.append([])
@@ -88,22 +91,49 @@ def column_sums(reports: Octets, domain: int) -> npt.NDArray[np.int64]:
     total = _counted(reports[whole:])
     for level, planes in enumerate(kept):
         for plane in planes:
-            total += _counted(plane) << level
+            total += _counted(plane.view(np.uint8).reshape(chunk, wide)) << level
     return total[:domain]
 
 
-def _counted(rows: Octets) -> npt.NDArray[np.int64]:
+def _add(one: Words, other: Words, third: Words, parity: Words, majority: Words) -> None:
+    np.bitwise_xor(one, other, out=parity)
+    np.bitwise_and(parity, third, out=majority)
+    majority |= one & other
+    parity ^= third
+
+
+def _add_by_loop(one: Words, other: Words, third: Words, parity: Words, majority: Words) -> None:
+    for place in range(len(one)):
+        a, b, c = one[place], other[place], third[place]
+        parity[place] = a ^ b ^ c
+        majority[place] = (a & b) | ((a ^ b) & c)
+
+
+def _counted(rows: Octets) -> Counts:
     """The same of a chunk of rows."""
     counts: npt.NDArray[np.uint16] = np.add.reduce(np.unpackbits(rows, axis=1), axis=0, dtype=np.uint16)
     return counts.astype(np.int64)
 
 
-def set_bits(reports: Octets, values: npt.NDArray[np.int64], ones: npt.NDArray[np.bool_]) -> None:
-    """Put the bit of each row's own value to what is given, in place; the rows lie together."""
+SetBits: TypeAlias = Callable[[Octets, Counts, npt.NDArray[np.bool_]], None]
+
+
+def setter(reports: Octets) -> SetBits:
+    """The better way to put the bit of each row's own value to what is given, in place, in rows that lie together."""
+    return loops.better(reports.size, _set_by_loop, _set)
+
+
+def _set(reports: Octets, values: Counts, ones: npt.NDArray[np.bool_]) -> None:
     wide, octets = reports.shape[1], reports.reshape(-1)
     places = (values >> 3) + np.arange(0, len(octets), wide)
     shifts = np.uint8(7) - (values & 7).astype(np.uint8)
     octets[places] = (octets[places] & ~(np.uint8(1) << shifts)) | (ones.view(np.uint8) << shifts)
+
+
+def _set_by_loop(reports: Octets, values: Counts, ones: npt.NDArray[np.bool_]) -> None:
+    for row in range(len(values)):
+        place, mask = values[row] >> 3, 128 >> (values[row] & 7)
+        reports[row, place] = reports[row, place] & ~mask | mask * ones[row]
 
 
 def all_rows(domain: int) -> Octets:

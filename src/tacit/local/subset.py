@@ -8,21 +8,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit import loops
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
 from tacit.local import packed
 from tacit.local.frequency import Counts, Frequency, Reports
 from tacit.sampling import bernoulli, narrow
 from tacit.sampling.bits import Bits
+from tacit.sampling.narrow import Halves
 from tacit.sampling.packed import Coins
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ _BLOCK = 2**15  # people at a time
 _TRIES = 8  # draws for each of them at a time; a person who needs fewer leaves the rest
 _FIRST = np.uint8(128)  # the bit of the first of eight values
 _MOST_VALUES = 2**16
+
+Move: TypeAlias = Callable[[packed.Octets, Counts, Halves, Counts, Halves], None]
 
 
 @dataclass(frozen=True)
@@ -103,29 +108,23 @@ class SubsetSelection(Frequency):
     def _encoded(self, values: Counts, bits: Bits) -> Reports:
         held = bernoulli.coins(self._held, len(values), bits)
         reports = np.empty((len(values), packed.width(self.domain)), dtype=np.uint8)
+        put, move = packed.setter(reports), loops.better(reports.size, _move_by_loop, _move)
         for part in packed.fill(reports, self.domain, _coins(self.size, self.domain), bits):
-            packed.set_bits(reports[part], values[part], np.zeros(len(values[part]), dtype=np.bool_))
+            put(reports[part], values[part], np.zeros(len(values[part]), dtype=np.bool_))
         for start in range(0, len(values), _BLOCK):
             part = slice(start, start + _BLOCK)
-            self._fill(reports[part], values[part], self.size - held[part].astype(np.int64), bits)
-            packed.set_bits(reports[part], values[part], held[part])
+            self._fill(reports[part], values[part], self.size - held[part].astype(np.int64), move, bits)
+            put(reports[part], values[part], held[part])
         return reports
 
-    def _fill(self, reports: packed.Octets, values: Counts, wanted: Counts, bits: Bits) -> None:
+    def _fill(self, reports: packed.Octets, values: Counts, wanted: Counts, move: Move, bits: Bits) -> None:
         """Put random values in or take them out, until each row has as many as wanted."""
         octets, wide = reports.reshape(-1), reports.shape[1]
         missing = wanted - packed.row_sums(reports)
         first, own = np.arange(0, len(octets), wide), values.astype(np.uint16)
         while (unfit := missing != 0).any():
             missing, first, own = missing[unfit], first[unfit], own[unfit]
-            lacks, step = missing > 0, np.sign(missing)
-            for drawn in narrow.belows(self.domain, _TRIES * len(own), bits).reshape(_TRIES, -1):
-                places, masks = first + (drawn >> np.uint16(3)), _FIRST >> (drawn & np.uint16(7)).astype(np.uint8)
-                old = octets[places]
-                # The true value is never in here, so it is never taken out.
-                moves = (((old & masks) == 0) == lacks) & (drawn != own) & (missing != 0)
-                octets[places] = old ^ (masks * moves)
-                missing -= step * moves
+            move(octets, first, own, missing, narrow.belows(self.domain, _TRIES * len(own), bits).reshape(_TRIES, -1))
 
     def _shaped(self, reports: Any) -> Reports:
         return packed.shaped(reports, self.domain)
@@ -135,6 +134,31 @@ class SubsetSelection(Frequency):
 
     def _supported(self, reports: Reports) -> Counts:
         return packed.column_sums(reports, self.domain)
+
+
+def _move(octets: packed.Octets, first: Counts, own: Halves, missing: Counts, drawn: Halves) -> None:
+    """Put in, or take out, the values drawn for each row that begins with a byte `first`, while it is of another size.
+
+    The true value is never in here, so it is never taken out.
+    """
+    lacks, step = missing > 0, np.sign(missing)
+    for values in drawn:
+        places, masks = first + (values >> np.uint16(3)), _FIRST >> (values & np.uint16(7)).astype(np.uint8)
+        old = octets[places]
+        moves = (((old & masks) == 0) == lacks) & (values != own) & (missing != 0)
+        octets[places] = old ^ (masks * moves)
+        missing -= step * moves
+
+
+def _move_by_loop(octets: packed.Octets, first: Counts, own: Halves, missing: Counts, drawn: Halves) -> None:
+    for row in range(len(own)):
+        step = 1 if missing[row] > 0 else -1
+        for turn in range(len(drawn)):
+            value = drawn[turn, row]
+            place, mask = first[row] + (value >> 3), 128 >> (value & 7)
+            is_move = ((octets[place] & mask == 0) == (step > 0)) & (value != own[row]) & (missing[row] != 0)
+            octets[place] ^= mask * is_move
+            missing[row] -= step * is_move
 
 
 def _variance(domain: int, size: int, odds: float) -> float:

@@ -1,7 +1,9 @@
 """Where random bits come from.
 
 `SystemBits` is the one that protects people: AES-256 in counter mode, keyed from the operating system, its key
-replaced at every refill so that no past bit can be recovered from memory, and keyed anew in a forked child.
+replaced at every refill so that no past bit can be recovered from memory, and keyed anew in a forked child. The stream
+is taken from AES-GCM, which encrypts by counter mode: where processors work on wide words, it is twice as fast in
+OpenSSL as counter mode alone.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ Words = npt.NDArray[np.uint64]
 
 _KEY = 32
 _REFILL = 1 << 12  # words of one refill: 32 KiB
-_NONCE = bytes(16)  # constant: each key makes one stream only
+_NONCE = bytes(12)  # constant: each key makes one stream only
 _PIECE = bytes(1 << 16)  # zeros to encrypt, a piece at a time, so that it stays near the processor
 
 
@@ -36,7 +38,7 @@ class ReplayBits:
 
     def __init__(self, seed: bytes) -> None:
         key = hashlib.sha256(seed).digest()
-        self._stream = Cipher(algorithms.AES(key), modes.CTR(_NONCE)).encryptor()
+        self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
     def words(self, count: int) -> Words:
         """The next `count` words of the stream."""
@@ -79,7 +81,7 @@ class SystemBits:
 
     def _made(self, count: int) -> Words:
         """New words; the stream's first bytes become the next key, and the old key is forgotten."""
-        stream = Cipher(algorithms.AES(self._key), modes.CTR(_NONCE)).encryptor()
+        stream = Cipher(algorithms.AES(self._key), modes.GCM(_NONCE)).encryptor()
         self._key = stream.update(bytes(_KEY))
         made: Words = np.empty(count, dtype=np.uint64)
         room = made.view(np.uint8).data

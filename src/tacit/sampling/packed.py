@@ -22,15 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit import loops
 from tacit.arithmetic import ball, certified_floor
+from tacit.sampling import cells
 from tacit.sampling.bits import Bits
-from tacit.sampling.cells import CELLS, Octets, way_for
+from tacit.sampling.cells import CELLS, Octets
 from tacit.sampling.table import Table
 
 if TYPE_CHECKING:
     from flint import arb
 
-BLOCK = 2**18  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
+BLOCK = 2**19  # bytes at a time, so that the rest of a block is worth a call and all of it stays near the processor
 
 
 class Coins:
@@ -42,19 +44,19 @@ class Coins:
     """
 
     def __init__(self, chance: Fraction | Callable[[], arb]) -> None:
-        def cells(ones: int) -> Any:
+        def share_of(ones: int) -> Any:
             p: Any = chance if isinstance(chance, Fraction) else chance()
             return p**ones * (1 - p) ** (8 - ones) * CELLS
 
         ones = np.bitwise_count(np.arange(256, dtype=np.uint8)).tolist()
-        whole = [_floor(chance, cells, c) for c in range(9)]
+        whole = [_floor(chance, share_of, c) for c in range(9)]
         self._cells = np.zeros(CELLS, dtype=np.uint8)
         self._owned = sum(whole[c] for c in ones)
         self._cells[: self._owned] = np.repeat(np.arange(256, dtype=np.uint8), [whole[c] for c in ones])
         left = CELLS - self._owned
 
         def shares() -> Iterator[arb]:
-            rest = [(cells(c) - whole[c]) / left for c in range(9)]
+            rest = [(share_of(c) - whole[c]) / left for c in range(9)]
             total = rest[0] * 0
             yield _interval(total)  # nothing is below 0, so the table knows its first byte
             for c in ones:
@@ -81,18 +83,19 @@ class Coins:
 
     def filling(self, found: Octets, step: int, bits: Bits) -> Iterator[slice]:
         """The same, `step` bytes at a time; yields each block when it is filled, while it is near the processor."""
-        look_up = way_for(len(found))
+        look_up = loops.better(len(found), cells.loop, cells.plain)
+        rest = np.empty(min(step, len(found)), dtype=np.int64)
         for start in range(0, len(found), step):
             part = found[start : start + step]
-            cells = bits.words(math.ceil(len(part) / 4)).view(np.uint16)[: len(part)]
-            rest = look_up(cells, self._cells, self._owned, part)
-            if self._residual is not None and len(rest):
-                part[rest] = self._residual.draws(len(rest), bits)
+            drawn = bits.words(math.ceil(len(part) / 4)).view(np.uint16)[: len(part)]
+            left = look_up(drawn, self._cells, self._owned, part, rest)
+            if self._residual is not None and left:
+                part[rest[:left]] = self._residual.draws(left, bits)
             yield slice(start, start + len(part))
 
 
-def _floor(chance: object, cells: Callable[[int], Any], ones: int) -> int:
-    return math.floor(cells(ones)) if isinstance(chance, Fraction) else certified_floor(lambda: cells(ones))
+def _floor(chance: object, share_of: Callable[[int], Any], ones: int) -> int:
+    return math.floor(share_of(ones)) if isinstance(chance, Fraction) else certified_floor(lambda: share_of(ones))
 
 
 def _interval(number: Any) -> arb:

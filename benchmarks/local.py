@@ -73,14 +73,14 @@ Runs = dict[str, list[tuple[float, float]]]
 
 
 def ours() -> Runs:
-    """Tacit's seconds to encode and to collect, of five runs."""
+    """Tacit's seconds to encode and to collect, of five runs or as many as take half a second."""
     values, bits, found = np.random.default_rng(0).integers(0, DOMAIN, PEOPLE), SystemBits(), {}
     for kind in KINDS:
         protocol = kind(DOMAIN, EPSILON)
         say(f"Tacit: {protocol.kind}...")
         Summary.empty(protocol).add(protocol.encode(values, bits)).estimate()  # loads what is loaded, as for the peers
-        runs = []
-        for _ in range(5):
+        runs: list[tuple[float, float]] = []
+        while len(runs) < 5 or sum(map(sum, runs)) < 0.5:
             start = time.process_time()
             reports = protocol.encode(values, bits)
             middle = time.process_time()
@@ -159,8 +159,8 @@ def markdown(results: dict[str, Any]) -> str:
             "## A million people",
             "",
             f"{DOMAIN:,} values, epsilon {EPSILON}, processor time on one core, encoded and collected. *x* is how "
-            "many times Tacit's time. It is the median of ten runs, half of them before the "
-            "peers' and half after. Theirs are of fewer people, a second or more, and scaled up; multi-freq-ldpy's "
+            "many times Tacit's time. It is the median of ten runs or more, half of them before "
+            "the peers' and half after. Theirs are of fewer people, a second or more, and scaled up; multi-freq-ldpy's "
             "clients are compiled. Their laws are floating-point draws from a seedable generator; Tacit's are exact, "
             "from cryptographic bits.",
             "",

@@ -133,9 +133,7 @@ BARE = frozenset(_BARE.split())  # functions that SQL calls without brackets
 
 # Types that CAST names, and what gives the same.
 _CASTS = {
-    "write x * 1.0 for a number; the types of columns are declared in the policy": (
-        "double float real float4 float8 decimal numeric"
-    ),
+    "write x * 1.0 for a number; the types of columns are declared in the policy": ("real float4 decimal numeric"),
     "write FLOOR(x + 0.5) for a number; the types of columns are declared in the policy": (
         "int integer bigint smallint tinyint hugeint int2 int4 int8 signed long"
     ),

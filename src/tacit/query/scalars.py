@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tacit.errors import Code, Place, Refused
 from tacit.query.calls import Written, call, date, is_known, like
-from tacit.query.functions import COMPARISONS, CONDITIONS, Fn
+from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, Fn
 from tacit.query.nodes import Call, Case, Column, Literal, Scalar
 from tacit.query.refuse import (
     BARE,
@@ -53,7 +53,9 @@ _WORDS = {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS} | di
 )
 _RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
 _CASTING = frozenset({"cast", "try_cast"})
-_WHOLE = frozenset({"int", "integer", "bigint", "int8", "int64"})
+_WHOLE = frozenset({"int", "integer", "bigint", "int4", "int8", "int64"})
+_FLOAT = frozenset({"double", "float", "float8"})
+_HAS_TYPE = {"date": {Fn.DATE_TRUNC}} | {kind: DATE_PARTS | {Fn.FLOOR, Fn.CEIL} for kind in _WHOLE}
 _IS_CONDITION = COMPARISONS | CONDITIONS | {Fn.IN, Fn.IS_NULL, Fn.LIKE}
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 
@@ -408,14 +410,19 @@ class Scalars(Cursor):
         return kind
 
     def _cast(self, operand: Scalar, start: int, kind: str) -> Scalar:
-        """The casts there are: a constant to a date; to an integer what is whole already, or a condition as 1 and 0."""
-        if kind in _WHOLE and isinstance(operand, Call):
-            if operand.function in {Fn.FLOOR, Fn.CEIL}:
-                return operand
-            if operand.function in _IS_CONDITION:
-                opposite = Call(Fn.NOT, (operand,), self.since(start))
-                return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), self.since(start))
+        """The casts there are: a text to a date, numbers to a float, conditions to 1 and 0, and what changes nothing.
+
+        What changes nothing is to make a date of DATE_TRUNC, or an integer of what is whole already.
+        """
         at = self.since(start)
+        if kind in _FLOAT:
+            return Call(Fn.MULTIPLY, (Literal(Fraction(1)), operand), at)
         if kind == "date" and isinstance(operand, Literal):
             return date(operand, at)
+        match operand:
+            case Call(function=function) if function in _HAS_TYPE.get(kind, ()):
+                return operand
+            case Call(function=function) if kind in _WHOLE and function in _IS_CONDITION:
+                opposite = Call(Fn.NOT, (operand,), at)
+                return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
         raise unsupported(f"CAST to {plain(kind).upper()}", CASTS.get(kind, "declare the type in the policy"), at)

@@ -2,11 +2,11 @@
 
 PostgreSQL gives a text the type of the cast behind it, or of the column that is compared with it. Drivers that write
 their parameters into the text count on that, ('30'::int4) and ('TRUE'), and BI tools cast what has the type already:
-CAST(DATE_TRUNC('month', visited) AS date).
+CAST(visited AS date).
 
 **Theorem.** A constant never becomes anything but one literal. Proof: as for parameters, by whose `literal` it is
-written; all that is left out are brackets around a constant alone, CAST, AS, :: and the name of a type, and all that is
-added is 1.0 times. Where a place is misjudged, a question is refused: no two types are compared.
+written; all that is left out are brackets around a constant alone, CAST, AS, :: and the name of a type. Where a place
+is misjudged, a question is refused: no two types are compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from tacit.policy.model import Policy
 from tacit.serve.pgwire.lexer import Edit, Token, quoted
 from tacit.serve.pgwire.parameters import around, asked, behind, literal
-from tacit.serve.pgwire.types import DATE, FLOAT8, INT4, INT8, NAMES, TEXT, VARCHAR, decode, oid_of
+from tacit.serve.pgwire.types import DATE, INT4, INT8, NAMES, TEXT, VARCHAR, decode, oid_of
 from tacit.serve.pgwire.words import BAD_TEXT, Complaint
 
 _TEXTS = frozenset({"text", "escaped"})
@@ -26,7 +26,6 @@ _TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "INTERVAL"})  # before a text, 
 _BEFORE = frozenset({"AND", "OR", "NOT", "BETWEEN", "LIKE", "ILIKE", "LIMIT", "OFFSET", "WHEN", "THEN", "ELSE"})
 _SAME = {INT4: INT8, VARCHAR: TEXT}  # types that columns of a policy do not tell apart
 _ZONES = frozenset({("WITH", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")})
-_RESULTS = {"DATE_TRUNC": DATE, "EXTRACT": INT8, "DATE_PART": INT8}
 
 
 class Casts:
@@ -57,7 +56,7 @@ class Casts:
         yield from self._constants()
 
     def _cast(self, index: int, last: int) -> Iterator[Edit]:
-        """CAST(x AS type): x where it has the type, a literal where it is a constant; as a float, 1.0 times x."""
+        """CAST(x AS type): x where it has the type, a literal where it is a constant."""
         found = self._found
         at = last - 2 if found[last - 1].key == "PRECISION" else last - 1
         first, end = index + 2, at - 2
@@ -70,13 +69,12 @@ class Casts:
             self._done.add(inner.start)
             yield Edit(found[index].start, found[last].end, _written(inner, kind))
             return
-        known = (alone and inner.kind == "parameter") or self._type(first, end) == _SAME.get(kind, kind)
-        if known or kind == FLOAT8:
-            yield Edit(found[index].start, found[index].end, "" if known else "(1.0 * ")
-            yield Edit(found[at - 1].start, found[last - 1].end, "" if known else ")")
+        if (alone and inner.kind == "parameter") or self._type(first, end) == _SAME.get(kind, kind):
+            yield Edit(found[index].start, found[index].end, "")
+            yield Edit(found[at - 1].start, found[last - 1].end, "")
 
     def _postfix(self, index: int) -> Iterator[Edit]:
-        """x::type, where x is a column, or a function of dates, that has the type."""
+        """x::type, where x is a column that has the type."""
         found = self._found
         end, kind = behind(found, index)
         first = self._opening.get(index - 1, index) - 1
@@ -97,9 +95,7 @@ class Casts:
                 yield Edit(self._found[index].start, constant.end, value)
 
     def _type(self, first: int, end: int) -> int | None:
-        """The type of a column, perhaps with its table, or of a function of dates; None for anything else."""
-        if self._closing.get(first + 1) == end:
-            return _RESULTS.get(self._found[first].key)
+        """The type of a column, perhaps with its table; None for anything else."""
         inner = self._found[first : end + 1]
         named = all(token.kind in _NAMED for token in inner[::2]) and all(token.key == "." for token in inner[1::2])
         return self._columns.get(inner[-1].text.lower()) if named and len(inner) % 2 else None

@@ -55,6 +55,10 @@ def test_an_expression_and_its_sql_are_one_question(ada):
             lambda t, w: t.group_by(m=_.visited.truncate("M")).agg(n=_.count()),
             "SELECT DATE_TRUNC('month', visited) AS m, COUNT(*) AS n FROM visits GROUP BY 1",
         ),
+        (
+            lambda t, w: t.agg(a=_.age.cast("float64").mean()),
+            "SELECT AVG(CAST(age AS DOUBLE)) AS a FROM visits",
+        ),
     ],
 )
 def test_expressions_cost_and_measure_what_their_sql_does(ada, build_expression, sql):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import loops
+from tacit.errors import Code, Refused
 from tacit.local import OptimizedUnary, SubsetSelection, SymmetricUnary, packed, subset
 from tacit.sampling.bits import ReplayBits
 from tacit.sampling.packed import BLOCK, Coins
@@ -19,6 +20,29 @@ def rows_of(count: int, domain: int, seed: int) -> np.ndarray:
     """Rows of bits that are set with any chance at all, padded with zeros."""
     random = np.random.default_rng(seed)
     return np.packbits(random.random((count, domain)) < random.random(), axis=1)
+
+
+def test_reports_that_came_over_a_wire_are_reports():
+    protocol = OptimizedUnary(20, 1)
+    reports = protocol.encode(np.arange(20), ReplayBits(b"wire"))
+    for sent in (reports.tolist(), [bytes(row) for row in reports], tuple(bytearray(row) for row in reports)):
+        assert protocol.support(sent).tolist() == protocol.support(reports).tolist()
+    for bad in (
+        [[1, 2]],
+        [[1, 2, 256]],
+        [[1, 2, -1]],
+        [[1.0, 2.0, 3.0]],
+        ["abc"],
+        [None],
+        [7],
+        [np.int64(7)],
+        [b"ab", b"abc"],
+        [],
+        3,
+    ):
+        with pytest.raises(Refused) as refusal:
+            protocol.support(bad)
+        assert refusal.value.code == Code.REPORT
 
 
 @settings(max_examples=120, deadline=None)

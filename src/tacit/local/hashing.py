@@ -128,9 +128,17 @@ class LocalHashing(Frequency):
             index = np.zeros(len(block), dtype=np.int64)
             for step in range(1, 1 << size):  # all subsets but the empty one: one row comes or goes at each step
                 index ^= rows[(step & -step).bit_length() - 1]
-                signed += np.bincount(index, minlength=2 << wide)
+                _count(index, signed)
         transformed = walsh_hadamard(signed[: 1 << wide] - signed[1 << wide :])
         return (len(reports) + transformed[: self.domain]) // self.cells
+
+
+def _count(places: Counts, counts: Counts) -> None:
+    """Add one at each place; few places do not go through all counts."""
+    if len(places) < len(counts) // 8:
+        np.add.at(counts, places, 1)
+    else:
+        counts += np.bincount(places, minlength=len(counts))
 
 
 @lru_cache(maxsize=256)

@@ -26,13 +26,23 @@ def width(domain: int) -> int:
 
 
 def shaped(reports: Any, domain: int) -> Octets:
-    """The reports as rows of bytes, or a refusal."""
-    given = array_of(reports)
+    """The reports as rows of bytes, or a refusal. Lists of bytes, or of numbers up to 255, are rows too."""
+    given = array_of(_rows(reports))
     if given.dtype != np.uint8 or given.ndim != 2 or given.shape[1] != width(domain):
         raise Refused(
             Code.REPORT, f"a report is {width(domain)} bytes: a bit for each value", fix="send what encode made"
         )
     return given
+
+
+def _rows(reports: Any) -> Any:
+    """A list of rows as it came over a wire, each as an array of bytes; what is none, as it is."""
+    if not isinstance(reports, list | tuple) or not all(isinstance(row, bytes | bytearray | list) for row in reports):
+        return reports
+    try:
+        return [np.frombuffer(bytes(row), dtype=np.uint8) for row in reports]
+    except (TypeError, ValueError):
+        return reports
 
 
 def fill(reports: Octets, domain: int, others: Coins, bits: Bits) -> Iterator[slice]:

@@ -5,15 +5,29 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+_LOW = 64  # places of the lowest bits, which are taken on their own: neighbors are slow to add
+
 
 def walsh_hadamard(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """W[y] = sum of (-1)^parity(x & y) counts[x] over all x, for a length that is a power of two. Exact.
 
-    Halves are added and subtracted, one bit after the other: n log n additions.
+    Halves are added and subtracted, one bit after the other: n log n additions. The bits are independent of each other,
+    so the lowest ones are done with the table turned.
     """
-    found, half = counts.astype(np.int64), 1
-    while half < len(found):
-        pairs = found.reshape(-1, 2, half)
-        found = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(-1)
+    turned = counts.astype(np.int64).reshape(-1, min(len(counts), _LOW)).T.copy()
+    _add_and_subtract(turned)
+    found = turned.T.copy()
+    _add_and_subtract(found)
+    return found.reshape(-1)
+
+
+def _add_and_subtract(rows: npt.NDArray[np.int64]) -> None:
+    """For each bit of the number of a row: a and b become a + b and a - b, in place."""
+    half = 1
+    while half < len(rows):
+        pairs = rows.reshape(-1, 2, half * rows.shape[1])
+        one, other = pairs[:, 0], pairs[:, 1]
+        one += other
+        other *= -2
+        other += one
         half *= 2
-    return found

@@ -141,6 +141,13 @@ def test_certified_floor_below_zero(n):
     assert certified_floor(lambda: -arb(n * n + 1).sqrt()) == -n - 1
 
 
+def test_an_integer_that_is_not_known_exactly_ends_in_an_error():
+    # 3 times the interval around 1/3 holds 1 and its neighbors, at every precision.
+    with pytest.raises(ArithmeticError, match="bits do not tell"):
+        certified_floor(lambda: ball(Fraction(1, 3)) * 3)
+    assert certified_floor(lambda: ball(Fraction(3, 8)) * 8) == 3  # eighths are exact
+
+
 @given(st.fractions())
 def test_a_ball_holds_its_number(number):
     with precision(60):

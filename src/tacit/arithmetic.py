@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import ParameterError
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from flint import arb
 
 _MOST_DIGITS = 400  # before the point or after it: as many as a double has
+_MOST_BITS = 2**17  # of precision; far more than any number here needs
 _locks: dict[int, Any] = {}
+
+Found = TypeVar("Found")
 
 
 @contextmanager
@@ -97,12 +100,26 @@ def certified_floor(enclose: Callable[[], arb], bits: int = 96) -> int:
     `enclose` returns an interval (a ball of flint's) that contains the number, narrower as the working precision
     grows. The precision is doubled until the whole interval has one floor.
     """
-    while True:
+
+    def floor() -> int | None:
+        found = enclose().floor().unique_fmpz()
+        return None if found is None else int(found)
+
+    return settled(floor, bits)
+
+
+def settled(find: Callable[[], Found | None], bits: int) -> Found:
+    """What `find` finds at a working precision that is doubled until it finds something.
+
+    An interval never tells an integer from its neighbors, unless it is exact. Nobody should wait for that: it ends.
+    """
+    while bits <= _MOST_BITS:
         with precision(bits):
-            floor = enclose().floor().unique_fmpz()
-        if floor is not None:
-            return int(floor)
+            found = find()
+        if found is not None:
+            return found
         bits *= 2
+    raise ArithmeticError(f"{_MOST_BITS} bits do not tell a number from its neighbors: is it known as an exact one?")
 
 
 def ball(number: Fraction) -> arb:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import precision
+from tacit.arithmetic import settled
 from tacit.sampling.bits import Bits
 from tacit.sampling.real import ends, settle
 
@@ -93,11 +93,10 @@ def _threshold(share: arb) -> int | None:
 
 def _floors(shares: Callable[[], Iterable[arb]]) -> list[int]:
     """floor(2^64 F) for each share, at a precision that makes all of them certain."""
-    bits = 192
-    while True:
-        with precision(bits):
-            found = [_threshold(share * _WHOLE) for share in shares()]
-        floors = [floor for floor in found if floor is not None]
-        if len(floors) == len(found):
-            return floors
-        bits *= 2
+
+    def floors() -> list[int] | None:
+        found = [_threshold(share * _WHOLE) for share in shares()]
+        certain = [floor for floor in found if floor is not None]
+        return certain if len(certain) == len(found) else None
+
+    return settled(floors, 192)

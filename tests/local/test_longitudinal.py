@@ -145,6 +145,22 @@ def test_more_reports_cost_more_and_never_more_than_the_lifetime(times, epsilon)
     assert rappor.after(times) <= times * rappor.after(1) * (1 + 1e-12)
 
 
+def test_a_change_of_what_is_kept_costs_more_the_more_values_there_are():
+    # Twice v, or v and then w. Under the first every bit is sent twice from one kept bit, under the second from two.
+    # Say 11 at v, 00 at w and 11 at each of the d - 2 others, where the quotient is 0.1221/0.3096^2 = 1.274.
+    def cost(domain):
+        rappor = Rappor(domain, 4)
+        low, high, truth = rappor.low, rappor.high, rational_root(rappor.epsilon) / (rational_root(rappor.epsilon) + 1)
+        p, q = rappor.chances(rational_root(rappor.epsilon))
+        own = (truth * high**2 + (1 - truth) * low**2) / (p * q)
+        new = (truth * (1 - low) ** 2 + (1 - truth) * (1 - high) ** 2) / ((1 - q) * (1 - p))
+        rest = ((1 - truth) * high**2 + truth * low**2) / q**2
+        return math.log(own * new * rest ** (domain - 2))
+
+    assert cost(2) == pytest.approx(1.711, abs=1e-3) and cost(32) == pytest.approx(8.972, abs=1e-3)
+    assert cost(32) > 2 * Rappor(32, 4).after(1) and cost(100) > 2 * 4
+
+
 def test_sending_what_is_kept_has_the_law_of_both_draws(full):
     rappor, count = Rappor(2, 2, Fraction(1, 4), Fraction(2, 3)), 1_000_000 if full else 250_000
     sent = rappor.report(rappor.permanent(np.zeros(count, dtype=np.int64), ReplayBits(b"keep")), ReplayBits(b"send"))
@@ -157,6 +173,17 @@ def test_sending_what_is_kept_has_the_law_of_both_draws(full):
         # Pearson's test: false alarms 1e-10; ten per cent more epsilon is rejected
         assert chdtrc(3, ((seen - count * law) ** 2 / (count * law)).sum()) > 1e-10
         assert chdtrc(3, ((seen - count * wrong) ** 2 / (count * wrong)).sum()) < 1e-10
+
+
+def test_chances_of_an_eighth_are_drawn():
+    # Shares of the residual law are then multiples of 2^-64, which only exact numbers tell.
+    rappor, bits = Rappor(8, 4, Fraction(1, 8), Fraction(7, 8)), ReplayBits(b"eighths")
+    kept = rappor.permanent(np.zeros(20_000, dtype=np.int64), bits)
+    sent = np.unpackbits(rappor.report(kept, bits), axis=1)
+    ones = np.unpackbits(kept, axis=1) == 1
+    # 160,000 coins: each mean is within 6.5 deviations of its chance, a false alarm below 1e-10. One of 0.14 is not.
+    for chance, found in ((7 / 8, sent[ones]), (1 / 8, sent[~ones])):
+        assert abs(found.mean() - chance) < 6.5 * (7 / 64 / len(found)) ** 0.5 < 0.015
 
 
 def test_rappor_estimates_are_unbiased_with_the_closed_form_of_the_variance():

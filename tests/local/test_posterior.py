@@ -12,21 +12,65 @@ from hypothesis import strategies as st
 
 from tacit.accounting import meaning
 from tacit.errors import ParameterError
-from tacit.local import Hadamard, KAry, LocalHashing, OptimizedUnary, Projective, SubsetSelection, SymmetricUnary
-from tacit.local.posterior import after_no, after_yes, posterior_of, words
+from tacit.local import (
+    Grid,
+    Hadamard,
+    Hybrid,
+    KAry,
+    LocalHashing,
+    OptimizedUnary,
+    Piecewise,
+    Projective,
+    Ranges,
+    Rappor,
+    Rounding,
+    SubsetSelection,
+    SymmetricUnary,
+)
+from tacit.local.posterior import after_no, after_yes, epsilon_of_one, posterior_of, words
 from tacit.mechanisms import RandomizedResponse
 
-KINDS = [KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective]
+KINDS = [KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective, Rappor]
 LN3 = math.log(3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_bayes_rule_on_the_matrix(kind):
-    protocol, prior = kind(4, Fraction(3, 2)), [0.4, 0.3, 0.2, 0.1]
+@pytest.mark.parametrize("domain", [2, 3, 4])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(4)])
+def test_it_is_bayes_rule_on_the_matrix(kind, domain, epsilon):
+    protocol, prior = kind(domain, epsilon), np.array([0.4, 0.3, 0.2, 0.1][:domain])
+    prior /= prior.sum()
     matrix = protocol.matrix()
     for number, report in enumerate(protocol.outputs()):
-        joint = np.array([prior[x] * float(matrix.rows[x][number]) for x in range(4)])
+        joint = np.array([prior[x] * float(matrix.rows[x][number]) for x in range(domain)])
         assert posterior_of(protocol, prior, report) == pytest.approx(joint / joint.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Rounding, Piecewise, Hybrid])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(4)])
+def test_it_is_bayes_rule_for_numbers_too(kind, epsilon):
+    protocol, prior = kind(Grid(0, 3, 3), epsilon), [0.4, 0.3, 0.2, 0.1]
+    rows = protocol.matrix().rows
+    for report in range(len(rows[0])):
+        joint = np.array([chance * float(row[report]) for chance, row in zip(prior, rows, strict=True)])
+        assert posterior_of(protocol, prior, report) == pytest.approx(joint / joint.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_epsilon_of_one_report_is_that_of_the_matrix(kind):
+    for domain, epsilon in [(2, 1), (3, 4), (5, Fraction(1, 3))]:
+        protocol = kind(domain, epsilon)
+        assert float(epsilon_of_one(protocol)) == pytest.approx(protocol.matrix().epsilon, abs=1e-12)
+        assert epsilon_of_one(protocol) == (protocol.after(1) if kind is Rappor else protocol.epsilon)
+
+
+def test_one_report_of_a_kept_answer_tells_less_than_a_lifetime():
+    # p = 0.690399, q = 0.309601: 0.1 p (1 - q)^2 = 0.032908 to twice 0.45 (1 - p) q (1 - q) = 0.029779
+    protocol = Rappor(3, 4)
+    p, q = protocol.p, protocol.q
+    yes, other = 0.1 * p * (1 - q) ** 2, 0.45 * (1 - p) * q * (1 - q)
+    found = posterior_of(protocol, [0.1, 0.45, 0.45], np.packbits([1, 0, 0]))
+    assert found[0] == pytest.approx(yes / (yes + 2 * other), rel=1e-12) == pytest.approx(0.356, abs=5e-4)
 
 
 @settings(max_examples=80, deadline=None)
@@ -67,14 +111,36 @@ def test_the_sentence():
     assert words(KAry(2, 1), 0.1) == (
         "If 10 % would truly say yes, a yes makes it 23.2 % for you, never more than 27.2 %; a no makes it 3.9 %."
     )
-    with pytest.raises(ParameterError):
-        words(KAry(3, 1), 0.1)
+    for other in (KAry(3, 1), Rounding(Grid(0, 1, 1), 1)):
+        with pytest.raises(ParameterError, match="two values"):
+            words(other, 0.1)
+
+
+def test_the_sentences_of_reports_that_may_support_both_or_neither():
+    once = "If 10 % would truly say yes, a yes makes it 23.2 % for you, never more than 27.2 %; a no makes it 3.9 %."
+    for kind in (SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, Projective):
+        assert words(kind(2, 1), 0.1) == once + " A report for both or for neither changes nothing."
+    assert words(SubsetSelection(2, 1), 0.1) == once
+
+
+def test_the_sentences_of_an_answer_that_is_kept():
+    # One report at after(1) = 1.604: 0.1 e^1.604/(0.1 e^1.604 + 0.9) = 0.356; a lifetime at 4: 0.1 e^4/(0.1 e^4 + 0.9).
+    assert words(Rappor(2, 4), 0.1) == (
+        "If 10 % would truly say yes, a yes makes it 35.6 % for you, never more than 49.7 %; a no makes it 2.2 %. "
+        "A report for both or for neither changes nothing. "
+        "A lifetime of reports makes it at most 85.8 % and at least 0.2 %."
+    )
 
 
 def test_a_large_epsilon_tells_everything_and_nothing_overflows():
     assert after_yes(5000, 0.001) == 1.0
     assert after_no(5000, 0.001) == 0.0
     assert posterior_of(KAry(2, 100), [0.5, 0.5], 1)[1] == pytest.approx(1)
+
+
+def test_a_report_of_several_questions_has_no_posterior_here():
+    with pytest.raises(ParameterError, match="one report of one value"):
+        posterior_of(Ranges(KAry, 4, 1), [0.25] * 4, 1)
 
 
 def test_a_prior_is_a_law():

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.special import betainc
 
 from tacit.accounting import epsilon as price
 from tacit.arithmetic import precision
 from tacit.errors import ParameterError
-from tacit.local.clones import excess, excess_of_one
+from tacit.local.clones import excess
+from tacit.local.crowds import _chances, _of_numbers
+from tacit.local.grid import Grid
+from tacit.local.hadamard import Hadamard
 from tacit.local.hashing import LocalHashing
 from tacit.local.k_ary import KAry
+from tacit.local.mean import Hybrid, Piecewise, Rounding
+from tacit.local.projective import Projective
+from tacit.local.ranges import Ranges
+from tacit.local.rappor import Rappor
 from tacit.local.shuffle import Shuffled
 from tacit.local.subset import SubsetSelection
-from tacit.local.unary import OptimizedUnary
+from tacit.local.unary import OptimizedUnary, SymmetricUnary
 from tacit.privacy.loss import Approximate, Repeat
 
 DELTA = 1e-6
@@ -31,19 +39,54 @@ def histogram_law(rows):
     """The law of the histogram of independent reports, a row of chances for each person."""
     law = {(0,) * len(rows[0]): 1.0}
     for row in rows:
-        after = {}
-        for counts, chance in law.items():
-            for report, share in enumerate(row):
-                key = (*counts[:report], counts[report] + 1, *counts[report + 1 :])
-                after[key] = after.get(key, 0.0) + chance * share
-        law = after
+        law = one_more(law, row)
     return law
+
+
+def one_more(law, row):
+    """The law of the histogram with one more person."""
+    after = {}
+    for counts, chance in law.items():
+        for report, share in enumerate(row):
+            key = (*counts[:report], counts[report] + 1, *counts[report + 1 :])
+            after[key] = after.get(key, 0.0) + chance * share
+    return after
 
 
 def true_delta(one, other, rest, epsilon):
     """The exact delta of the shuffled reports where person 1 reports by `one` or by `other`, the rest as given."""
     p, q = histogram_law([one, *rest]), histogram_law([other, *rest])
     return sum(max(0.0, p[key] - math.exp(epsilon) * q[key]) for key in p)
+
+
+def worst_deltas(rows, users, epsilons):
+    """The largest exact delta, at each epsilon, of any two crowds of so many people that differ in one of them."""
+    found = np.zeros(len(epsilons))
+    for rest in combinations_with_replacement(rows, users - 1):
+        others = histogram_law(rest) if rest else {(0,) * len(rows[0]): 1.0}
+        laws = [np.array([chance for _, chance in sorted(one_more(others, row).items())]) for row in rows]
+        for p, q in permutations(laws, 2):
+            found = np.maximum(found, [np.maximum(0, p - math.exp(a) * q).sum() for a in epsilons])
+    return found
+
+
+def table(protocol):
+    return [[float(chance) for chance in row] for row in protocol.matrix().rows]
+
+
+def number_of_people(reports):
+    """Few enough that all crowds can be listed."""
+    return (1, 2, 3, 6) if reports <= 4 else (1, 2, 3) if reports <= 8 else (1, 2)
+
+
+SMALL = [
+    *(kind(2, Fraction(2)) for kind in (KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection)),
+    *(kind(3, Fraction(3, 2)) for kind in (KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard)),
+    *(kind(4, Fraction(1, 2)) for kind in (KAry, SubsetSelection, Projective)),
+    *(SubsetSelection(3, 1), Projective(3, 1), Projective(2, 1), Rappor(2, 4), Rappor(3, 4), KAry(5, 3)),
+    *(kind(Grid(0, 1, steps), 1) for kind in (Rounding, Piecewise, Hybrid) for steps in (1, 2, 3)),
+    Hybrid(Grid(0, 1, 2), Fraction(1, 2)),
+]
 
 
 @given(data=st.data())
@@ -78,11 +121,121 @@ def test_a_known_variation_is_enough_for_the_bound(data):
         assert true_delta(rows[0], rows[1], rest, part * local) <= crowd.delta(part * local) + 1e-12
 
 
-@pytest.mark.parametrize("protocol", [KAry(20, 2), OptimizedUnary(8, 2), SubsetSelection(6, 1), LocalHashing(8, 2)])
+@pytest.mark.parametrize("protocol", SMALL, ids=repr)
+def test_the_bounds_of_a_protocol_hold_between_them_the_delta_of_its_worst_crowds(protocol):
+    rows = table(protocol)
+    for users in number_of_people(len(rows[0])):
+        crowd = Shuffled.of(protocol, users)
+        epsilons = [share * float(crowd.epsilon) for share in (0.0, 0.1, 0.4, 0.8)]
+        for a, exact in zip(epsilons, worst_deltas(rows, users, epsilons), strict=True):
+            assert crowd.least_delta(a) <= exact * (1 + 1e-12) and exact <= crowd.delta(a) * (1 + 1e-12)
+            # A single person is not hidden, and the bound says all of it.
+            assert crowd.least_delta(a) > (0.999999 if users == 1 else 0.5) * exact
+
+
+def test_the_lower_bound_of_two_bits_is_the_enumerated_one():
+    # All 6 people but one have the same value: 0.06603, where randomized response with three values has 0.146.
+    protocol = SymmetricUnary(2, 2)
+    (exact,) = worst_deltas(table(protocol), 6, [0.8])
+    assert exact == pytest.approx(0.06603, abs=1e-5)
+    assert Shuffled.of(protocol, 6).least_delta(0.8) == pytest.approx(exact, rel=1e-6)
+
+
+def test_thirty_people_who_say_yes_or_no():
+    # Of the others m say yes: 0.0402 at m = 0, and 0.0408 at the worst m; with three values it would be 0.0432.
+    rows, low = table(KAry(2, 1)), Shuffled.of(KAry(2, 1), 30).least_delta(0.1)
+    exact = [true_delta(rows[0], rows[1], [rows[0]] * (29 - m) + [rows[1]] * m, 0.1) for m in range(30)]
+    assert low == pytest.approx(max(exact[0], exact[29]), rel=1e-6) == pytest.approx(0.0402, abs=1e-4)
+    assert low < max(exact) == pytest.approx(0.0408, abs=1e-4)
+
+
+def test_the_classes_of_three_values_are_those_of_the_matrix():
+    for kind in (KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective, Rappor):
+        for domain, epsilon in [(3, 1), (4, 2), (5, Fraction(1, 2)), (7, 4)]:
+            protocol = kind(domain, epsilon)
+            rows = protocol.matrix().rows
+            with precision(256):
+                odds, b, c = map(float, _chances(protocol))
+            up = [r for r in range(len(rows[0])) if rows[1][r] > rows[2][r]]
+            alone = [r for r in up if rows[0][r] == rows[2][r]]
+            down = [r for r in range(len(rows[0])) if rows[2][r] > rows[1][r] == rows[0][r]]
+            assert float(sum(rows[2][r] for r in up)) == pytest.approx(b, rel=1e-12)
+            assert float(sum(rows[1][r] for r in up)) == pytest.approx(odds * b, rel=1e-12)
+            assert float(sum(rows[1][r] for r in alone)) == pytest.approx(odds * c, rel=1e-12)
+            assert float(sum(rows[0][r] for r in alone)) == pytest.approx(c, rel=1e-12)
+            assert float(sum(rows[0][r] for r in down)) == pytest.approx(c, rel=1e-12)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
+def test_the_classes_of_numbers_are_those_of_the_matrix(steps, epsilon):
+    for kind in (Rounding, Piecewise, Hybrid):
+        protocol = kind(Grid(0, 1, steps), epsilon)
+        rows = protocol.matrix().rows
+        variation = max(sum(max(0, p - q) for p, q in zip(*pair, strict=True)) for pair in permutations(rows, 2))
+        with precision(256):
+            b, c = _of_numbers(protocol)
+        assert float(variation) == pytest.approx(math.expm1(epsilon) * float(b), rel=1e-12)
+        assert (c is None) == (steps == 1 or kind is Rounding or (kind is Hybrid and epsilon < Fraction(61, 100)))
+        if c is not None:  # what only one of the ends supports, and the middle does not
+            lower, middle, upper = rows[0], rows[steps // 2], rows[-1]
+            for one, other in ((lower, upper), (upper, lower)):
+                alone = [m for x, m, y in zip(one, middle, other, strict=True) if x > y == m]
+                assert float(sum(alone)) >= float(c) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [KAry(20, 2), OptimizedUnary(8, 2), SubsetSelection(6, 1), LocalHashing(8, 2), Rappor(8, 4), Projective(9, 2)],
+    ids=repr,
+)
 def test_the_variation_of_a_protocol_is_its_gap(protocol):
     rows = protocol.matrix().rows
     variation = sum(max(Fraction(0), p - q) for p, q in zip(rows[0], rows[1], strict=True))
     assert float(variation) == pytest.approx(protocol.gap, rel=1e-12)
+    assert variation < Shuffled.of(protocol, 10).variation
+
+
+def test_a_kept_answer_is_shuffled_at_the_epsilon_of_one_report():
+    protocol = Rappor(8, 4)
+    crowd = Shuffled.of(protocol, 1000)
+    assert crowd.epsilon == protocol.after(1)
+    low, high = crowd.bounds(DELTA)
+    # 0.284 is enough for any randomizer of epsilon 1.604; at the 4 of a lifetime it would be 1.85.
+    assert 0.15 < low < high <= Shuffled(protocol.after(1), 1000).bounds(DELTA)[1] < 0.285
+
+
+@pytest.mark.parametrize("kind", [SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective])
+def test_the_bounds_of_other_protocols_are_close_as_well(kind):
+    low, high = Shuffled.of(kind(100, 2), 10_000).bounds(DELTA)
+    assert low < high < 1.4 * low
+    assert high < Shuffled(2, 10_000).bounds(DELTA)[1]
+
+
+def test_numbers_are_shuffled_as_well():
+    worst = Shuffled(1, 10_000).bounds(DELTA)[1]
+    for kind in (Rounding, Piecewise, Hybrid):
+        low, high = Shuffled.of(kind(Grid(0, 24, 96), 1), 10_000).bounds(DELTA)
+        assert low < high <= worst and high < 1.3 * low
+    # randomized response of the ends
+    ends, coin = Shuffled.of(Rounding(Grid(0, 24, 96), 1), 50), Shuffled.of(KAry(2, 1), 50)
+    assert ends.least_delta(0.2) == pytest.approx(coin.least_delta(0.2), rel=1e-9)
+
+
+def test_the_upper_bounds_are_the_published_numbers():
+    # Feldman, McMillan, Talwar 2023: C of n - 1 are clones, each with 2/(E + 1); A of them are of the first kind; the
+    # person herself is of it with E/(E + 1) or with 1/(E + 1).
+    for local, users in [(1.0, 1000), (4.0, 20), (0.1, 200)]:
+        large = math.exp(local)
+        for a in (0.05 * local, 0.3 * local):
+            exact = 0.0
+            c = np.arange(users)
+            for clones, chance in zip(c, stats.binom.pmf(c, users - 1, 2 / (large + 1)), strict=True):
+                first = np.arange(clones + 2)
+                with_her, without = stats.binom.pmf(first - 1, clones, 0.5), stats.binom.pmf(first, clones, 0.5)
+                one, other = large * with_her + without, with_her + large * without
+                exact += chance * np.maximum(0, one - math.exp(a) * other).sum() / (large + 1)
+            assert Shuffled(local, users).delta(a) == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("domain", [10, 1000])
@@ -133,8 +286,32 @@ def test_the_excess_is_the_expectation_by_enumeration(users):
             exact += chance * max(0.0, sum(draws)) / users
         assert exact <= excess(users, rate, 3.0, 5.0, rest) == pytest.approx(exact, rel=1e-6)
         assert exact >= excess(users, rate, 3.0, 5.0, rest, upper=False) == pytest.approx(exact, rel=1e-6)
-    # N of 4 fair coins: E max(0, N - 2) = 1/16 * 2 + 4/16 * 1 = 3/8
-    assert excess_of_one(4, 0.5, 1.0, 0.5) == pytest.approx(3 / 32, rel=1e-6)
+    # N of 4 coins of chance h: E max(0, N - (4 - N)) = 4 h^4 + 2 * 4 h^3 (1 - h); at 1/4 4/256 + 24/256 = 28/256
+    assert excess(4, 1.0, 1.0, 1.0, half=0.25, upper=False) == pytest.approx(7 / 256, rel=1e-6)
+
+
+@pytest.mark.parametrize("half", [0.05, 0.3, 0.9])
+def test_the_excess_of_uneven_halves_is_the_expectation_by_enumeration(half):
+    for rate, rest in [(0.5, 0.0), (1.0, 0.0), (0.6, 0.7)]:
+        exact = 0.0
+        for draws in product((3.0, -5.0, -rest), repeat=5):
+            part = {3.0: rate * half, -5.0: rate * (1 - half), -rest: 1 - rate}
+            exact += math.prod(part[draw] for draw in draws) * max(0.0, sum(draws)) / 5
+        found = excess(5, rate, 3.0, 5.0, rest, half=half, upper=False)
+        assert exact * (1 - 1e-6) < found <= exact
+
+
+def test_the_strides_of_uneven_halves_stay_below_and_close():
+    # 100,000 people: A, B and neither with 0.3, 0.1 and 0.6, a deviation of C of 155: every second c is computed
+    users, plus, minus, rest = 100_000, 1.0, 2.6, 0.07
+    exact = 0.0
+    c = np.arange(40_000 - 1100, 40_000 + 1100)  # seven deviations on either side
+    for count, chance in zip(c, stats.binom.pmf(c, users, 0.4), strict=True):
+        a = np.arange(int(0.75 * count) - 610, int(0.75 * count) + 610)
+        worth = plus * a - minus * (count - a) - rest * (users - count)
+        exact += chance * (stats.binom.pmf(a, count, 0.75) @ np.maximum(0, worth)) / users
+    found = excess(users, 0.4, plus, minus, rest, half=0.75, upper=False)
+    assert 0.98 * exact < found < exact
 
 
 def test_the_strides_of_a_large_crowd_stay_outside_and_close():
@@ -159,6 +336,10 @@ def test_the_machines_incomplete_beta_function_is_good_to_the_margin():
                 k = tosses // 2 + int(deviations * math.sqrt(tosses) / 2) + 1
                 exact = arb("0.5").beta_lower(k, tosses - k + 1, regularized=1)
                 assert float(abs(arb(betainc(k, tosses - k + 1, 0.5)) / exact - 1).mid()) < 2.0**-32
+                for half in (0.731, 0.269, 0.018):
+                    k = int(tosses * half + deviations * math.sqrt(tosses * half * (1 - half))) + 1
+                    exact = arb(half).beta_lower(k, tosses - k + 1, regularized=1)
+                    assert float(abs(arb(betainc(k, tosses - k + 1, half)) / exact - 1).mid()) < 2.0**-32
 
 
 @pytest.mark.parametrize("local", [0.5, 1.0, 4.0])
@@ -230,6 +411,10 @@ def test_what_cannot_be_is_an_error():
     for wrong in [(0, 10), (51, 10), (1, 0), (1, 10**10)]:
         with pytest.raises(ParameterError):
             Shuffled(*wrong)
+    for other in (Ranges(KAry, 8, 1), KAry(2, 51), "KAry"):
+        with pytest.raises(ParameterError):
+            Shuffled.of(other, 10)
+    assert Shuffled.of(KAry(2, 50), 10).variation is None  # p - q is one to the last bit
     for delta in (0, 1e-30, 1):
         with pytest.raises(ParameterError, match="delta"):
             Shuffled(1, 10).bounds(delta)

@@ -1,6 +1,6 @@
 """E max(0, a sum of many small independent terms): the numbers behind shuffling, rounded outward.
 
-Each of n people draws one of three: +plus or -minus, each with half the chance `rate`, else -rest.
+Each of n people draws one of three: +plus or -minus with the chance `rate`, of which `half` is +plus's, else -rest.
 
 >>> round(excess(1, rate=1.0, plus=3.0, minus=1.0), 6)  # one person: half of the time 3
 1.5
@@ -24,21 +24,23 @@ def excess(
     minus: float,
     rest: float = 0.0,
     *,
+    half: float = 0.5,
     shift: float = 0.0,
     upper: bool = True,
     cut: float = 1e-18,
 ) -> float:
     """E max(0, plus A - minus B - rest (n - A - B) - shift)/n, never below the truth, or never above it.
 
-    **Theorem.** C = A + B is binomial(n, rate), and A given C = c is binomial(c, 1/2). With
+    **Theorem.** C = A + B is binomial(n, rate), and A given C = c is binomial(c, half). With
     s = minus c + rest (n - c) + shift and k the least A that is worth more than s, the expectation given c is
-    h(c) = (plus + minus) (c/2) P(Bin(c - 1, 1/2) >= k - 1) - s P(Bin(c, 1/2) >= k), since a P(A = a) is
-    (c/2) P(Bin(c - 1, 1/2) = a - 1).
+    h(c) = (plus + minus) c half P(Bin(c - 1, half) >= k - 1) - s P(Bin(c, half) >= k), since a P(A = a) is
+    c half P(Bin(c - 1, half) = a - 1). Any other k gives less: a mistake in it does not raise a lower bound.
 
     h is computed at every m-th c only, m about a 64th of the deviation of C. *Above*, where rest and shift are zero
     (else m is 1): h(c)/c does not grow with c. The average of c exchangeable terms has the average of c + 1 as its mean
     given their sum, and max(0, .) is convex. *Below*: j more in C change the sum by terms of mean -K each, with
-    K = (minus - plus)/2 - rest, so h(c + j) >= E max(0, sum - j K) >= h(c) - j K P(sum > 0), by Jensen, for K >= 0.
+    K = (1 - half) minus - half plus - rest, so h(c + j) >= E max(0, sum - j K) >= h(c) - j K P(sum > 0), by Jensen, for
+    K >= 0; for a K below 0 it is at least h(c).
 
     The c that are left out have a chance of at most `cut` by Bernstein's inequality; for an upper bound each counts as
     if all were +plus.
@@ -50,8 +52,8 @@ def excess(
     c = (first + starts).astype(np.float64)
     bar = minus * c + rest * (users - c) + shift
     k = np.floor(bar / (plus + minus)) + 1
-    above = _fair_tail(c, k)
-    gained = (plus + minus) * (c / 2) * _fair_tail(c - 1, k - 1) * (1 + sign * _MARGIN)
+    above = _tail(c, half, k)
+    gained = (plus + minus) * (c * half) * _tail(c - 1, half, k - 1) * (1 + sign * _MARGIN)
     found = np.maximum(gained - bar * above * (1 - sign * _MARGIN), 0.0)
     index = np.arange(len(weights)) // stride
     here = first + np.arange(len(weights))
@@ -60,23 +62,9 @@ def excess(
         if c[0] == 0 and stride > 1:  # nothing is known of the first ones but that each adds at most plus
             each[:stride] = np.maximum(plus, 0.0) * here[:stride]
         return float(weights @ each) / users * (1 + _MARGIN) + max(plus, 0.0) * cut
-    fall = max(0.0, (minus - plus) / 2 - rest) * (1 + _MARGIN)
+    fall = max(0.0, (1 - half) * minus - half * plus - rest) * (1 + _MARGIN)
     each = np.maximum(found[index] - (here - c[index]) * fall * above[index], 0.0)
     return float(weights @ each) / users * (1 - _MARGIN) * (1 - cut)
-
-
-def excess_of_one(users: int, chance: float, slope: float, bar: float, *, upper: bool = False) -> float:
-    """E max(0, slope N - bar n)/n for a binomial N of n and this chance, never above the truth, or never below it."""
-    from scipy.special import betainc
-
-    sign = 1 if upper else -1
-    k = math.floor(users * bar / slope) + 1
-    if k > users:
-        return 0.0
-    if k <= 0:
-        return slope * chance - bar
-    gained = slope * chance * (1.0 if k == 1 else float(betainc(k - 1, users - k + 1, chance))) * (1 + sign * _MARGIN)
-    return max(0.0, gained - bar * float(betainc(k, users - k + 1, chance)) * (1 - sign * _MARGIN))
 
 
 def _binomial(users: int, rate: float, cut: float) -> tuple[int, Doubles]:
@@ -97,11 +85,11 @@ def _binomial(users: int, rate: float, cut: float) -> tuple[int, Doubles]:
     return first, weights / weights.sum()
 
 
-def _fair_tail(tosses: Doubles, k: Doubles) -> Doubles:
-    """P(Bin(tosses, 1/2) >= k)."""
+def _tail(tosses: Doubles, chance: float, k: Doubles) -> Doubles:
+    """P(Bin(tosses, chance) >= k)."""
     from scipy.special import betainc
 
     inside = (k >= 1) & (k <= tosses)
     found: Doubles = np.where(k < 1, 1.0, 0.0)
-    found[inside] = betainc(k[inside], tosses[inside] - k[inside] + 1, 0.5)
+    found[inside] = betainc(k[inside], tosses[inside] - k[inside] + 1, chance)
     return found

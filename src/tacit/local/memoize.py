@@ -42,7 +42,7 @@ class Memo:
 
     **What is not promised.** *When* a value changes may show: two different reports are never drawn for one value. So
     between histories that change at different times no epsilon holds at all. Where that matters, draw anew every time,
-    at `fresh`; or send the kept answer with noise on top, as `Rappor` does.
+    at `fresh`; or send the kept answer with noise on top, as `Rappor` does, at a price that grows with the values.
 
     What is kept is as secret as the values.
     """

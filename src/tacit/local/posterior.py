@@ -1,8 +1,10 @@
 """What does a yes tell about me? Bayes' rule, for one report.
 
->>> from tacit.local import KAry
+>>> from tacit.local import KAry, Rappor
 >>> print(words(KAry(2, Fraction(11, 10)), prior=0.1))
 If 10 % would truly say yes, a yes makes it 25.0 % for you, never more than 30.0 %; a no makes it 3.6 %.
+>>> posterior_of(Rappor(3, 4), [0.1, 0.45, 0.45], np.packbits([1, 0, 0])).round(3).tolist()
+[0.356, 0.322, 0.322]
 """
 
 from __future__ import annotations
@@ -15,28 +17,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import rational
+from tacit.arithmetic import ball, precision, rational
 from tacit.errors import ParameterError
+from tacit.local.average import Mean
 from tacit.local.frequency import Frequency
+from tacit.local.mean import Hybrid, Piecewise, Rounding
 from tacit.mechanisms.given import share
 
+Doubles = npt.NDArray[np.float64]
 
-def posterior_of(protocol: Frequency, prior: Sequence[Any], report: Any) -> npt.NDArray[np.float64]:
+
+def posterior_of(protocol: Frequency | Mean, prior: Sequence[Any], report: Any) -> Doubles:
     """P[the value is v | this report] for each v, where it is v with probability prior[v] before.
 
-    **Theorem.** In every protocol here, a report R makes the values that it supports e^epsilon times likelier than the
-    others, and nothing else: the posterior is in proportion to prior[v] e^epsilon for those and to prior[v] for the
-    rest. So it is at most e^epsilon times the prior, and at least e^-epsilon times. Proof: P[R | x]/P[R | y] is
-    e^epsilon where R supports x and not y, and 1 where it supports both or neither. For k-ary, hashing, Hadamard and
-    subset reports that is their law. For unary ones the bits x and y give (p/q)((1 - q)/(1 - p)) = e^epsilon, and
-    (p/p)(q/q) = 1.
+    **Theorem.** In every frequency protocol, a report R makes the values that it supports E times likelier than the
+    others, and nothing else: the posterior is in proportion to prior[v] E for those and to prior[v] for the rest, where
+    log E is `epsilon_of_one`. So it is at most E times the prior, and at least 1/E times. Proof: P[R | x]/P[R | y] is E
+    where R supports x and not y, and 1 where it supports both or neither. For k-ary, hashing, Hadamard, subset and
+    projective reports that is their law. For unary ones the bits x and y give (p/q)((1 - q)/(1 - p)) = E, and
+    (p/p)(q/q) = 1; those of one `Rappor` report are independent with chances p and q of their own.
+
+    For a mean protocol the values are the places of its grid, and P[R | place] is the law in its docstring.
     """
-    known = _law(prior, protocol.domain)
-    held = protocol.support(np.asarray([report]) if np.ndim(report) == 0 else np.asarray(report)[None])
+    logs = _told(protocol, report)
+    known = _law(prior, len(logs))
     with np.errstate(divide="ignore"):
-        logs = np.log(known) + float(protocol.epsilon) * held
+        logs = np.log(known) + logs
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
+
+
+def epsilon_of_one(protocol: Frequency) -> Fraction:
+    """The epsilon of one report alone: the largest log P[R | x]/P[R | y], rounded up.
+
+    It is the protocol's own, but for `Rappor`, whose epsilon is that of all reports of a lifetime: there `after(1)`.
+    """
+    with precision(256):
+        root = ball(protocol.epsilon / 2).exp()
+        ratio = protocol.probability(True, 1, root) / protocol.probability(False, 1, root)
+        return min(protocol.epsilon, Fraction(math.nextafter(float(ratio.log()), math.inf)))
 
 
 def after_yes(epsilon: Any, prior: Any) -> float:
@@ -53,15 +72,51 @@ def after_no(epsilon: Any, prior: Any) -> float:
 
 
 def words(protocol: Frequency, prior: Any) -> str:
-    """The same in a sentence, for someone about to answer a question of yes or no."""
-    if protocol.domain != 2:
+    """The same in sentences, for someone about to answer a question of yes or no.
+
+    A yes is a report that supports yes alone, a no one that supports no alone. Where there are others, it says so.
+    Where the epsilon is that of a lifetime, it also says what a lifetime of reports of one value can tell at most.
+    """
+    if not isinstance(protocol, Frequency) or protocol.domain != 2:
         raise ParameterError("protocol", "needs two values, no and yes", fix="use posterior_of for more")
-    r, price = share("prior", prior), protocol.epsilon
+    r, price = share("prior", prior), epsilon_of_one(protocol)
     most = min(1.0, math.exp(min(float(price), 700.0)) * float(r))
-    return (
+    text = (
         f"If {100 * float(r):g} % would truly say yes, a yes makes it {100 * after_yes(price, r):.1f} % for you, "
         f"never more than {100 * most:.1f} %; a no makes it {100 * after_no(price, r):.1f} %."
     )
+    if any(protocol.support(report[None]).sum() != 1 for report in protocol.outputs()):
+        text += " A report for both or for neither changes nothing."
+    if price < protocol.epsilon:
+        high, low = after_yes(protocol.epsilon, r), after_no(protocol.epsilon, r)
+        text += f" A lifetime of reports makes it at most {100 * high:.1f} % and at least {100 * low:.1f} %."
+    return text
+
+
+def _told(protocol: Frequency | Mean, report: Any) -> Doubles:
+    """log P[report | v] for each v, up to a constant."""
+    if isinstance(protocol, Frequency):
+        held = protocol.support(np.asarray([report]) if np.ndim(report) == 0 else np.asarray(report)[None])
+        return np.asarray(float(epsilon_of_one(protocol)) * held)
+    if isinstance(protocol, Mean):
+        protocol.tally([report])  # refuses what nobody sends
+        return _told_of_places(protocol, int(report))
+    raise ParameterError("protocol", "needs one report of one value", fix="KAry(2, 1), say, or a part of what you have")
+
+
+def _told_of_places(protocol: Mean, report: int) -> Doubles:
+    if isinstance(protocol, Hybrid):  # the coin shows in the report, and says nothing of the place
+        first = protocol.kinds[0].size if len(protocol.kinds) == 2 else 0
+        window, ends = protocol.parts
+        return _told_of_places(window, report) if report < first else _told_of_places(ends, report - first)
+    epsilon, places = float(protocol.epsilon), np.arange(protocol.grid.steps + 1)
+    if isinstance(protocol, Piecewise):
+        return np.asarray(epsilon * ((places <= report) & (report < places + protocol.window)))
+    if isinstance(protocol, Rounding):
+        near = (places if report else places[::-1]) / protocol.grid.steps
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp(np.log(near) + epsilon, np.log1p(-near)))
+    raise ParameterError("protocol", "is none whose law is known here", fix="Rounding, Piecewise or Hybrid")
 
 
 def _updated(log_odds: Fraction, prior: Fraction) -> float:
@@ -70,7 +125,7 @@ def _updated(log_odds: Fraction, prior: Fraction) -> float:
     return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
 
-def _law(prior: Sequence[Any], domain: int) -> npt.NDArray[np.float64]:
+def _law(prior: Sequence[Any], domain: int) -> Doubles:
     found = np.asarray(prior, dtype=np.float64)
     if found.shape != (domain,) or not (found >= 0).all() or abs(float(found.sum()) - 1) > 1e-9:
         raise ParameterError("prior", f"needs {domain} probabilities that add up to one", fix="prior=[0.9, 0.1], say")

@@ -33,6 +33,8 @@ class Rappor(Unary):
     """Keeps `SymmetricUnary` bits of the value for life; each report sends a kept 1 as 1 with the chance `high`, a kept
     0 as 1 with the chance `low` (Erlingsson, Pihur, Korolova 2014, with a bit for each value).
 
+    So `epsilon` is the price of a lifetime, and that of a single report is `after(1)`.
+
     **Theorem.** For a value that stays the same, all reports of a lifetime together are epsilon-DP. The first t of them
     are exactly `after(t)`-DP, which grows with t toward epsilon.
 
@@ -43,8 +45,11 @@ class Rappor(Unary):
     1 - low for high and 1 - high for low. The two quotients multiply.
 
     **A value that changes** is kept anew. Then the reports of a lifetime are not protected by one epsilon: each new
-    value costs another, and that there was a change may show in the long run (`memoize.py`). A single report costs at
-    most `after(1)`, so any t reports cost at most t after(1), whatever the values are.
+    value costs another. Between two histories that change and return at the same times, any t reports cost at most
+    t after(1). Proof: it is the sum of after(u) over the values, with u reports each, and after(u) <= u after(1). For
+    log((k + (1 - k) z)/(1 - k + k z)) is 0 at z = 1 and concave in log(1/z) >= 0: its derivative there is
+    (2k - 1)/(k^2 + (1 - k)^2 + k (1 - k) (z + 1/z)), which falls. Between histories that change at different times that
+    is not so: *that* a value changed shows in every bit, and costs more the more values there are.
     """
 
     kind: ClassVar[str] = "rappor"
@@ -70,6 +75,13 @@ class Rappor(Unary):
         high, low = self.high, self.low
         return one * high.numerator / high.denominator + zero * low.numerator / low.denominator
 
+    def encode(self, values: Any, bits: Bits) -> Reports:
+        """One report each of people who keep nothing: the law of a `report` of a fresh `permanent`.
+
+        Each call costs `after(1)` once more, without end. Who is asked again sends a `report` of what they keep.
+        """
+        return super().encode(values, bits)
+
     def permanent(self, values: Any, bits: Bits) -> Reports:
         """What each person keeps: drawn once for each value that they ever have, never sent, as secret as the value."""
         return SymmetricUnary(self.domain, self.epsilon).encode(values, bits)
@@ -83,7 +95,7 @@ class Rappor(Unary):
         return sent
 
     def loss(self) -> Pure:
-        """What all reports of one value cost together, however many there are."""
+        """What all reports of what is kept for one value cost together, however many there are."""
         return Pure(self.epsilon)
 
     def after(self, reports: int) -> float:
@@ -103,4 +115,4 @@ class Rappor(Unary):
 @lru_cache(maxsize=64)
 def _coins(low: Fraction, high: Fraction) -> tuple[Coins, Coins]:
     """The coins of a kept 1 and of a kept 0."""
-    return Coins(lambda: ball(high)), Coins(lambda: ball(low))
+    return Coins(high), Coins(low)

@@ -18,14 +18,14 @@ A protocol that is known hides better than the worst one of its epsilon.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from tacit.arithmetic import integer, rational, within
 from tacit.errors import ParameterError
-from tacit.local.clones import excess, excess_of_one
-from tacit.local.frequency import Frequency
+from tacit.local.clones import excess
+from tacit.local.crowds import Crowd, Protocol, crowds_of, local_epsilon, variation_of, worst_crowds
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import Approximate
 
@@ -72,11 +72,15 @@ class Shuffled:
     `variation`, p is, and W has three values. The number of people with the last is at least some k except with a tiny
     chance, so that delta is at most E max(0, (E - e^a) A - (E e^a - 1) B - k E (e^a - 1))/n and E - e^a times that
     chance. The smaller of this and the theorem's is taken.
+
+    *Below.* `crowds` are pairs of crowds that a known protocol has (`of` finds them); without them the lower bound is
+    that of some randomizers of this epsilon and variation. `crowds.py` has the theorems.
     """
 
     epsilon: Fraction
     users: int
     variation: Fraction | None = None
+    crowds: tuple[Crowd, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         local, users = price(self.epsilon), integer("users", self.users, least=1)
@@ -90,13 +94,15 @@ class Shuffled:
             object.__setattr__(self, "variation", share("variation", self.variation))
 
     @classmethod
-    def of(cls, protocol: Frequency, users: int) -> Shuffled:
-        """The shuffled reports of a frequency protocol.
+    def of(cls, protocol: Protocol, users: int) -> Shuffled:
+        """One round of shuffled reports of this protocol, of values or of numbers: epsilon is that of one report.
 
-        **Theorem.** Its variation is p - q, the gap. Proof: two values' laws differ only on reports that support just
-        one of them; those that support x have p under x and q under y.
+        Its variation makes the upper bound smaller, and the lower one is of crowds of the protocol itself (`crowds.py`
+        has the theorems). Where reports are drawn from what is kept, as in `Rappor` and `Memo`, rounds do not compose,
+        since the same is in all of them. A lifetime then costs at most what it costs without a shuffler.
         """
-        return cls(protocol.epsilon, users, Fraction(math.nextafter(protocol.gap, math.inf)))
+        crowd = cls(local_epsilon(protocol), users)
+        return cls(crowd.epsilon, crowd.users, variation_of(protocol), crowds_of(protocol))
 
     @classmethod
     def needed(cls, epsilon: Any, delta: Any, users: int) -> Shuffled:
@@ -116,21 +122,19 @@ class Shuffled:
         return self._delta_at(_epsilon(epsilon), True, 1e-18)
 
     def least_delta(self, epsilon: Any) -> float:
-        """A delta that no smaller one can replace for every randomizer: that of the worst of three cases, rounded down.
+        """A delta that no smaller one can replace, rounded down: the largest of a few pairs of crowds.
 
-        Three-valued randomized response, where everyone else has a third value; and yes or no, where everyone else says
-        no, seen from either side. Each is the exact delta of one randomizer that is epsilon-DP on one pair of crowds.
-        For a known variation it is the first, sent with the chance that gives this variation; else the third value is.
+        They are the protocol's own, if it is known; else those of some randomizers of this epsilon and this variation.
         """
         return self._delta_at(_epsilon(epsilon), False, 1e-18)
 
     def bounds(self, delta: Any) -> tuple[float, float]:
-        """Two numbers that hold between them the epsilon of the worst randomizer, at this delta."""
+        """Two numbers that hold between them the epsilon of the protocol, or of the worst randomizer, at this delta."""
         lost = _delta(delta)
         return self._epsilon_at(lost, False), self._epsilon_at(lost, True)
 
     def loss(self, delta: Any) -> Approximate:
-        """What one shuffled round costs each person; rounds over time compose as any others do."""
+        """What one shuffled round costs each person; rounds that are drawn anew compose as any others do."""
         lost = _delta(delta)
         return Approximate(Fraction(self._epsilon_at(lost, True)), rational("delta", delta))
 
@@ -148,28 +152,18 @@ class Shuffled:
         local, n = float(self.epsilon), self.users
         if a >= local:
             return 0.0
+        part = 1.0 if self.variation is None else min(1.0, float(self.variation) / math.tanh(local / 2))
+        if not upper:
+            crowds = worst_crowds(local, part) if self.crowds is None else self.crowds
+            return max(crowd.delta(n, local, a, cut) for crowd in crowds)
         large = math.exp(local)
         plus, minus = math.exp(a) * math.expm1(local - a), math.expm1(local + a)
-        part = 1.0 if self.variation is None else min(1.0, float(self.variation) / math.tanh(local / 2))
-        if upper:
-            found = excess(n, 2 / (large + 1), plus, minus, cut=cut)
-            if part < 1:
-                sure = _surely(n, (1 - part) / large, cut) * large * math.expm1(a)
-                known = excess(n, 2 * part / (large + 1), plus, minus, shift=sure, cut=cut) + plus * cut
-                found = min(found, known)
-            return min(1.0, found)
-        sent = min(1.0, part * (large + 2) / (large + 1))
-        quiet = 1 - sent
-        rest = math.expm1(a) * (sent / (large + 2) + quiet) / (sent * large / (large + 2) + quiet)
-        least = excess(n, 2 * sent / (large + 2), plus, minus, rest, upper=False, cut=cut)
+        found = excess(n, 2 / (large + 1), plus, minus, cut=cut)
         if part < 1:
-            return least
-        spread = 2 * math.sinh(local)
-        return max(
-            least,
-            excess_of_one(n, 1 / (large + 1), spread, math.exp(a) - 1 / large),
-            excess_of_one(n, large / (large + 1), math.exp(a) * spread, minus),
-        )
+            sure = _surely(n, (1 - part) / large, cut) * large * math.expm1(a)
+            known = excess(n, 2 * part / (large + 1), plus, minus, shift=sure, cut=cut) + plus * cut
+            found = min(found, known)
+        return min(1.0, found)
 
 
 def _surely(users: int, chance: float, miss: float) -> int:

@@ -1,18 +1,16 @@
-"""Heavy hitters are found and rare strings are not; a sketch counts values from a domain without end."""
+"""Heavy hitters are found and rare strings are not; what is not looked into is told."""
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from tacit.errors import ParameterError, Refused
+from tacit.errors import ParameterError
 from tacit.local.hadamard import Hadamard
 from tacit.local.heavy import Heavy
 from tacit.local.k_ary import KAry
-from tacit.local.sketch import Sketch
 from tacit.local.unary import OptimizedUnary
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits
@@ -77,39 +75,81 @@ def test_a_person_pays_for_one_report():
             Heavy(**({"make": KAry, "alphabet": "ab", "length": 2, "epsilon": 1} | wrong))
 
 
-@pytest.mark.parametrize("make", [Hadamard, OptimizedUnary])
-def test_a_sketch_is_unbiased_over_its_functions_with_the_stated_spread(make):
-    shares = {"red": 0.5, "green": 0.3, "blue": 0.15, "gold": 0.05}
-    people = [word for word, share in shares.items() for _ in range(int(share * 2000))]
-    runs, bits, scores = 60, ReplayBits(b"sketch"), {word: [] for word in [*shares, "none"]}
-    for run in range(runs):
-        words = Sketch(make, width=32, rows=8, epsilon=3, seed=b"seed %d" % run)
-        counts = words.collect(words.encode(people, bits))
-        for word, found in scores.items():
-            each = words.estimate(counts, word)
-            found.append((each.value - shares.get(word, 0.0)) / each.deviation)
-    for found in scores.values():
-        # the mean of 60 scores is within 6.5/sqrt(60), 1e-10; the stated deviation is an upper bound, and not idle
-        assert abs(np.mean(found)) < 6.5 / math.sqrt(runs)
-        assert 0.3 < np.std(found) < 1.6  # chi-square of 60, below 1e-9
+def test_a_string_of_other_letters_is_told_as_the_rest():
+    # all have CAT, and the alphabet has small letters: nothing is found, and the rest is everyone
+    search, bits = Heavy(Hadamard, "abc", 3, 3, 0.1, confidence=1 - Fraction(1, 10**9)), ReplayBits(b"capitals")
+    found = search.find(["CAT"] * 50_000, bits)
+    assert found.strings == () and found.complete
+    assert 0.9 < found.rest.low <= 1 <= found.rest.high
+    # the end of a string is no letter: "a\0b" is not "a"
+    ended = search.find(["a\0b"] * 50_000, bits)
+    assert not ended.strings and ended.rest.low > 0.9
 
 
-def test_collisions_are_part_of_the_deviation():
-    # one function, two cells: a value that is not there shares its cell with everyone or with nobody
-    words = Sketch(KAry, width=2, rows=1, epsilon=8)
-    counts = words.collect(words.encode(["here"] * 2000, ReplayBits(b"two")))
-    found = words.estimate(counts, "gone")
-    assert abs(found.value) == pytest.approx(1, abs=0.01)
-    assert words.estimate(counts, "here").value == pytest.approx(1, abs=0.01)
+@pytest.mark.parametrize("make", [Hadamard, KAry])
+def test_the_interval_of_the_rest_holds(make):
+    # a fifth have words of the alphabet, found in each run but for 1e-9 of its confidence; the rest have none
+    people, bits = ["ab"] * 3000 + ["ba"] * 3000 + ["Ab"] * 4000, ReplayBits(b"rest")
+    search = Heavy(make, "ab", length=2, epsilon=2, threshold=Fraction(1, 10), confidence=1 - Fraction(1, 10**9))
+    for _ in range(20):
+        found = search.find(people, bits)
+        assert found.rest.low <= 0.4 <= found.rest.high and found.rest.low > 0
+        assert {"ab", "ba"} <= {each.text for each in found.strings}
 
 
-def test_sketches_of_other_functions_do_not_merge():
-    one, other = (Sketch(KAry, 4, 2, 1, seed=seed) for seed in (b"a", b"b"))
-    mine, theirs = (each.collect(each.encode(["x"], ReplayBits(b"x"))) for each in (one, other))
-    with pytest.raises(Refused, match="two surveys"):
-        mine[0].merge(theirs[0])
-    with pytest.raises(Refused, match="two surveys"):
-        mine[0].merge(mine[1])
-    for wrong in [{"width": 3}, {"rows": 0}, {"seed": b"x" * 60}]:
+def test_what_is_no_list_of_strings_is_an_error():
+    search, bits = Heavy(Hadamard, LETTERS, length=3, epsilon=3, threshold=0.1), ReplayBits(b"wrong")
+    for wrong in ("catcat", b"cat", 5, None, [1, 2, 3] * 100, [None] * 100, ["cat", 5]):
+        with pytest.raises(ParameterError, match="strings"):
+            search.find(wrong, bits)
+        with pytest.raises(ParameterError, match="strings"):
+            search.first().encode(wrong, bits)
+
+
+def test_the_values_of_a_column_are_taken_whatever_its_index():
+    pandas = pytest.importorskip("pandas")
+    search = Heavy(Hadamard, LETTERS, length=3, epsilon=3, threshold=0.1)
+    words = ["cat"] * 300 + ["dog"] * 100
+    plain = search.find(words, ReplayBits(b"column"))
+    assert search.find(pandas.Series(words, index=range(5, 405)), ReplayBits(b"column")) == plain
+    assert search.find(np.array(words), ReplayBits(b"column")) == plain
+
+
+def test_too_few_people_are_told_how_many_it_takes():
+    search = Heavy(Hadamard, LETTERS, length=10, epsilon=3, threshold=0.1)
+    # V = ((e^3 + 1)/(e^3 - 1))^2 = 1.2206; 28 values, 10 rounds: z = 3.7475, so 10 ceil(1.2206 37.475^2)
+    assert search.needed == 17_150
+    for people in ([], ["cat"], ["cat"] * 9):
+        with pytest.raises(ParameterError, match="too few for 10 rounds") as caught:
+            search.find(people, ReplayBits(b"few"))
+        assert "17,150" in caught.value.fix
+    # with so many, more than half of the letters that nobody has are ruled out in the first round; with 4 times, all
+    first, bits = search.first(), ReplayBits(b"enough")
+    for times, most in ((1, 14), (4, 2)):
+        assert len(first.collect(first.encode(["cat"] * (times * search.needed // 10), bits))) <= most
+
+
+def test_the_end_is_one_character():
+    for wrong in ("zz", "", "a", 5, None):
         with pytest.raises(ParameterError):
-            Sketch(**({"make": KAry, "width": 4, "rows": 2, "epsilon": 1} | wrong))
+            Heavy(KAry, "abc", 3, 1, end=wrong)
+    with pytest.raises(ParameterError):
+        Heavy(KAry, ["a", "b"], 3, 1)
+
+
+@pytest.mark.parametrize("make", [KAry, OptimizedUnary])
+def test_liars_who_choose_their_round_move_it_by_no_more_than_stated(make):
+    # five rounds: 2 percent of all people, in one round, are 0.1/1.08 = 9.26 percent of it
+    search, bits = Heavy(make, "ab", length=5, epsilon=2), ReplayBits(b"liars")
+    first, honest, liars = search.first(), 19_600, 2_000
+    assert search.influence(0.02, 3) == first.influence(0.02) == pytest.approx(2000 / 21_600 / first.protocol.gap)
+    reports = first.encode(["b"] * honest, bits)
+    lie = 0 if make is KAry else np.packbits([1, 0, 0, 0])
+    sent = np.concatenate([reports, np.stack([lie] * liars)])
+    moved = {each.text: each for each in first.collect(sent)}["a"].value
+    # nobody has an "a": the noise of 19,600 honest reports is below 6.5 deviations, 1e-10
+    noise = 6.5 * first.protocol.variance(honest) ** 0.5
+    assert first.protocol.influence(0.02) + noise < moved < first.influence(0.02) + noise
+    assert moved > 0.6 * first.influence(0.02)
+    # 256 beginnings with 3 letters each is the most, and 2 + 1 letters to the fifth power are fewer
+    assert search.influence(0.02) == pytest.approx(make(3**5 + 1, 2).influence(2000 / 21_600))

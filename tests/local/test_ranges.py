@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -14,10 +16,13 @@ from scipy.stats import binom
 from tacit.accounting import epsilon as priced
 from tacit.errors import ParameterError, Refused
 from tacit.local.k_ary import KAry
-from tacit.local.ranges import Ranges
+from tacit.local.ranges import Point, Ranges
+from tacit.local.summary import Summary
 from tacit.local.tree import Tree
 from tacit.local.unary import OptimizedUnary
 from tacit.sampling.bits import ReplayBits
+
+FULL = os.environ.get("TACIT_FULL") == "1"
 
 
 def design(tree):
@@ -49,6 +54,16 @@ def test_the_fit_is_least_squares_under_the_total(size, fanout, seed):
     nothing = tree.fit([np.zeros(nodes) for nodes in tree.sizes], variances)
     linear = sum(pull @ level for pull, level in zip(pulls, shares, strict=True))
     assert wanted @ found == pytest.approx(wanted @ nothing + linear, abs=1e-8)
+
+
+@given(size=st.integers(2, 40), fanout=st.integers(2, 5), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_the_variances_of_all_prefixes_are_those_of_their_coefficients(size, fanout, seed):
+    rng, tree = np.random.default_rng(seed), Tree(size, fanout)
+    variances, costs = rng.uniform(0.5, 2.0, len(tree.sizes)), [rng.uniform(size=nodes) for nodes in tree.sizes]
+    for value, found in enumerate(tree.prefix_variances(costs, variances)):
+        pulls = tree.coefficients((np.arange(size) <= value).astype(float), variances)
+        assert found == pytest.approx(sum(pull**2 @ cost for pull, cost in zip(pulls, costs, strict=True)), abs=1e-9)
 
 
 def test_consistent_shares_are_left_as_they_are():
@@ -94,6 +109,90 @@ def test_quantiles_lie_in_their_intervals():
         assert point.low <= 200 * rank <= point.high and point.low <= point.value <= point.high
         assert point.high - point.low < 120
     assert found.quantile(0).value == 0
+
+
+def at_the_estimated_place(found, rank):
+    """A rule that does not hold: the spread of F at the estimate, where F may be known better than at the quantile."""
+    below = np.maximum.accumulate(np.cumsum(found.shares))
+    last, normal = found.tree.size - 1, NormalDist().inv_cdf((1 + float(found.confidence)) / 2)
+    wide = normal * found.share(0, min(int(np.searchsorted(below, rank)), last)).deviation
+    return [min(int(np.searchsorted(below, rank + move)), last) for move in (-wide, wide)]
+
+
+@pytest.mark.parametrize("make", [OptimizedUnary, KAry])
+def test_quantile_intervals_cover_at_all_ranks(make):
+    asked, users, runs = Ranges(make, size=64, epsilon=1), 3000, 3000 if FULL else 500
+    values = binom.ppf((np.arange(users) + 0.5) / users, 63, 0.3).astype(np.int64)
+    true = {rank: int(np.sort(values)[math.ceil(rank * users) - 1]) for rank in (0.01, 0.05, 0.5, 0.95, 0.99)}
+    bits, misses, wrong = ReplayBits(b"ranks"), dict.fromkeys(true, 0), 0
+    for _ in range(runs):
+        found = asked.estimate(asked.collect(asked.encode(values, bits)), 0.9)
+        for rank, value in true.items():
+            point = found.quantile(rank)
+            assert point.low <= point.value <= point.high
+            misses[rank] += not point.low <= value <= point.high
+        low, high = at_the_estimated_place(found, 0.01)
+        wrong += not low <= true[0.01] <= high
+    # more has a chance below 1e-10 for each of 10, if the miss is at most a tenth
+    assert max(misses.values()) <= binom.isf(1e-10, runs, 0.1)
+    # power: the other rule misses a quarter or more, and is found out
+    assert wrong > binom.isf(1e-10, runs, 0.1)
+
+
+@given(seed=st.integers(0, 2**32 - 1), rank=st.floats(0, 1))
+@settings(max_examples=30, deadline=None)
+def test_a_quantile_is_in_its_own_interval(seed, rank):
+    asked, rng = Ranges(KAry, size=10, epsilon=1, fanout=3), np.random.default_rng(seed)
+    found = asked.estimate(asked.collect(asked.encode(rng.integers(0, 10, 200), ReplayBits(seed.to_bytes(4, "big")))))
+    point = found.quantile(rank)
+    assert 0 <= point.low <= point.value <= point.high <= 9
+    # nobody is below the first value, and all are at or below the last
+    assert found.quantile(0) == Point(0, 0, 0) and found.quantile(1).high == 9
+
+
+@pytest.mark.parametrize("make", [KAry, OptimizedUnary])
+def test_liars_who_choose_their_level_move_a_range_by_no_more_than_stated(make):
+    asked, honest, liars = Ranges(make, size=16, epsilon=1), 190_000, 10_000
+    reports = asked.encode(np.zeros(honest, dtype=np.int64), ReplayBits(b"honest"))
+    stated = asked.influence(0.05, 8, 15)
+    moved = []
+    for level, protocol in enumerate(asked.levels.protocols):
+        # each lie supports what counts most for the upper half: all of its nodes on a level, or one of them
+        half = protocol.domain // 2
+        lie = np.packbits(np.arange(protocol.domain) >= half) if make is OptimizedUnary else half
+        sent = [
+            np.concatenate([each, np.stack([lie] * liars)]) if level == at else each for at, each in enumerate(reports)
+        ]
+        found = asked.estimate(asked.collect(sent))
+        share = found.share(8, 15)
+        # the noise of the honest is within 6.5 deviations, 1e-10
+        assert share.value <= found.influence(0.05, 8, 15) + 6.5 * share.deviation
+        moved.append(share.value)
+    # nobody has it, so all of it is the liars' doing; the levels are nearly even
+    assert 0.85 * stated < max(moved) <= stated + 6.5 * share.deviation
+    # the first level's own figure, for liars who stand where they were drawn, is too small
+    assert max(moved) > asked.levels.protocols[0].influence(0.05)
+    for wrong in (-0.1, 1.1, "half"):
+        with pytest.raises(ParameterError):
+            asked.influence(wrong, 8, 15)
+
+
+def test_levels_of_two_surveys_are_refused():
+    asked, bits = Ranges(KAry, 8, 1), ReplayBits(b"two")
+    one, other = (asked.collect(asked.encode([1] * 100, bits), name) for name in ("x", "y"))
+    assert asked.estimate(one).share(0, 7).value == pytest.approx(1)
+    with pytest.raises(Refused, match="two surveys"):
+        asked.estimate([one[0], other[1]])
+    with pytest.raises(Refused, match="2 levels"):
+        asked.estimate(one[:1])
+    with pytest.raises(Refused, match="not of it"):
+        asked.estimate([Summary.empty(each, "x").add([0, 1]) for each in asked.levels.protocols])
+
+
+def test_nobody_sends_nothing():
+    asked = Ranges(KAry, 16, 1)
+    assert [len(each) for each in asked.encode([], ReplayBits(b""))] == [0, 0]
+    assert [each.users for each in asked.collect(asked.encode([], ReplayBits(b"")))] == [0, 0]
 
 
 def test_it_costs_one_epsilon():

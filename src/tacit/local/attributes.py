@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import integer, integers
 from tacit.errors import Code, ParameterError, Refused
-from tacit.local.frequency import Frequency, Reports
+from tacit.local.frequency import Frequency, Reports, array_of
+from tacit.local.parts import gathered
 from tacit.local.summary import Summary
 from tacit.mechanisms.given import price
 from tacit.privacy.loss import Compose, Loss, Pure
@@ -55,6 +56,9 @@ class Attributes:
     everyone with the same confidence. Proof: given how many were asked, they are a random subset; the generating
     function of its support count is an elementary symmetric polynomial in factors 1 - c + c z, which has real roots
     only, so the count is a sum of independent coins, with the mean of everyone's. `estimates.py` asks for no more.
+
+    **Theorem** (poisoning). By ALL, a share m of liars moves an estimate by at most m/(p - q). By ONE they choose their
+    question: all on one of d, they move it by up to (d m/(1 + (d - 1) m))/(p - q), as `parts.py` proves.
     """
 
     make: Make
@@ -63,11 +67,13 @@ class Attributes:
     way: Way = Way.ONE
 
     def __post_init__(self) -> None:
-        domains = tuple(integer("domains", domain, least=2) for domain in self.domains)
+        domains = tuple(integer("domains", domain, least=2) for domain in integers("domains", self.domains))
         if not domains:
             raise ParameterError("domains", "there are no questions", fix="domains=(2, 5), say")
         object.__setattr__(self, "domains", domains)
         object.__setattr__(self, "epsilon", price(self.epsilon))
+        if self.way not in list(Way):
+            raise ParameterError("way", "is neither one nor all", fix="way=Way.ONE, say")
         object.__setattr__(self, "way", Way(self.way))
 
     @property
@@ -84,7 +90,9 @@ class Attributes:
 
     def encode(self, rows: Any, bits: Bits) -> list[Reports]:
         """The reports on each question, from a row of answers for each person."""
-        table = np.asarray(rows)
+        table = array_of(rows)
+        if table.shape == (0,):  # nobody: a list without rows does not say how long they are
+            table = np.zeros((0, len(self.domains)), dtype=np.int64)
         if table.ndim != 2 or table.dtype.kind not in "iu" or table.shape[1] != len(self.domains):
             raise ParameterError("rows", "needs a row of integers for each person", fix="one column a question")
         columns = list(table.T)
@@ -102,11 +110,27 @@ class Attributes:
 
     def variance(self, users: int, question: int, frequency: float = 0.0) -> float:
         """The variance of the estimate of a value's share. By ONE it has the draw of people in it, as from many."""
-        protocol, count = self.protocols[question], integer("users", users, least=1)
+        protocol, count = self.protocols[self._number(question)], integer("users", users, least=1)
         found = protocol.variance(count, frequency)
         if self.way is Way.ALL:
             return found
         return len(self.domains) * (found + frequency * (1 - frequency) / count)
+
+    def influence(self, lying: Any, question: int | None = None) -> float:
+        """The most by which a share of `lying` people move an estimate of this question, or of any of them.
+
+        By ONE that is where those who tell the truth are spread evenly over the questions, as they are in the mean.
+        """
+        if question is None:
+            return max(self.influence(lying, number) for number in range(len(self.domains)))
+        share = gathered(lying, len(self.domains) if self.way is Way.ONE else 1)
+        return self.protocols[self._number(question)].influence(share)
+
+    def _number(self, question: int) -> int:
+        number = integer("question", question, least=0)
+        if number >= len(self.domains):
+            raise ParameterError("question", f"must be from 0 to {len(self.domains) - 1}", fix="question=0, say")
+        return number
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@
 >>> search = Heavy(Hadamard, alphabet="abcdefghijklmnopqrstuvwxyz", length=3, epsilon=3, threshold=0.1)
 >>> people = ["cat"] * 40_000 + ["dog"] * 30_000 + ["ox"] * 20_000
 >>> found = search.find(people, ReplayBits(b"example"))
->>> [each.text for each in found.strings], found.complete
-(['cat', 'dog', 'ox'], True)
+>>> [each.text for each in found.strings], found.complete, found.rest.low
+(['cat', 'dog', 'ox'], True, 0.0)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,9 @@ from tacit.arithmetic import integer
 from tacit.errors import ParameterError
 from tacit.local.attributes import Make
 from tacit.local.frequency import Frequency, Reports
+from tacit.local.parts import gathered
 from tacit.local.summary import Summary
+from tacit.local.texts import texts_of
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
@@ -40,11 +43,27 @@ class String:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """The estimated share of people to whom no beginning that was asked about belongs, and its interval.
+
+    Their strings are rare, or have a letter that is not in the alphabet.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Found:
-    """The strings of the last round, the most common first. Where `complete` is False, some were dropped for room."""
+    """The strings of the last round, the most common first, and the share of people who have none that was asked about.
+
+    Where `complete` is False, some beginnings were dropped for room. A large `rest` says that much was not looked into.
+    """
 
     strings: tuple[String, ...]
     complete: bool
+    rest: Rest
 
 
 @dataclass(frozen=True)
@@ -64,18 +83,32 @@ class Round:
     def encode(self, texts: Sequence[str], bits: Bits) -> Reports:
         """The reports of the people asked in this round."""
         places = {text: place for place, text in enumerate(self.beginnings)}
-        none = len(self.beginnings)
-        values = [places.get(self.search.beginning(text, self.number), none) for text in texts]
+        none, end, number = len(self.beginnings), self.search.end, self.number
+        values = [
+            none if end in text[:number] else places.get(self.search.beginning(text, number), none)
+            for text in texts_of("texts", texts)
+        ]
         return self.protocol.encode(np.array(values, dtype=np.int64), bits)
 
     def collect(self, reports: Any) -> tuple[String, ...]:
         """The beginnings that may be at the threshold, the most common first."""
-        summary = Summary.empty(self.protocol, f"round {self.number}").add(reports)
-        shown = summary.estimate(1 - (1 - self.search.confidence) / self.search.length, together=True)
-        ends = zip(shown.frequencies.tolist(), shown.low.tolist(), shown.high.tolist(), strict=True)
-        found = [String(text, *each) for text, each in zip(self.beginnings, ends, strict=False)]
+        found = [String(text, *each) for text, each in zip(self.beginnings, self._shares(reports), strict=False)]
         common = [each for each in found if each.high >= self.search.threshold]
         return tuple(sorted(common, key=lambda each: -each.value))
+
+    def rest(self, reports: Any) -> Rest:
+        """The share of those who have none of the beginnings."""
+        return Rest(*self._shares(reports)[-1])
+
+    def influence(self, lying: Any) -> float:
+        """The most by which a share of `lying` people move an estimate of this round."""
+        return self.search.influence(lying, len(self.beginnings))
+
+    def _shares(self, reports: Any) -> list[tuple[float, float, float]]:
+        """For each beginning, and for none of them: the estimate and the ends of its interval."""
+        summary = Summary.empty(self.protocol, f"round {self.number}").add(reports)
+        shown = summary.estimate(1 - (1 - self.search.confidence) / self.search.length, together=True)
+        return list(zip(shown.frequencies.tolist(), shown.low.tolist(), shown.high.tolist(), strict=True))
 
     def next(self, survivors: Sequence[String]) -> Round:
         """The round after this one: the most common survivors, each with every letter after it or at its end."""
@@ -90,19 +123,23 @@ class Round:
 
 @dataclass(frozen=True)
 class Heavy:
-    """Looks for all strings of at most `length` letters that at least a share `threshold` of people have.
+    """Looks for all strings of at most `length` letters of an alphabet which at least the share `threshold` have.
 
     Each person is asked in one round, drawn at random. Round i asks for the first i letters, among the beginnings that
-    survived so far, `most` of them at most, each with one more letter. Longer strings are cut at `length`.
+    survived so far, `most` of them at most, each with one more letter. Longer strings are cut at `length`; one with
+    another letter before that belongs to none of them, however common it is. `Found.rest` is the share of such people.
 
     **Theorem.** Each person sends one report, epsilon-LDP for any list of beginnings: the lists are made of other
     people's reports.
 
-    **Theorem.** Let people be drawn independently from a population. With at least the `confidence`, every string that
-    at least the threshold of it has is found where `complete` is true, and all intervals shown hold. Proof: the people
-    of a round are independent of those before, hence of its list, and counts are binomial. So a round's intervals hold
-    all at once, except with (1 - confidence)/length. Then the beginning of a common string, which is at least as
-    common, has an interval that reaches the threshold, and survives.
+    **Theorem.** Let people be drawn independently from a population. With at least the `confidence`, every string of
+    the alphabet that at least the threshold of it has is found where `complete` is true, and all intervals shown hold.
+    Proof: the people of a round are independent of those before, hence of its list, and counts are binomial. So a
+    round's intervals hold all at once, except with (1 - confidence)/length. Then the beginning of a common string,
+    which is at least as common, has an interval that reaches the threshold, and survives.
+
+    **Theorem** (poisoning). A share m of liars, who choose their round, moves an estimate of one by up to (length m/(1
+    + (length - 1) m))/(p - q), as `parts.py` proves. So they can show a string that few have, or hide a common one.
     """
 
     make: Make
@@ -117,11 +154,39 @@ class Heavy:
     def __post_init__(self) -> None:
         integer("length", self.length, least=1)
         integer("most", self.most, least=1)
-        if len(set(self.alphabet)) != len(self.alphabet) or not self.alphabet or self.end in self.alphabet:
+        if not isinstance(self.end, str) or len(self.end) != 1:
+            raise ParameterError("end", "needs one character, which no string has", fix="leave it out")
+        if not isinstance(self.alphabet, str) or len({*self.alphabet, self.end}) != len(self.alphabet) + 1:
             raise ParameterError("alphabet", "needs different letters, without the end", fix='alphabet="abc", say')
+        if not self.alphabet:
+            raise ParameterError("alphabet", "has no letters", fix='alphabet="abc", say')
         object.__setattr__(self, "epsilon", price(self.epsilon))
         object.__setattr__(self, "threshold", share("threshold", self.threshold))
         object.__setattr__(self, "confidence", share("confidence", self.confidence))
+
+    @property
+    def needed(self) -> int:
+        """How many people it takes, at least: then a rare letter's interval in the first round ends near the threshold.
+
+        By the normal law, with people spread evenly over the rounds; the later lists are longer and take a little more.
+        """
+        from scipy.special import ndtri
+
+        protocol = self.first().protocol
+        tail = (1 - self.confidence) / (2 * self.length * protocol.domain)
+        wide = float(ndtri(float(tail))) / float(self.threshold)
+        return self.length * math.ceil(protocol.variance(1) * wide**2)
+
+    def influence(self, lying: Any, beginnings: int | None = None) -> float:
+        """The most by which a share of `lying` people, all in one round, move an estimate of it.
+
+        The round has so many beginnings, or the longest list there can be.
+        """
+        longest = len(self.alphabet) + 1
+        for _ in range(1, self.length):
+            longest = min(longest, self.most) * (len(self.alphabet) + 1)
+        asked = longest if beginnings is None else integer("beginnings", beginnings, least=1)
+        return self.make(asked + 1, self.epsilon).influence(gathered(lying, self.length))
 
     def loss(self) -> Pure:
         """What one person's report costs."""
@@ -137,14 +202,19 @@ class Heavy:
 
     def find(self, texts: Sequence[str], bits: Bits) -> Found:
         """All rounds, one after the other, for people whose strings are here."""
-        drawn = belows(self.length, len(texts), bits)
+        people = texts_of("texts", texts)
+        drawn = belows(self.length, len(people), bits)
+        if len(np.unique(drawn)) < self.length:
+            what = f"{len(people)} people are too few for {self.length} rounds: nobody was drawn for one of them"
+            raise ParameterError("texts", what, fix=f"ask {self.needed:,} people or more, for this threshold")
         now = self.first()
         while True:
-            asked = [texts[person] for person in np.flatnonzero(drawn == now.number - 1).tolist()]
-            survivors = now.collect(now.encode(asked, bits))
+            asked = [people[person] for person in np.flatnonzero(drawn == now.number - 1).tolist()]
+            reports = now.encode(asked, bits)
+            survivors = now.collect(reports)
             if now.number == self.length or not survivors:
                 shown = (
                     String(each.text.removesuffix(self.end), each.value, each.low, each.high) for each in survivors
                 )
-                return Found(tuple(shown), now.complete)
+                return Found(tuple(shown), now.complete, now.rest(reports))
             now = now.next(survivors)

@@ -16,27 +16,39 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import integer
-from tacit.errors import ParameterError
+from tacit.arithmetic import integer, within
+from tacit.errors import Code, ParameterError, Refused
 from tacit.local.attributes import Make
-from tacit.local.frequency import Frequency, Reports
+from tacit.local.frequency import Frequency, Reports, array_of
+from tacit.local.parts import gathered, one_survey
 from tacit.local.summary import Summary
-from tacit.mechanisms.given import price
+from tacit.local.tails import binomial_ends
+from tacit.local.texts import texts_of
+from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import belows
 
+_SLACK = 1e-9  # of rounding
+
 
 @dataclass(frozen=True)
 class Counted:
-    """An estimated share of people, and its deviation: that of the reports, and of collisions in the table."""
+    """An estimated share of people, its deviation and its interval: of the reports, and of collisions in the table.
+
+    `deviation` is the most it can be at this share; the interval covers with the confidence over functions and reports.
+    """
 
     value: float
     deviation: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -46,12 +58,30 @@ class Sketch:
 
     **Theorem.** It is epsilon-LDP: the function drawn says nothing of the value, and given it one report is sent.
 
-    **Theorem.** Where the functions are drawn at random, with each value in each cell with the chance 1/width, on its
-    own, width/(width - 1) times (the mean of the estimated shares of the value's cells, less 1/width) is unbiased. Its
-    variance is at most (width/(width - 1))^2 times that of one protocol for all users at the share of the cell, plus
-    the collisions: (sum of the squared shares of other values)/(rows (width - 1)), and what the draw of people adds.
-    Proof: the cell's share is f plus the others' that fall into it: in the mean f + (1 - f)/width, with the variance
-    sum of squares (1/width)(1 - 1/width), independent over rows.
+    In what follows the functions are drawn at random: each value is in each cell with the chance 1/w, w the width, on
+    its own. The crowd of n people is fixed, a share f of it has the value in question, and r = rows.
+
+    **Theorem** (the law). Given the functions, the reports that support the cell of the value are a sum of n coins,
+    each on its own, with the mean n (q + (p - q)(f + (1 - f) K)). K is the share of pairs of a function and another
+    person whose value shares the cell: an average over the functions of r independent numbers from 0 to 1 with the mean
+    1/w. Proof: a person's function is drawn evenly, on its own; the chance of a report is the average over it.
+
+    **Theorem** (variance). w/(w - 1) times (the estimated share of the cell, less 1/w) is unbiased. With c = q + (p -
+    q)/w and S the sum of the squared shares of all other values, its variance is exactly
+    (w/(w - 1))^2 (f p (1 - p) + (1 - f) c (1 - c))/(n (p - q)^2) + (S - (1 - f)/n)/(r (w - 1)).
+    Proof: the chance of a person with another value is q + (p - q) k, where k has the mean 1/w and the variance (1/w)(1
+    - 1/w)/r, shared by all who have that value. Add the mean of the coins' variance, in which the square of k counts
+    against it, to the variance of their mean, which is that of (1 - f) K: S times that of k.
+
+    **Theorem** (interval). `estimate` covers f with the confidence, over functions and reports. Proof: f + (1 - f) K is
+    in Clopper and Pearson's interval for the coins except with half the miss. P[K >= t] for t above 1/w, and P[K <= t]
+    below it, are at most exp(-r D), D the divergence t log(t w) + (1 - t) log((1 - t)/(1 - 1/w)) (Hoeffding 1963): a
+    quarter of the miss each. Then solve for f. No crowd is excluded, not even all others with one value, so where they
+    have many it is wide. The functions are fixed once the seed is: a value that collides does so in every survey with
+    that seed, so choose the seed before looking, and a new one to check.
+
+    **Theorem** (poisoning). A share m of liars moves an estimate by at most m (w/(w - 1))/(p - q) from what the same
+    people's honest reports would have given, whichever functions they choose: each report counts the same in all.
 
     The functions are public and the same for all people: made of the seed by BLAKE2.
     """
@@ -82,43 +112,106 @@ class Sketch:
 
     def cell(self, row: int, value: str) -> int:
         """The cell of a value by one of the functions."""
-        key = row.to_bytes(8, "little") + self.seed
-        return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=8, key=key).digest(), "little") % self.width
+        key, text = row.to_bytes(8, "little") + self.seed, value.encode(errors="surrogatepass")
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8, key=key).digest(), "little") % self.width
 
     def encode(self, values: Sequence[str], bits: Bits) -> tuple[npt.NDArray[np.int64], Reports]:
         """The function that each person drew, and their report."""
-        drawn = belows(self.rows, len(values), bits)
+        texts = texts_of("values", values)
+        drawn = belows(self.rows, len(texts), bits)
         known: dict[tuple[int, str], int] = {}
-        cells = np.empty(len(values), dtype=np.int64)
-        for person, pair in enumerate(zip(drawn.tolist(), values, strict=True)):
+        cells = np.empty(len(texts), dtype=np.int64)
+        for person, pair in enumerate(zip(drawn.tolist(), texts, strict=True)):
             if pair not in known:
                 known[pair] = self.cell(*pair)
             cells[person] = known[pair]
         return drawn, self.protocol.encode(cells, bits)
 
-    def collect(self, sent: tuple[npt.NDArray[np.int64], Reports], survey: str = "") -> tuple[Summary, ...]:
-        """A summary for each function: all that is kept."""
-        drawn, reports = sent
-        empty = [Summary.empty(self.protocol, f"{survey} {self.seed.hex()} {row}") for row in range(self.rows)]
+    def collect(self, sent: tuple[Any, Any], survey: str = "") -> tuple[Summary, ...]:
+        """A summary for each function: all that is kept. If one report is bad, all are refused."""
+        if not isinstance(sent, tuple | list) or len(sent) != 2:
+            raise Refused(
+                Code.REPORT, "there are not two lists, of functions and of reports", fix="send what encode made"
+            )
+        protocol, (drawn, reports) = self.protocol, (array_of(each) for each in sent)
+        if drawn.ndim != 1 or (drawn.dtype.kind not in "iu" and len(drawn)):
+            raise Refused(Code.REPORT, "a function is told by an integer", fix="send what encode made")
+        if len(drawn) != len(protocol.well_formed(reports)):
+            raise Refused(
+                Code.REPORT, f"{len(drawn)} functions are told for {len(reports)} reports", fix="send a pair each"
+            )
+        strange = int(np.count_nonzero((drawn < 0) | (drawn >= self.rows)))
+        if strange:
+            what = f"{strange} of {len(drawn)} reports are by a function that is not from 0 to {self.rows - 1}"
+            raise Refused(Code.REPORT, what, fix="leave them out, or collect them with the sketch they were made by")
+        empty = [Summary.empty(protocol, f"{survey} {part}") for part in self._parts()]
         return tuple(summary.add(reports[drawn == row]) for row, summary in enumerate(empty))
 
-    def estimate(self, summaries: Sequence[Summary], value: str) -> Counted:
+    def estimate(self, summaries: Sequence[Summary], value: str, confidence: Any = 0.95) -> Counted:
         """The share of people who have this value, unbiased over the functions."""
-        cells = [self.cell(row, value) for row in range(self.rows)]
-        seen = [(summary, cell) for summary, cell in zip(summaries, cells, strict=True) if summary.users]
-        if not seen:
+        (text,), protocol = texts_of("value", [value]), self.protocol
+        one_survey(summaries, [protocol] * self.rows, self._parts(), "functions of this sketch")
+        users = sum(summary.users for summary in summaries)
+        if not users:
             raise ParameterError("summaries", "nobody reported", fix="collect at least one report")
-        users = sum(summary.users for summary, _ in seen)
         # Each report counts the same, whichever function was drawn.
-        support = sum(int(summary.support[cell]) for summary, cell in seen)
-        protocol, scale = self.protocol, self.width / (self.width - 1)
-        mean = (support / users - protocol.q) / protocol.gap
-        share = min(max(mean, 0.0), 1.0)
-        # At most all other people have one value: then a collision is all or nothing.
-        other = (1 - share) ** 2 * self._shared_squares(seen, users) / self.width * (1 - 1 / self.width)
-        spread = protocol.variance(users, share) + share * (1 - share) / users + other
-        return Counted(scale * (mean - 1 / self.width), scale * math.sqrt(spread))
+        support = sum(int(summary.support[self.cell(row, text)]) for row, summary in enumerate(summaries))
+        chance = 1 / self.width
+        found = ((support / users - protocol.q) / protocol.gap - chance) / (1 - chance)
+        miss = float(1 - share("confidence", confidence))
+        seen = [(end - protocol.q) / protocol.gap for end in binomial_ends(support, users, miss / 2)]
+        fewest, most = collisions(self.rows, chance, miss / 4)
+        low = (seen[0] - most) / (1 - most) if most < 1 else 0.0  # with few functions, all people may share the cells
+        high = (seen[1] - fewest) / (1 - fewest)
+        spread = self.variance(users, min(max(found, 0.0), 1.0))
+        return Counted(found, math.sqrt(spread), min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0))
 
-    def _shared_squares(self, seen: Sequence[tuple[Summary, int]], users: int) -> float:
-        """The sum of the squared shares of the functions: 1/rows where each was drawn as often."""
-        return sum((summary.users / users) ** 2 for summary, _ in seen)
+    def variance(self, users: int, frequency: float = 0.0, others: float | None = None) -> float:
+        """That of the estimate for a value of this share, over functions and reports, exactly as in the theorem.
+
+        `others` is the sum of the squared shares of all other values; the most it can be, (1 - f)^2, if it is left out.
+        """
+        count, part = integer("users", users, least=1), within("frequency", frequency, Fraction(0), Fraction(1))
+        rest = float(1 - part)
+        least, most = rest / count, max(rest**2, rest / count)
+        squares = most if others is None else float(within("others", others, Fraction(0), Fraction(1)))
+        if not least * (1 - _SLACK) <= squares <= most * (1 + _SLACK):
+            what = "is between (1 - frequency)/users, all different, and (1 - frequency)^2, all alike"
+            raise ParameterError("others", what, fix="leave it out for the largest variance")
+        protocol, scale = self.protocol, self.width / (self.width - 1)
+        p, gap = protocol.p, protocol.gap
+        chance = protocol.q + gap / self.width
+        coins = float(part) * p * (1 - p) + rest * chance * (1 - chance)
+        return coins / count * (scale / gap) ** 2 + (squares - rest / count) / (self.rows * (self.width - 1))
+
+    def influence(self, lying: Any) -> float:
+        """The most by which a share of `lying` people move an estimate, whichever functions they choose."""
+        return self.protocol.influence(gathered(lying, 1)) * self.width / (self.width - 1)
+
+    def _parts(self) -> list[str]:
+        """What tells the functions of this sketch from all others, in the names of their summaries."""
+        name = hashlib.blake2b(self.seed, digest_size=16).hexdigest()
+        return [f"{name} {row} of {self.rows}" for row in range(self.rows)]
+
+
+@lru_cache(maxsize=256)
+def collisions(rows: int, chance: float, miss: float) -> tuple[float, float]:
+    """Two ends of the average of so many independent numbers from 0 to 1 with this mean, each but for the miss.
+
+    It is Hoeffding's bound exp(-rows D), solved by bisection, with the ends kept on the far side.
+    """
+
+    def is_beyond(end: float) -> bool:
+        """Whether the average is as far as this end with at most the miss."""
+        terms = [part * math.log(part / mean) for part, mean in ((end, chance), (1 - end, 1 - chance)) if part > 0]
+        return rows * sum(terms) >= -math.log(miss)
+
+    def last(far: float) -> float:
+        """The end nearest to the mean that is, or the far one."""
+        near = chance
+        for _ in range(60 if is_beyond(far) else 0):
+            middle = (near + far) / 2
+            near, far = (near, middle) if is_beyond(middle) else (middle, far)
+        return far
+
+    return last(0.0), last(1.0)

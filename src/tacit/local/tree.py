@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+_BLOCK = 2**16  # values at a time
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,38 @@ class Tree:
             found[level] = weights[level] * found[level]
         return found
 
+    def prefix_variances(self, costs: Sequence[Floats], variances: Sequence[float]) -> Floats:
+        """For each value v, the sum of cost c^2 over all nodes, c the `coefficients` of the leaves up to v.
+
+        **Theorem.** It takes fanout steps a level for each v. Proof: only the nodes above v, and their siblings, are
+        pulled on by more than their parents. Below a sibling with the coefficient c every node inherits a fixed share
+        of c, so its subtree adds c^2 times a number of its own.
+        """
+        weights, parts = self._weights(variances)
+        below = [weight**2 * cost for weight, cost in zip(weights, costs, strict=True)]
+        whole = list(below)
+        for level in range(len(whole) - 2, -1, -1):
+            whole[level] = below[level] + (1 - weights[level]) ** 2 * self._sums(whole[level + 1])
+        earlier = [self._earlier(each) for each in whole]
+        later = [self._earlier(each, backward=True) for each in whole]
+        lead = [self._earlier(each) for each in parts]
+        found = np.zeros(self.size)
+        for start in range(0, self.size, _BLOCK):
+            path = self.ancestors(np.arange(start, min(start + _BLOCK, self.size))).T
+            pulls = [np.ones(path.shape[1])]  # of the nodes above v, the leaf first; then the root's
+            for level in range(len(path) - 1, -1, -1):
+                pulls.append(lead[level][path[level]] + parts[level][path[level]] * pulls[-1])
+            pulls.reverse()
+            inherited, total = np.zeros(path.shape[1]), np.zeros(path.shape[1])
+            for level, nodes in enumerate(path):
+                base = inherited - pulls[level]
+                own = pulls[level + 1] + base
+                total += (1 + base) ** 2 * earlier[level][nodes] + base**2 * later[level][nodes]
+                total += own**2 * below[level][nodes]
+                inherited = (1 - weights[level][nodes]) * own
+            found[start : start + _BLOCK] = total
+        return found
+
     def _weights(self, variances: Sequence[float]) -> tuple[list[Floats], list[Floats]]:
         """For each level: the weight of a node's own measurement, and its part of a gap among its siblings."""
         spreads = [np.full(size, float(variance)) for size, variance in zip(self.sizes, variances, strict=True)]
@@ -92,3 +125,12 @@ class Tree:
         """Each parent's number, for all of its children on this level."""
         size = self.sizes[level]
         return np.repeat(parents, self.fanout)[:size] if level else np.full(size, parents[0])
+
+    def _earlier(self, level: Floats, backward: bool = False) -> Floats:
+        """For each node, the sum over the siblings before it; those after it with `backward`."""
+        padded = np.zeros(-(-len(level) // self.fanout) * self.fanout)
+        padded[: len(level)] = level
+        groups = padded.reshape(-1, self.fanout)
+        turned = groups[:, ::-1] if backward else groups
+        sums = np.cumsum(turned, axis=1) - turned
+        return np.asarray((sums[:, ::-1] if backward else sums).reshape(-1)[: len(level)])

@@ -20,7 +20,7 @@ from tacit.engines.base import Shape
 from tacit.engines.dialect import SPARK
 from tacit.engines.scalars import scalar
 from tacit.errors import DataError, Refused
-from tacit.local import KAry, Summary
+from tacit.local import Grid, Hybrid, KAry, Summary
 from tacit.local.grouped import from_spark
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
@@ -287,3 +287,12 @@ def test_reports_that_people_randomized_are_counted_by_spark(spark):
     for column, bad in (("report", [(20,)]), ("absent", [(0,)]), ("report", [(n,) for n in range(40)])):
         with pytest.raises(Refused):
             from_spark(protocol, spark.createDataFrame(bad, "report INT"), column)
+
+
+def test_numbers_that_people_randomized_are_tallied_by_spark(spark):
+    protocol = Hybrid(Grid(0, 24, 96), 1)
+    reports = protocol.encode(np.linspace(0, 24, 400), ReplayBits(b"spark"))
+    frame = spark.createDataFrame([(int(report),) for report in reports], "report INT")
+    assert from_spark(protocol, frame, "report", survey="sleep") == protocol.tally(reports, "sleep")
+    with pytest.raises(Refused):
+        from_spark(protocol, spark.createDataFrame([(156,)], "report INT"), "report")

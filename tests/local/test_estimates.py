@@ -140,6 +140,10 @@ def test_the_largest_come_first():
     assert [row[0] for row in found.largest(2)] == [1, 2]
     assert found.largest(1)[0][2] <= found.largest(1)[0][1] <= found.largest(1)[0][3]
     assert list(found) == found.frequencies.tolist() and len(found) == 3
+    assert found.largest(0) == [] and len(found.largest(9)) == 3
+    for wrong in (-1, "2", 1.5):
+        with pytest.raises(ParameterError, match="count"):
+            found.largest(wrong)
 
 
 def test_nothing_is_estimated_from_nothing():

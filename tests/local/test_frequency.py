@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +14,7 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit import local
 from tacit.accounting import pure
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local import (
@@ -364,3 +367,46 @@ def test_a_protocol_is_a_value():
 def test_the_expected_error_is_that_of_the_normal_law():
     # 1.96 sqrt(3.682694/10^6) = 0.003761
     assert OptimizedUnary(1024, 1).error(10**6) == pytest.approx(0.0037612, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_yes_is_the_value_one_of_two(kind):
+    yes = kind(2, 1)
+    for values in ([True, False, True], np.array([True, False, True])):
+        wanted = yes.encode([1, 0, 1], ReplayBits(b"yes"))
+        assert np.array_equal(yes.encode(values, ReplayBits(b"yes")), wanted)
+    assert np.array_equal(yes.encode_one(True, ReplayBits(b"yes")), yes.encode_one(1, ReplayBits(b"yes")))
+    with pytest.raises(ParameterError):
+        kind(3, 1).encode([True, False], ReplayBits(b"yes"))
+
+
+def test_shares_are_numbers_from_0_to_1():
+    asked = KAry(3, 1)
+    for wrong in ("a", None, -0.1, 1.1, math.nan, [0.5]):
+        with pytest.raises(ParameterError, match="frequency") as caught:
+            asked.variance(1, wrong)
+        assert caught.value.fix
+        with pytest.raises(ParameterError, match="lying") as caught:
+            asked.influence(wrong)
+        assert caught.value.fix
+    assert asked.influence(np.float64(0.5)) == asked.influence(Fraction(1, 2)) == 0.5 / asked.gap
+
+
+def test_an_epsilon_of_too_many_digits_is_an_error():
+    # 10^300 has 997 bits, 10^400 has 1329
+    assert KAry(3, Fraction(10**300 + 1, 10**300)).domain == 3
+    with pytest.raises(ParameterError, match="epsilon"):
+        KAry(3, Fraction(10**400 + 1, 10**400))
+
+
+def test_the_public_names_are_listed_and_load_nothing_until_used():
+    assert {"Hybrid", "Intake", "KAry", "Summary", "Tally", "best"} <= set(local.__all__)
+    assert [name for name in dir(local) if not name.startswith("_")] == sorted(local.__all__)
+    for name in local.__all__:
+        assert getattr(local, name).__name__ == name
+    starred: dict[str, object] = {}
+    exec("from tacit.local import *", starred)
+    assert set(starred) - {"__builtins__"} == set(local.__all__)
+    script = "import sys, tacit.local; dir(tacit.local); print('numpy' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.strip() == "False"

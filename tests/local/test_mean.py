@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from fractions import Fraction
 
@@ -159,7 +161,7 @@ def test_bad_reports_are_refused_with_a_code():
     tally = asked.tally([0, 1])
     with pytest.raises(Refused, match="another survey"):
         other.estimate(tally)
-    with pytest.raises(Refused, match="another survey"):
+    with pytest.raises(Refused, match="two surveys: rounding over 0 to 10 in 20 steps at epsilon 2 and rounding"):
         tally.merge(other.tally([1]))
     data = bytearray(tally.to_bytes())
     data[-2] ^= 1
@@ -168,6 +170,140 @@ def test_bad_reports_are_refused_with_a_code():
             Tally.from_bytes(damaged)
     with pytest.raises(ParameterError, match="nobody"):
         asked.estimate(asked.tally(np.array([], dtype=np.int64)))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_tallies_of_two_surveys_are_not_merged(protocol):
+    asked = protocol(Grid(0, 24, 96), 1)
+    sleep, work = (asked.tally([0, 1], survey) for survey in ("sleep", "work"))
+    for other in (work, asked.tally([0, 1]), Tally.from_bytes(work.to_bytes())):
+        with pytest.raises(Refused, match="two surveys: 'sleep', ") as refusal:
+            sleep.merge(other)
+        assert refusal.value.code is Code.REPORT
+    assert len({each.mark for each in (sleep, work, asked.tally([]), protocol(Grid(0, 24, 48), 1).tally([]))}) == 4
+    again = Tally.from_bytes(sleep.to_bytes())
+    assert again == sleep and again.survey == "sleep" and again.mark == sleep.mark
+    assert again.merge(sleep).users == 4
+    assert sleep.estimate(0.9) == asked.estimate(sleep, 0.9)
+    for name in (5, "x" * 201):
+        with pytest.raises(ParameterError, match="survey"):
+            asked.tally([0], name)
+
+
+def written(*fields):
+    """A tally as anyone could write it, checksum included."""
+    body = json.dumps(fields).encode()
+    return hashlib.sha256(body).digest() + body
+
+
+def test_a_tally_without_a_name_is_written_as_in_the_first_version():
+    found = Rounding(Grid(0, 24, 96), 1).tally([0, 1, 1])
+    assert found.to_bytes() == written(1, "rounding 1 0 24 96", [3], [2])
+
+
+def test_a_forged_tally_is_one_that_could_have_been_or_none():
+    name = "rounding 1/2 -3 24 96"
+    assert Tally.from_bytes(written(2, name, [3], [2], "s")).protocol == Rounding(Grid(-3, 24, 96), Fraction(1, 2))
+    bad = [
+        (1, name, [3], [2], "s"),
+        (2, name, [3], [2]),
+        (2, name, [3], [2], ""),
+        (2, name, [3], [2], "s", "t"),
+        (2, name, [3], [2], 5),
+        (2, name, [3], [2], "s" * 201),
+        (3, name, [3], [2], "s"),
+        (1, name, [3], [4]),  # three reports of at most 1 each
+        (1, name, [-1], [0]),
+        (1, name, [3], [-1]),
+        (1, name, [3, 3], [2, 2]),
+        (1, name, [3.0], [2]),
+        (1, name, [True], [0]),
+        (1, name, [2**63], [0]),
+        (1, "rounding 1e999999999 0 24 96", [3], [2]),
+        (1, "rounding 2/2 0 24 96", [3], [2]),
+        (1, "rounding 1/0 0 24 96", [3], [2]),
+        (1, "rounding 1000 0 24 96", [3], [2]),
+        (1, "rounding 1 24 0 96", [3], [2]),
+        (1, "os 1 0 24 96", [3], [2]),
+        (1, "rounding", [3], [2]),
+        (1, ["rounding"], [3], [2]),
+        (1,),
+    ]
+    for fields in bad:
+        with pytest.raises(Refused, match="no tally") as refusal:
+            Tally.from_bytes(written(*fields))
+        assert refusal.value.code is Code.REPORT
+
+
+def test_the_longest_tally_is_still_read():
+    wide = Grid(Fraction(-(10**300) + 1, 10**300), Fraction(10**300, 10**300 - 1), 2**20)
+    asked = Hybrid(wide, Fraction(10**300 + 1, 10**300))
+    tally = asked.tally([0, 1, 2], "\U0001f600" * 200)
+    assert Tally.from_bytes(tally.to_bytes()) == tally
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_one_person_s_report_is_that_of_a_crowd_of_one(protocol):
+    asked = protocol(Grid(0, 24, 96), 2)
+    for seed in (b"a", b"b", b"c"):
+        report = asked.encode_one(7.5, ReplayBits(seed))
+        assert type(report) is int and report == asked.encode([7.5], ReplayBits(seed))[0]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(100)], ids=["least", "most"])
+def test_the_ends_of_epsilon_give_an_estimate(protocol, epsilon):
+    asked = protocol(Grid(0, 24, 96), epsilon)
+    found = asked.tally(asked.encode([7.0] * 50, ReplayBits(b"ends"))).estimate()
+    assert 0 <= found.low <= found.high <= 24 and math.isfinite(found.value)
+    assert math.isfinite(asked.worst(1)) and math.isfinite(asked.influence)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_is_wrong_is_said(protocol):
+    grid = Grid(0, 24, 96)
+    asked = protocol(grid, 1)
+    for wrong in (
+        lambda: protocol(grid, 1e-300),
+        lambda: protocol(grid, 101),
+        lambda: protocol(grid, Fraction(10**400 + 1, 10**400)),
+        lambda: protocol((0, 24, 96), 1),
+        lambda: asked.variance(0, 3),
+        lambda: asked.variance(10, 300),
+        lambda: asked.variance(10, "a"),
+        lambda: asked.variance(1.5, 3),
+        lambda: asked.worst(0),
+        lambda: asked.encode([[1], [1, 2]], ReplayBits(b"")),
+        lambda: asked.encode_one("7", ReplayBits(b"")),
+        lambda: asked.estimate(None),
+        lambda: asked.tally([0]).merge(None),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            wrong()
+        assert caught.value.fix
+    for reports in ([[1], [1, 2]], None, "abc", [2**70], np.array([2**63], dtype=np.uint64)):
+        with pytest.raises(Refused) as refusal:
+            asked.tally(reports)
+        assert refusal.value.code is Code.REPORT and refusal.value.fix
+    for data in ("abc", None, 5):
+        with pytest.raises(Refused, match="no tally"):
+            Tally.from_bytes(data)
+
+
+def test_a_grid_that_doubles_cannot_hold_is_an_error():
+    for wrong in (
+        (-1e308, 1e308, 10),
+        (-(10**400), 10**400, 10),
+        (0, 1e-320, 10),
+        (0, Fraction(1, 10**101), 1),
+        (10**17, 10**17 + 10, 10),  # doubles near 10^17 are 16 apart
+        (Fraction(1, 10**400), 1, 10),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            Grid(*wrong)
+        assert caught.value.fix
+    # doubles near 10^15 are 1/8 apart
+    assert Grid(10**15, 10**15 + 10, 10).places([10**15 + 3]).tolist() == [3]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -12,15 +12,20 @@ from hypothesis import strategies as st
 
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local import (
+    Grid,
     Hadamard,
+    Hybrid,
     Intake,
     KAry,
     LocalHashing,
     OptimizedUnary,
+    Piecewise,
     Projective,
+    Rounding,
     SubsetSelection,
     Summary,
     SymmetricUnary,
+    Tally,
 )
 from tacit.local.intake import Taken
 from tacit.sampling.bits import ReplayBits, SystemBits
@@ -187,3 +192,129 @@ def test_a_survey_has_a_short_name():
         with pytest.raises(ParameterError):
             Summary.empty(KAry(2, 1), name)
     assert Summary.from_bytes(Summary.empty(KAry(2, 1), "Was gibt's? \u2603").to_bytes()).survey == "Was gibt's? \u2603"
+
+
+def test_what_is_no_summary_is_refused():
+    for data in ("abc", None, 5, []):
+        with pytest.raises(Refused, match="not bytes") as caught:
+            Summary.from_bytes(data)
+        assert caught.value.code is Code.REPORT
+    with pytest.raises(ParameterError, match="needs a summary"):
+        Summary.empty(KAry(2, 1)).merge(None)
+    for make in (bytearray, memoryview):
+        assert Summary.from_bytes(make(Summary.empty(KAry(2, 1)).to_bytes())).users == 0
+
+
+def test_more_people_than_can_be_counted_are_refused():
+    # 2^61 + 2^61 is the most; one more would be 2^62 + 1, and a sum of 2^63 is none of 64 bits
+    half = Summary(KAry(2, 1), 2**61, np.array([2**61, 0]))
+    assert Summary.from_bytes(half.merge(half).to_bytes()).users == 2**62
+    with pytest.raises(Refused, match="more than 2\\^62"):
+        half.merge(half).merge(collected(KAry(2, 1), [0]))
+
+
+@pytest.mark.parametrize("kind", [Rounding, Piecewise, Hybrid])
+def test_the_door_takes_numbers_as_it_takes_values(kind):
+    protocol = kind(Grid(0, 24, 96), 1)
+    door = Intake(Tally.empty(protocol, "sleep"))
+    over = protocol.report_limit
+    assert door.take([0, 1, over, -1], ids=["a", "b", "c", "d"]) == Taken(added=2, malformed=2, replayed=0)
+    assert door.take([1, 1, 0], ids=["a", "c", "c"]) == Taken(added=1, malformed=0, replayed=2)
+    assert door.take([1, over]) == Taken(added=1, malformed=1, replayed=0)
+    assert door.summary == protocol.tally([0, 1, 1, 1], "sleep")
+    assert door.take([0], mark=door.summary.mark).added == 1
+    for bad in (
+        lambda: door.take([0], mark=Tally.empty(protocol, "work").mark),
+        lambda: door.take([0.5]),
+        lambda: door.take([[0, 1]]),
+        lambda: door.take([0, 1], ids=["a"]),
+    ):
+        with pytest.raises(Refused) as caught:
+            bad()
+        assert caught.value.code is Code.REPORT
+    assert door.summary.users == 5
+
+
+DOORS = [
+    Summary.empty(KAry(3, 1), "lunch"),
+    Summary.empty(OptimizedUnary(9, 1), "lunch"),
+    Tally.empty(Hybrid(Grid(0, 24, 96), 1), "sleep"),
+    Tally.empty(Rounding(Grid(0, 24, 96), 1)),
+]
+
+
+@pytest.mark.parametrize("empty", DOORS, ids=lambda empty: empty.protocol.kind)
+def test_a_replay_after_a_restart_is_refused(empty):
+    protocol = empty.protocol
+    reports = protocol.encode([1, 2, 0, 1, 2], ReplayBits(b"restart"))
+    door = Intake(empty)
+    door.take(reports[:3], ids=["a", "b", "c"])
+    kept = door.to_bytes()
+    door.take(reports[3:], ids=["d", "e"])  # and this is lost in a crash
+    again = Intake.from_bytes(kept)
+    assert again.take(reports[:3], ids=["c", "a", "b"]) == Taken(added=0, malformed=0, replayed=3)
+    assert again.to_bytes() == kept
+    assert again.take(reports[3:], ids=["d", "e"]) == Taken(added=2, malformed=0, replayed=0)
+    assert again.to_bytes() == door.to_bytes()
+    assert again.summary.to_bytes() == empty.add(reports).to_bytes()
+    assert again.take(reports[:1], mark=empty.mark).added == 1
+
+
+def test_what_is_kept_of_an_intake_grows_by_sixteen_bytes_a_report():
+    door = Intake(Summary.empty(KAry(3, 1)))
+    door.take(np.zeros(100, dtype=int), ids=[f"p{number}" for number in range(100)])
+    first = len(door.to_bytes())
+    door.take(np.zeros(100, dtype=int), ids=[f"q{number}" for number in range(100)])
+    assert len(door.to_bytes()) - first == 16 * 100
+
+
+def test_the_order_in_which_people_came_is_not_kept():
+    one, other = Intake(Summary.empty(KAry(3, 1))), Intake(Summary.empty(KAry(3, 1)))
+    one.take([0, 1], ids=["a", "b"])
+    other.take([1], ids=["b"])
+    other.take([0], ids=["a"])
+    assert one.to_bytes() == other.to_bytes()
+
+
+def sealed(body):
+    return body + hashlib.blake2b(body, digest_size=16).digest()
+
+
+@pytest.mark.parametrize("empty", DOORS, ids=lambda empty: empty.protocol.kind)
+def test_wrong_bytes_are_no_intake(empty):
+    door = Intake(empty)
+    door.take(empty.protocol.encode([1, 2], ReplayBits(b"wrong")), ids=["a", "b"])
+    data = door.to_bytes()
+    body, keys = data[:-16], (data[-48:-32], data[-32:-16])
+    bad = [data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :] for place in range(len(data))]
+    bad += [data[:cut] for cut in range(len(data))]
+    bad += [data + b"\0", "abc", None, empty.to_bytes()]
+    # forged, with a checksum: out of order, one twice, more identities than reports, a part of one
+    bad += [sealed(body[:-32] + keys[1] + keys[0]), sealed(body[:-16] + keys[0])]
+    bad += [sealed(body + b"\xff" * 16), sealed(body[:-1]), sealed(body[:-16] + b"\xff" * 5)]
+    for each in bad:
+        with pytest.raises(Refused) as caught:
+            Intake.from_bytes(each)
+        assert caught.value.code is Code.REPORT
+    assert Intake.from_bytes(bytearray(data)).to_bytes() == data
+
+
+def test_identities_are_texts():
+    door = Intake(Summary.empty(KAry(3, 1)))
+    for ids in ([1, 2], "ab", 5, [b"a", b"b"], [None, "a"]):
+        with pytest.raises(ParameterError, match="ids") as caught:
+            door.take([0, 1], ids=ids)
+        assert caught.value.fix
+    assert door.take([0, 1], ids=np.array(["a", "b"])).added == 2
+    assert door.take([0, 1], ids=iter(["a", "\ud800"])) == Taken(added=1, malformed=0, replayed=1)
+    with pytest.raises(ParameterError, match="summary"):
+        Intake(KAry(3, 1))
+
+
+def test_reports_from_a_wire_pass_the_door_as_they_were_sent():
+    protocol = OptimizedUnary(9, 1)
+    reports = np.array([[128, 0], [0, 128], [0, 0], [1, 64]], dtype=np.uint8)  # the last has a bit beyond nine values
+    for sent in (reports, reports.tolist(), [bytes(row) for row in reports]):
+        door = Intake(Summary.empty(protocol))
+        assert door.take(sent, ids=["a", "b", "c", "d"]) == Taken(added=3, malformed=1, replayed=0)
+        assert door.summary.support.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 1]

@@ -36,11 +36,42 @@ if TYPE_CHECKING:
     from tacit.local.sketch import Sketch as Sketch
     from tacit.local.subset import SubsetSelection as SubsetSelection
     from tacit.local.summary import Summary as Summary
+    from tacit.local.tally import Average as Average
+    from tacit.local.tally import Tally as Tally
     from tacit.local.unary import OptimizedUnary as OptimizedUnary
     from tacit.local.unary import SymmetricUnary as SymmetricUnary
 
+__all__ = [
+    "Attributes",
+    "Average",
+    "Estimates",
+    "Frequency",
+    "Grid",
+    "Hadamard",
+    "Heavy",
+    "Hybrid",
+    "Intake",
+    "KAry",
+    "LocalHashing",
+    "Memo",
+    "OptimizedUnary",
+    "Piecewise",
+    "Projective",
+    "Ranges",
+    "Rappor",
+    "Rounding",
+    "Shuffled",
+    "Sketch",
+    "SubsetSelection",
+    "Summary",
+    "SymmetricUnary",
+    "Tally",
+    "best",
+]
+
 _HOMES = {
     "Attributes": "attributes",
+    "Average": "tally",
     "Estimates": "estimates",
     "Frequency": "frequency",
     "Grid": "grid",
@@ -62,6 +93,7 @@ _HOMES = {
     "SubsetSelection": "subset",
     "Summary": "summary",
     "SymmetricUnary": "unary",
+    "Tally": "tally",
     "best": "recommend",
 }
 
@@ -71,3 +103,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"the local model has no {name!r}")
     return getattr(import_module(f"tacit.local.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arithmetic import integer
 from tacit.errors import Code, Refused
 from tacit.local.frequency import Counts, Frequency
 from tacit.mechanisms.given import share
@@ -48,7 +49,8 @@ class Estimates:
 
     def largest(self, count: int) -> list[tuple[int, float, float, float]]:
         """The values of the largest shares: value, share, and the ends of its interval."""
-        order = np.argsort(-self.frequencies, kind="stable")[:count].tolist()
+        most = integer("count", count, least=0)
+        order = np.argsort(-self.frequencies, kind="stable")[:most].tolist()
         columns = (self.frequencies, self.low, self.high)
         return [(value, *(float(column[value]) for column in columns)) for value in order]
 

@@ -38,8 +38,10 @@ from tacit.sampling.bits import Bits
 
 MOST = 2**24  # values of a domain
 _LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**6), Fraction(100)
+_MOST_BITS = 1024  # of a numerator or a denominator, so that what is kept has a header of limited length
 _MOST_OUTPUTS = 2**12
 _NEAR = 2**160
+_NONE, _ALL = Fraction(0), Fraction(1)
 
 Reports = npt.NDArray[Any]  # the first axis numbers the senders
 Counts = npt.NDArray[np.int64]
@@ -61,7 +63,7 @@ class Frequency(ABC):
         if domain > MOST:
             raise ParameterError("domain", f"has more than {MOST:,} values", fix="hash the values into fewer")
         object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "epsilon", within("epsilon", self.epsilon, _LEAST_EPSILON, _MOST_EPSILON))
+        object.__setattr__(self, "epsilon", local_price(self.epsilon))
 
     # What each protocol says of itself.
 
@@ -108,7 +110,7 @@ class Frequency(ABC):
         return self._encoded(self._known(values), bits)
 
     def encode_one(self, value: int, bits: Bits) -> Any:
-        """One person's report."""
+        """One person's report. Of two values, True is 1 and False is 0."""
         return self.encode([value], bits)[0]
 
     # The collector.
@@ -116,14 +118,12 @@ class Frequency(ABC):
     def support(self, reports: Any) -> Counts:
         """How many of the reports support each value: all that a collector keeps. A bad report is refused."""
         shaped = self._shaped(reports)
-        good = self._are_well_formed(shaped)
-        if not good.all():
-            raise Refused(
-                Code.REPORT,
-                f"{int(np.count_nonzero(~good))} of {len(good)} reports are none that {self.kind} sends",
-                fix="leave them out, or take them in with an Intake, which does",
-            )
+        all_sent(self.kind, self._are_well_formed(shaped))
         return self._supported(shaped)
+
+    def shaped(self, reports: Any) -> Reports:
+        """The reports as an array, one after the other; refused if they have another shape or type."""
+        return self._shaped(reports)
 
     def well_formed(self, reports: Any) -> npt.NDArray[np.bool_]:
         """Which of the reports are ones that this protocol sends; refused if they have another shape or type."""
@@ -167,11 +167,9 @@ class Frequency(ABC):
 
     def variance(self, users: int, frequency: float = 0.0) -> float:
         """The variance of the estimate of a value that this share of so many people have."""
-        count = integer("users", users, least=1)
-        if not 0 <= frequency <= 1:
-            raise ParameterError("frequency", "must be between 0 and 1", fix="frequency=0.1, say")
+        count, part = integer("users", users, least=1), float(within("frequency", frequency, _NONE, _ALL))
         own, other, gap = _doubles(self)
-        return (frequency * own * (1 - own) + (1 - frequency) * other * (1 - other)) / (count * gap * gap)
+        return (part * own * (1 - own) + (1 - part) * other * (1 - other)) / (count * gap * gap)
 
     def error(self, users: int, confidence: Any = 0.95) -> float:
         """How far the estimate of a rare value is off at most, with about this confidence (the normal law's)."""
@@ -181,15 +179,15 @@ class Frequency(ABC):
 
     def influence(self, lying: float) -> float:
         """The most by which a share of `lying` senders can move an estimate: lying/(p - q), as the theorem says."""
-        if not 0 <= lying <= 1:
-            raise ParameterError("lying", "must be between 0 and 1", fix="lying=0.01, say")
-        return lying / self.gap
+        return float(within("lying", lying, _NONE, _ALL)) / self.gap
 
     # For the protocols.
 
     def _known(self, values: Any) -> Counts:
-        """Values as numbers, checked. They are private: an error names none."""
+        """Values as numbers, checked; of two values, also as booleans. They are private: an error names none."""
         given = array_of(values)
+        if given.dtype.kind == "b" and self.domain == 2:
+            given = given.astype(np.int64)
         if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
             raise ParameterError("values", "needs a list of integers", fix="number the values from 0 on")
         found = given.astype(np.int64, copy=False)
@@ -199,12 +197,7 @@ class Frequency(ABC):
 
     def _numbers(self, reports: Any) -> Reports:
         """Reports that are one integer each."""
-        given = array_of(reports)
-        if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
-            raise Refused(Code.REPORT, f"a report of {self.kind} is an integer", fix="send what encode made")
-        if given.dtype == np.uint64 and len(given) and int(given.max()) >= 2**63:
-            raise Refused(Code.REPORT, f"a report of {self.kind} is below 2^63", fix="send what encode made")
-        return given.astype(np.int64, copy=False)
+        return numbers_of(self.kind, reports)
 
     def _few(self, count: int) -> int:
         """So many reports, if they can all be looked at."""
@@ -219,6 +212,38 @@ def array_of(given: Any) -> npt.NDArray[Any]:
         return np.asarray(given)
     except ValueError:
         return np.array(["ragged"])
+
+
+def all_sent(kind: str, good: npt.NDArray[np.bool_]) -> None:
+    """Refuses reports of which some are not good."""
+    if not good.all():
+        raise Refused(
+            Code.REPORT,
+            f"{int(np.count_nonzero(~good))} of {len(good)} reports are none that {kind} sends",
+            fix="leave them out, or take them in with an Intake, which does",
+        )
+
+
+def numbers_of(kind: str, reports: Any) -> npt.NDArray[np.int64]:
+    """Reports that are one integer each, for a protocol of this kind; anything else is refused."""
+    given = array_of(reports)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
+        raise Refused(Code.REPORT, f"a report of {kind} is an integer", fix="send what encode made")
+    if given.dtype == np.uint64 and len(given) and int(given.max()) >= 2**63:
+        raise Refused(Code.REPORT, f"a report of {kind} is below 2^63", fix="send what encode made")
+    return given.astype(np.int64, copy=False)
+
+
+def local_price(epsilon: Any) -> Fraction:
+    """The epsilon of one report, from 0.000001 to 100, written with a limited number of digits."""
+    return short("epsilon", within("epsilon", epsilon, _LEAST_EPSILON, _MOST_EPSILON))
+
+
+def short(name: str, number: Fraction) -> Fraction:
+    """The number, if its numerator and denominator have at most 1,024 bits: it is written where reports are kept."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
+        raise ParameterError(name, f"its fraction has more than {_MOST_BITS} bits", fix=f"round {name}")
+    return number
 
 
 def rational_root(epsilon: Fraction) -> Fraction:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,10 +19,14 @@ import numpy.typing as npt
 
 from tacit.arithmetic import ball, certified_floor, integer, rational
 from tacit.errors import ParameterError
+from tacit.local.frequency import array_of, short
 
 FINEST = 2**20
 _WHOLE = 2**64
 _LARGE = 700  # beyond it e^epsilon is no double
+_FARTHEST = 10**100  # an end of the range: its square is a double
+_NARROWEST = Fraction(1, 10**100)  # a step
+_CLEAR = 8  # a step is at least so many times the distance of doubles
 Places = npt.NDArray[np.int64]
 
 
@@ -38,12 +43,17 @@ class Grid:
     steps: int
 
     def __post_init__(self) -> None:
-        low, high = rational("lower", self.lower), rational("upper", self.upper)
+        low, high = (short(name, rational(name, getattr(self, name))) for name in ("lower", "upper"))
         if not low < high:
             raise ParameterError("upper", "must be above lower", fix="Grid(0, 100, steps=100), say")
         steps = integer("steps", self.steps, least=1)
         if steps > FINEST:
             raise ParameterError("steps", f"must be at most {FINEST}", fix="a coarser grid: noise is far wider than it")
+        farthest, step = max(abs(low), abs(high)), (high - low) / steps
+        if farthest > _FARTHEST or step < _NARROWEST:
+            raise ParameterError("upper", "the range is too wide or a step too narrow", fix="take a handier unit")
+        if step < _CLEAR * Fraction(math.ulp(float(farthest))):
+            raise ParameterError("steps", "doubles cannot tell the places apart", fix="fewer steps, or subtract lower")
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "steps", steps)
@@ -55,7 +65,7 @@ class Grid:
 
     def places(self, values: Any) -> Places:
         """The places of these numbers: out of range is the nearest end, and what is no number is an error."""
-        found = np.atleast_1d(np.asarray(values))
+        found = np.atleast_1d(array_of(values))
         if found.dtype.kind not in "iuf" or found.ndim != 1:
             raise ParameterError("values", "needs a list of numbers", fix="values=[3.5, 7.25], say")
         exact = found.astype(np.float64)

@@ -20,11 +20,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.accounting.exact import Matrix
 from tacit.arithmetic import ball
-from tacit.local.average import Mean
+from tacit.local.average import Mean, Reports
 from tacit.local.grid import Places, odds
 from tacit.local.tails import binomial_ends
 from tacit.local.tally import Average, Kind, Tally
@@ -35,8 +34,6 @@ from tacit.sampling.uniform import belows
 
 if TYPE_CHECKING:
     from flint import arb
-
-Reports = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -51,18 +48,16 @@ class Rounding(Mean):
     **Proof.** The upper end has the chance T. The ratio of two chances of a report is largest at the ends: p/(1 - p).
     """
 
+    kind = "rounding"
+
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """One kind, with the reports 0 and 1."""
         gain = math.tanh(float(self.epsilon) / 2)  # 2p - 1
         return (Kind(2, -self.grid.steps * (1 - gain) / 2 / gain, self.grid.steps / gain),)
 
-    def encode(self, values: Any, bits: Bits) -> Reports:
-        """One report for each number, exactly of the law above."""
-        return self.encode_places(self.grid.places(values), bits)
-
     def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """The same for places."""
+        """One report for each place, exactly of the law above."""
         top = belows(self.grid.steps, len(places), bits) < places
         lie = bernoulli.coins(lambda: 1 / (1 + ball(self.epsilon).exp()), len(places), bits)
         return (top ^ lie).astype(np.int64)
@@ -83,7 +78,7 @@ class Rounding(Mean):
     def estimate(self, tally: Tally, confidence: Any = 0.95) -> Average:
         """The mean with its interval, by exact binomial tails: at least this confidence for any fixed values."""
         miss = float(1 - share("confidence", confidence))
-        tally.must_be(self.name)
+        self.must_have(tally)
         ones = tally.totals[0]
         (kind,) = self.kinds
         ends = [kind.says(end) for end in binomial_ends(ones, tally.users, miss)]
@@ -104,6 +99,8 @@ class Piecewise(Mean):
     sum of the window's places is w k + w (w - 1)/2: linear in k.
     """
 
+    kind = "piecewise"
+
     @property
     def window(self) -> int:
         """How many places are in the window."""
@@ -121,12 +118,8 @@ class Piecewise(Mean):
         rest = math.exp(-float(self.epsilon))
         return -math.expm1(-float(self.epsilon)) * self.window / (self.window + self.grid.steps * rest)
 
-    def encode(self, values: Any, bits: Bits) -> Reports:
-        """One report for each number, exactly of the law above."""
-        return self.encode_places(self.grid.places(values), bits)
-
     def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """The same for places: a coin for the window, then a place in it, or one of the `steps` others."""
+        """One report for each place: a coin for the window, then a place in it, or one of the `steps` others."""
         inside = bernoulli.coins(self._inside, len(places), bits)
         near = places + belows(self.window, len(places), bits)
         far = belows(self.grid.steps, len(places), bits)
@@ -167,6 +160,8 @@ class Hybrid(Mean):
     **Proof.** The coefficient of t^2 is h/(r - 1) - (1 - h), with r = e^(epsilon/2): zero at h = 1 - 1/r.
     """
 
+    kind = "hybrid"
+
     @property
     def heads(self) -> float:
         """P(heads)."""
@@ -187,12 +182,8 @@ class Hybrid(Mean):
         window, ends = self.parts
         return (*window.kinds, *ends.kinds) if self._mixes else ends.kinds
 
-    def encode(self, values: Any, bits: Bits) -> Reports:
-        """One report for each number; the last two numbers are the rounding's ends."""
-        return self.encode_places(self.grid.places(values), bits)
-
     def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """The same for places."""
+        """One report for each place; the last two numbers are the rounding's ends."""
         if not self._mixes:
             return self.parts[1].encode_places(places, bits)
         window, ends = (part.encode_places(places, bits) for part in self.parts)

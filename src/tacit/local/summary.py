@@ -30,7 +30,7 @@ _MAGIC = b"tacit local 1\n"
 _DIGEST = 16
 _LONGEST = 4000  # bytes of a header
 _NUMBER = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # no exponent: a short text must not make a huge number
-_MOST_USERS = 2**62
+MOST_USERS = 2**62  # of one summary or tally
 # The closed table of kinds. A name is never given a new meaning.
 _KINDS = {
     "k-ary": ("k_ary", "KAry"),
@@ -61,9 +61,7 @@ class Summary:
     @classmethod
     def empty(cls, protocol: Frequency, survey: str = "") -> Summary:
         """Before the first report."""
-        if not isinstance(survey, str) or len(survey) > 200:
-            raise ParameterError("survey", "needs a name of at most 200 characters", fix='survey="lunch", say')
-        return cls(protocol, 0, np.zeros(protocol.domain, dtype=np.int64), survey)
+        return cls(protocol, 0, np.zeros(protocol.domain, dtype=np.int64), survey_name(survey))
 
     @property
     def mark(self) -> str:
@@ -72,18 +70,18 @@ class Summary:
 
     def add(self, reports: Any) -> Summary:
         """With these reports too. If one of them is bad, all are refused and nothing changes: see `Intake`."""
-        found = self.protocol.support(reports)
-        return Summary(self.protocol, self.users + len(reports), self.support + found, self.survey)
+        shaped = self.protocol.shaped(reports)
+        found = self.protocol.support(shaped)
+        return Summary(self.protocol, self.users + len(shaped), self.support + found, self.survey)
 
     def merge(self, other: Summary) -> Summary:
         """The reports of both. Summaries of another protocol or survey are refused."""
+        if not isinstance(other, Summary):
+            raise ParameterError("other", f"needs a summary, got {type(other).__name__}", fix="merge two summaries")
         if self.mark != other.mark:
-            raise Refused(
-                Code.REPORT,
-                f"these are two surveys: {self._words()} and {other._words()}",
-                fix="merge summaries of one survey, with one protocol and the same parameters",
-            )
-        return Summary(self.protocol, self.users + other.users, self.support + other.support, self.survey)
+            raise two_surveys(self._words(), other._words())
+        users = countable(self.users + other.users)
+        return Summary(self.protocol, users, self.support + other.support, self.survey)
 
     def estimate(self, confidence: Any = 0.95, together: bool = False) -> Estimates:
         """The share of each value, unbiased, with intervals; all of them at once with `together`."""
@@ -98,6 +96,9 @@ class Summary:
     @classmethod
     def from_bytes(cls, data: bytes) -> Summary:
         """What `to_bytes` wrote; anything else is refused. The checksum finds accidents, not forgeries."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise _not_a_summary("it is not bytes")
+        data = bytes(data)
         body, digest = data[:-_DIGEST], data[-_DIGEST:]
         if not body.startswith(_MAGIC) or hashlib.blake2b(body, digest_size=_DIGEST).digest() != digest:
             raise _not_a_summary("it is cut short, changed, or of another version")
@@ -137,6 +138,29 @@ class Summary:
         )
 
 
+def survey_name(survey: Any) -> str:
+    """The name of a survey, checked."""
+    if not isinstance(survey, str) or len(survey) > 200:
+        raise ParameterError("survey", "needs a name of at most 200 characters", fix='survey="lunch", say')
+    return survey
+
+
+def countable(users: int) -> int:
+    """So many people, if they can be counted."""
+    if users > MOST_USERS:
+        raise Refused(Code.REPORT, "these are more than 2^62 reports", fix="check how often each report came")
+    return users
+
+
+def two_surveys(one: str, other: str) -> Refused:
+    """The refusal to merge what belongs to two surveys, each in words."""
+    return Refused(
+        Code.REPORT,
+        f"these are two surveys: {one} and {other}",
+        fix="merge what was collected for one survey, with one protocol and the same parameters",
+    )
+
+
 def _number(text: str) -> Fraction:
     if _NUMBER.fullmatch(text) is None:
         raise ValueError(text)
@@ -152,7 +176,7 @@ def _protocol(kind: str, domain: int, epsilon: Fraction) -> Frequency:
 
 
 def _is_possible(users: int, support: Counts) -> bool:
-    return 0 <= users <= _MOST_USERS and bool(((support >= 0) & (support <= users)).all())
+    return 0 <= users <= MOST_USERS and bool(((support >= 0) & (support <= users)).all())
 
 
 def _not_a_summary(reason: str) -> Refused:

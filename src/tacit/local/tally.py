@@ -1,8 +1,10 @@
 """What a collector of numbers keeps: counts and sums, however many people report. It merges and travels.
 
->>> one, other = of_reports("hours", (3,), [0, 2, 2]), of_reports("hours", (3,), [1])
->>> one.merge(other)
-Tally(survey='hours', counts=(4,), totals=(5,))
+>>> from tacit.local import Grid, Rounding
+>>> empty = Tally.empty(Rounding(Grid(0, 24, steps=96), 1), survey="sleep")
+>>> one, other = empty.add([0, 1, 1]), empty.add([1])
+>>> one.merge(other).counts, one.merge(other).totals
+((4,), (3,))
 >>> Tally.from_bytes(one.to_bytes()) == one
 True
 """
@@ -11,15 +13,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import Any
+import re
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.errors import Code, ParameterError, Refused
+from tacit.local.frequency import Counts, all_sent
+from tacit.local.summary import MOST_USERS, countable, survey_name, two_surveys
 
-_VERSION = 1
-_LONGEST = 4096  # bytes of a tally that is read
+if TYPE_CHECKING:
+    from tacit.local.average import Mean
+
+_LONGEST = 8192  # bytes of a tally that is read
+_NUMBER = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?")  # no exponent: a short text must not make a huge number
+_KINDS = {"rounding": "Rounding", "piecewise": "Piecewise", "hybrid": "Hybrid"}  # the closed table
 
 
 @dataclass(frozen=True)
@@ -56,62 +67,104 @@ class Tally:
     **Theorem.** The tally of all reports is the sum of the tallies of any parts of them, in any order.
     """
 
-    survey: str
+    protocol: Mean
     counts: tuple[int, ...]
     totals: tuple[int, ...]
+    survey: str = ""
+
+    @classmethod
+    def empty(cls, protocol: Mean, survey: str = "") -> Tally:
+        """Before the first report."""
+        none = (0,) * len(protocol.kinds)
+        return cls(protocol, none, none, survey_name(survey))
 
     @property
     def users(self) -> int:
         """How many people reported."""
         return sum(self.counts)
 
-    def merge(self, other: Tally) -> Tally:
-        """Both together; they must be of the same survey."""
-        self.must_be(other.survey, empty=True)
-        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
-        return Tally(self.survey, counts, tuple(a + b for a, b in zip(self.totals, other.totals, strict=True)))
+    @property
+    def mark(self) -> str:
+        """A short name of the survey, the protocol and its parameters. A report sent with another one is refused."""
+        return hashlib.blake2b(json.dumps([self.protocol.name, self.survey]).encode(), digest_size=8).hexdigest()
 
-    def must_be(self, survey: str, empty: bool = False) -> None:
-        """Refuses a tally of another survey, and one of nobody."""
-        if survey != self.survey:
-            raise Refused(Code.REPORT, "these reports are of another survey", fix="collect each survey by itself")
-        if not (empty or self.users):
-            raise ParameterError("tally", "nobody reported", fix="collect at least one report")
+    def add(self, reports: Any) -> Tally:
+        """With these reports too. If one of them is bad, all are refused and nothing changes: see `Intake`."""
+        whole = self.protocol.shaped(reports)
+        all_sent(self.protocol.kind, self.protocol.well_formed(whole))
+        counts, totals, first = [], [], 0
+        for kind in self.protocol.kinds:
+            part = whole[(whole >= first) & (whole < first + kind.size)] - first
+            counts.append(len(part))
+            totals.append(int(part.sum()))
+            first += kind.size
+        return self._with(tuple(counts), tuple(totals))
+
+    def add_counts(self, times: Counts) -> Tally:
+        """With reports too that came so often each, from the report 0 on."""
+        counts, totals, first = [], [], 0
+        for kind in self.protocol.kinds:
+            part = times[first : first + kind.size]
+            counts.append(int(part.sum()))
+            totals.append(sum(number * int(part[number]) for number in np.flatnonzero(part).tolist()))
+            first += kind.size
+        return self._with(tuple(counts), tuple(totals))
+
+    def merge(self, other: Tally) -> Tally:
+        """The reports of both. Tallies of another protocol or survey are refused."""
+        if not isinstance(other, Tally):
+            raise ParameterError("other", f"needs a tally, got {type(other).__name__}", fix="merge two tallies")
+        if self.mark != other.mark:
+            raise two_surveys(self._words(), other._words())
+        return self._with(other.counts, other.totals)
+
+    def estimate(self, confidence: Any = 0.95) -> Average:
+        """The mean with its interval, which holds it with at least this confidence."""
+        return self.protocol.estimate(self, confidence)
 
     def to_bytes(self) -> bytes:
         """The tally with its version and a checksum."""
-        body = json.dumps([_VERSION, self.survey, self.counts, self.totals]).encode()
+        # The first version had no name of a survey, and a tally without one is still written so.
+        version, rest = (2, [self.survey]) if self.survey else (1, [])
+        body = json.dumps([version, self.protocol.name, self.counts, self.totals, *rest]).encode()
         return hashlib.sha256(body).digest() + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tally:
-        """The tally that `to_bytes` wrote; anything else is refused."""
+        """The tally that `to_bytes` wrote; anything else is refused. The checksum finds accidents, not forgeries."""
         try:
+            data = bytes(memoryview(data))
             if len(data) > _LONGEST or hashlib.sha256(data[32:]).digest() != data[:32]:
                 raise ValueError("no such checksum")
-            version, survey, counts, totals = json.loads(data[32:])
-            found = cls(str(survey), tuple(map(int, counts)), tuple(map(int, totals)))
-            if len(counts) != len(totals) or min(*found.counts, *found.totals, 0) < 0:
-                raise ValueError("no such tally")
-            if version != _VERSION or found.to_bytes() != data:
+            _, name, counts, totals, *rest = json.loads(data[32:])
+            protocol = _protocol(str(name))
+            found = cls(protocol, tuple(map(int, counts)), tuple(map(int, totals)), survey_name("".join(rest)))
+            if found.to_bytes() != data or not found._is_possible():
                 raise ValueError("not what to_bytes writes")
-        except (ValueError, TypeError, RecursionError) as problem:
+        except (ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as problem:
             raise Refused(Code.REPORT, "this is no tally, or a damaged one", fix="send it again") from problem
         return found
 
+    def _with(self, counts: tuple[int, ...], totals: tuple[int, ...]) -> Tally:
+        countable(self.users + sum(counts))
+        both = tuple(a + b for a, b in zip(self.counts, counts, strict=True))
+        return replace(self, counts=both, totals=tuple(a + b for a, b in zip(self.totals, totals, strict=True)))
 
-def of_reports(survey: str, sizes: tuple[int, ...], reports: Any) -> Tally:
-    """The tally of these reports, whose kinds are numbered one after the other."""
-    found = np.asarray(reports)
-    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
-        raise Refused(Code.REPORT, "a report is one integer", fix="send what encode returned")
-    if len(found) and (int(found.min()) < 0 or int(found.max()) >= sum(sizes)):
-        raise Refused(Code.REPORT, f"a report is from 0 to {sum(sizes) - 1}", fix="send what encode returned")
-    whole = found.astype(np.int64)
-    counts, totals, first = [], [], 0
-    for size in sizes:
-        kind = whole[(whole >= first) & (whole < first + size)] - first
-        counts.append(len(kind))
-        totals.append(int(kind.sum()))
-        first += size
-    return Tally(survey, tuple(counts), tuple(totals))
+    def _is_possible(self) -> bool:
+        parts = zip(self.protocol.kinds, self.counts, self.totals, strict=True)
+        return self.users <= MOST_USERS and all(0 <= total <= count * (kind.size - 1) for kind, count, total in parts)
+
+    def _words(self) -> str:
+        grid, name = self.protocol.grid, f"{self.survey!r}, " if self.survey else ""
+        steps = f"{float(grid.lower):g} to {float(grid.upper):g} in {grid.steps} steps"
+        return f"{name}{self.protocol.kind} over {steps} at epsilon {float(self.protocol.epsilon):g}"
+
+
+def _protocol(name: str) -> Mean:
+    """The protocol of this name, as `Mean.name` writes it."""
+    kind, epsilon, lower, upper, steps = name.split(" ")
+    if any(_NUMBER.fullmatch(text) is None for text in (epsilon, lower, upper, steps)):
+        raise ValueError(name)
+    grid = import_module("tacit.local.grid").Grid(Fraction(lower), Fraction(upper), int(steps))
+    found: Mean = getattr(import_module("tacit.local.mean"), _KINDS[kind])(grid, Fraction(epsilon))
+    return found

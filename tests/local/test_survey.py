@@ -18,14 +18,16 @@ from tacit.arithmetic import ball, precision
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local.posterior import after_no, after_yes
 from tacit.local.survey.choices import Choice, Several, YesNo
-from tacit.local.survey.draw import bounds, text
+from tacit.local.survey.draw import bounds, save, text
 from tacit.local.survey.load import from_form, load, survey_of
 from tacit.local.survey.numbers import Number
+from tacit.local.survey.outlook import dear, doubts, outlook, tells
+from tacit.local.survey.outlook import text as before
 from tacit.local.survey.reports import LARGEST, Report
-from tacit.local.survey.results import Counts, needed, results
+from tacit.local.survey.results import MOST_PEOPLE, Counts, needed, reach, results
 from tacit.local.survey.template import TEMPLATE
 from tacit.local.survey.thresholds import WHOLE, Price, lies
-from tacit.local.survey.words import chances, says, told
+from tacit.local.survey.words import chances, people, says, told
 from tacit.local.tails import binomial_ends
 from tacit.sampling.bits import ReplayBits
 
@@ -178,8 +180,8 @@ def test_a_made_up_report_moves_no_estimate_by_more_than_is_stated(data):
     survey = load_template()
     people = data.draw(st.integers(2, 30))
     bits = ReplayBits(data.draw(st.binary(min_size=4, max_size=4)))
-    honest = [survey.support(survey.respond([1, 2, "0100", 80], bits)) for _ in range(people)]
-    lie = (data.draw(st.integers(0, 1)), data.draw(st.integers(0, 4)), data.draw(st.sampled_from(["0000", "1111"])))
+    honest = [survey.support(survey.respond([1, 2, "010000", 80], bits)) for _ in range(people)]
+    lie = (data.draw(st.integers(0, 1)), data.draw(st.integers(0, 4)), data.draw(st.sampled_from(["000000", "111111"])))
     liar = survey.support(Report(survey.digest, "0" * 32, (*lie, data.draw(st.integers(0, 1)))))
     before = results(survey, Counts.empty(survey).add(honest))
     after = results(survey, Counts.empty(survey).add([*honest[1:], liar]))
@@ -227,10 +229,40 @@ def test_so_many_people_are_needed_and_no_fewer():
     assert widths[0] <= 0.1 < widths[1]
 
 
+def test_too_many_people_to_count_are_said_to_be_more():
+    # 64 bits share epsilon 0.001: a gap of 0.001/64/2 = 8e-6, and (1.96/(2 0.05 gap))^2 is 6e12
+    survey = survey_of(
+        {
+            "id": "a",
+            "questions": [
+                {"name": "a", "text": "?", "kind": "several", "epsilon": 0.001, "options": [str(n) for n in range(64)]}
+            ],
+        }
+    )
+    (found,) = results(survey, Counts(10, ((5,) * 64,)))
+    assert found.needed is None and found.to_dict()["needed"] is None
+    assert f"more than {MOST_PEOPLE:,} people give intervals" in bounds(found)
+    assert people(1574) == "1,574 people" and people(1) == "1 person"
+
+
+@pytest.mark.parametrize("question", [YesNo("a", "?", LN3), Choice("a", "?", ONE, ("x", "y", "z"))], ids=["2", "3"])
+@pytest.mark.parametrize("size", [1, 2, 7, 200])
+def test_no_count_has_an_interval_that_reaches_farther(question, size):
+    ends = [binomial_ends(count, size, 0.05) for count in range(size + 1)]
+    widest = max(high - low for low, high in ends) / float(2 * question.gap)
+    assert reach(question, size) == pytest.approx(widest, rel=1e-12)
+
+
+def test_five_points_are_reached_with_as_many_people_as_are_needed():
+    for question in (YesNo("a", "?", LN3), Choice("a", "?", ONE, ("x", "y", "z", "u"))):
+        size = needed(question)
+        assert size is not None and reach(question, size) <= 0.05 < reach(question, size - 1)
+
+
 def test_counts_add_up_in_any_order():
     survey = load_template()
     bits = ReplayBits(b"order")
-    supports = [survey.support(survey.respond([n % 2, n % 5, "0010", n], bits)) for n in range(30)]
+    supports = [survey.support(survey.respond([n % 2, n % 5, "001000", n], bits)) for n in range(30)]
     whole = Counts.empty(survey).add(supports)
     assert whole == Counts.empty(survey).add(supports[20:]).add(reversed(supports[:20]))
     assert sum(whole.cells[1]) == whole.users == 30
@@ -257,14 +289,81 @@ def test_chances_are_told_as_they_are():
 
 def test_the_text_of_a_report_says_what_made_up_ones_can_do():
     survey = load_template()
-    cells = ((600, 400), (200, 200, 200, 200, 200), (400, 400, 400, 400), (500,))
+    cells = ((600, 400), (200, 200, 200, 200, 200), (400, 400, 400, 400, 400, 400), (500,))
     found = results(survey, Counts(1000, cells))
     assert "One made-up report moves an estimate by at most 0.2 points" in bounds(found[0])
     assert "at most 3 times surer" in bounds(found[0])
     # half of the reports say 80: the middle of the range, exactly
     assert found[3].rows[0].value == pytest.approx(40)
     shown = text(survey, found)
+    assert "500 sent 80 hours" in shown and "600 sent\n" in shown
+    assert '"sent" counts the reports as they came' in shown
     assert "1,000 reports" in shown and "●" in shown and max(map(len, shown.splitlines())) <= 90
+
+
+def test_the_picture_says_how_many_reports_and_how_sure(tmp_path):
+    pytest.importorskip("matplotlib")
+    survey = survey_of({"id": "a", "title": "A title " * 20, "questions": [YES_NO]})
+    save(tmp_path / "a.svg", survey, results(survey, Counts(1000, ((600, 400),)), 0.9))
+    assert "1,000 reports, intervals at 90 %" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_before_it_goes_out_an_author_is_told_what_comes_of_it():
+    survey = load_template()
+    found = outlook(survey, people=200)
+    shown = before(survey, found)
+    # at ln 3: (1/10 3/4)/(1/10 3/4 + 9/10 1/4) = 3/12, and (1/10 1/4)/(1/10 1/4 + 9/10 3/4) = 1/28
+    assert "a yes makes it 25.0 % for its sender, a no 3.6 %" in tells(survey.questions[0])
+    assert "With probability 3/4 your true answer is sent" in shown and "epsilon 5.099 in all" in shown
+    # 200 people at ln 3: Clopper and Pearson's ends of 100 of 200 are 0.5 -+ 0.0713, and the gap is 1/2
+    assert "200 people give intervals within 14.3 points up and down; 1,574 people give 5 points" in shown
+    assert max(map(len, shown.splitlines())) <= 90
+    (few,) = doubts(survey, found)
+    assert few.startswith("too few people") and "cheated (14.3 points)" in few and "hours (12.4 hours)" in few
+    assert doubts(survey, outlook(survey, people=10_000)) == doubts(survey, outlook(survey)) == []
+    assert "1,574 people give intervals within 5 points" in before(survey, outlook(survey))
+    assert "the intervals say nothing" in before(survey, outlook(survey, people=3))
+    with pytest.raises(ParameterError, match="people"):
+        outlook(survey, people=0)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.price}")
+def test_a_large_epsilon_is_told_and_a_small_one_is_not(question):
+    survey = load_template()
+    alone = type(survey)("a", "a", "", (question,))
+    told = dear(alone)
+    assert bool(told) == (question.price.epsilon > math.log(19))  # what was 1 in 2 can become 95 %
+    assert all(f"epsilon {question.price} hides little" in each for each in told)
+    assert tells(question).startswith("If 10 %")
+    assert dear(survey) == []
+    many = survey_of({"id": "a", "questions": [{**YES_NO, "name": f"q{n}", "epsilon": 2.9} for n in range(4)]})
+    assert "all answers together: epsilon 11.6" in dear(many)[0]  # 4 questions at 2.9
+
+
+def test_a_most_that_changes_nothing_is_told():
+    def asked(options, most):
+        more = {"kind": "several", "options": [str(n) for n in range(options)], "most": most}
+        return survey_of({"id": "a", "questions": [{**YES_NO, **more}]})
+
+    # two sets of 2 of 4 differ in all 4 boxes, as any two sets may; of 6 in 4
+    for options, most, useless in (
+        (4, 2, True),
+        (5, 3, True),
+        (6, 2, False),
+        (4, 1, False),
+        (4, 4, False),
+        (2, 1, True),
+    ):
+        survey, free = asked(options, most), asked(options, options)
+        said = doubts(survey, outlook(survey))
+        assert bool(said) == useless
+        assert (survey.questions[0].lie == free.questions[0].lie) == (useless or most == options)
+
+
+def test_the_starter_asks_with_a_most_that_matters():
+    (asked,) = (question for question in load_template().questions if question.kind == "several")
+    free = Several(asked.name, asked.text, asked.price, asked.options, len(asked.options))
+    assert asked.lie < free.lie  # fewer lies
 
 
 # The file, its form, and what is refused.
@@ -348,6 +447,26 @@ def test_a_mistake_in_the_file_names_its_place_and_a_fix(change, place):
     assert caught.value.name.startswith(place) and caught.value.fix
 
 
+@pytest.mark.parametrize("given", ["1/00", "1/0", "0/0", "1/000000"])
+def test_a_ratio_over_nothing_is_no_epsilon(given):
+    with pytest.raises(ParameterError, match="is no epsilon"):
+        Price.read(given)
+    assert Price.read("2/03") == Price.read("2/3")
+
+
+@pytest.mark.parametrize("epsilon", ["0", "50"])
+def test_an_epsilon_out_of_range_is_shown_as_it_was_written(epsilon):
+    for written in (epsilon, int(epsilon), float(epsilon)):
+        with pytest.raises(ParameterError, match=rf"must be between 0\.001 and 20, got {epsilon}"):
+            Price.read(written)
+
+
+def test_two_questions_of_one_name_are_told_apart():
+    other = {**YES_NO, "name": "b"}
+    with pytest.raises(ParameterError, match="number 2 and number 4 are both named a"):
+        survey_of({"id": "s", "questions": [other, YES_NO, {**other, "name": "c"}, YES_NO]})
+
+
 def test_a_file_that_is_no_survey_is_told(tmp_path):
     with pytest.raises(ParameterError, match="cannot be read"):
         load(tmp_path / "none.toml")
@@ -359,17 +478,17 @@ def test_a_file_that_is_no_survey_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"answers": [1, 2, "0100"]}, "4 answers"),
-        ({"answers": [1, 2, "0100", 0, 0]}, "4 answers"),
-        ({"answers": [2, 2, "0100", 0]}, "from 0 to 1"),
-        ({"answers": [-1, 2, "0100", 0]}, "from 0 to 1"),
-        ({"answers": [1, 5, "0100", 0]}, "from 0 to 4"),
-        ({"answers": [True, 2, "0100", 0]}, "numbers and texts"),
-        ({"answers": [1.0, 2, "0100", 0]}, "numbers and texts"),
-        ({"answers": [1, 2, "010", 0]}, "4 digits"),
-        ({"answers": [1, 2, "0120", 0]}, "4 digits"),
-        ({"answers": [1, 2, "0100", 2]}, "0 or 1"),
-        ({"answers": [1, "2", "0100", 0]}, "from 0 to 4"),
+        ({"answers": [1, 2, "010000"]}, "4 answers"),
+        ({"answers": [1, 2, "010000", 0, 0]}, "4 answers"),
+        ({"answers": [2, 2, "010000", 0]}, "from 0 to 1"),
+        ({"answers": [-1, 2, "010000", 0]}, "from 0 to 1"),
+        ({"answers": [1, 5, "010000", 0]}, "from 0 to 4"),
+        ({"answers": [True, 2, "010000", 0]}, "numbers and texts"),
+        ({"answers": [1.0, 2, "010000", 0]}, "numbers and texts"),
+        ({"answers": [1, 2, "01000", 0]}, "6 digits"),
+        ({"answers": [1, 2, "012000", 0]}, "6 digits"),
+        ({"answers": [1, 2, "010000", 2]}, "0 or 1"),
+        ({"answers": [1, "2", "010000", 0]}, "from 0 to 4"),
         ({"answers": {"cheated": 1}}, "in a list"),
         ({"survey": "0" * 32}, "another survey"),
         ({"survey": 7}, "32 digits"),
@@ -380,7 +499,7 @@ def test_a_file_that_is_no_survey_is_told(tmp_path):
 )
 def test_a_report_that_no_client_sends_is_refused(change, words):
     survey = load_template()
-    good = {"survey": survey.digest, "id": "0" * 32, "answers": [1, 2, "0100", 0]}
+    good = {"survey": survey.digest, "id": "0" * 32, "answers": [1, 2, "010000", 0]}
     survey.accept(json.dumps(good))
     with pytest.raises(Refused, match=words) as caught:
         survey.accept(json.dumps(good | change))
@@ -403,14 +522,14 @@ def test_a_report_that_is_too_large_is_refused_unread():
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        ({"cheated": "no", "party": 1, "taken": []}, "hours"),
-        ({"cheated": "no", "party": 1, "taken": [], "hours": 3, "more": 1}, "more"),
-        ({"cheated": "maybe", "party": 1, "taken": [], "hours": 3}, "cheated"),
+        ({"cheated": "no", "party": "Greens", "taken": []}, "hours"),
+        ({"cheated": "no", "party": "Greens", "taken": [], "hours": 3, "more": 1}, "more"),
+        ({"cheated": "maybe", "party": "Greens", "taken": [], "hours": 3}, "cheated"),
         ({"cheated": "no", "party": "Pirates", "taken": [], "hours": 3}, "party"),
-        ({"cheated": "no", "party": 1, "taken": [1, 2, 3], "hours": 3}, "taken"),
-        ({"cheated": "no", "party": 1, "taken": 7, "hours": 3}, "taken"),
-        ({"cheated": "no", "party": 1, "taken": [], "hours": 81}, "hours"),
-        ({"cheated": "no", "party": 1, "taken": [], "hours": "1e9"}, "hours"),
+        ({"cheated": "no", "party": "Greens", "taken": ["Cannabis", "Cocaine", "Ecstasy"], "hours": 3}, "taken"),
+        ({"cheated": "no", "party": "Greens", "taken": 7, "hours": 3}, "taken"),
+        ({"cheated": "no", "party": "Greens", "taken": [], "hours": 81}, "hours"),
+        ({"cheated": "no", "party": "Greens", "taken": [], "hours": "1e9"}, "hours"),
     ],
 )
 def test_an_answer_that_cannot_be_is_asked_for_again_and_not_shown(given, name):
@@ -422,10 +541,42 @@ def test_an_answer_that_cannot_be_is_asked_for_again_and_not_shown(given, name):
 
 def test_answers_are_read_as_people_write_them():
     survey = load_template()
-    assert survey.read({"cheated": True, "party": "greens", "taken": "1, Cocaine", "hours": "37.3"}) == [
+    assert survey.read({"cheated": True, "party": "greens", "taken": "painkillers, Cocaine", "hours": "37.3"}) == [
         1,
         1,
-        "1001",
+        "100100",
         75,
     ]
-    assert survey.read({"cheated": "N", "party": "5", "taken": [], "hours": 80}) == [0, 4, "0000", 160]
+    assert survey.read({"cheated": "N", "party": "Rather not say", "taken": "", "hours": 80}) == [0, 4, "000000", 160]
+
+
+SIBLINGS = Choice("siblings", "How many?", ONE, ("0", "1", "2", "3 or more"))
+BOXES = Several("boxes", "Which?", ONE, ("2", "1", "a, b", "3"), 2)
+
+
+def test_in_a_file_an_option_is_its_words_and_never_a_number():
+    assert [SIBLINGS.read(given) for given in ("0", 0, 1, "2", "3 OR more")] == [0, 0, 1, 2, 3]
+    for wrong in ("3", 3, "4", True, 1.0, None, ["1"]):  # positions, and what is no text
+        with pytest.raises(ParameterError, match="in the same words"):
+            SIBLINGS.read(wrong)
+    assert BOXES.read([1, "3"]) == "0101" and BOXES.read("1, 3") == "0101"
+    assert BOXES.read("a, b") == BOXES.read(["A, B"]) == "0010"  # words with a comma in them
+    with pytest.raises(ParameterError, match="in the same words"):
+        BOXES.read([4])
+
+
+def test_at_a_prompt_an_option_is_its_number_and_never_its_words():
+    assert [SIBLINGS.choose(typed) for typed in ("1", " 2 ", "4")] == [0, 1, 3]
+    for typed in ("0", "5", "3 or more", "", "-1", "1.0", "\u0661"):
+        with pytest.raises(ParameterError, match="from 1 to 4"):
+            SIBLINGS.choose(typed)
+    assert BOXES.choose("1, 3") == "1010" and BOXES.choose("") == "0000"
+    assert YesNo("a", "?", ONE).choose("y") == 1 and QUESTIONS[6].choose("3.4") == 7  # steps of one half
+
+
+@pytest.mark.parametrize(
+    ("question", "truth", "words"),
+    [(SIBLINGS, 0, "0"), (BOXES, "1010", "2, a, b"), (BOXES, "0000", "none of them"), (QUESTIONS[6], 7, "3.5")],
+)
+def test_a_true_answer_is_shown_to_whoever_gave_it(question, truth, words):
+    assert question.shown(truth) == words

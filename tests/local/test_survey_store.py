@@ -13,7 +13,7 @@ from tacit.errors import Code, ParameterError, Refused, TacitError
 from tacit.local.survey import store as storing
 from tacit.local.survey.load import survey_of
 from tacit.local.survey.reports import Report
-from tacit.local.survey.store import Store, read
+from tacit.local.survey.store import Store, is_store, read, reports_of
 from tacit.sampling.bits import ReplayBits
 
 ENTRIES = {
@@ -67,7 +67,10 @@ def test_a_file_cut_at_any_byte_loses_only_the_line_that_was_cut(tmp_path):
         lines = whole[:size].count(b"\n")
         assert read(path, SURVEY).counts.users == max(0, lines - 1)  # reading repairs nothing
         assert path.stat().st_size == size
+        is_cut = size > 0 and whole[size - 1] != ord("\n")
+        assert read(path, SURVEY).cut == is_cut
         with Store(path, SURVEY) as store:
+            assert store.cut == is_cut
             assert store.counts.users == max(0, lines - 1)
             store.add(reports(1, b"another"))
         kept = path.read_bytes()
@@ -94,8 +97,26 @@ def test_reports_of_another_survey_stay_apart(tmp_path):
         store.add(reports(1))
         with pytest.raises(Refused, match="another survey"):
             store.add([other.respond([0, "000"], ReplayBits(b"o"))])
-    with pytest.raises(Refused, match="the reports of another survey"):
+    with pytest.raises(Refused, match="the reports of another survey") as caught:
         Store(tmp_path / "kept.reports", other)
+    assert caught.value.fix.startswith("undo the change to the survey")
+
+
+def test_two_stores_of_one_survey_become_one(tmp_path):
+    here, there = tmp_path / "here.reports", tmp_path / "there.reports"
+    with Store(there, SURVEY) as store:
+        store.add(reports(5))
+    data = there.read_bytes()
+    assert is_store(data) and not any(map(is_store, (b"", b"{}", reports(1)[0].to_json().encode(), data[3:])))
+    with Store(here, SURVEY) as store:
+        store.add([*reports(2), *reports(3, b"others")])
+        # two are in both
+        assert store.add(reports_of(data, there, SURVEY)) == [False] * 2 + [True] * 3
+        assert store.counts.users == 8
+    with pytest.raises(Refused, match="the reports of another survey"):
+        reports_of(data, there, survey_of({**ENTRIES, "id": "other"}))
+    with pytest.raises(Refused, match=r"line 2 of there\.reports is damaged"):
+        reports_of(data.replace(b"answers", b"Answers", 1), there, SURVEY)
 
 
 def test_a_bad_report_in_a_batch_leaves_the_file_as_it_is(tmp_path):
@@ -112,7 +133,7 @@ def test_two_collectors_cannot_append_to_one_file(tmp_path):
     Store(tmp_path / "kept.reports", SURVEY).close()
 
 
-def test_what_cannot_be_synced_is_not_acknowledged_and_nothing_follows_it(tmp_path, monkeypatch):
+def test_what_cannot_be_synced_is_not_acknowledged_and_nothing_stands_after_it(tmp_path, monkeypatch, caplog):
     path = tmp_path / "kept.reports"
     first, second, third = reports(3)
     with Store(path, SURVEY) as store:
@@ -126,15 +147,17 @@ def test_what_cannot_be_synced_is_not_acknowledged_and_nothing_follows_it(tmp_pa
             patched.setattr(storing.os, "fsync", full)
             with pytest.raises(TacitError, match="nothing was taken") as caught:
                 store.add([second])
+            with pytest.raises(TacitError, match="nothing was taken"):  # and not before a sync succeeds
+                store.add([third])
         assert caught.value.code is Code.BUSY
-        with pytest.raises(TacitError):  # nobody knows what the disk holds until the file is opened again
-            store.add([third])
         assert store.counts.users == 1 and path.read_bytes() == before
-    with Store(path, SURVEY) as store:
-        assert store.add([second, third]) == [True, True]
+        assert store.add([third, second]) == [True, True]  # once there is room it goes on, at the last whole line
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]  # once each
+    assert "no space left on device" in caplog.text and "can be written again" in caplog.text
+    assert read(path, SURVEY).counts.users == 3
 
 
-def test_a_disk_that_is_full_takes_nothing(tmp_path):
+def test_a_disk_that_is_full_takes_nothing_until_there_is_room(tmp_path):
     """The real thing: a limit on the size of files, in a process of its own."""
     code = f"""
 import resource, signal
@@ -147,7 +170,7 @@ survey = survey_of({ENTRIES!r})
 path = Path("kept.reports")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with Store(path, survey) as store:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
     taken = 0
     try:
         for _ in range(100):
@@ -155,6 +178,10 @@ with Store(path, survey) as store:
             taken += 1
     except TacitError as error:
         print(error.code)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+    for _ in range(3):  # there is room again
+        store.add([survey.respond([1, "010"], SystemBits())])
+        taken += 1
 print(taken == read(path, survey).counts.users > 5, path.read_bytes().endswith(b"\\n"))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

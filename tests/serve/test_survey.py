@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import math
+import socket
+import threading
+import time
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
 
 from tacit.errors import ParameterError
 from tacit.local.survey.load import from_form, survey_of
 from tacit.local.survey.store import Store, read
 from tacit.sampling.bits import ReplayBits
+from tacit.serve import heads
+from tacit.serve import survey as survey_server
 from tacit.serve.server import Settings
-from tacit.serve.survey import POLICY, app_of
+from tacit.serve.survey import POLICY, app_of, serve
+from tacit.serve.survey_page import likely, promise
+from tacit.serve.survey_place import address, bound, reachable
+from tacit.serve.tls import self_made
 
 HOSTILE = "</main><script>alert(1)</script>\"'&"
 SURVEY = survey_of(
@@ -129,11 +141,11 @@ def test_the_form_that_is_served_is_the_survey(call):
 
 
 def test_the_scripts_and_styles_are_served_with_their_types(call):
-    names = ["survey.js", "survey_encoder.js", "survey.css", "console.css", "mark.svg"]
+    names = ["survey.js", "survey_encoder.js", "survey_memory.js", "survey.css", "console.css", "mark.svg"]
     answers = call(*({"method": "GET", "url": f"/static/{name}"} for name in names))
-    assert [answer.status_code for answer in answers] == [200] * 5
+    assert [answer.status_code for answer in answers] == [200] * 6
     assert [answer.headers["content-type"].partition(";")[0] for answer in answers] == [
-        *["text/javascript"] * 2,
+        *["text/javascript"] * 3,
         *["text/css"] * 2,
         "image/svg+xml",
     ]
@@ -154,3 +166,203 @@ def test_a_store_that_fails_is_told_as_busy_and_takes_nothing(call, store, monke
 def test_a_page_is_not_served_in_the_open():
     with pytest.raises(ParameterError, match="host"):
         Settings(host="192.0.2.1", http=0, postgres=None)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "head", "says"),
+    [
+        ([1], "Your true answers stay here", "nothing that is sent proves anything"),
+        # e^2.9 = 18.2, within 19 to 1: 1 in 2 becomes 94.8 %
+        ([2.9], "Your true answers stay here", "becomes 95 % at most"),
+        # e^3 = 20.1 for one answer: 95.3 %
+        ([3], "This survey hides little", "can become 96 % by one answer"),
+        # e^2 = 7.39 for each, e^6 = 403 for all
+        ([2, 2, 2], "Your true answers stay here", "becomes 89 % at most by one of them, 99.8 % at most"),
+        ([1, 10], "This survey hides little", "can become 99.996 % by one answer"),
+    ],
+)
+def test_a_page_promises_what_its_epsilons_bear_out(epsilons, head, says):
+    asked = [{"name": f"q{n}", "text": "?", "kind": "yes-no", "epsilon": each} for n, each in enumerate(epsilons)]
+    found = promise(survey_of({"id": "promise", "questions": asked}))
+    assert found.head == head and says in found.proves
+    assert found.hides_little == ("proves anything" not in found.proves)
+
+
+@pytest.mark.parametrize("odds", [1.001, 2.5, 3.0, 19.0, 99.0, 100.0, 12345.6, 1e7])
+def test_what_a_report_makes_likely_is_rounded_up_and_never_to_certainty(odds):
+    told = float(likely(odds).removesuffix(" %"))
+    assert 100 * odds / (1 + odds) - 1e-9 <= told < 100
+    assert likely(1e30) == likely(math.inf) == "nearly 100 %"
+
+
+@contextlib.contextmanager
+def running(store, **settings):
+    """The survey's server in a thread of its own: its port, and what it told."""
+    begun, told, stops = threading.Event(), [], []
+
+    async def main():
+        stops.append((asyncio.get_running_loop(), asyncio.Event()))
+        chosen = Settings(**({"http": 0, "postgres": None} | settings))
+        await serve(store, chosen, lambda place: (told.append(place), begun.set()), stops[0][1], 1e6, told.append)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    try:
+        assert begun.wait(20)
+        yield int(told[0].rsplit(":", 1)[1].strip("/")), told
+    finally:
+        loop, stop = stops[0]
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+    assert not thread.is_alive()
+
+
+def line_to(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def ended(line):
+    """Whether the server hangs up; a line that stays open raises TimeoutError after 30 seconds."""
+    try:
+        while line.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+ENDLESS = {
+    "lines": (b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-More: " + b"a" * 8000 + b"\r\n"),
+    "one line": (b"GET / HTTP/1.1\r\nHost: x\r\nX-More: ", b"a" * 8000),
+    "lines after a body": (
+        b"POST /reports HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n",
+        b"X-More: " + b"a" * 8000 + b"\r\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_head_without_end_is_not_read_to_its_end(store, kind):
+    begin, more = ENDLESS[kind]
+    with running(store) as (port, _), line_to(port) as line:
+        sent = 0
+        with contextlib.suppress(ConnectionError):  # the server hangs up
+            line.sendall(begin)
+            while sent < 50_000_000:
+                line.sendall(more)
+                sent += len(more)
+        assert sent < 20_000_000  # 64 KiB are read, and what the buffers on the way hold
+        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
+
+
+async def _slow(scope, receive, send):
+    """Takes twice as long as a head may to answer."""
+    await receive()
+    await asyncio.sleep(2 * heads.SLOWEST_HEAD)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@pytest.fixture(params=["httptools", "h11"])
+def hurried(request, monkeypatch):
+    """The port of a server whose heads must come in a third of a second."""
+    monkeypatch.setattr(heads, "SLOWEST_HEAD", 0.3)
+    reader = heads.with_httptools() if request.param == "httptools" else heads.with_h11()
+    config = uvicorn.Config(_slow, http=reader, log_config=None, lifespan="off", ws="none", timeout_keep_alive=3600)
+    server = uvicorn.Server(config)
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+    thread.start()
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("half", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n", b"\r\n"])
+def test_a_head_that_does_not_come_in_time_ends_the_connection(hurried, half):
+    with line_to(hurried) as line:
+        line.sendall(half)
+        assert ended(line)
+    with line_to(hurried) as line:  # the same after an answer: the server would wait for an hour
+        line.sendall(WHOLE)
+        assert line.recv(65536).startswith(b"HTTP/1.1 200")
+        line.sendall(half or b"\r")
+        assert ended(line)
+
+
+def test_a_head_that_drips_in_is_not_given_more_time(hurried):
+    with line_to(hurried) as line, contextlib.suppress(ConnectionError):
+        line.settimeout(0.1)
+        for byte in b"GET /" + b"a" * 1000:  # for a minute and a half if need be
+            line.sendall(bytes([byte]))
+            with contextlib.suppress(TimeoutError):
+                if not line.recv(1):
+                    break
+        else:
+            pytest.fail("it was read on")
+
+
+def test_an_answer_may_take_longer_than_a_head(hurried):
+    with line_to(hurried) as line:
+        for _ in range(2):
+            line.sendall(WHOLE)
+            answer = b""
+            while not answer.endswith(b"ok"):
+                answer += line.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_a_port_that_is_taken_is_not_the_one_proposed(store):
+    with running(store) as (port, _):
+        with pytest.raises(ParameterError, match="is taken") as caught:
+            bound(Settings(http=port, postgres=None))
+        assert caught.value.fix == f"choose another: --port {port + 1}"
+    with pytest.raises(ParameterError, match="no address of this machine"):
+        bound(Settings(host="192.0.2.1", http=0, postgres=None, proxied=True))
+    with pytest.raises(ParameterError, match="no address of this machine"):
+        bound(Settings(host="nowhere.invalid", http=0, postgres=None, proxied=True))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_page_that_listens_everywhere_has_an_address_that_others_can_type(tmp_path, host):
+    try:
+        listener = bound(Settings(host=host, http=0, postgres=None, proxied=True))
+    except ParameterError:
+        pytest.skip(f"this machine has no {host}")
+    certificates = {
+        reachable(host): self_made(tmp_path / "one.toml", reachable(host)),
+        socket.gethostname(): self_made(tmp_path / "two.toml", host),  # which has no number: the name fits it
+    }
+    with listener:
+        for expected, made in certificates.items():
+            settings = Settings(host=host, http=0, postgres=None, certificate=made)
+            found = address(settings, listener)
+            assert found == f"https://{expected}:{listener.getsockname()[1]}/"
+            assert urlsplit(found).hostname not in {"0.0.0.0", "::", "127.0.0.1", None}
+
+
+def test_a_page_with_a_name_is_told_by_it(tmp_path):
+    made = self_made(tmp_path / "lunch.toml", "localhost")
+    settings = Settings(host="localhost", http=0, postgres=None, certificate=made)
+    with bound(settings) as listener:
+        assert address(settings, listener) == f"https://localhost:{listener.getsockname()[1]}/"
+    plain = Settings(host="127.0.0.1", http=0, postgres=None)
+    with bound(plain) as listener:
+        assert address(plain, listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+def test_the_count_of_reports_is_told_while_they_come(store, monkeypatch):
+    monkeypatch.setattr(survey_server, "_PACE", 0.05)
+    with running(store) as (port, told):
+        for report in reports(3):
+            sent = httpx.post(f"http://127.0.0.1:{port}/reports", json=json.loads(report.to_json()))
+            assert sent.status_code == 201
+        for _ in range(600):
+            if told[-1] == 3:
+                break
+            time.sleep(0.05)
+        assert told[1:] == sorted(set(told[1:])) and told[-1] == 3

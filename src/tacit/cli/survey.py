@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.options import ConfidenceOption, JsonOption
-from tacit.errors import ParameterError, Refused, TacitError
+from tacit.errors import ParameterError, Refused
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
-    from tacit.local.survey.reports import Report
-    from tacit.local.survey.store import Store
 
 app = typer.Typer(
-    help="A survey that is randomized where it is answered: write one, answer it, collect, report.",
+    help="A survey that is randomized where it is answered: write one, check it, answer it, collect, report.",
     no_args_is_help=True,
 )
 
@@ -27,7 +25,7 @@ StoreOption = Annotated[
     Path | None,
     typer.Option("--store", help="Where reports are kept. Default: beside the survey, ending in .reports."),
 ]
-_SHOWN = 10  # bad reports that are told one by one
+_CUT = "The last line of {} is not whole: {}. It was not acknowledged, and is left out."
 
 
 @app.command()
@@ -45,7 +43,42 @@ def init(
     file.write_text(TEMPLATE, encoding="utf-8")
     survey = load(file)
     typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {survey.epsilon:.4g} in all.")
+    typer.echo(f"Change it, then see what it would tell: tacit survey check {file} --people 200")
     typer.echo(f"Answer it: tacit survey respond {file}. Put it on a page: tacit survey collect {file} --serve")
+
+
+@app.command()
+def check(
+    file: SurveyFile,
+    people: Annotated[
+        int | None, typer.Option("--people", help="How many will answer, by your guess.", min=1, max=10**9)
+    ] = None,
+    store: StoreOption = None,
+    confidence: ConfidenceOption = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a survey would tell, before it goes out: about each person, and about all of them."""
+    from shutil import get_terminal_size
+
+    from tacit.local.survey import outlook
+    from tacit.local.survey.load import load
+
+    survey = load(file)
+    found = outlook.outlook(survey, people, confidence)
+    doubts = [*outlook.doubts(survey, found), *_changed(survey, _store_of(file, store))]
+    if as_json:
+        about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
+        level = {"odds": survey.odds, "people": people, "confidence": confidence, "doubts": doubts}
+        _print({**about, **level, "questions": [each.to_dict() for each in found]})
+        return
+    width = min(100, max(60, get_terminal_size().columns))
+    typer.echo(outlook.text(survey, found, width))
+    if doubts:
+        from textwrap import fill
+
+        typer.echo("\nTo think over:")
+        for each in doubts:
+            typer.echo(fill(each, width, initial_indent="· ", subsequent_indent="  "))
 
 
 @app.command()
@@ -64,32 +97,50 @@ def respond(
         Path | None, typer.Option("--memo", help="Where what was drawn is kept, for the next time.", metavar="FILE")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send it to the collector without asking.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Answer though you answered another edition of it: both epsilons count.")
+    ] = False,
+    at_most: Annotated[
+        float | None, typer.Option("--at-most", help="Refuse a survey of a larger epsilon.", metavar="EPSILON", min=0)
+    ] = None,
+    trust: Annotated[
+        Path | None, typer.Option("--trust", help="The collector's certificate in PEM, if self-made.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Answer a survey: the answers are randomized here, and only what the coins leave is written or sent.
 
     The coins are tossed once. Answering again gives the same report, whatever is answered: it tells nothing more.
     """
-    from tacit.cli import survey_memo, survey_send
+    from tacit.cli import survey_ask, survey_memo, survey_send
     from tacit.local.survey.load import from_form, load
     from tacit.sampling.bits import SystemBits
 
     address = source if source.startswith(("http://", "https://")) else ""
-    survey = from_form(survey_send.form_of(address)) if address else load(Path(source))
-    place = memo or survey_memo.place_of(survey)
-    report = survey_memo.recall(place, survey)
+    collector = survey_send.origin_of(address) if address else ""
+    survey = from_form(survey_send.form_of(address, trust)) if address else load(Path(source))
+    earlier = survey_memo.answered(memo, survey)
+    report = survey_memo.recall(earlier, survey)
     if report is not None:
-        typer.echo("You have answered this survey before: what was drawn then stays.", err=True)
+        survey_ask.say("You have answered this survey before: what was drawn then stays.")
     else:
-        truths = survey.read(_written(answers)) if answers is not None else _asked(survey)
+        cost = survey_memo.weigh(earlier, survey, collector, again=again, at_most=at_most)
+        survey_ask.introduce(survey)
+        survey_ask.say(*cost)
+        if answers is not None:
+            truths = survey.read(survey_ask.written(answers))
+            survey_ask.warn_of_chances(survey)
+        else:
+            truths = survey_ask.asked(survey)
         report = survey.respond(truths, SystemBits())
-        survey_memo.keep(place, report)  # before anyone sees it: coins are not tossed until they please
-    _show(survey, report)
+        place = memo or survey_memo.place_of(survey)
+        survey_memo.keep(place, survey, report, collector)  # before anyone sees it: coins are tossed once
+    survey_ask.show(survey, report)
     if out is not None:
         out.write_text(report.to_json() + "\n", encoding="utf-8")
-        typer.echo(f"Wrote {out}.", err=True)
+        survey_ask.say(f"Wrote {out}.")
     elif address:
-        if yes or typer.confirm("Send this?", err=True):
-            typer.echo(survey_send.send(address, report.to_json()))
+        if yes or survey_ask.agreed("Send this?"):
+            typer.echo(survey_send.send(address, report.to_json(), trust))
     else:
         typer.echo(report.to_json())
 
@@ -99,7 +150,10 @@ def collect(
     file: SurveyFile,
     reports: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files with a report on each line; - is standard input.", metavar="[REPORTS]..."),
+        typer.Argument(
+            help="Files with a report on each line, or what another collector kept; - is standard input.",
+            metavar="[REPORTS]...",
+        ),
     ] = None,
     store: StoreOption = None,
     served: Annotated[bool, typer.Option("--serve", help="Serve the survey's page, until Ctrl-C.")] = False,
@@ -115,6 +169,7 @@ def collect(
     as_json: JsonOption = False,
 ) -> None:
     """Take reports in: from files, or from a page that it serves. Bad ones are left out, and an id counts once."""
+    from tacit.cli.survey_take import kept, take
     from tacit.local.survey.load import load
     from tacit.local.survey.store import Store
 
@@ -122,9 +177,12 @@ def collect(
         what = "name files of reports, or --serve a page"
         raise ParameterError("reports", what, fix=f"tacit survey collect {file} --serve")
     survey = load(file)
+    _warn(survey)
     with Store(_store_of(file, store), survey) as opened:
+        if opened.cut:
+            typer.echo(_CUT.format(_store_of(file, store).name, "a collector stopped while it wrote"), err=True)
         if not served:
-            _take(opened, survey, reports or [], as_json)
+            take(opened, reports or [], as_json)
             return
         import asyncio
 
@@ -132,17 +190,24 @@ def collect(
         from tacit.serve.logs import discreet
         from tacit.serve.server import Settings
         from tacit.serve.survey import serve
+        from tacit.serve.survey_place import reachable
 
-        made = certificate_of(file, host, tls_cert, tls_key, tls_self)
+        made = certificate_of(file, reachable(host), tls_cert, tls_key, tls_self)
         settings = Settings(host=host, http=port, postgres=None, certificate=made, proxied=behind_proxy)
 
         def ready(address: str) -> None:
             typer.echo(f"{survey.title}: {address}")
-            typer.echo(f"{_reports(opened)} so far. Stop with Ctrl-C.")
+            if tls_self and made is not None:
+                typer.echo(f"Certificate {made.certificate}, SHA-256 {made.fingerprint}")
+            typer.echo(f"{kept(opened)} so far. Stop with Ctrl-C.")
+
+        def counted(reports: int) -> None:
+            if sys.stderr.isatty():  # one line, written over
+                typer.echo(f"\r{kept(opened)} so far. ", err=True, nl=False)
 
         discreet()
-        asyncio.run(serve(opened, settings, ready, rate=rate))
-        typer.echo(f"Stopped with {_reports(opened)}: tacit survey report {file}")
+        asyncio.run(serve(opened, settings, ready, rate=rate, counted=counted))
+        typer.echo(f"Stopped with {kept(opened)}: tacit survey report {file}")
 
 
 @app.command()
@@ -166,7 +231,11 @@ def report(
     if chart is not None:
         _check_chart(chart)
     survey = load(file)
+    _warn(survey)
     kept = read(_store_of(file, store), survey)
+    if kept.cut:
+        why = "it is being written, or a collector stopped while it wrote"
+        typer.echo(_CUT.format(_store_of(file, store).name, why), err=True)
     found = results(survey, kept.counts, confidence)
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
@@ -178,87 +247,25 @@ def report(
         draw.save(chart, survey, found)
 
 
-def _take(store: Store, survey: Survey, paths: list[Path], as_json: bool) -> None:
-    """The reports of files, a line each. The good ones of a file are taken with one sync."""
-    taken, again, bad = 0, 0, []
-    for path in paths:
-        good = []
-        for number, line in enumerate(_lines(path), start=1):
-            if line.strip():
-                try:
-                    good.append(survey.accept(line.strip()))
-                except Refused as error:
-                    bad.append({"file": str(path), "line": number, "code": str(error.code), "what": error.what})
-        fresh = store.add(good)
-        taken, again = taken + sum(fresh), again + len(fresh) - sum(fresh)
-    if as_json:
-        _print({"taken": taken, "replayed": again, "bad": bad, "reports": store.counts.users})
-        return
-    typer.echo(f"Taken {taken:,}, there already {again:,}, bad {len(bad):,}; {_reports(store)} in all.")
-    for each in bad[:_SHOWN]:
-        typer.echo(f"· {each['file']}, line {each['line']} [{each['code']}]: {each['what']}")
-    if len(bad) > _SHOWN:
-        typer.echo(f"· and {len(bad) - _SHOWN:,} more")
+def _warn(survey: Survey) -> None:
+    """What the author may have missed, on standard error."""
+    from tacit.local.survey.outlook import dear
+
+    for each in dear(survey):
+        typer.echo(f"Note: {each}", err=True)
 
 
-def _reports(store: Store) -> str:
-    return "1 report" if store.counts.users == 1 else f"{store.counts.users:,} reports"
+def _changed(survey: Survey, store: Path) -> list[str]:
+    """What a change would cost those who have answered."""
+    from tacit.local.survey.store import read
 
-
-def _lines(path: Path) -> list[str]:
+    again = f"whoever answers again pays epsilon {survey.epsilon:.4g} again."
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ParameterError("reports", f"{path} cannot be read", fix="name files of reports") from error
-    return text.split("\n")
-
-
-def _written(path: Path) -> dict[str, Any]:
-    """The answers of a TOML file. No error shows one."""
-    import tomllib
-    from decimal import Decimal
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-    except (OSError, ValueError) as error:
-        what = f"{path.name} cannot be read as TOML"
-        raise ParameterError("answers", what, fix='a line for each question: cheated = "no"') from error
-
-
-def _asked(survey: Survey) -> list[Any]:
-    """The answers of someone at the terminal, who is told the chances first."""
-    from tacit.local.survey.numbers import Number
-    from tacit.local.survey.words import chances, ends, surer, surer_of_all
-
-    typer.echo(f"{survey.title}\n{survey.about}\n{surer_of_all(survey.odds)}", err=True)
-    truths = []
-    for question in survey.questions:
-        typer.echo(f"\n{question.text}", err=True)
-        typer.echo(f"  {chances(question)} {surer(question.price.odds)}", err=True)
-        if isinstance(question, Number):
-            typer.echo(f"  From {' to '.join(ends(question))}.", err=True)
-        else:
-            for number, option in enumerate(question.cells, start=1):
-                typer.echo(f"  {number}  {option}", err=True)
-        hint = {"several": "Numbers, between commas", "number": "A number", "yes-no": "yes or no"}
-        while True:
-            given = typer.prompt(f"  {hint.get(question.kind, 'A number')}", default="", show_default=False, err=True)
-            try:
-                truths.append(question.read(given))
-                break
-            except TacitError as error:
-                typer.echo(f"  {error.what}", err=True)
-    return truths
-
-
-def _show(survey: Survey, report: Report) -> None:
-    """What goes out, in words, to whoever sends it."""
-    from tacit.local.survey.words import says, surer_of_all
-
-    typer.echo("What the coins left, and all that is sent:", err=True)
-    for question, sent in zip(survey.questions, report.answers, strict=True):
-        typer.echo(f"  {question.name}: {says(question, sent)}", err=True)
-    typer.echo(surer_of_all(survey.odds), err=True)
+        users = read(store, survey).counts.users
+    except Refused as error:
+        return [f"{error.what}: {again}"]
+    reports = "1 report is" if users == 1 else f"{users:,} reports are"
+    return [f"{reports} here already: after any change they no longer fit, and {again}"] if users else []
 
 
 def _store_of(file: Path, store: Path | None) -> Path:

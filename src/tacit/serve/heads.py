@@ -1,48 +1,121 @@
 """How HTTP is read: by httptools where that is installed, which takes a third of h11's time, and with h11's care.
 
-A head, which is all before the body, has at most 64 KiB. h11 sees to that itself; httptools would go on reading.
+A head, which is all before the body, has at most 64 KiB and 20 seconds. h11 sees to the size itself; httptools would go
+on reading. Neither has a clock.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncio import Protocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LARGEST_HEAD = 64 * 1024
+SLOWEST_HEAD = 20.0  # seconds in which all of a head must be there, as for a body
 
 
-def protocol() -> type[Protocol] | str:
+def protocol() -> type[asyncio.Protocol]:
     """What uvicorn is to read HTTP with."""
     try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+        return with_httptools()
     except ImportError:
-        return "h11"
+        return with_h11()
 
-    class Bounded(HttpToolsProtocol):
-        """Ends a connection whose head is too long.
 
-        **Theorem.** At most 64 KiB of a head are held, and what one read gives. Proof: each read that ends inside a
-        head adds its length, and where the sum is too large, nothing more is read.
+def with_h11() -> type[H11Protocol]:
+    """Heads by h11, which bounds them itself, with a clock."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Timely(_Clock, H11Protocol): ...
+
+    return Timely
+
+
+def with_httptools() -> type[HttpToolsProtocol]:
+    """Heads by httptools, with a bound and a clock."""
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class Bounded(_Clock, HttpToolsProtocol):
+        """Ends a connection whose head is too long, or whose lines after a body in chunks are.
+
+        **Theorem.** At most 64 KiB of either are held, and what one read gives. Proof: each read inside a message that
+        ends no head and brings no body adds its length, and where the sum is too large, nothing more is read. Lines
+        after a body are not kept.
         """
 
-        _inside = False
+        _open = False  # a message has begun and is not complete
+        _inside = False  # its head
+        _moved = False  # this read ended a head or brought body
         _size = 0
 
         def data_received(self, data: bytes) -> None:
+            self._moved = False
             super().data_received(data)
-            if self._inside:
-                self._size += len(data)
-                if self._size > LARGEST_HEAD and not self.transport.is_closing():
-                    self.send_400_response("The head of the request is too long.")
+            self._size = self._size + len(data) if self._open and not self._moved else 0
+            if self._size > LARGEST_HEAD and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too long.")
 
         def on_message_begin(self) -> None:
-            self._inside, self._size = True, 0
+            self._open = self._inside = True
             super().on_message_begin()
 
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._inside:
+                super().on_header(name, value)
+
         def on_headers_complete(self) -> Any:
-            self._inside = False
+            self._inside, self._moved = False, True
             return super().on_headers_complete()
 
+        def on_body(self, body: bytes) -> None:
+            self._moved = True
+            super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            self._open = False
+            super().on_message_complete()
+
     return Bounded
+
+
+class _Clock(asyncio.Protocol):
+    """Ends a connection on which a head does not come in time.
+
+    **Theorem.** A connection on which nothing is being answered is ended 20 seconds after it began, or after the first
+    byte that followed the last answer, unless a whole head comes before. Proof: the clock starts at either, runs on
+    whatever comes, and only a request that is being answered, which needs a whole head, stops it. Between an answer and
+    that byte uvicorn's own clock runs.
+    """
+
+    cycle: Any  # uvicorn's: the request that came last
+    transport: Any
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.transport.is_closing() or (self.cycle is not None and not self.cycle.response_complete):
+            self._stop()
+        elif self._deadline is None:
+            self._deadline = asyncio.get_running_loop().call_later(SLOWEST_HEAD, self._late)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _late(self) -> None:
+        self.transport.abort()  # whoever sends so slowly may not read either

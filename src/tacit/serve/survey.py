@@ -10,34 +10,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
 import uvicorn
-from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from tacit.errors import Code, ParameterError, Refused, TacitError
-from tacit.local.survey.choices import Several
-from tacit.local.survey.form import Survey
-from tacit.local.survey.numbers import Number
-from tacit.local.survey.questions import Question
+from tacit.errors import Code, Refused, TacitError
 from tacit.local.survey.reports import LARGEST, Report
 from tacit.local.survey.store import Store
-from tacit.local.survey.words import chances, plain, surer, surer_of_all
 from tacit.serve.guard import Application, Guard
+from tacit.serve.heads import protocol
 from tacit.serve.limits import Rate
 from tacit.serve.metrics import Metrics
 from tacit.serve.replies import JSON, as_json, status_of, told
 from tacit.serve.server import PROXIES, Settings
+from tacit.serve.survey_page import page as page_of
+from tacit.serve.survey_place import address, bound
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -46,11 +41,13 @@ POLICY = (
 _STATIC = {
     "survey.js": "text/javascript",
     "survey_encoder.js": "text/javascript",
+    "survey_memory.js": "text/javascript",
     "survey.css": "text/css",
     "console.css": "text/css",
     "mark.svg": "image/svg+xml",
 }
 _MOST_WAITING = 1000
+_PACE = 2.0  # seconds between counts that are told
 _BURST = 60  # reports at once from one address: a classroom behind one
 
 
@@ -99,7 +96,7 @@ def app_of(store: Store, *, rate: float = 5.0, secure: bool = False) -> Applicat
     folder = files("tacit.serve.console")
     static = {name: (folder / "static" / name).read_bytes() for name in _STATIC}
     version = hashlib.sha256(b"".join(static.values())).hexdigest()[:12]
-    page = _page(survey, (folder / "templates" / "survey.html").read_text("utf-8"), version)
+    page = page_of(survey, (folder / "templates" / "survey.html").read_text("utf-8"), version)
 
     async def show(request: Request) -> Response:
         return HTMLResponse(page, headers={"content-security-policy": POLICY})
@@ -144,13 +141,18 @@ async def serve(
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
     rate: float = 5.0,
+    counted: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve until `stop` is set or a signal comes. `ready` is told the address."""
+    """Serve until `stop` is set or a signal comes. `ready` is told the address, `counted` how many reports there are.
+
+    The count is told when it has changed, at most every two seconds.
+    """
     stopping, certificate = stop or asyncio.Event(), settings.certificate
     if certificate is not None:
         certificate.context()  # an error in our words
     config = uvicorn.Config(
         app_of(store, rate=rate, secure=certificate is not None or settings.proxied),
+        http=protocol(),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -164,29 +166,31 @@ async def serve(
         ssl_keyfile=str(certificate.key) if certificate else None,
     )
     server = _Server(config)
-    with _bound(settings) as listener, _signals(stopping):
+    with bound(settings) as listener, _signals(stopping):
         serving, waiting = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stopping.wait())
-        host, port = listener.getsockname()[:2]
-        host = f"[{host}]" if ":" in host else host
-        ready(f"{'https' if certificate else 'http'}://{host}:{port}/")
+        counting = asyncio.create_task(_count(store, counted or (lambda reports: None)))
+        ready(address(settings, listener))
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
         stopping.set()
+        counting.cancel()
+        await asyncio.gather(counting, return_exceptions=True)  # a terminal that is gone does not end a survey
         await asyncio.gather(serving, waiting)
+
+
+async def _count(store: Store, counted: Callable[[int], None]) -> None:
+    seen = store.counts.users
+    while True:
+        await asyncio.sleep(_PACE)
+        if store.counts.users != seen:
+            seen = store.counts.users
+            counted(seen)
 
 
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield  # they are taken by `serve`
-
-
-def _bound(settings: Settings) -> socket.socket:
-    try:
-        return socket.create_server((settings.host, settings.http or 0), backlog=1024)
-    except OSError as error:
-        what = f"{settings.host}:{settings.http} cannot be listened on"
-        raise ParameterError("port", what, fix="choose another: --port 8090") from error
 
 
 @contextlib.contextmanager
@@ -202,42 +206,6 @@ def _signals(stopping: asyncio.Event) -> Iterator[None]:
     finally:
         for kind in taken:
             loop.remove_signal_handler(kind)
-
-
-def _page(survey: Survey, template: str, version: str) -> str:
-    """The page: every word of the survey is escaped."""
-    environment = Environment(
-        loader=DictLoader({"survey.html": template}),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    form = json.dumps({**survey.form(), "digest": survey.digest}, ensure_ascii=False, separators=(",", ":"))
-    return environment.get_template("survey.html").render(
-        survey=survey,
-        form=form,
-        questions=[_asked(question) for question in survey.questions],
-        total=surer_of_all(survey.odds),
-        epsilon=f"{survey.epsilon:.4g}",
-        version=version,
-    )
-
-
-def _asked(question: Question) -> dict[str, Any]:
-    """What the page says of one question."""
-    about: dict[str, Any] = {
-        "question": question,
-        "chances": chances(question).replace(" %", "\u00a0%"),
-        "surer": surer(question.price.odds),
-        "missing": "Please answer this: leaving it out would tell something.",
-    }
-    if isinstance(question, Several):
-        about["missing"] = f"Please choose at most {question.most}."
-    if isinstance(question, Number):
-        ends = {name: plain(getattr(question, name)) for name in ("lower", "upper", "step")}
-        about |= ends | {"missing": f"Please give a number from {ends['lower']} to {ends['upper']}."}
-    return about
 
 
 def _route(path: str, endpoint: Callable[[Request], Any], method: str) -> Route:

@@ -69,8 +69,16 @@ class Choice(Question):
         return Matrix([[self.own if sent == truth else self.other for sent in places] for truth in places])
 
     def read(self, given: Any) -> int:
-        """An option by its words or its number from 1 on."""
-        return _option(self.name, self.options, given)
+        """An option by its words."""
+        return _worded(self.name, self.options, given)
+
+    def choose(self, typed: str) -> int:
+        """An option by its number, from 1 on."""
+        return _numbered(self.name, self.options, typed)
+
+    def shown(self, truth: int) -> str:
+        """The option's words."""
+        return self.options[truth]
 
     def _more(self) -> dict[str, Any]:
         return {"options": list(self.options)}
@@ -93,6 +101,10 @@ class YesNo(Choice):
         if word in {"n", "no", "false"}:
             return 0
         raise ParameterError(self.name, "needs yes or no", fix=f'{self.name} = "yes"')
+
+    def choose(self, typed: str) -> int:
+        """The same: its options are not numbered."""
+        return self.read(typed)
 
 
 @dataclass(frozen=True)
@@ -158,11 +170,23 @@ class Several(Question):
         return Matrix([[chance(truth, sent) for sent in every] for truth in every if sum(truth) <= self.most])
 
     def read(self, given: Any) -> str:
-        """Options by their words or numbers, in a list or between commas."""
-        items = [item for item in given.split(",") if item.strip()] if isinstance(given, str) else given
-        if not isinstance(items, list):
+        """Options by their words: a list, or a text with commas between them; an empty one for none."""
+        if isinstance(given, str):
+            given = [given] if _place(self.options, given) is not None else _parts(given)
+        if not isinstance(given, list):
             raise ParameterError(self.name, "needs a list of options", fix=f'{self.name} = ["{self.options[0]}"]')
-        chosen = {_option(self.name, self.options, item) for item in items}
+        return self._set({_worded(self.name, self.options, item) for item in given})
+
+    def choose(self, typed: str) -> str:
+        """Options by their numbers, from 1 on, with commas between them."""
+        return self._set({_numbered(self.name, self.options, part) for part in _parts(typed)})
+
+    def shown(self, truth: str) -> str:
+        """The options' words."""
+        chosen = [option for option, bit in zip(self.options, truth, strict=True) if bit == "1"]
+        return ", ".join(chosen) or "none of them"
+
+    def _set(self, chosen: set[int]) -> str:
         if len(chosen) > self.most:
             raise ParameterError(self.name, f"needs at most {self.most} of the options", fix="leave some out")
         return "".join(str(int(place in chosen)) for place in range(len(self.options)))
@@ -177,11 +201,29 @@ def _check_options(name: str, options: tuple[str, ...]) -> None:
         raise ParameterError(f"{name}.options", what, fix='options = ["Soup", "Salad"]')
 
 
-def _option(name: str, options: tuple[str, ...], given: Any) -> int:
-    word = str(given).strip()
-    lowered = [option.strip().lower() for option in options]
-    if word.lower() in lowered:
-        return lowered.index(word.lower())
-    if word.isdecimal() and len(word) < 4 and 1 <= int(word) <= len(options):
-        return int(word) - 1
-    raise ParameterError(name, "needs one of its options", fix=f"choose from: {', '.join(options)}"[:300])
+def _parts(text: str) -> list[str]:
+    return [part for part in text.split(",") if part.strip()]
+
+
+def _place(options: tuple[str, ...], given: Any) -> int | None:
+    """Where an option with these words is; an integer has the words it is written with."""
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        return None
+    word = str(given).strip().lower()
+    return next((place for place, option in enumerate(options) if option.strip().lower() == word), None)
+
+
+def _worded(name: str, options: tuple[str, ...], given: Any) -> int:
+    place = _place(options, given)
+    if place is None:
+        fix = "choose from: " + ", ".join(f'"{option}"' for option in options)
+        raise ParameterError(name, "needs one of its options, in the same words", fix=fix[:300])
+    return place
+
+
+def _numbered(name: str, options: tuple[str, ...], typed: str) -> int:
+    word = typed.strip()
+    if not (word.isascii() and word.isdecimal() and len(word) < 4 and 1 <= int(word) <= len(options)):
+        what = f"needs the number before an option, from 1 to {len(options)}"
+        raise ParameterError(name, what, fix="type 1 for the first")
+    return int(word) - 1

@@ -8,32 +8,36 @@ from pathlib import Path
 
 from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
+from tacit.local.survey.questions import Question
 from tacit.local.survey.results import POINTS, Result, Row
-from tacit.local.survey.words import ends, times
+from tacit.local.survey.words import ends, people, plain, times
 
 _LABEL = 28  # characters of an option on a terminal
+_SHORT = 12  # characters of a unit that is said twice
+_TITLE, _HEADING = 56, 72  # characters of a line of a picture: above all of it, and above a question
 
 
 def text(survey: Survey, found: Sequence[Result], width: int = 90) -> str:
     """All questions: a bar, an estimate, an interval and a count for each row, and what bounds them."""
-    users = found[0].users
-    people = "1 report" if users == 1 else f"{users:,} reports"
-    lines = [f"{survey.title}: {people}, intervals at {100 * float(found[0].confidence):g} %"]
+    lines = textwrap.wrap(f"{survey.title}: {_basis(found)}", width)
+    lines += textwrap.wrap('"sent" counts the reports as they came, before the coins are taken out of them.', width)
     for result in found:
         question = result.question
         lines += ["", *textwrap.wrap(f"{question.text} (epsilon {question.price})", width)]
         numbers = [value_of(result, row) for row in result.rows]
         intervals = [interval_of(result, row) for row in result.rows]
         counts = [f"{row.count:,}" for row in result.rows]
+        sent = " sent"
+        if isinstance(question, Number):
+            sent += f" {ends(question)[1] if len(question.unit) <= _SHORT else plain(question.upper)}"
         labels = [textwrap.shorten(row.label, _LABEL, placeholder="…") for row in result.rows]
         room, wide, far, high = (max(map(len, column)) for column in (labels, numbers, intervals, counts))
-        cells = max(12, width - room - wide - far - high - 18)
+        cells = max(12, width - room - wide - far - high - 13 - len(sent))
         rows = zip(result.rows, labels, numbers, intervals, counts, strict=True)
         for row, label, number, interval, count in rows:
             bar = _bar(result, row, cells)
-            lines.append(
-                f"  {label.ljust(room)}  {bar}  {number.rjust(wide)}  {interval.rjust(far)}  {count.rjust(high)} sent"
-            )
+            shown = f"{number.rjust(wide)}  {interval.rjust(far)}  {count.rjust(high)}{sent}"
+            lines.append(f"  {label.ljust(room)}  {bar}  {shown}")
         lines += textwrap.wrap(bounds(result), width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
 
@@ -46,25 +50,30 @@ def bounds(result: Result) -> str:
         unit, moved, close = result.question.unit or "of its unit", result.influence, float(POINTS) * span
     made_up = f"One made-up report moves an estimate by at most {moved:.3g} {unit}"
     surer = f"An honest one makes anyone at most {times(float(result.question.ratio))} times surer."
-    return f"{made_up}; {result.needed:,} people give intervals within {close:g} {unit}. {surer}"
+    return f"{made_up}; {people(result.needed)} give intervals within {close:g} {unit}. {surer}"
 
 
 def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
     """The same as a picture. Numbers stand where they are in their range."""
     from tacit.pictures import COLORS, INK, picture
 
-    rows = sum(len(result.rows) for result in found)
-    height = 1.1 + 0.3 * rows + 0.45 * len(found)
+    headings = [_heading(result.question) for result in found]
+    rows = sum(len(result.rows) + 0.7 * heading.count("\n") for result, heading in zip(found, headings, strict=True))
+    height = 1.4 + 0.3 * rows + 0.45 * len(found)
     place, ticks = 0.0, []
     across = "share of people, in percent"
     if any(isinstance(result.question, Number) for result in found):
         across += "; of a number, where its mean is in its range"
-    with picture(path, survey.title, across, "", size=(8.4, height)) as axes:
+    title = textwrap.fill(survey.title, _TITLE)
+    with picture(path, title, across, "", size=(8.4, height + 0.2 * title.count("\n"))) as axes:
+        axes.set_title(title, pad=22)
+        above = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (0, 9), "textcoords": "offset points"}
+        axes.annotate(_basis(found), **above, fontsize=9.5, color=INK, annotation_clip=False)
         for number, result in enumerate(found):
-            title = textwrap.shorten(result.question.text, 84, placeholder=" …")
-            if isinstance(result.question, Number):
-                title += f"  ({' to '.join(ends(result.question))})"
-            axes.text(0, place, title, fontsize=9.5, fontweight="bold", va="center", color=INK)
+            heading = headings[number]
+            place += 0.7 * heading.count("\n")
+            asked = axes.text(0, place + 0.35, heading, fontsize=9.5, fontweight="bold", va="bottom", color=INK)
+            asked.set_in_layout(False)  # it may run over the column of numbers, and narrows nothing
             place += 1
             for row in result.rows:
                 low, value, high = (100 * _share(result, at) for at in (row.low, row.value, row.high))
@@ -84,6 +93,19 @@ def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
+
+
+def _heading(question: Question) -> str:
+    """A question in lines that fit the picture, with its range."""
+    span = f"  ({' to '.join(ends(question))})" if isinstance(question, Number) else ""
+    return textwrap.fill(question.text + span, _HEADING)
+
+
+def _basis(found: Sequence[Result]) -> str:
+    """How many reports there are, and how sure the intervals."""
+    users = found[0].users
+    reports = "1 report" if users == 1 else f"{users:,} reports"
+    return f"{reports}, intervals at {100 * float(found[0].confidence):g} %"
 
 
 def value_of(result: Result, row: Row) -> str:

@@ -98,8 +98,10 @@ def survey_of(entries: Mapping[str, Any]) -> Survey:
             what = "needs a name of small letters, digits, hyphens and underscores"
             raise ParameterError(f"question {number}", what, fix='name = "soup"')
     names = [each["name"] for each in given]
-    if len(set(names)) != len(names):
-        raise ParameterError("questions", "two of them have one name", fix="give each its own")
+    for number, each in enumerate(names, start=1):
+        if each in names[: number - 1]:
+            what = f"number {names.index(each) + 1} and number {number} are both named {each}"
+            raise ParameterError("questions", what, fix="give each its own name")
     prices = _prices(entries, given)
     questions = tuple(_question(each, price) for each, price in zip(given, prices, strict=True))
     return Survey(name, _text(entries, "title", 200, name), _text(entries, "about", 2000, ""), questions)

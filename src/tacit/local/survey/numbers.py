@@ -85,6 +85,10 @@ class Number(Question):
             raise ParameterError(self.name, what, fix=fix)
         return int((number - self.lower) / self.step + Fraction(1, 2))
 
+    def shown(self, truth: int) -> str:
+        """The number at a place, with its unit."""
+        return f"{float(self.lower + truth * self.step):.12g} {self.unit}".strip()
+
     def value(self, share: float) -> float:
         """The number at a share of the range."""
         return float(self.lower) + share * float(self.upper - self.lower)

@@ -84,7 +84,18 @@ class Question(ABC):
 
     @abstractmethod
     def read(self, given: Any) -> Any:
-        """A true answer from what a person wrote."""
+        """A true answer from what a person wrote in a file: options by their words."""
+
+    def choose(self, typed: str) -> Any:
+        """A true answer from what a person typed below the numbered options: options by their numbers only.
+
+        The two ways are apart because "1" may be an option's words and another one's number.
+        """
+        return self.read(typed)
+
+    @abstractmethod
+    def shown(self, truth: Any) -> str:
+        """A true answer in words, for the eyes of whoever gave it."""
 
     def public(self) -> dict[str, Any]:
         """All that a client needs: numbers that do not fit a double are text."""

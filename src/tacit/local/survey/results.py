@@ -26,7 +26,7 @@ from tacit.mechanisms.given import share
 
 Support = tuple[tuple[int, ...], ...]
 POINTS = Fraction(1, 20)  # half the width of an interval that `needed` is about: five points
-_MOST_PEOPLE = 10**12
+MOST_PEOPLE = 10**12  # more than that are not counted
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Result:
     users: int
     confidence: Fraction
     influence: float  # the most by which one made-up report moves an estimate
-    needed: int  # people for intervals of five points up and down, or a twentieth of the range
+    needed: int | None  # people for intervals of five points up and down, or a twentieth of the range; None: too many
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -104,19 +104,31 @@ def results(survey: Survey, counts: Counts, confidence: Any = 0.95) -> list[Resu
     return [_result(question, cells, counts.users, level) for question, cells in pairs]
 
 
-def needed(question: Question, confidence: Any = 0.95, points: Fraction = POINTS) -> int:
-    """The least number of people whose interval is within `points` of its middle, at the least lucky count."""
+def reach(question: Question, people: int, confidence: Any = 0.95) -> float:
+    """How far an interval reaches up and down, at the least lucky count: a share, or a part of a number's range.
+
+    Where it is one half or more, the interval says nothing.
+    """
+    low, high = binomial_ends(people // 2, people, float(1 - share("confidence", confidence)))
+    return (high - low) / (2 * float(question.gap))
+
+
+def needed(question: Question, confidence: Any = 0.95, points: Fraction = POINTS) -> int | None:
+    """The least number of people whose interval is within `points` of its middle, at the least lucky count.
+
+    None where it is more than `MOST_PEOPLE`.
+    """
     return _needed(question.gap, float(1 - share("confidence", confidence)), points)
 
 
 @lru_cache(maxsize=256)
-def _needed(gap: Fraction, miss: float, points: Fraction) -> int:
-    width, few, many = 2 * float(points * gap), 1, _MOST_PEOPLE
+def _needed(gap: Fraction, miss: float, points: Fraction) -> int | None:
+    width, few, many = 2 * float(points * gap), 1, MOST_PEOPLE + 1
     while few < many:
         middle = (few + many) // 2
         low, high = binomial_ends(middle // 2, middle, miss)
         few, many = (few, middle) if high - low <= width else (middle + 1, many)
-    return few
+    return few if few <= MOST_PEOPLE else None
 
 
 def _result(question: Question, cells: Sequence[int], users: int, level: Fraction) -> Result:

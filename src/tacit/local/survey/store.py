@@ -5,8 +5,8 @@ A line is a checksum and a report, so a collector can be stopped at any moment:
     5f2a91c4 {"id":"0c1d...","answers":[1,"011",0]}
 
 **What holds.** A report that was acknowledged is in the file: it is written and synced first. A line that was cut short
-by a crash was never acknowledged, and is removed when the file is opened to append. A line that is damaged elsewhere is
-refused, not skipped. An id is taken once.
+by a crash was never acknowledged, and is removed when the file is opened to append; `cut` says that there was one. A
+line that is damaged elsewhere is refused, not skipped. An id is taken once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,7 @@ from tacit.local.survey.reports import Report
 from tacit.local.survey.results import Counts, Support
 
 _FIX = "restore the file from a copy, or collect into a new one with --store"
+_log = logging.getLogger("tacit")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Kept:
 
     counts: Counts
     ids: frozenset[bytes]
+    cut: bool = False  # whether the last line is not whole, and left out
 
 
 def read(path: Path, survey: Survey) -> Kept:
@@ -46,8 +49,23 @@ def read(path: Path, survey: Survey) -> Kept:
         return Kept(Counts.empty(survey), frozenset())
     except OSError as error:
         raise ParameterError("store", f"{path} cannot be read", fix="check its rights") from error
-    kept, ids, _ = _replay(data, path, survey)
-    return Kept(kept, frozenset(ids))
+    ids: set[bytes] = set()
+    counts = Counts.empty(survey).add(_counted(data, path, survey, ids))
+    return Kept(counts, frozenset(ids), cut=not data.endswith(b"\n") and bool(data))
+
+
+def is_store(data: bytes) -> bool:
+    """Whether a file begins as those do in which reports are kept."""
+    try:
+        entry = _entry(data.partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(entry, dict) and "survey" in entry
+
+
+def reports_of(data: bytes, path: Path, survey: Survey) -> list[Report]:
+    """All reports that another collector of the same survey kept, to be added to one's own."""
+    return [report for report, _ in _entries(data, path, survey)]
 
 
 class Store:
@@ -64,8 +82,11 @@ class Store:
         try:
             self._lock()
             data = _whole(self._file)
-            self.counts, self._ids, self._length = _replay(data, path, survey)
-            if self._length < len(data):  # a line that a crash cut short
+            self._ids: set[bytes] = set()
+            self.counts = Counts.empty(survey).add(_counted(data, path, survey, self._ids))
+            self._length = data.rfind(b"\n") + 1
+            self.cut = self._length < len(data)  # a crash came while its last line was written
+            if self.cut:
                 os.ftruncate(self._file, self._length)
             if not self._length:
                 self._append(_line({"survey": survey.digest, "id": survey.id}))
@@ -115,20 +136,30 @@ class Store:
         return fresh
 
     def _append(self, data: bytes) -> None:
-        """Write and sync; what cannot be synced is taken back, and nothing is appended after it."""
-        if self._broken:
-            raise _unwritable(self._path)
+        """Write and sync; what cannot be synced is taken back, and the next line stands where it would have.
+
+        After a failed sync nobody knows what the disk holds beyond `_length`. All before it was synced. So the file is
+        first cut there, and that is synced; until this succeeds nothing is appended.
+        """
         try:
+            if self._broken:
+                os.ftruncate(self._file, self._length)
+                os.fsync(self._file)
             written = 0
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._length + written)
             os.fsync(self._file)
         except OSError as error:
-            self._broken = True  # after a failed sync nobody knows what the disk holds: open the file again
+            if not self._broken:  # once, not for each report that comes meanwhile
+                _log.error("%s cannot be written (%s): no report is taken", self._path.name, error.strerror)
+            self._broken = True
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._length)
             raise _unwritable(self._path) from error
         self._length += len(data)
+        if self._broken:
+            self._broken = False
+            _log.warning("%s can be written again: reports are taken", self._path.name)
 
     def _lock(self) -> None:
         try:
@@ -146,32 +177,36 @@ class Store:
             os.close(folder)
 
 
-def _replay(data: bytes, path: Path, survey: Survey) -> tuple[Counts, set[bytes], int]:
-    """The counts, the ids, and how many bytes are whole lines."""
-    end = data.rfind(b"\n") + 1
-    ids: set[bytes] = set()
+def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[Report, Support]]:
+    """The reports of the whole lines, each with what it supports. The first line names the survey."""
+    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+        entry = _entry(line)
+        try:
+            if entry is None:
+                raise ValueError
+            if number == 1:
+                _same(entry["survey"], path, survey)
+                continue
+            report = Report(survey.digest, entry["id"], tuple(entry["answers"]))
+            bytes.fromhex(report.id)
+            found = report, survey.support(report)
+        except (ValueError, KeyError, TypeError) as error:
+            raise Refused(Code.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
+        yield found
 
-    def supports() -> Iterator[Support]:
-        for number, line in enumerate(data[:end].split(b"\n")[:-1], start=1):
-            entry = _entry(line)
-            try:
-                if entry is None:
-                    raise ValueError
-                if number == 1:
-                    _same(entry["survey"], path, survey)
-                    continue
-                ids.add(bytes.fromhex(entry["id"]))
-                yield survey.support(Report(survey.digest, entry["id"], tuple(entry["answers"])))
-            except (ValueError, KeyError, TypeError) as error:
-                raise Refused(Code.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
 
-    return Counts.empty(survey).add(supports()), ids, end
+def _counted(data: bytes, path: Path, survey: Survey, ids: set[bytes]) -> Iterator[Support]:
+    """What the reports support; their ids go to `ids`."""
+    for report, support in _entries(data, path, survey):
+        ids.add(bytes.fromhex(report.id))
+        yield support
 
 
 def _same(digest: str, path: Path, survey: Survey) -> None:
     if digest != survey.digest:
         what = f"{path.name} holds the reports of another survey, or of this one before it was changed"
-        raise Refused(Code.REPORT, what, fix="collect each survey in its own file: --store FILE")
+        fix = "undo the change to the survey, or collect this one in a file of its own: --store FILE"
+        raise Refused(Code.REPORT, what, fix=fix)
 
 
 def _line(entry: dict[str, object]) -> bytes:

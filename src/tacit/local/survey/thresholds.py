@@ -22,7 +22,7 @@ from tacit.sampling.uniform import below
 WHOLE = 2**64
 _LEAST, _MOST = Fraction(1, 1000), Fraction(20)
 _LOGARITHM = re.compile(r"ln ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
-_RATIO = re.compile(r"[0-9]{1,30}(/[0-9]{1,30})?|[0-9]{1,30}\.[0-9]{1,30}")
+_RATIO = re.compile(r"[0-9]{1,30}(/0{0,30}[1-9][0-9]{0,29})?|[0-9]{1,30}\.[0-9]{1,30}")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Price:
                 return cls(
                     within(f"{name}, the number after ln", Fraction(logarithm[1]), 1 + _LEAST, Fraction(10**8)), True
                 )
-            if _RATIO.fullmatch(given) is None or given.endswith("/0"):
+            if _RATIO.fullmatch(given) is None:
                 raise ParameterError(name, f"{given[:40]!r} is no epsilon", fix=fix)
             given = Fraction(given)
         return cls(within(name, rational(name, given), _LEAST, _MOST))

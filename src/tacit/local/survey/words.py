@@ -18,6 +18,7 @@ from typing import Any
 from tacit.local.survey.choices import Choice, Several
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
+from tacit.local.survey.results import MOST_PEOPLE
 
 _SIMPLE = 20  # the largest denominator of a chance that is told as a fraction
 
@@ -60,14 +61,18 @@ def times(odds: float) -> str:
     return f"{math.ceil(odds * 10**digits - 1e-9) / 10**digits:,g}"
 
 
+def people(number: int | None) -> str:
+    """So many people; None are more than can be counted."""
+    if number is None:
+        return f"more than {MOST_PEOPLE:,} people"
+    return "1 person" if number == 1 else f"{number:,} people"
+
+
 def says(question: Question, sent: Any) -> str:
     """What a randomized answer looks like to whoever receives it."""
     if isinstance(question, Number):
         return ends(question)[int(sent)]
-    if isinstance(question, Several):
-        chosen = [option for option, bit in zip(question.options, sent, strict=True) if bit == "1"]
-        return ", ".join(chosen) or "none of them"
-    return question.cells[int(sent)]
+    return question.shown(sent)
 
 
 def ends(question: Number) -> tuple[str, str]:

@@ -1,37 +1,41 @@
 // The survey's page. True answers stay in the inputs: they are read once, randomized, and cleared. What is drawn is kept
 // in this browser before it is shown, so that nobody tosses again until the coins please them, and a second visit sends
-// the same report: it tells nothing more.
-import { placeOf, respond, says } from "./survey_encoder.js";
+// the same report: it tells nothing more. Nothing is sent by a click that came before what it sends could be read.
+import { legible, placeOf, respond, says, valueAt } from "./survey_encoder.js";
+import { recall, remember, warning } from "./survey_memory.js";
 
+const READING = 700; // milliseconds after a report is shown, in which it is not sent: longer than a double click
 const main = document.getElementById("main");
 const form = JSON.parse(main.dataset.form);
-const memory = "tacit-survey-" + form.digest;
 const part = (name) => document.getElementById(name);
-let kept = recall();
+const boxes = [...document.querySelectorAll(".question")];
+let kept = recall(form);
+let returned = kept.report !== null; // and did not just toss
+let shown = -Infinity;
 
-function recall() {
-  try {
-    const found = JSON.parse(localStorage.getItem(memory));
-    return found && found.report.survey === form.digest ? found : null;
-  } catch {
-    return null;
-  }
+function keep(state) {
+  kept = state;
+  if (!remember(form, state)) part("forgetful").hidden = false; // a second answer would be a second report
 }
 
-function remember(state) {
-  kept = state;
-  try {
-    localStorage.setItem(memory, JSON.stringify(state));
-  } catch {
-    part("forgetful").hidden = false; // the browser keeps nothing: a second answer would be a second report
+// What this browser answered before is said first. Whether anything new was said.
+function warn() {
+  const found = warning(form);
+  const words = found?.words ?? "";
+  const fresh = words !== part("earlier-words").textContent;
+  part("earlier").hidden = !found;
+  part("again").hidden = !found?.tick;
+  if (fresh) {
+    part("earlier-words").textContent = words;
+    part("agreed").checked = false;
   }
+  return fresh;
 }
 
 // The true answer in one question's inputs; undefined where there is none.
 function truthOf(question, box) {
   if (question.kind === "number") {
-    const text = box.querySelector("input").value.trim().replace(",", ".");
-    return text === "" ? undefined : placeOf(question, Number(text));
+    return placeOf(question, box.querySelector("input").value.trim());
   }
   const inputs = [...box.querySelectorAll("input")];
   if (question.kind === "several") {
@@ -42,24 +46,43 @@ function truthOf(question, box) {
   return place < 0 ? undefined : place;
 }
 
+// What becomes of a number: whether it is one, and where it lies between two steps, which of them counts.
+function hold(question, box) {
+  const [input, rounded] = [box.querySelector("input"), box.querySelector(".rounded")];
+  const place = truthOf(question, box);
+  box.querySelector(".missing").hidden = place !== undefined || (input.value === "" && !input.validity.badInput);
+  const value = place === undefined ? "" : valueAt(question, place);
+  rounded.textContent = value === "" || value === legible(Number(input.value)) ? "" : `This counts as ${value}, the nearest step.`;
+}
+
 function draw() {
-  kept = recall(); // another window may have tossed meanwhile
-  if (kept) {
+  kept = recall(form); // another window may have tossed meanwhile
+  if (kept.report) {
     clear();
     show();
+    part("drawn-head").focus();
     return;
   }
-  const boxes = [...document.querySelectorAll(".question")];
+  if (warn()) {
+    part("earlier").scrollIntoView({ block: "center" });
+    return;
+  }
   const truths = form.questions.map((question, place) => truthOf(question, boxes[place]));
   boxes.forEach((box, place) => {
     box.querySelector(".missing").hidden = truths[place] !== undefined;
   });
+  const agreed = part("again").hidden || part("agreed").checked;
+  part("unagreed").hidden = agreed;
+  if (!agreed) {
+    part("agreed").focus();
+    return;
+  }
   const first = truths.indexOf(undefined);
   if (first >= 0) {
     boxes[first].querySelector("input").focus();
     return;
   }
-  remember({ report: respond(form, truths), sent: false });
+  keep({ ...kept, report: respond(form, truths), sent: false });
   clear();
   show();
   part("drawn-head").focus();
@@ -70,11 +93,21 @@ function clear() {
     if (input.type === "radio" || input.type === "checkbox") input.checked = false;
     else input.value = "";
   }
+  for (const note of document.querySelectorAll(".rounded")) note.textContent = "";
 }
 
+// The report, and its button, which is of no use until the report can have been read.
 function show() {
-  part("answering").hidden = true;
+  fill();
+  shown = performance.now();
+  part("send").disabled = true;
+  setTimeout(() => (part("send").disabled = false), READING);
+}
+
+function fill() {
+  for (const name of ["answering", "earlier", "sure"]) part(name).hidden = true;
   part("drawn").hidden = false;
+  part("another").hidden = !(kept.sent || returned);
   part("drawn-head").textContent = kept.sent ? "This is what was sent" : "This is what would be sent";
   part("before").hidden = kept.sent;
   part("after").hidden = !kept.sent;
@@ -93,7 +126,13 @@ function show() {
 }
 
 async function send() {
-  const [button, words] = [part("send"), part("outcome")];
+  const [button, words, state] = [part("send"), part("outcome"), recall(form)];
+  if (state.report && state.report.id !== kept.report.id) {
+    kept = state; // another window's: it is shown first
+    show();
+    return;
+  }
+  const { report } = kept;
   button.disabled = true;
   words.className = "";
   words.textContent = "Sending.";
@@ -101,15 +140,16 @@ async function send() {
     const answer = await fetch("reports", {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(kept.report),
+      body: JSON.stringify(report),
       credentials: "omit",
     });
     if (answer.status !== 201 && answer.status !== 409) {
       const { error } = await answer.json();
       throw new Error(error.what + ". " + error.fix + ".");
     }
-    remember({ ...kept, sent: true });
-    show();
+    if (kept.report !== report) return; // forgotten meanwhile
+    keep({ ...kept, sent: true });
+    fill();
     words.className = "good";
     words.textContent = answer.status === 201 ? "Thank you. It is counted." : "It is there already, and counts once.";
   } catch (problem) {
@@ -120,9 +160,42 @@ async function send() {
   }
 }
 
-part("randomize").addEventListener("click", draw);
-part("send").addEventListener("click", send);
+// Someone else at the same device: the report is forgotten, and only that somebody answered is kept.
+function forget() {
+  keep({ report: null, sent: false, before: Math.max(kept.before, recall(form).before) + 1 });
+  returned = false;
+  for (const name of ["sent-list", "sent-json", "outcome"]) part(name).replaceChildren();
+  part("drawn").hidden = true;
+  part("answering").hidden = false;
+  warn();
+  part("earlier").focus();
+}
+
+// The second click of a double click was meant for what stood there before.
+function on(name, action) {
+  part(name).addEventListener("click", (event) => {
+    if (event.detail <= 1) action();
+  });
+}
+
+on("randomize", draw);
+on("send", () => {
+  if (performance.now() - shown >= READING) send();
+});
+on("another", () => {
+  part("sure").hidden = false;
+  part("sure").focus();
+});
+on("keep", () => {
+  part("sure").hidden = true;
+  part("another").focus();
+});
+on("forget", forget);
+form.questions.forEach((question, place) => {
+  if (question.kind === "number") boxes[place].addEventListener("change", () => hold(question, boxes[place]));
+});
 part("randomize").disabled = false;
 document.documentElement.classList.add("js");
-if (kept) show();
+if (kept.report) show();
+else warn();
 main.dataset.ready = "yes";

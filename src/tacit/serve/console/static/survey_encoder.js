@@ -63,23 +63,44 @@ export function respond(form, truths, source = system) {
   return { survey: form.digest, id, answers };
 }
 
-// A decimal or a ratio, as the form writes it.
+// A decimal or a ratio, as the form writes it: above and under the line, exactly.
+function ratio(text) {
+  const [above, under = "1"] = text.split("/");
+  const [whole, digits = ""] = above.split(".");
+  return [BigInt(whole + digits), BigInt(under) * 10n ** BigInt(digits.length)];
+}
+
+// The same as a double.
 export function number(text) {
   const [above, under = "1"] = text.split("/");
   return Number(above) / Number(under);
 }
 
-// The place in a range that is nearest to a number; undefined where there is none.
-export function placeOf(question, value) {
-  const [lower, upper] = [number(question.lower), number(question.upper)];
-  if (!(value >= lower && value <= upper)) return undefined;
-  return Math.min(question.steps, Math.floor((value - lower) / number(question.step) + 0.5));
+// The place in a range that is nearest to what was typed, the upper one of two; undefined where there is none. Integers
+// all through, so that halves of steps go where Python puts them.
+export function placeOf(question, typed) {
+  if (!/^-?[0-9]{0,30}(\.[0-9]{0,30})?$/.test(typed) || !/[0-9]/.test(typed)) return undefined;
+  const [value, lower, upper, step] = [typed, question.lower, question.upper, question.step].map(ratio);
+  const minus = ([a, b], [c, d]) => [a * d - c * b, b * d];
+  const [above, under] = minus(value, lower);
+  if (above < 0n || minus(upper, value)[0] < 0n) return undefined;
+  return Number((2n * above * step[1] + under * step[0]) / (2n * under * step[0])); // floor(distance/step + 1/2)
+}
+
+// The number at a place, to read.
+export function valueAt(question, place) {
+  return legible(number(question.lower) + place * number(question.step));
+}
+
+// Twelve digits, which no sum of doubles spoils.
+export function legible(value) {
+  return String(Number(value.toPrecision(12)));
 }
 
 // What a randomized answer looks like to whoever receives it.
 export function says(question, sent) {
   if (question.kind === "number") {
-    return [question.lower, question.upper].map(number)[sent] + (question.unit ? " " + question.unit : "");
+    return legible(number([question.lower, question.upper][sent])) + (question.unit ? " " + question.unit : "");
   }
   if (question.kind !== "several") return question.options[sent];
   return question.options.filter((_, place) => sent[place] === "1").join(", ") || "none of them";

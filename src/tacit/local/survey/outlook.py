@@ -1,0 +1,170 @@
+"""A survey before it goes out: what each question tells, how far its intervals will reach, and what to think over.
+
+>>> from tacit.local.survey.load import survey_of
+>>> survey = survey_of({"id": "coins", "questions": [
+...     {"name": "cheated", "text": "Cheated?", "kind": "yes-no", "epsilon": "ln 3"},
+...     {"name": "hidden", "text": "Hidden?", "kind": "yes-no", "epsilon": 8}]})
+>>> cheated, hidden = outlook(survey, people=200)
+>>> tells(cheated.question)
+'If 10 % would truly say yes, a yes makes it 25.0 % for its sender, a no 3.6 %.'
+>>> print(reaches(cheated))
+200 people give intervals within 14.3 points up and down; 1,574 people give 5 points.
+>>> print(dear(survey)[0])
+hidden: epsilon 8 hides little. The true answer is sent with probability 99.97 %.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.arithmetic import integer
+from tacit.local.survey.choices import Several, YesNo
+from tacit.local.survey.form import Survey
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.questions import Question
+from tacit.local.survey.results import POINTS, needed, reach
+from tacit.local.survey.words import chances, ends, people, times, told
+from tacit.mechanisms.given import share
+
+PROOF = 19.0  # odds of 19 to 1 make 1 in 2 into 95 %, which is what most people take for shown
+LARGE_IN_ALL = 10  # of a whole survey: whoever sees a report can become 22,000 times surer
+FAR = Fraction(1, 10)  # an interval that reaches farther up and down says little
+_PRIOR = Fraction(1, 10)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a question will give. `reach` is a share, or a part of a number's range, at the least lucky count."""
+
+    question: Question
+    people: int | None
+    reach: float | None  # None where the number of people is not known
+    needed: int | None  # people for five points up and down; None where they are too many to count
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        about = {"name": self.question.name, "text": self.question.text, "kind": self.question.kind}
+        price = {"epsilon": str(self.question.price), "exact_odds": float(self.question.ratio)}
+        law = {"own": float(self.question.own), "other": float(self.question.other), "chances": chances(self.question)}
+        return {**about, **price, **law, "reach": self.reach, "needed": self.needed}
+
+
+def outlook(survey: Survey, people: int | None = None, confidence: Any = 0.95) -> list[Outlook]:
+    """What each question will give, if so many people answer."""
+    level = share("confidence", confidence)
+    if people is not None:
+        integer("people", people, least=1)
+    return [
+        Outlook(
+            question,
+            people,
+            None if people is None else reach(question, people, level),
+            needed(question, level),
+        )
+        for question in survey.questions
+    ]
+
+
+def text(survey: Survey, found: Sequence[Outlook], width: int = 90) -> str:
+    """All questions, each with its chances, what it tells about a person, and what it will tell about all."""
+    count = len(survey.questions)
+    asked = "1 question" if count == 1 else f"{count} questions"
+    total = f"Whoever sees all of a report can become at most {times(survey.odds)} times surer of anything in it."
+    lines = textwrap.wrap(f"{survey.title}: {asked}, epsilon {survey.epsilon:.4g} in all. {total}", width)
+    for each in found:
+        question = each.question
+        lines += ["", *textwrap.wrap(f"{question.text} ({question.name}, epsilon {question.price})", width)]
+        for said in (chances(question), tells(question), reaches(each)):
+            whole = said.replace(" %", "\u00a0%")  # a number and its sign stay on one line
+            lines += textwrap.wrap(whole, width, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join(lines).replace("\u00a0%", " %")
+
+
+def tells(question: Question) -> str:
+    """What a report makes of one person, by Bayes' rule, where a tenth of all have the answer in question.
+
+    With the chances p and q that it is sent by those who have it and by others, it is r p/(r p + (1 - r) q) after it
+    was sent, and the same with 1 - p and 1 - q after it was not.
+    """
+
+    def after(own: Fraction, other: Fraction) -> str:
+        return f"{100 * float(_PRIOR * own / (_PRIOR * own + (1 - _PRIOR) * other)):.1f} %"
+
+    sent, unsent = after(question.own, question.other), after(1 - question.own, 1 - question.other)
+    match question:
+        case Number():
+            low, high = ends(question)
+            return (
+                f"If 10 % are truly at {high} and all others at {low}, sending {high} makes it {sent} for its sender, "
+                f"sending {low} {unsent}."
+            )
+        case YesNo():
+            return f"If 10 % would truly say yes, a yes makes it {sent} for its sender, a no {unsent}."
+        case Several():
+            return (
+                f"If 10 % would truly check a box, a checked one makes it {sent} for its sender, an empty one {unsent}."
+            )
+    return f"If 10 % would truly choose an option, sending it makes it {sent} for its sender, sending another {unsent}."
+
+
+def reaches(found: Outlook) -> str:
+    """How far the intervals reach with so many people, and how many it takes for five points."""
+    if found.people is None or found.reach is None:
+        close = far(found.question, float(POINTS))
+        return f"{people(found.needed)} give intervals within {close} up and down."
+    enough = f"{people(found.needed)} give {far(found.question, float(POINTS))}."
+    if found.reach >= 0.5:
+        return f"With {people(found.people)} the intervals say nothing; {enough}"
+    return f"{people(found.people)} give intervals within {far(found.question, found.reach)} up and down; {enough}"
+
+
+def far(question: Question, part: float) -> str:
+    """A part of what is estimated: points of a share, or a number in its unit."""
+    if isinstance(question, Number):
+        return f"{part * (question.value(1) - question.value(0)):.3g} {question.unit or 'of its unit'}"
+    return f"{100 * part:.3g} points"
+
+
+def dear(survey: Survey) -> list[str]:
+    """What hides little: each question of a large epsilon, and the sum."""
+    found = []
+    for question in survey.questions:
+        if question.price.odds > PROOF:
+            match question:
+                case Number():
+                    what = "The end that was drawn is sent"
+                case Several():
+                    what = "Each box is sent as it was left"
+                case _:
+                    what = "The true answer is sent"
+            price = f"{question.name}: epsilon {question.price} hides little."
+            found.append(f"{price} {what} with probability {told(question.own)}.")
+    if survey.epsilon > LARGE_IN_ALL and len(survey.questions) > 1:
+        total = f"all answers together: epsilon {survey.epsilon:.4g} hides little."
+        surer = f"Whoever sees them can become {times(survey.odds)} times surer of anything in them."
+        found.append(f"{total} {surer}")
+    return found
+
+
+def doubts(survey: Survey, found: Sequence[Outlook]) -> list[str]:
+    """What an author may want to change before anyone answers."""
+    said = dear(survey)
+    wide = [
+        f"{each.question.name} ({far(each.question, each.reach)})"
+        for each in found
+        if each.reach is not None and each.reach > FAR
+    ]
+    if wide:
+        fix = "ask more people, fewer options, or fewer questions at a larger epsilon each"
+        said.append(f"too few people: intervals this wide say little, of {', '.join(wide)}; {fix}.")
+    for each in found:
+        question = each.question
+        if isinstance(question, Several) and question.most < len(question.options) <= 2 * question.most:
+            useful = (len(question.options) - 1) // 2
+            fix = f"most = {useful} or less would make it more accurate" if useful else "leave it out"
+            said.append(f"{question.name}: most = {question.most} changes nothing with so few options; {fix}.")
+    return said

@@ -1,0 +1,104 @@
+"""What a survey's page says before anyone answers: the questions, their chances, and what a report can make likely.
+
+>>> likely(3.0)  # the two coins: from 1 in 2 to 3 in 4
+'75 %'
+>>> likely(22026.5)  # epsilon 10
+'99.996 %'
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+
+from tacit.local.survey.choices import Several
+from tacit.local.survey.form import Survey
+from tacit.local.survey.numbers import Number
+from tacit.local.survey.outlook import PROOF
+from tacit.local.survey.questions import Question
+from tacit.local.survey.words import chances, plain, surer, surer_of_all
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What may be promised of a survey, and what is said of the coins' outcome before it is sent."""
+
+    head: str
+    proves: str
+    outcome: str
+    hides_little: bool
+
+
+def promise(survey: Survey) -> Promise:
+    """What the survey's numbers bear out.
+
+    **Theorem.** Whoever held anything about a person for as likely as not holds it, once they see a report, for at most
+    R/(R + 1) likely, R = e^epsilon. Proof: Bayes' rule multiplies the odds, 1 before, by a ratio of at most R.
+
+    A report is said to prove nothing where that stays within 95 %: for all of it, or at least for each answer.
+    """
+    together, one = survey.odds, max(question.price.odds for question in survey.questions)
+    stays, thought = "Your true answers stay here", "what someone thought 50 % likely"
+    unsure = "Some of these may be what you said and some may not: nobody can be sure which."
+    if together <= PROOF:
+        proves = f"So nothing that is sent proves anything about you: {thought} becomes {likely(together)} at most."
+        return Promise(stays, proves, unsure, False)
+    if one <= PROOF:
+        proves = (
+            f"So no answer that is sent proves anything about you, but all together tell much: {thought} becomes "
+            f"{likely(one)} at most by one of them, {likely(together)} at most by all."
+        )
+        return Promise(stays, proves, unsure, False)
+    proves = f"The coins seldom change what you say: {thought} can become {likely(one)} by one answer, nearly a proof."
+    return Promise("This survey hides little", proves, "Most of it is likely to be just what you said.", True)
+
+
+def likely(odds: float) -> str:
+    """What 1 in 2 becomes at most, in percent, rounded up, and never to 100."""
+    left = 100 / (1 + odds)  # what is missing to certainty
+    if left < 1e-6:
+        return "nearly 100 %"
+    digits = max(0, -math.floor(math.log10(left)))
+    shown = math.floor(left * 10**digits + 1e-9) / 10**digits
+    return f"{100 - shown:.{digits}f} %"
+
+
+def page(survey: Survey, template: str, version: str) -> str:
+    """The page: every word of the survey is escaped."""
+    environment = Environment(
+        loader=DictLoader({"survey.html": template}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    form = json.dumps({**survey.form(), "digest": survey.digest}, ensure_ascii=False, separators=(",", ":"))
+    return environment.get_template("survey.html").render(
+        survey=survey,
+        form=form,
+        questions=[_asked(question) for question in survey.questions],
+        promise=promise(survey),
+        total=surer_of_all(survey.odds),
+        epsilon=f"{survey.epsilon:.4g}",
+        version=version,
+    )
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    """What the page says of one question."""
+    about: dict[str, Any] = {
+        "question": question,
+        "chances": chances(question).replace(" %", "\u00a0%"),
+        "surer": surer(question.price.odds),
+        "missing": "Please answer this: leaving it out would tell something.",
+    }
+    if isinstance(question, Several):
+        about["missing"] = f"Please choose at most {question.most}."
+    if isinstance(question, Number):
+        ends = {name: plain(getattr(question, name)) for name in ("lower", "upper", "step")}
+        about |= ends | {"missing": f"Please give a number from {ends['lower']} to {ends['upper']}, in plain digits."}
+    return about

@@ -215,6 +215,22 @@ def test_chosen_rows_are_marked(analyst_of):
         assert any("selected by noisy values" in note for note in chosen.notes)
 
 
+def test_rows_that_keys_alone_choose_are_not_marked(analyst_of):
+    analyst = analyst_of(GROUPS)
+    for rest in [
+        "HAVING ward <> 'A'",
+        "LIMIT 1",
+        "ORDER BY ward DESC LIMIT 2",
+        "HAVING ward IN ('A', 'B') ORDER BY ward OFFSET 1",
+        "ORDER BY n LIMIT 4",  # there are four wards, so all are shown
+    ]:
+        chosen = analyst.ask(f"SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward {rest}", epsilon=1)
+        assert not any("selected" in note for note in chosen.notes), rest
+    for rest in ["HAVING ward <> 'A' OR n > 3", "ORDER BY ward, n LIMIT 1", "ORDER BY n LIMIT 4 OFFSET 1"]:
+        chosen = analyst.ask(f"SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward {rest}", epsilon=1)
+        assert any("selected by noisy values" in note for note in chosen.notes), rest
+
+
 def test_finishing_alone_is_free(analyst_of):
     analyst = analyst_of(GROUPS)
     analyst.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1)

@@ -102,12 +102,24 @@ def test_what_the_policy_hides_reads_like_what_is_not_there(hidden: str, absent:
         "SELECT AVG(born - DATE '2025-01-01') FROM visits",
         "SELECT MEDIAN(born) FROM visits",
         "SELECT COUNT(*) FILTER (WHERE smoker) FROM visits",
+        "SELECT SUM(FLOOR(cost + 0.5)) FROM visits",
+        "SELECT ROUND(AVG(cost)) FROM visits",
+        "SELECT CASE WHEN smoker THEN 'yes' ELSE 'no' END = 'yes' AS s, COUNT(*) FROM visits GROUP BY 1",
+        "SELECT COUNT(*) FROM visits WHERE age <> 0 AND smoker = TRUE AND ward = '1' AND age = 40",
+        "SELECT MAX(YEAR(born)) FROM visits WHERE YEAR(visited) > 2024 OR visited > '2025-12-31'",
+        "SELECT SUM(CAST(age AS INTEGER)) FROM visits",
         "SELECT FLOOR(cost / 1000) AS k, COUNT(*) FROM visits GROUP BY FLOOR(cost / 1000)",
         "SELECT AVG(LEAST(d, 9)) FROM (SELECT patient_id, COUNT(DISTINCT ward) AS d FROM visits GROUP BY patient_id) s",
     ],
 )
 def test_what_a_fix_says_is_answered(sql: str, policy: Policy) -> None:
     assert plan_for(parse(sql), policy, 0.5).price == (0.5, 0)
+
+
+def test_an_unknown_name_cannot_move_the_cursor_of_who_reads_it(policy: Policy) -> None:
+    # \x1b[2J empties a terminal
+    found = refusal('SELECT COUNT(*) FROM visits WHERE ward = "\x1b[2J"', policy)
+    assert all(character.isprintable() or character == "\n" for character in str(found))
 
 
 def test_private_keys_over_rows_that_may_occur_twice_are_refused_even_with_a_delta(policy_with_delta: Policy) -> None:

@@ -198,7 +198,7 @@ def test_every_function_of_the_table_can_be_written() -> None:
         *("COALESCE(x)", "x = y", "x <> y", "x < y", "x <= y", "x > y", "x >= y", "x IN (1)", "x IS NULL", "x AND y"),
         *("x OR y", "NOT x", "ROUND(x)", "x % y", "x ^ y", "SQRT(x)", "LN(x)", "EXP(x)", "SIGN(x)", "LOWER(x)"),
         *("UPPER(x)", "TRIM(x)", "LENGTH(x)", "SUBSTRING(x, 1)", "x || y", "x LIKE y", "YEAR(d)", "QUARTER(d)"),
-        *("MONTH(d)", "DAY(d)", "ISODOW(d)", "DATE_TRUNC('day', d)", "DATE_DIFF('day', d, d)"),
+        *("MONTH(d)", "DAY(d)", "ISODOW(d)", "DATE_TRUNC('day', d)", "DATE_DIFF('day', d, d)", "x::int"),
     ]
     found = {node.function for text in texts for node in walk(read(text)) if isinstance(node, Call)}
     assert found == set(Fn)

@@ -57,6 +57,8 @@ def written(function: str, arguments: list[str]) -> str:
             return f"({arguments[0]} - {arguments[1]})"
         case "date_trunc":
             return f"CAST(date_trunc({arguments[0]}, {arguments[1]}) AS DATE)"
+        case "cast":
+            return f"CAST({arguments[0]} AS {arguments[1][1:-1]})"
     infix = {Fn.MOD: "%", Fn.POWER: "**", Fn.CONCAT: "||"}.get(Fn(function), function)
     if not infix.isidentifier() or infix in {"and", "or", "like"}:
         return "(" + f" {infix} ".join(arguments) + ")"
@@ -209,6 +211,11 @@ def test_operators_bind_as_they_do_in_duckdb() -> None:
     CAST(7 AS DOUBLE) / 2
     CAST(3.5 AS DOUBLE PRECISION) / 2
     7::FLOAT / 2
+    TRUE::INT + 1
+    CAST(NULL AS INTEGER)
+    TRY_CAST(7 AS BIGINT)
+    'a'::VARCHAR(10) || 'b'
+    COALESCE(NULL, FALSE)::BOOLEAN
     '2025-03-30'::DATE
     1_000 + .5 + 5. + 1e3
     'it''s'

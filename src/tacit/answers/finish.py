@@ -249,9 +249,20 @@ def _notes(recipe: Recipe, headings: tuple[Heading, ...], confidence: Fraction) 
     if any(heading.bars is Bars.APPROXIMATE for heading in headings):
         names = ", ".join(h.name for h in headings if h.bars is Bars.APPROXIMATE)
         notes.append(f"The intervals of {names} are approximate: the noise was drawn again around the released values.")
-    if recipe.having is not None or recipe.limit is not None or recipe.offset:
+    if _selects_by_noise(recipe):
         notes.append("The rows shown were selected by noisy values.")
     return tuple(notes)
+
+
+def _selects_by_noise(recipe: Recipe) -> bool:
+    """Whether a released value may decide if a row is shown, and not its keys alone.
+
+    It may in HAVING; and in ORDER BY where LIMIT or OFFSET leave rows out.
+    """
+    all_shown = recipe.limit is None or (recipe.groups is not None and recipe.limit >= recipe.groups)
+    deciding = [] if all_shown and not recipe.offset else [item.scalar for item in recipe.order]
+    deciding += [] if recipe.having is None else [recipe.having]
+    return any(isinstance(node, Released) for scalar in deciding for node in walk(scalar))
 
 
 def rank(part: Picked, confidence: Fraction) -> str:

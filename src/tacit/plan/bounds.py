@@ -25,6 +25,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.errors import Code, Place, Refused
+from tacit.plan.casts import cast
+from tacit.plan.mixed import mixed
 from tacit.plan.operands import any_null, as_date, as_float, constant_date, is_constant, scalars_of, unclamped
 from tacit.plan.ranges import (
     ALSO,
@@ -97,6 +99,10 @@ class _Binder:
                 return self.literal(node)
             case Case():
                 return self.case(node)
+            case Call(Fn.CAST, (inner, _)):
+                operand = self.bind(inner)
+                result = cast(node, operand, rows=self.rows)
+                return operand if result is operand else self.weighed(result, [operand.weight] * 2, node)
             case Call(name, arguments):
                 function = Fn(name)
                 operands = [self.bind(argument) for argument in arguments]
@@ -421,8 +427,7 @@ class _Binder:
         if kinds == {Type.DATE, Type.TEXT}:
             return [as_date(o, node) for o in operands]
         if len(kinds) > 1:
-            names = " and ".join(sorted(kinds))
-            raise Refused(Code.TYPE, f"{names} do not go together", at=place_of(node), fix="use values of one type")
+            raise mixed(node, operands)
         return operands
 
     def dates(self, operands: list[Bound], node: Scalar, what: str) -> list[Bound]:

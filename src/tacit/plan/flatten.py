@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.errors import Code, Refused
+from tacit.plan.scope import no_column
 from tacit.query.functions import Fn
 from tacit.query.nodes import (
     Aggregate,
@@ -86,8 +87,7 @@ class _Around:
             case Column(name, table):
                 found = self.known.get(name.lower())
                 if found is None or (table is not None and table.lower() != self.alias.lower()):
-                    fix = f"its columns are {', '.join(output.name for output in self.inner.outputs)}"
-                    raise Refused(Code.UNKNOWN_COLUMN, f"{self.alias} has no column {name}", at=scalar.at, fix=fix)
+                    raise no_column(self.alias, scalar, [output.name for output in self.inner.outputs])
                 return found
             case Call(function, arguments):
                 return Call(function, tuple(self.read(argument) for argument in arguments), scalar.at)

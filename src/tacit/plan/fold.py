@@ -86,7 +86,7 @@ class _Fold:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        for key in self.query.keys:
+        for key in map(self.relation.bare, self.query.keys):
             name = next(self.names)
             plain = self.relation.field_of(key) if isinstance(key, Column) else None
             bound = plain.bound if plain is not None and plain.is_unit else self.relation.bind(key)
@@ -156,6 +156,7 @@ class _Fold:
         return Bound(mean, Type.FLOAT, grid.step * grid.lower, grid.step * grid.upper)
 
     def _argument(self, scalar: Scalar) -> Bound:
+        scalar = self.relation.bare(scalar)
         plain = self.relation.field_of(scalar) if isinstance(scalar, Column) else None
         return plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar)
 

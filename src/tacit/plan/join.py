@@ -144,6 +144,7 @@ def _pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> _Pai
 
 def _side(relation: Relation, scalar: Scalar) -> tuple[Field | None, Bound]:
     """One side of an equality. A unit, and what is unique, is taken as it lies: clamped, two of them could be equal."""
+    scalar = relation.bare(scalar)
     found = relation.field_of(scalar) if isinstance(scalar, Column) else None
     if found is not None and found.is_unit and relation.unit is not None:
         return found, replace(found.bound, scalar=Column(relation.unit))

@@ -11,7 +11,26 @@ from tacit.errors import Code, Refused
 from tacit.plan.ranges import LEAST_INT, MOST_INT, Bound
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Clamp, Literal, Scalar, ToFloat, place_of
+from tacit.query.refuse import plain
 from tacit.query.types import Type, iso_date
+
+
+def words_of(node: Scalar) -> str:
+    """A part of the question as it is written there, or as much of it as fits a sentence."""
+    at = place_of(node)
+    return "this" if at is None else plain(at.words)
+
+
+def kind_of(operand: Bound) -> str:
+    """The type of an operand, as a sentence has it."""
+    match operand.type:
+        case None:
+            return "NULL"
+        case Type.TEXT:
+            return "text"
+        case Type.INT:
+            return "an int"
+    return f"a {operand.type}"
 
 
 def scalars_of(operands: Iterable[Bound]) -> tuple[Scalar, ...]:
@@ -63,10 +82,15 @@ def as_date(operand: Bound, node: Scalar) -> Bound:
     """A text that is written as a date, as that date; any other text is refused."""
     if operand.type is not Type.TEXT:
         return operand
-    date = iso_date(str(operand.scalar.value)) if isinstance(operand.scalar, Literal) else None
-    if date is not None:
-        return constant_date(date, Literal(date))
-    raise Refused(Code.TYPE, "a date is compared with a date", at=place_of(node), fix="write DATE '2025-12-31'")
+    if not isinstance(operand.scalar, Literal):
+        what, fix = "a date is compared with a date, got text", "write DATE '2025-12-31', or a column that is a date"
+        raise Refused(Code.TYPE, what, at=place_of(node), fix=fix)
+    text = str(operand.scalar.value)
+    date = iso_date(text)
+    if date is None:
+        fix = "write a day that there is, with its year first: '2025-12-31'"
+        raise Refused(Code.TYPE, f"'{plain(text)}' is no date", at=place_of(node), fix=fix)
+    return constant_date(date, Literal(date))
 
 
 def constant_date(day: datetime.date, scalar: Scalar) -> Bound:

@@ -28,6 +28,7 @@ from tacit.mechanisms.top_k import TopK
 from tacit.plan.flatten import flattened
 from tacit.plan.measure import Most, Need, Rank, Vector, finished, needs, weights, worst
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
+from tacit.plan.notes import about_constants, about_rows
 from tacit.plan.scope import Relation, Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
@@ -120,7 +121,8 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     """The plan of a question at a price, or Refused."""
     price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
     query = flattened(query)
-    relation = Scope(policy).relation(query.source)
+    scope = Scope(policy)
+    relation = scope.relation(query.source)
     if relation.people is None:
         raise Refused(
             Code.UNSUPPORTED,
@@ -129,6 +131,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
             fix="read public tables where they are; join one to a private table to use it here",
         )
     halves = split(query, relation)
+    said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
     averaged = {a.argument for a in halves.aggregates if a.aggregate.function == "avg"}
     needed = [needs(a.aggregate, a.argument, a.values, a.of_unit, a.argument in averaged) for a in halves.aggregates]
     chosen = _weighted(halves, needed)
@@ -160,7 +163,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     key = _key(policy, exact, spending)
     unit = relation.called
     parts = tuple(_read(part) for part in spending.parts)
-    recipe = replace(recipe, parts=parts, notes=_notes(exact, relation, unit))
+    recipe = replace(recipe, parts=parts, notes=(*said, *about_rows(exact, unit)))
     return Plan(
         unit, replace(exact, salt=key[:16]), spending.parts, spending.shown, recipe, spending.loss, spending.delta, key
     )
@@ -241,19 +244,6 @@ def _choices(part: Pick, cell: Mapping[Key, int], bits: Bits) -> list[int]:
 def _order(group: Group) -> tuple[Any, ...]:
     """An order of keys that depends on the keys alone; NULL comes last."""
     return tuple((key is None, "" if key is None else key) for key in group)
-
-
-def _notes(exact: Aggregation, relation: Relation, unit: str) -> tuple[str, ...]:
-    """What every answer says of the rows it is about."""
-    bars = "Error bars are about the noise; what the bounds cut off is not in them."
-    if exact.unit is None:
-        return (bars,)
-    rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"
-    groups = f"{exact.keep.groups} group{'s' if exact.keep.groups != 1 else ''}"
-    kept_of = f"in at most {groups}, with at most {rows} in each" if exact.keys else f"with at most {rows}"
-    if exact.keep.total is not None:
-        kept_of = f"with at most {exact.keep.total} rows in all, {kept_of}"
-    return (f"After WHERE, each {unit} counts {kept_of}.", bars)
 
 
 def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:

@@ -52,7 +52,8 @@ from tacit.query.nodes import (
     place_of,
     walk,
 )
-from tacit.query.types import NUMBERS, Key, Type
+from tacit.query.refuse import plain as printable
+from tacit.query.types import NUMBERS, TYPES, Key, Type
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,11 @@ class Field:
     unique: bool = False
     hidden: bool = False
     raw: str = ""
+
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether this is a unit that is no listed column: it may be counted, joined on and grouped by, and no more."""
+        return self.is_unit and self.bound.type is None
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,9 @@ class Relation:
         found = [f for f in self.fields if f.name.lower() == node.name.lower() and _is_of(f, node.table)]
         if not found:
             where = node.table or " or ".join(self.sources)
-            names = ", ".join(dict.fromkeys(f.name for f in self.fields if _is_of(f, node.table, loose=True)))
-            what = f"{where} has no column {node.name}"
-            raise Refused(Code.UNKNOWN_COLUMN, what, at=node.at, fix=f"its columns are {names}")
+            here = [f for f in self.fields if _is_of(f, node.table, loose=True)]
+            unit = next((f.name for f in here if f.is_unlisted), "")
+            raise no_column(where, node, [f.name for f in here if not f.is_unlisted], unit)
         if len(found) > 1:
             fix = f"say which: {found[0].source}.{node.name} or {found[1].source}.{node.name}"
             raise Refused(Code.AMBIGUOUS, f"{node.name} is a column of several tables", at=node.at, fix=fix)
@@ -120,7 +126,7 @@ class Relation:
         if not isinstance(node, Column):
             return None
         found = self.field_of(node)
-        if found.is_unit and found.bound.type is None:
+        if found.is_unlisted:
             raise Refused(
                 Code.UNKNOWN_COLUMN,
                 f"{node.name} is the unit of protection, and no listed column",
@@ -133,8 +139,17 @@ class Relation:
         """A scalar over the rows."""
         return bind(scalar, self.leaf, rows=True)
 
+    def bare(self, scalar: Scalar) -> Scalar:
+        """The column alone, where a scalar is a column that is cast to its own type; otherwise as it is."""
+        match scalar:
+            case Call(Fn.CAST, (Column() as column, Literal(kind))):
+                same = self.field_of(column).bound.type is TYPES[str(kind)]
+                return column if same else scalar
+        return scalar
+
     def resolved(self, scalar: Scalar) -> Scalar:
         """The scalar with every name replaced by the column it means, so that equal ones are equal."""
+        scalar = self.bare(scalar)
         match scalar:
             case Column():
                 return self.field_of(scalar).bound.scalar
@@ -160,6 +175,7 @@ class Scope:
 
     policy: Policy
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()), repr=False)
+    notes: list[str] = field(default_factory=list, repr=False)  # on the subqueries
 
     def relation(self, source: From) -> Relation:
         """What a source in FROM means."""
@@ -182,7 +198,10 @@ class Scope:
             if there:
                 fix = "leave it out: which rows come first depends on other people's rows"
                 raise Refused(Code.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
+        from tacit.plan.notes import about_constants
+
         relation = self.relation(query.source)
+        self.notes.extend(about_constants(query, relation))
         clauses = [*(o.scalar for o in query.outputs), *([] if query.having is None else [query.having])]
         if query.keys or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause)):
             from tacit.plan.fold import folded
@@ -198,8 +217,9 @@ class Scope:
         columns: list[tuple[str, Scalar]] = []
         fields = []
         for output in _starred(query.outputs, relation):
-            plain = relation.field_of(output.scalar) if isinstance(output.scalar, Column) else None
-            bound = plain.bound if plain is not None and plain.is_unit else relation.bind(output.scalar)
+            scalar = relation.bare(output.scalar)
+            plain = relation.field_of(scalar) if isinstance(scalar, Column) else None
+            bound = plain.bound if plain is not None and plain.is_unit else relation.bind(scalar)
             name = next(self.names)
             columns.append((name, bound.scalar))
             fields.append(_passed(output.name, name, bound, plain))
@@ -293,6 +313,22 @@ class Scope:
                     columns.append((unit_name, found))
                     fields.append(Field(unit_name, alias, Bound(Column(found), None), is_unit=True))
                 return Scan(table.name, tuple(columns)), found
+
+
+def no_column(where: str, node: Column, names: list[str], unit: str = "") -> Refused:
+    """A refusal of a name that is no column, with what may have been meant; `unit` is one that is not listed."""
+    fix = f"its columns are {', '.join(dict.fromkeys(names))}"
+    if not names:
+        fix = "no column of it is listed; COUNT(*) counts its rows"
+    if unit:
+        fix += f"; its unit is {unit}"
+    longer = next((name for name in names if name.lower().startswith(f"{node.name.lower()} ")), None)
+    if longer is not None:
+        fix = f'write "{longer}", in double quotes'
+    elif node.at is not None and node.at.words.startswith('"'):
+        text = printable(node.name).replace("'", "''")
+        fix = f"write '{text}' if it is a text: single quotes are for texts, double ones for names; {fix}"
+    return Refused(Code.UNKNOWN_COLUMN, f"{where} has no column {printable(node.name)}", at=node.at, fix=fix)
 
 
 def declared(column: Declared, plain: Scalar) -> Bound:

@@ -5,7 +5,7 @@ Whatever stands outside an aggregate sees released values and keys only, so it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
@@ -101,6 +101,7 @@ class _Splitter:
         """A grouping scalar, with its public keys if it has some. An alias of an output stands for it."""
         if isinstance(scalar, Column) and scalar.table is None and not self.is_field(scalar):
             scalar = self.named.get(scalar.name.lower(), scalar)
+        scalar = self.relation.bare(scalar)
         if any(isinstance(node, Aggregate) for node in walk(scalar)):
             raise Refused(Code.AGGREGATE, "GROUP BY takes no aggregate", at=place_of(scalar), fix="group by columns")
         found = self.relation.field_of(scalar) if isinstance(scalar, Column) else None
@@ -218,6 +219,8 @@ class _Splitter:
     def asked(self, node: Aggregate) -> Asked:
         if node.argument is None:
             return Asked(node, None, None, of_unit=False)
+        node = replace(node, argument=self.relation.bare(node.argument))
+        assert node.argument is not None
         found = self.relation.field_of(node.argument) if isinstance(node.argument, Column) else None
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
             return Asked(node, None, None, of_unit=True)

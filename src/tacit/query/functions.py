@@ -56,6 +56,7 @@ class Fn(StrEnum):
     WEEKDAY = "isodow"
     DATE_TRUNC = "date_trunc"
     DAYS = "days"
+    CAST = "cast"  # bound by the types of columns, and seen by no engine
 
 
 FINISHING_ONLY = frozenset({Fn.ROUND})

@@ -23,6 +23,7 @@ _WIDTH = 100  # characters of a line that an error shows
 SMALLER = "ask several smaller questions"
 ONE_EACH = "JOIN (SELECT id, COUNT(*) AS n FROM t GROUP BY id) AS s USING (id)"  # one row for each unit
 
+_PATTERN = "use LIKE, where % is any text and _ is any one character: x LIKE 'flu%'"
 LISTS = "ask with all keys and add the counts and sums up, which is free; or ask once for each list of keys"
 
 # What may stand where the grammar has something else: the first word, what it is called, what to do instead.
@@ -43,8 +44,10 @@ CLAUSES = {
     "IGNORE": ("IGNORE NULLS", "leave it out: aggregates leave NULLs out"),
     "RESPECT": ("RESPECT NULLS", "leave it out: aggregates leave NULLs out"),
     "ESCAPE": ("ESCAPE", "leave it out: in a pattern _ stands for any one character"),
-    "SIMILAR": ("SIMILAR TO", "use LIKE: x LIKE 'flu%'"),
-    "GLOB": ("GLOB", "use LIKE: x LIKE 'flu%'"),
+    "SIMILAR": ("SIMILAR TO", _PATTERN),
+    "GLOB": ("GLOB", _PATTERN),
+    "REGEXP": ("REGEXP", _PATTERN),
+    "RLIKE": ("RLIKE", _PATTERN),
     "ROLLUP": ("ROLLUP", LISTS),
     "CUBE": ("CUBE", LISTS),
     "GROUPING": ("GROUPING SETS", LISTS),
@@ -61,6 +64,15 @@ JOINS = {
     "POSITIONAL": "say which rows match: FROM a JOIN b USING (id)",
 }
 
+# Words that name no column and no table unless they stand in double quotes.
+_RESERVED = (
+    "ALL AND ANY AS ASC BETWEEN BY CASE DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM GROUP HAVING ILIKE IN "
+    "INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER SELECT SOME THEN "
+    "TRUE UNION USING VALUES WHEN WHERE WITH WITHIN"
+)
+_NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT", "GROUPING", "ROLLUP", "CUBE"}  # where no such clause can start
+RESERVED = frozenset(_RESERVED.split()) | (CLAUSES.keys() - _NAMES_TOO) | JOINS.keys()
+
 _STATEMENTS = (
     "ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DETACH DO DROP EXECUTE "
     "EXPORT GRANT IMPORT INSERT INSTALL LOAD MERGE PREPARE REPLACE RESET REVOKE ROLLBACK SET TRUNCATE UPDATE USE VACUUM"
@@ -72,7 +84,6 @@ LOOKS = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "PRAGMA", "SHOW", "SUMMARIZE"}
 _ORDER = "which row comes first decides it; ask for MIN, MAX, MEDIAN or MODE"
 _SHOWS = "it would show single rows; count them: SELECT ward, COUNT(*) ... GROUP BY ward"
 _WINDOW = "rows are not numbered or compared in turn; aggregate with GROUP BY"
-_PATTERN = "use LIKE: x LIKE 'flu%'"
 _TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
 _CLOCK = "write the date itself: DATE '2025-12-31'"
 _WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
@@ -108,8 +119,9 @@ _INSTEAD = {
     _TOGETHER: "corr covar_samp covar_pop regr_slope regr_intercept regr_r2 regr_count",
     "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
     "write AVG(LN(x)) and take EXP of the answer": "product geomean geometric_mean",
-    "write COUNT(*) FILTER (WHERE age > 40), and COUNT(*)": (
-        "bool_and bool_or every count_if countif logical_and logical_or bit_and bit_or bit_xor"
+    "write COUNT(*) FILTER (WHERE ...)": "count_if countif",
+    "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": (
+        "bool_and bool_or every logical_and logical_or bit_and bit_or bit_xor"
     ),
     "write AVG(x)": "mean favg average",
     "write SUM(x)": "fsum sumkahan sum_no_overflow kahan_sum total",
@@ -131,16 +143,14 @@ ANY_FUNCTION = "use + - * / % ^, ABS, FLOOR, CEIL, SQRT, LN, EXP, LEAST, GREATES
 _BARE = "current_date current_timestamp current_time localtime localtimestamp current_user session_user"
 BARE = frozenset(_BARE.split())  # functions that SQL calls without brackets
 
-# Types that CAST names, and what gives the same.
+# Other types than those of columns that CAST names, and what gives the same.
 _CASTS = {
-    "write x * 1.0 for a number; the types of columns are declared in the policy": ("real float4 decimal numeric"),
-    "write FLOOR(x + 0.5) for a number; the types of columns are declared in the policy": (
-        "int integer bigint smallint tinyint hugeint int2 int4 int8 signed long"
+    "write x * 1.0 for a number; the types of columns are declared in the policy": "real float4 decimal numeric",
+    "write CAST(x AS INTEGER); the types of columns are declared in the policy": (
+        "smallint tinyint hugeint int2 signed long"
     ),
-    "compare the value itself: x = 3": "text varchar char string bpchar",
-    "write CASE WHEN x <> 0 THEN TRUE ELSE FALSE END": "bool boolean logical",
-    "a date has no time of day: DATE '2025-12-31'": "timestamp timestamptz datetime time",
-    "declare the column as a date in the policy; constants are written DATE '2025-12-31'": "date",
+    "write CAST(x AS TEXT) of a text, or compare the value itself: x = 3": "char bpchar",
+    "leave it out: a date has no time of day": "timestamp timestamptz datetime time",
 }
 CASTS = {name: fix for fix, names in _CASTS.items() for name in names.split()}
 

@@ -17,16 +17,17 @@ from tacit.query.refuse import (
     BARE,
     CASTS,
     CLAUSES,
-    JOINS,
     MAX_ITEMS,
     MAX_LEVELS,
     ONE_EACH,
+    RESERVED,
     plain,
     too_large,
     unknown_function,
     unsupported,
 )
 from tacit.query.tokens import Cursor
+from tacit.query.types import TYPES, Type
 
 _OR, _AND, _NOT, _IS, _COMPARISON, _RANGE, _CONCAT, _SUM, _PRODUCT, _POWER, _SIGN = range(11)
 _ALONE = frozenset({_COMPARISON, _RANGE})
@@ -53,20 +54,10 @@ _WORDS = {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS} | di
 )
 _RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
 _CASTING = frozenset({"cast", "try_cast"})
-_WHOLE = frozenset({"int", "integer", "bigint", "int4", "int8", "int64"})
-_FLOAT = frozenset({"double", "float", "float8"})
-_HAS_TYPE = {"date": {Fn.DATE_TRUNC}} | {kind: DATE_PARTS | {Fn.FLOOR, Fn.CEIL} for kind in _WHOLE}
+_HAS_TYPE = {Type.DATE: {Fn.DATE_TRUNC}, Type.INT: DATE_PARTS | {Fn.FLOOR, Fn.CEIL}}
+_MATCHES = frozenset({"SIMILAR", "GLOB", "REGEXP", "RLIKE"})
 _IS_CONDITION = COMPARISONS | CONDITIONS | {Fn.IN, Fn.IS_NULL, Fn.LIKE}
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
-
-# Words that name no column and no table unless they stand in double quotes.
-_RESERVED = (
-    "ALL AND ANY AS ASC BETWEEN BY CASE DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM GROUP HAVING ILIKE IN "
-    "INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER SELECT SOME THEN "
-    "TRUE UNION USING VALUES WHEN WHERE WITH WITHIN"
-)
-_NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT", "GROUPING", "ROLLUP", "CUBE"}  # where no such clause can start
-RESERVED = frozenset(_RESERVED.split()) | (CLAUSES.keys() - _NAMES_TOO) | JOINS.keys()
 
 
 class Scalars(Cursor):
@@ -96,7 +87,7 @@ class Scalars(Cursor):
         """How much the next operator binds, or None where there is none."""
         key = self.token.key
         if key == "NOT":
-            return _RANGE if self.after() in _RANGES | {"SIMILAR", "GLOB"} else None
+            return _RANGE if self.after() in _RANGES | _MATCHES else None
         return _INFIX[key][0] if key in _INFIX else _WORDS.get(key)
 
     def _operation(self, left: Scalar, level: int, start: int) -> Scalar:
@@ -254,6 +245,7 @@ class Scalars(Cursor):
         if self.sees("."):
             at = self.through(start, self.index + 1)
             raise unsupported("a name of three parts", "write the column, or table.column", at)
+        self.after_column = self.index
         return Column(name, table, self.since(start))
 
     def name(self, what: str) -> str:
@@ -412,17 +404,21 @@ class Scalars(Cursor):
     def _cast(self, operand: Scalar, start: int, kind: str) -> Scalar:
         """The casts there are: a text to a date, numbers to a float, conditions to 1 and 0, and what changes nothing.
 
-        What changes nothing is to make a date of DATE_TRUNC, or an integer of what is whole already.
+        What changes nothing is to make a date of DATE_TRUNC, an integer of what is whole already, or of a column what
+        it is declared as, which is known where its name is: what the form does not show is left to `plan/bounds.py`.
         """
-        at = self.since(start)
-        if kind in _FLOAT:
-            return Call(Fn.MULTIPLY, (Literal(Fraction(1)), operand), at)
-        if kind == "date" and isinstance(operand, Literal):
-            return date(operand, at)
+        at, wanted = self.since(start), TYPES.get(kind)
         match operand:
-            case Call(function=function) if function in _HAS_TYPE.get(kind, ()):
+            case _ if wanted is None:
+                fix = CASTS.get(kind, "leave it out: the types of columns are declared in the policy")
+                raise unsupported(f"CAST to {plain(kind).upper()}", fix, at)
+            case _ if wanted is Type.FLOAT:
+                return Call(Fn.MULTIPLY, (Literal(Fraction(1)), operand), at)
+            case Literal() if wanted is Type.DATE:
+                return date(operand, at)
+            case Call(function=function) if function in _HAS_TYPE.get(wanted, ()):
                 return operand
-            case Call(function=function) if kind in _WHOLE and function in _IS_CONDITION:
+            case Call(function=function) if wanted is Type.INT and function in _IS_CONDITION:
                 opposite = Call(Fn.NOT, (operand,), at)
                 return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
-        raise unsupported(f"CAST to {plain(kind).upper()}", CASTS.get(kind, "declare the type in the policy"), at)
+        return Call(Fn.CAST, (operand, Literal(kind)), at)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tacit.errors import Code, Refused
 from tacit.query.nodes import Derived, From, Joined, Named, Query, Scalar, Union
-from tacit.query.refuse import JOINS, MAX_NODES, MAX_SOURCES, plain, size, too_large, unsupported
-from tacit.query.scalars import RESERVED, Scalars
+from tacit.query.refuse import JOINS, MAX_NODES, MAX_SOURCES, RESERVED, plain, size, too_large, unsupported
+from tacit.query.scalars import Scalars
 
 _JOINS = JOINS.keys() | {"JOIN", "INNER", "LEFT", "OUTER"}
 _QUERIES = frozenset({"SELECT", "WITH", "FROM"})

@@ -15,13 +15,15 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from tacit.errors import Code, Place, Refused
-from tacit.query.nodes import STAR, Aggregate, Column, Literal, Order, Output, Query, Scalar, Union, is_star, walk
+from tacit.query.functions import Fn
+from tacit.query.nodes import STAR, Aggregate, Call, Column, Literal, Order, Output, Query, Scalar, Union, is_star, walk
 from tacit.query.refuse import (
     CLAUSES,
     LISTS,
     MAX_ITEMS,
     MAX_NESTED,
     OTHERS,
+    RESERVED,
     STATEMENTS,
     nesting,
     no_question,
@@ -29,7 +31,6 @@ from tacit.query.refuse import (
     too_large,
     unsupported,
 )
-from tacit.query.scalars import RESERVED
 from tacit.query.sources import Sources, has_table
 from tacit.query.tokens import check_text
 
@@ -79,8 +80,12 @@ class _Reader(Sources):
             raise Refused(Code.SYNTAX, what, at=self.here(), fix=_ORDER)
         if self.accept("USING") or self.token.key in CLAUSES:  # USING SAMPLE
             self.unexpected("the end of the question")
-        what = f"{self.shown()} stands after the end of the question"
-        raise Refused(Code.SYNTAX, what, at=self.here(), fix="take it out, or check the words before it")
+        fix = self.two_words()
+        what = (
+            f"{self.shown()} stands after the end of the question" if not fix else f"{self.shown()} cannot stand here"
+        )
+        fix = fix or "take it out, or check the words before it"
+        raise Refused(Code.SYNTAX, what, at=self.here(), fix=fix)
 
     def query(self, *, whole: bool = False) -> Query | Union:
         """A query with its WITH, or several under UNION ALL; the `whole` question is one."""
@@ -170,7 +175,16 @@ class _Reader(Sources):
             given = None if is_star(scalar) else self._given_name()
             items.append(_Item(scalar, given, self.since(start)))
             if not self.accept(",") or self.sees("FROM"):
+                self._no_comma()
                 return _named(items)
+
+    def _no_comma(self) -> None:
+        """Refuse SELECT ward COUNT(*), in which the name of a function was read as that of the column before it."""
+        first = self.index - 1 if self.sees("(") else self.index
+        call = self.tokens[first]
+        if call.kind == "word" and call.key not in RESERVED and self.tokens[first + 1].key == "(":
+            what = f"a comma is missing before {plain(call.text)}"
+            raise Refused(Code.SYNTAX, what, at=self.through(first, first), fix="write a comma between two columns")
 
     def _star(self) -> Column | None:
         """A column called * stands for all of them, of a subquery or of a table in it."""
@@ -346,7 +360,7 @@ def _called_alike(name: str, at: Place) -> Refused:
 def _name(scalar: Scalar, position: int) -> str:
     """The name of a column that was given none."""
     match scalar:
-        case Column(name):
+        case Column(name) | Call(Fn.CAST, (Column(name), _)):
             return name
         case Aggregate("count", None):
             return "count"

@@ -15,10 +15,12 @@ from tacit.query.refuse import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_TOKENS,
+    RESERVED,
     SIGNS,
     SMALLER,
     Places,
     no_question,
+    plain,
     too_large,
     unsupported,
 )
@@ -172,6 +174,7 @@ class Cursor:
         self._places = Places(text)
         self.tokens, self.closing = scan(text, self._places)
         self.index = 0
+        self.after_column = 0  # where the last column ended
 
     @property
     def token(self) -> Token:
@@ -203,12 +206,20 @@ class Cursor:
         """Refuse the next token: by its name where it starts a part of SQL that is not answered."""
         if self.token.key in CLAUSES:
             raise unsupported(*CLAUSES[self.token.key], self.here())
-        fix = f"write {expected} at the mark, or check the words before it"
+        fix = self.two_words() or f"write {expected} at the mark, or check the words before it"
         if self.token.kind == "end":
             what = f"the question ends where {expected} should stand"
             self.index = max(0, self.index - 1)
             raise Refused(Code.SYNTAX, what, at=self.here(), fix=f"go on after the mark with {expected}")
         raise Refused(Code.SYNTAX, f"{expected} was expected before {self.shown()}", at=self.here(), fix=fix)
+
+    def two_words(self) -> str:
+        """What to do where a word stands after a column, as in Admit Date > 3 and in GROUP BY ward sex; or nothing."""
+        first, second = self.tokens[self.index - 1], self.token
+        if self.index != self.after_column or second.kind != "word" or second.key in RESERVED:
+            return ""
+        one, other = plain(first.text), plain(second.text)
+        return f'write "{one} {other}" if that is one name, a comma between if they are two, or take {other} out'
 
     def here(self) -> Place:
         """The place of the next token."""

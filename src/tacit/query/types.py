@@ -20,6 +20,15 @@ class Type(StrEnum):
 
 NUMBERS = frozenset({Type.INT, Type.FLOAT})
 
+_CALLED = {
+    Type.INT: "int integer bigint int4 int8 int64",
+    Type.FLOAT: "double float float8",
+    Type.TEXT: "text varchar string",
+    Type.BOOL: "bool boolean logical",
+    Type.DATE: "date",
+}
+TYPES = {name: kind for kind, names in _CALLED.items() for name in names.split()}  # by the names that CAST has for them
+
 
 def iso_date(text: str) -> datetime.date | None:
     """The date that YYYY-MM-DD says, or None."""

@@ -1,0 +1,53 @@
+"""Casts, where the type of what is cast is known. An engine never sees one.
+
+**Rule.** A cast to the type that a value has is that value. A condition as an integer is 1, 0 or NULL, as it is in
+DuckDB. Every other cast is refused with what gives the same: so no value of a row can make a cast fail.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tacit.errors import Code, Refused
+from tacit.plan.operands import kind_of, words_of
+from tacit.plan.ranges import Bound
+from tacit.query.functions import Fn
+from tacit.query.nodes import Call, Case, Literal
+from tacit.query.types import NUMBERS, TYPES, Type
+
+
+def cast(node: Call, operand: Bound, *, rows: bool) -> Bound:
+    """The operand of a cast, bound, as the type that is asked for."""
+    kind = node.arguments[1].value if isinstance(node.arguments[1], Literal) else None
+    wanted = TYPES[str(kind)]
+    if operand.type in {wanted, None}:
+        return operand
+    if operand.type is Type.BOOL and wanted is Type.INT:
+        opposite = Call(Fn.NOT, (operand.scalar,))
+        scalar = Case(((operand.scalar, Literal(1)), (opposite, Literal(0))), Literal(None))
+        return Bound(scalar, Type.INT, Fraction(0), Fraction(1), Fraction(1), operand.nullable)
+    assert operand.type is not None
+    written = words_of(node.arguments[0])
+    what = f"CAST of {written}, which is {kind_of(operand)}, to {str(kind).upper()} is not answered"
+    raise Refused(Code.UNSUPPORTED, what, at=node.at, fix=_instead(written, operand.type, wanted, rows=rows))
+
+
+def _instead(written: str, given: Type, wanted: Type, *, rows: bool) -> str:
+    """What to write for a value of one type as another."""
+    match given, wanted:
+        case Type.FLOAT, Type.INT:
+            return f"write FLOOR({written} + 0.5)" if rows else f"write ROUND({written})"
+        case Type.DATE, Type.INT:
+            return f"write YEAR({written}), MONTH({written}) or DAY({written})"
+        case Type.BOOL, Type.TEXT:
+            return f"write CASE WHEN {written} THEN 'yes' ELSE 'no' END"
+        case number, Type.BOOL if number in NUMBERS:
+            return f"write {written} <> 0"
+        case number, Type.TEXT if number in NUMBERS:
+            return f"compare it as the number it is: {written} = 3"
+        case Type.DATE, Type.TEXT:
+            return f"compare it as the date it is: {written} = DATE '2025-12-31'"
+        case Type.TEXT, _:
+            example = "2025-12-31" if wanted is Type.DATE else "3"
+            return f"compare it as the text it is: {written} = '{example}'; or ask the owner to declare it as {wanted}"
+    return "leave the cast out: the types of columns are declared in the policy"

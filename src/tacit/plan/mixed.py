@@ -1,0 +1,58 @@
+"""Values of types that do not go together: which is which, and how a constant of the other type is written."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tacit.errors import Code, Refused
+from tacit.plan.operands import kind_of, words_of
+from tacit.plan.ranges import Bound
+from tacit.query.nodes import Call, Case, Literal, Scalar, place_of
+from tacit.query.types import NUMBERS, Type
+
+_TRUTHS = dict.fromkeys(("true", "t", "yes", "1"), "TRUE") | dict.fromkeys(("false", "f", "no", "0"), "FALSE")
+
+
+def mixed(node: Scalar, operands: list[Bound]) -> Refused:
+    """A refusal of operands of several types, as a comparison, a list or CASE has them."""
+    parts: tuple[Scalar, ...] = ()
+    if isinstance(node, Call):
+        parts = node.arguments
+    elif isinstance(node, Case):
+        parts = (*(then for _, then in node.branches), node.otherwise)
+    known = [(part, operand) for part, operand in zip(parts, operands, strict=True) if operand.type is not None]
+    one, first = known[0]
+    other, second = next(pair for pair in known if not _go_together(pair[1].type, first.type))
+    what = f"{words_of(one)} is {kind_of(first)} and {words_of(other)} is {kind_of(second)}, which do not go together"
+    fix = _constant(other, first.type, one) or _constant(one, second.type, other) or "use values of one type"
+    return Refused(Code.TYPE, what, at=place_of(node), fix=fix)
+
+
+def _go_together(one: Type | None, other: Type | None) -> bool:
+    return one == other or {one, other} <= NUMBERS or {one, other} == {Type.DATE, Type.TEXT}
+
+
+def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> str:
+    """How to write a constant as one of the type of what it stands beside; empty for what is none."""
+    if not isinstance(scalar, Literal):
+        return ""
+    value, written = scalar.value, words_of(scalar)
+    number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+    match wanted:
+        case Type.TEXT if number:
+            return f"write '{written}', in single quotes"
+        case Type.INT | Type.FLOAT if isinstance(value, str) and _is_number(value):
+            return f"write {value.strip()}, without quotes"
+        case Type.INT | Type.FLOAT if isinstance(value, str) and not isinstance(beside, Literal):
+            return f"write a number in place of {written}"
+        case Type.BOOL:
+            truth = _TRUTHS.get(str(value).lower())
+            return "compare with TRUE or FALSE" if truth is None else f"write {truth} in place of {written}"
+        case Type.DATE if number:
+            return f"compare YEAR({words_of(beside)}), or write a day: DATE '2025-12-31'"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number as SQL writes one."""
+    return text.strip().lstrip("-").replace(".", "", 1).isdecimal() and text.isascii()

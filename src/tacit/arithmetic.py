@@ -66,7 +66,7 @@ def within(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
     number = rational(name, value)
     if not lower <= number <= upper:
         bounds = f"{float(lower):g} and {float(upper):g}"
-        got = f"{value!r:.40}" if abs(number) < 10**1000 else "a huge number"
+        got = f"{value!s:.40}" if abs(number) < 10**1000 else "a huge number"
         raise ParameterError(name, f"must be between {bounds}, got {got}", fix=f"choose {name} between {bounds}")
     return number
 

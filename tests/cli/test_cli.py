@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def test_a_question_is_answered_and_its_repeat_is_free(tacit, process, clinic):
     assert again["rows"] == answer["rows"]
     assert again["receipt"]["charged_epsilon"] == "0"
     budget = json.loads(tacit("budget", "-p", clinic, "--as", "ada", "--json").stdout)
-    assert budget["own"] == {"spent": "0.25", "cap": "2", "remaining": "1.75"}
+    # half of ada's delta of 1e-7 is what questions may add up to
+    delta = {"spent": "0", "cap": "5e-8", "remaining": "5e-8"}
+    assert budget["own"] == {"spent": "0.25", "cap": "2", "remaining": "1.75", "delta": delta}
 
 
 def test_the_chart_and_the_table_are_printed(tacit, clinic):
@@ -217,10 +220,134 @@ def test_the_budget_names_the_month_where_a_cap_refreshes(tacit, folder):
     own = json.loads(tacit("budget", "-p", policy, "--as", "ada", "--json").stdout)["own"]
     months.add(datetime.now(UTC).isoformat()[:7])
     assert own.pop("month") in months
-    assert own == {"spent": "0.25", "cap": "1", "remaining": "0.75"}
-    assert re.match(r"ada has spent epsilon 0.25 of 1 in \d{4}-\d{2}; all analysts together 0.25 of 2", shown)
+    delta = {"spent": "0", "cap": "0", "remaining": "0"}  # the analysts have none
+    assert own == {"spent": "0.25", "cap": "1", "remaining": "0.75", "delta": delta}
+    said = r"ada has spent epsilon 0.25 of 1 in \d{4}-\d{2}, with 0.75 left; all analysts together epsilon 0.25 of 2"
+    assert re.match(said, shown)
     assert "ada 1 in each calendar month, so 12 over a year" in tacit("check", "-p", policy).stdout
     assert " in " not in tacit("budget", "-p", policy, "--as", "ben").stdout
+
+
+def test_the_owner_sees_all_budgets_without_naming_anyone(tacit, folder):
+    policy = folder / "t.toml"
+    tacit("ask", "-p", policy, "--as", "ada", "SELECT COUNT(*) FROM t", "--epsilon", "0.25")
+    assert tacit("budget", "-p", policy).stdout.splitlines() == [
+        # of a delta of 1e-6 half is for filter A, and by filter B all of epsilon 2 but little is left
+        "all together  epsilon 0.25 of 2 and delta 0 of 5e-7, with 1.75 left",
+        "ada           epsilon 0.25 of 1, with 0.75 left",
+        "ben           epsilon 0 of 1, with 1 left",
+    ]
+    plain = json.loads(tacit("budget", "-p", policy, "--json").stdout)
+    assert plain["analysts"]["ada"] == json.loads(tacit("budget", "-p", policy, "--as", "ada", "--json").stdout)["own"]
+    assert plain["overall"]["delta"] == {"spent": "0", "cap": "5e-7", "remaining": "5e-7"}
+
+
+def test_a_cap_below_what_is_spent_is_not_what_check_promises(tacit, folder):
+    policy = folder / "t.toml"
+    assert "at most exp(2), plus 1e-6, counted from an empty ledger." in tacit("check", "-p", policy).stdout
+    assert not (folder / "t.ledger").exists()  # looking makes none
+    tacit("ask", "-p", policy, "--as", "ada", "SELECT COUNT(*) FROM t", "--epsilon", "0.5")
+    assert "at most exp(2), plus 1e-6. The caps" in tacit("check", "-p", policy).stdout
+    text = policy.read_text()
+    lowered = text.replace("epsilon = 2", "epsilon = 0.4").replace("epsilon = 1", "epsilon = 0.4")
+    policy.write_text(lowered.replace("delta = 1e-6", "delta = 0"))
+    shown = tacit("check", "-p", policy).stdout
+    assert "at most exp(0.5). The caps of single analysts (epsilon: ada 0.5 spent already; ben 0.4)" in shown
+    assert "· privacy.epsilon: 0.5 is spent already, more than 0.4:" in shown
+    (folder / "t.ledger").write_bytes(b"this is no ledger" * 100)
+    shown = tacit("check", "-p", policy)
+    assert (shown.returncode, "at most exp(0.4), counted from an empty ledger." in shown.stdout) == (0, True)
+    assert "· ledger.store: was not read, so what is spent is not known:" in shown.stdout
+
+
+def test_check_says_what_the_caps_leave_out(tacit, tmp_path):
+    # one unit with 5 rows in each of 2 groups, and one with a single row: 11 rows
+    rows = ["who,part"] + ["a,x"] * 5 + ["a,y"] * 5 + ["b,x", ",x"]  # and a row of nobody
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "t.toml").write_text(
+        '[data]\nsource = "t.csv"\n[privacy]\nepsilon = 1\n[tables.t]\nunit = "who"\nmax_groups = 2\n'
+        'max_rows_per_group = 3\n[tables.t.columns]\npart = { type = "text", values = ["x", "y"] }\n'
+        "[analysts.ada]\nepsilon = 1\n"
+    )
+    shown = tacit("check", "-p", tmp_path / "t.toml").stdout
+    # 3 of the first unit and 1 of the second without groups; 6 and 1 with them
+    assert "· tables.t: an answer without groups counts 4 of 11 rows (3 of one unit at most)" in shown
+    assert "count up to 7 (6)" in shown
+    text = (tmp_path / "t.toml").read_text().replace("group = 3", "group = 10")
+    (tmp_path / "t.toml").write_text(text)
+    assert "without groups" not in tacit("check", "-p", tmp_path / "t.toml").stdout
+
+
+def test_init_guesses_the_types_of_a_csv_file_and_leaves_the_unit_out(tacit, tmp_path):
+    rows = [
+        "patient_id,age,cost,visited,ward,zip,smoker,nothing",
+        "1,30,1.5,2024-01-02,A,00123,true,",
+        "2,,2,2024-02-02,B,10000,FALSE,",
+    ]
+    (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n")
+    made = tacit("init", "visits.csv", cwd=tmp_path)
+    assert 'Fill in each "?"' in made.stdout
+    text = (tmp_path / "tacit.toml").read_text()
+    columns = tomllib.loads(text)["tables"]["visits"]["columns"]
+    assert {name: column["type"] for name, column in columns.items()} == {
+        "age": "int",
+        "cost": "float",
+        "visited": "date",
+        "ward": "text",
+        "zip": "text",  # a zero in front: a code, and no number
+        "smoker": "bool",
+        "nothing": "text",
+    }
+
+
+def test_init_without_a_source_says_that_it_is_an_example(tacit, tmp_path):
+    shown = tacit("init", cwd=tmp_path).stdout
+    assert "It is an example" in shown and "?" not in shown
+    missing = tacit("init", "nofile.csv", "-p", "other.toml", cwd=tmp_path)
+    assert (missing.returncode, "policy" in missing.stderr) == (5, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "fix"),
+    [
+        (["ask", "x", "-e", "1"], "missing option '--as'", "--as NAME: the analyst who asks"),
+        (["ask", "x", "--as", "ada", "-e", "0,5"], "invalid value for '--epsilon'", "the price, such as 0.5"),
+        (["nonsense"], "no such command 'nonsense'", "tacit --help shows what there is"),
+        (["ask", "x", "--nope"], "no such option: --nope", "tacit ask --help shows what there is"),
+        (["serve", "--http", "70000"], "http: 70000 is out of range", "--http takes a number from 0 to 65,535"),
+    ],
+)
+def test_a_command_line_that_cannot_be_read_has_a_code_and_a_fix(tacit, arguments, what, fix):
+    shown = tacit(*arguments)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    first, second = shown.stderr.splitlines()
+    assert first.startswith("error [parameter]: ") and what in first
+    assert second.startswith("  fix: ") and fix in second
+    told = tacit(*arguments, "--json") if arguments[0] != "serve" else None
+    if told is not None:
+        assert json.loads(told.stdout)["error"]["code"] == "parameter"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("tacit budget --as ", {"ada", "ben"}),
+        ("tacit budget -p t.toml --as b", {"ben"}),
+        ("tacit budget -p none.toml --as ", set()),
+        ("tacit analyst add ada --role ", {"analyst", "auditor", "owner"}),
+        ("tacit ledger price --by z", {"zcdp"}),
+    ],
+)
+def test_a_shell_completes_names_roles_and_accountants(process, folder, words, offered):
+    (folder / "t.toml").rename(folder / "tacit.toml")
+    (folder / "t.toml").write_text((folder / "tacit.toml").read_text())
+    count = len(words.split(" ")) - 1
+    shown = process(cwd=folder, COMP_WORDS=words, COMP_CWORD=str(count), _TACIT_COMPLETE="complete_bash")
+    assert set(shown.stdout.split()) == offered
+
+
+def test_no_option_is_cut_off_in_a_help_of_80_columns(process):
+    assert "--insecure-behind-proxy" in process("serve", "--help", COLUMNS="80").stdout
 
 
 def test_version_and_help(tacit):

@@ -199,8 +199,13 @@ def test_the_receipt_and_the_budget(curator, ada):
     assert receipt.overall.remaining == 9 * GRAINS_PER_EPSILON // 2
     assert check_receipt(curator.ledger, receipt.to_dict()) == []
     assert ada.budget.remaining == 2.5
-    assert str(ada.budget) == "ada has spent epsilon 0.5 of 3; all analysts together 0.5 of 5"
-    assert ada.budget.to_dict()["own"] == {"spent": "0.5", "cap": "3", "remaining": "2.5"}
+    assert str(ada.budget) == (
+        "ada has spent epsilon 0.5 of 3, with 2.5 left; all analysts together epsilon 0.5 of 5, with 4.5 left"
+    )
+    assert ada.budget.to_dict()["own"] == {
+        **{"spent": "0.5", "cap": "3", "remaining": "2.5"},
+        "delta": {"spent": "0", "cap": "0", "remaining": "0"},
+    }
     assert repr(ada) == f"<Analyst ada: {ada.budget}>"
 
 

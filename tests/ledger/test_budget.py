@@ -141,8 +141,20 @@ def test_deltas_that_are_used_up_leave_nothing():
     # A's share of a millionth is 5e-7 and B's 2.5e-7; 4e-7 is spent of each
     spent = Standing(Cost(0, 4 * 10**11, 0, 4 * 10**11), cap("1", "1e-6"))
     asked = cost(Approximate(Fraction(1, 100), Fraction(2, 10**7)))
-    assert "nothing remains for this question" in refusal(asked, spent, None).fix
+    found = refusal(asked, spent, None)
+    assert found.what == "it costs delta 2e-07, and ada's own budget has delta 1e-07 left of 5e-07"
+    assert "for more delta" in found.fix
     admit(price("0.01"), "ada", spent, None)  # without a delta there is room
+
+
+def test_where_delta_alone_does_not_fit_it_is_delta_that_is_named():
+    # epsilon 4.5 of 5 is left, which is ample; of delta there is none
+    asked = cost(Approximate(Fraction(1, 2), Fraction(1, 10**9)))
+    found = refusal(asked, Standing(price("0.5"), cap("5")), None)
+    assert found.what == "it costs delta 1e-09, and ada's own budget has no delta"
+    # where epsilon does not fit either, it is epsilon
+    found = refusal(asked, Standing(price("4.75"), cap("5")), None)
+    assert found.what == "it costs epsilon 0.5, delta 1e-09, and ada's own budget has 0.25 left of 5"
 
 
 def test_gaussian_noise_that_fits_nowhere_is_refused_in_words():

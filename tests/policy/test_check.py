@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.policy.check import Remark, decimal_text, promise, remarks
+from tacit.policy.check import DELTA_RULE, Remark, decimal_text, remarks
 from tacit.policy.load import load
 
-CLINIC = Path(__file__).parent / "clinic.toml"
 QUIET: dict[str, Any] = {
     "privacy": {"epsilon": 1, "delta": 1e-6},
     "tables": {
@@ -145,6 +143,34 @@ def test_without_a_delta_private_keys_are_no_keys():
     assert [r.path for r in unused] == ["privacy.delta_per_question", "tables.visits.columns.x"]
 
 
+@pytest.mark.parametrize(
+    ("delta", "said"),
+    [
+        (None, "showing them costs a delta, and no analyst has one"),
+        # a question costs 1e-9, a thousandth of 1e-6; half of 1.5e-9 is less, and half of 2e-9 is not
+        (1.5e-9, "showing them costs delta 1e-9, and half of no analyst's delta is so much"),
+        (2e-9, "a value is shown only where enough units hold it"),
+    ],
+)
+def test_where_no_analyst_can_pay_for_private_keys_nobody_is_told_that_they_are_shown(delta: float | None, said: str):
+    tables = {"visits": QUIET["tables"]["visits"] | {"columns": {"x": {"type": "text"}}}}
+    analysts = {"ada": {"epsilon": 0.5} | ({} if delta is None else {"delta": delta})}
+    found = {r.path: r.text for r in remarks(load(QUIET | {"tables": tables, "analysts": analysts}))}
+    assert said in found["tables.visits.columns.x"]
+
+
+def test_a_unit_that_is_listed_as_a_column():
+    columns = {"Patient_ID": {"type": "int"}, "smoker": {"type": "bool"}}
+    [(path, text)] = about_table(columns=columns)
+    assert path == "tables.visits.columns.Patient_ID"
+    assert text.startswith("is the unit, and listed it may be named in WHERE, to ask about one alone; leave it out")
+
+
+def test_the_rule_for_delta_is_one():
+    for delta in (0, 1e-4):
+        assert about("privacy", delta=delta)[0][1].endswith(f"keep it {DELTA_RULE}")
+
+
 WARDS = {"public": True, "columns": {"ward": {"type": "text", "unique": True}}}
 
 
@@ -155,19 +181,6 @@ def test_a_public_table_that_nothing_can_join():
     assert "no unique column, so no question can join it" in text
 
 
-def test_the_promise_says_who_is_the_same_and_who_is_nobody():
-    caps = {"max_groups": 1, "max_rows_per_group": 1, "columns": {"x": {"type": "bool"}}}
-    stays = {"unit": "patient", "people": "visits", **caps}
-    items = {"unit": {"through": "stay_id", "to": "stays.id"}, **caps}
-    tables = QUIET["tables"] | {"stays": stays, "items": items, "wards": WARDS}
-    assert promise(load(QUIET | {"tables": tables})).startswith(
-        'Protected is each unit: in "visits" all rows with the same "patient_id"; in "stays" all rows with the same '
-        '"patient"; in "items" all rows whose "stay_id" leads to the unit\'s rows in "stays". '
-        'The units of "visits", "stays" and "items" are the same people: all that these hold of one is protected '
-        'together. Public, so that nobody is protected in them, are the rows of "wards". Adding or removing'
-    )
-
-
 def test_a_column_named_row():
     table = {"unit": "row", "columns": {"Row": {"type": "bool"}}}
     assert about("tables", visits=table)[0][0] == "tables.visits.unit"
@@ -175,36 +188,6 @@ def test_a_column_named_row():
 
 def test_a_remark_in_words():
     assert str(Remark("privacy.delta", "is large")) == "privacy.delta: is large"
-
-
-def test_the_promise_of_the_clinic():
-    assert promise(load(CLINIC)) == (
-        'Protected is each unit: in "visits" all rows with the same "patient_id"; '
-        'in "staff on call" each row on its own, even where one person has several. '
-        "Adding or removing all rows of one unit changes the probability of any outcome, over the answers to all "
-        "analysts together, by a factor of at most exp(10), plus 1e-6. "
-        # 12 months of 3
-        "The caps of single analysts (epsilon: ada 3 in each calendar month, so 36 over a year; bo 0.1) hold for what "
-        "each of them is told alone: analysts who pool their answers are bound by the overall cap only. "
-        "Caps of single analysts may refresh; the overall cap of 10 never does, and binds."
-    )
-
-
-def test_where_no_cap_refreshes_months_are_not_mentioned():
-    assert "epsilon: ada 0.5; bo 0.5" in promise(load(QUIET))
-    assert "refresh" not in promise(load(QUIET))
-    assert "month" not in promise(load(QUIET))
-
-
-def test_the_promise_of_replacement():
-    policy = load(QUIET | {"privacy": {"epsilon": 0.25, "neighbors": "replace"}})
-    assert "Replacing all rows of one unit by rows of another changes" in promise(policy)
-    assert "exp(0.25)." in promise(policy)
-
-
-def test_many_analysts_are_not_all_named():
-    policy = load(QUIET | {"analysts": {f"a{i}": {"epsilon": 1} for i in range(9)}})
-    assert "a4 1 and 4 more" in promise(policy)
 
 
 @settings(deadline=None)

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import PolicyError
+from tacit.policy.check import DELTA_RULE
 from tacit.policy.load import load
 from tacit.policy.model import Type
-from tacit.policy.template import template
+from tacit.policy.template import names_someone, template
 
 TABLES = {
     "visits": [("patient_id", Type.INT), ("age", Type.INT), ("cost", Type.FLOAT), ("ward", Type.TEXT)],
@@ -32,7 +33,7 @@ def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
     file = tmp_path / "clinic.toml"
     text = template("data/clinic.duckdb", TABLES)
     asked = []
-    for answer in ["row", *["0"] * 6, "row"]:
+    for answer in ["row", *["0"] * 4, "row"]:
         error = refusal(file, text)
         assert error.at is not None
         lines = text.split("\n")
@@ -43,8 +44,6 @@ def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
         asked.append(error.what.split(":")[0])
     assert asked == [
         "tables.visits.unit",
-        "tables.visits.columns.patient_id.lower",
-        "tables.visits.columns.patient_id.upper",
         "tables.visits.columns.age.lower",
         "tables.visits.columns.age.upper",
         "tables.visits.columns.cost.lower",
@@ -56,7 +55,21 @@ def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
     assert policy.source == tmp_path / "data" / "clinic.duckdb"
     assert policy.books is not None
     assert policy.books.store == tmp_path / "clinic.ledger"
-    assert {t.name: [(c.name, c.type) for c in t.columns] for t in policy.tables} == TABLES
+    assert {t.name: [(c.name, c.type) for c in t.columns] for t in policy.tables} == {
+        "visits": TABLES["visits"][1:],  # all but patient_id, which says whose row it is
+        "staff on call": TABLES["staff on call"],
+    }
+
+
+def test_what_says_whose_row_it_is_is_offered_as_the_unit_and_no_column(tmp_path: Path):
+    text = template(None, TABLES)
+    assert 'unit = "?"    # "patient_id", perhaps' in text
+    assert '# patient_id = { type = "int"' in text
+    assert text.count("perhaps") == 1  # the staff have no such column
+
+
+def test_the_rule_for_delta_is_the_one_that_check_says():
+    assert f"# {DELTA_RULE}." in template(None, {})
 
 
 def test_a_column_as_unit_asks_for_its_caps_next(tmp_path: Path):
@@ -90,7 +103,7 @@ def test_what_the_comments_offer_is_valid(tmp_path: Path):
 
 def test_the_keys_that_the_comments_name_are_keys(tmp_path: Path):
     file = tmp_path / "clinic.toml"
-    text = template(None, {"orders": [("id", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
+    text = template(None, {"orders": [("total", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
     caps = "max_groups = 4\nmax_rows_per_group = 3\n"
     way = 'unit = { through = "order_id", to = "orders.id" }'
     assert way in text
@@ -129,4 +142,6 @@ def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type
     assert entries["data"]["source"] == source
     for name, columns in tables.items():
         declared = entries["tables"][name]["columns"]
-        assert [(column, declared[column]["type"]) for column in declared] == columns
+        assert [(column, declared[column]["type"]) for column in declared] == [
+            each for each in columns if not names_someone(each[0])
+        ]

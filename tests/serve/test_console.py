@@ -604,6 +604,8 @@ def test_a_damaged_ledger_is_said_to_be_damaged_on_a_page_that_is_still_there(cl
 
     before, after, checked = asyncio.run(visit())
     assert "reserve" in before and after.status_code == 200 and "ledger" in after.text and "Newest" not in after.text
+    # what is promised is said of what is spent where the ledger can be read, and else of an empty one
+    assert "at most exp(" in before and "empty ledger" not in before and "empty ledger" in after.text
     assert "The ledger is not in order" in checked and "the tables or their locks were altered" in checked
 
 

@@ -206,6 +206,15 @@ def test_a_body_that_is_no_question_is_a_protocol_error(client, served, sent):
     assert response.status_code == 400 and response.json()["error"]["code"] in {"protocol", "syntax"}
 
 
+@pytest.mark.parametrize("kind", [{}, {"Content-Type": "application/x-www-form-urlencoded"}])
+def test_a_body_that_is_not_sent_as_json_is_told_how(client, served, kind):
+    headers = {"Authorization": f"Bearer {served.key('ada')}", **kind}
+    response = client.post("/v1/ask", content=json.dumps({"sql": COUNT, "epsilon": 0.5}), headers=headers)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "protocol")
+    assert (error["what"], error["fix"]) == ("the body is not sent as JSON", "send Content-Type: application/json")
+
+
 def test_numbers_that_json_should_not_have_are_parameters(client, served):
     headers = {"Authorization": f"Bearer {served.key('ada')}", "Content-Type": "application/json"}
     for number in ("NaN", "Infinity", "1e999", "1" + "0" * 400):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
+from tacit.cli.options import DEFAULT, JsonOption, PolicyOption, one_of
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Their name; an analys
 @app.command()
 def add(
     name: Name,
-    role: Annotated[str, typer.Option("--role", help="analyst, auditor or owner.", metavar="ROLE")] = _ROLES[0],
+    role: Annotated[
+        str,
+        typer.Option("--role", help="analyst, auditor or owner.", metavar="ROLE", autocompletion=one_of(*_ROLES)),
+    ] = _ROLES[0],
     policy: PolicyOption = DEFAULT,
     as_json: JsonOption = False,
 ) -> None:

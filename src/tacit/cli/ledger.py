@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
+from tacit.cli.options import DEFAULT, JsonOption, PolicyOption, one_of
 
 if TYPE_CHECKING:
     from tacit.ledger.history import History
@@ -65,7 +65,7 @@ def history(
     as_json: JsonOption = False,
     last: Annotated[int, typer.Option("--last", "-n", help="Show so many of the newest entries.", min=1)] = 20,
 ) -> None:
-    """Show what was charged to whom, newest last."""
+    """Show what was charged to whom, newest last. Of a question the ledger keeps a hash, and not its text."""
     from collections import deque
 
     with _history(_load(policy)[1]) as ledger:
@@ -85,9 +85,11 @@ def history(
     if as_json:
         _print(rows)
         return
-    for row in rows:
+    heads = {"entry": "entry", "time": "time (UTC)", "kind": "kind", "who": "who"}
+    heads |= {"epsilon": "epsilon", "question": "question", "request": "request"}
+    for row in (heads, *({**row, "time": row["time"][:19], "who": row["who"] or "-"} for row in rows)):
         typer.echo(
-            f"{row['entry']:>6}  {row['time'][:19]}  {row['kind']:<8}  {row['who'] or '-':<12}  "
+            f"{row['entry']:>6}  {row['time']:<19}  {row['kind']:<8}  {row['who']:<12}  "
             f"{row['epsilon']:>8}  {row['question']:<12}  {row['request']}".rstrip()
         )
 
@@ -105,7 +107,13 @@ def export(policy: PolicyOption = DEFAULT) -> None:
 @app.command()
 def price(
     policy: PolicyOption = DEFAULT,
-    by: Annotated[str, typer.Option(help="The accountant: basic, advanced, optimal, zcdp, renyi or pld.")] = "pld",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="The accountant: basic, advanced, optimal, zcdp, renyi or pld.",
+            autocompletion=one_of("basic", "advanced", "optimal", "zcdp", "renyi", "pld"),
+        ),
+    ] = "pld",
     delta: Annotated[float | None, typer.Option(help="Where to read epsilon off; by default the policy's.")] = None,
     as_json: JsonOption = False,
 ) -> None:

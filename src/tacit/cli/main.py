@@ -7,19 +7,18 @@ TACIT_LOG names a file for the owner's log.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from tacit import __version__
-from tacit.cli import analysts, audit, ledger, survey
+from tacit.cli import analysts, audit, ledger, survey, usage
 from tacit.cli.attack import attack
 from tacit.cli.options import (
     DEFAULT,
@@ -31,15 +30,16 @@ from tacit.cli.options import (
     RequestOption,
     WhoOption,
     WithinOption,
+    analyst_names,
 )
-from tacit.cli.output import check_plot
+from tacit.cli.output import check_plot, print_json
+from tacit.cli.policy import check, init
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
 from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Analyst
-    from tacit.policy.model import Policy
 
 _EXITS: tuple[tuple[type[TacitError], int], ...] = (
     (ParameterError, 2),
@@ -62,6 +62,8 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(audit.app, name="audit")
 app.add_typer(analysts.app, name="analyst")
 app.add_typer(survey.app, name="survey")
+app.command()(init)
+app.command()(check)
 app.command()(attack)
 app.command()(prepare)
 app.command()(serve)
@@ -73,23 +75,32 @@ def main() -> None:
     if log:  # the owner's log, which may name the cause of a failure
         logging.basicConfig(filename=log, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
-        app()
+        sys.exit(app(prog_name="tacit", standalone_mode=False) or 0)
     except TacitError as error:
         _stop(error)
+    except usage.UsageError as error:
+        if not usage.is_help(error):
+            _stop(usage.told(error), 2)
+        if str(error).strip():  # where it is not printed already
+            typer.echo(str(error), err=True)
+        sys.exit(2)
+    except typer.Abort:
+        typer.echo("Stopped; nothing was done.", err=True)
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
 
 
-def _stop(error: TacitError) -> NoReturn:
+def _stop(error: TacitError, code: int | None = None) -> NoReturn:
     if "--json" in sys.argv:
         place = (
             None if error.at is None else {"line": error.at.line, "column": error.at.column, "length": error.at.length}
         )
-        _print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
+        print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
     else:
         typer.secho(str(error), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
-    sys.exit(next((code for kind, code in _EXITS if isinstance(error, kind)), 1))
+    sys.exit(code or next((exit_code for kind, exit_code in _EXITS if isinstance(error, kind)), 1))
 
 
 def _version(wanted: bool) -> None:
@@ -145,93 +156,6 @@ def demo(
 
 
 @app.command()
-def init(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            help="A .duckdb, .parquet or .csv file, a folder of these, or postgresql://host/database.",
-            metavar="[SOURCE]",
-        ),
-    ] = None,
-    policy: PolicyOption = DEFAULT,
-) -> None:
-    """Write a starter policy, from the names and types of a source; no row is read."""
-    from tacit.policy.model import is_database
-    from tacit.policy.template import template
-
-    if policy.exists():
-        raise ParameterError("policy", f"{policy} exists already", fix="name another file with --policy")
-    tables: dict[str, Any] = {}
-    if source is not None:
-        named = _columns(source)
-        tables = {name: [(c, kind) for c, kind in found if kind is not None] for name, found in named.items()}
-        source = source if is_database(source) else _relative(Path(source), policy)
-    policy.write_text(template(source, tables), encoding="utf-8")
-    typer.echo(f"Wrote {policy}. Fill in what is marked, then: tacit check -p {policy}")
-
-
-def _columns(source: str) -> dict[str, list[tuple[str, Any]]]:
-    """The tables of a source, and their columns with the types to declare."""
-    from tacit.engines import duckdb
-    from tacit.policy.model import is_database
-
-    if not is_database(source):
-        return duckdb.columns_of(Path(source))
-    from tacit.engines import postgres
-
-    return postgres.columns_of(source)
-
-
-def _relative(source: Path, policy: Path) -> str:
-    """The source as the policy will name it: relative to its folder where it lies below, else in full."""
-    try:
-        return str(source.resolve().relative_to(policy.resolve().parent))
-    except ValueError:
-        return str(source.resolve())
-
-
-@app.command()
-def check(
-    policy: PolicyOption = DEFAULT,
-    as_json: JsonOption = False,
-    for_editors: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of policies, for editors, and check nothing.")
-    ] = False,
-) -> None:
-    """Check a policy and the data it points at; say what it promises."""
-    from tacit.policy.check import promise, remarks
-    from tacit.policy.load import load
-
-    if for_editors:
-        from tacit.policy.schema import schema
-
-        _print_json(schema())
-        return
-    loaded = load(policy)
-    if loaded.source is not None:
-        _check_data(loaded)
-    found = remarks(loaded)
-    if as_json:
-        _print_json({"promise": promise(loaded), "remarks": [{"at": r.path, "text": r.text} for r in found]})
-        return
-    typer.echo(f"{policy.name} is in order{'' if loaded.source is None else ', and the data is as declared'}.")
-    typer.echo(promise(loaded))
-    for remark in found:
-        typer.echo(f"· {remark.path}: {remark.text}")
-
-
-def _check_data(policy: Policy) -> None:
-    """The data has what the policy declares, and what is declared unique is."""
-    from tacit.curator.curator import check_links, engine_of
-
-    engine = engine_of(policy)
-    try:
-        check_links(policy, engine)
-    finally:
-        engine.close()
-
-
-@app.command()
 def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
     """Show what may be asked about: tables, columns, bounds and keys."""
     from tacit.curator.view import Schema
@@ -239,7 +163,7 @@ def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
 
     view = Schema(load(policy))
     if as_json:
-        _print_json(view.to_dict())
+        print_json(view.to_dict())
     else:
         typer.echo(str(view))
 
@@ -271,7 +195,7 @@ def explain(
     plan = Price(epsilon, _widths(within, epsilon)).plan(parse(_read(question)), loaded, level)
     found = explaining.explain(plan, loaded, level)
     if as_json:
-        _print_json(found.to_dict())
+        print_json(found.to_dict())
     else:
         typer.echo(str(found))
 
@@ -308,12 +232,24 @@ def ask(
 
 
 @app.command()
-def budget(who: WhoOption, policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
-    """Show what is spent and what is left."""
-    with _analyst(policy, who) as ada:
-        found = ada.budget
+def budget(
+    who: Annotated[
+        str,
+        typer.Option(
+            "--as", help="One analyst's; without it, everyone's.", metavar="NAME", autocompletion=analyst_names
+        ),
+    ] = "",
+    policy: PolicyOption = DEFAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is spent and what is left: of one analyst's budget, or, for the owner, of all."""
+    from tacit.curator import curator
+    from tacit.curator.view import Budgets
+
+    with curator.open(policy) as opened:
+        found = opened.analyst(who).budget if who else Budgets.of(opened.policy, opened.ledger)
     if as_json:
-        _print_json(found.to_dict())
+        print_json(found.to_dict())
     else:
         typer.echo(str(found))
 
@@ -348,10 +284,6 @@ def _widths(within: list[str] | None, epsilon: float | None) -> dict[str, float]
 
 def _read(question: str) -> str:
     return sys.stdin.read() if question == "-" else question
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +11,36 @@ import typer
 PolicyOption = Annotated[
     Path, typer.Option("--policy", "-p", help="The policy file.", show_default=True, metavar="FILE", dir_okay=False)
 ]
-WhoOption = Annotated[str, typer.Option("--as", help="The analyst who asks, as the policy names them.", metavar="NAME")]
+
+
+def analyst_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The analysts of the policy that is named so far, for a shell that completes; none where it cannot be read."""
+    from tacit.errors import TacitError
+    from tacit.policy.load import load
+
+    try:
+        policy = load(Path(context.params.get("policy") or DEFAULT))
+    except TacitError:
+        return []
+    return [analyst.name for analyst in policy.analysts if analyst.name.startswith(incomplete)]
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """The words that a shell may complete to."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+WhoOption = Annotated[
+    str,
+    typer.Option(
+        "--as",
+        help="The analyst who asks, as the policy names them.",
+        metavar="NAME",
+        autocompletion=analyst_names,
+    ),
+]
 EpsilonOption = Annotated[
-    float | None, typer.Option("--epsilon", "-e", help="The price: less is more private and noisier.")
+    float | None, typer.Option("--epsilon", "-e", help="The price, such as 0.5: less is more private and noisier.")
 ]
 WithinOption = Annotated[
     list[str] | None,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from tacit.errors import ParameterError
 
@@ -41,6 +45,11 @@ def table(heads: list[str], rows: list[list[str]], left: int = 1) -> str:
         return "  ".join(aligned).rstrip()
 
     return "\n".join([line(heads), "  ".join("─" * width for width in widths), *map(line, rows)])
+
+
+def print_json(value: Any) -> None:
+    """Values as JSON that a person can read too."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def check_plot(file: Path) -> None:

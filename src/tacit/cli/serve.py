@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def serve(
     policy: PolicyOption = DEFAULT,
     host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
-    http: Annotated[int, typer.Option(help="HTTP; 0 takes any free port.", min=0, max=65535, metavar="PORT")] = 8080,
-    postgres: Annotated[int, typer.Option(help="PostgreSQL; the same.", min=0, max=65535, metavar="PORT")] = 5433,
+    http: Annotated[int, typer.Option(help="HTTP; 0 takes any free port.", metavar="PORT")] = 8080,
+    postgres: Annotated[int, typer.Option(help="PostgreSQL; the same.", metavar="PORT")] = 5433,
     no_http: Annotated[bool, typer.Option("--no-http", help="Do not speak HTTP.")] = False,
     no_postgres: Annotated[bool, typer.Option("--no-postgres", help="Do not speak PostgreSQL.")] = False,
     tls_cert: Annotated[Path | None, typer.Option(help="A certificate in PEM, with its chain.", metavar="FILE")] = None,
@@ -27,14 +27,24 @@ def serve(
     behind_proxy: Annotated[
         bool, typer.Option("--insecure-behind-proxy", help="Accept plain connections: a proxy in front speaks TLS.")
     ] = False,
-    workers: Annotated[int, typer.Option(help="Questions that run at a time.", min=1, max=256)] = 4,
-    seats: Annotated[int, typer.Option(help="Questions that run or wait; more are refused as busy.", min=1)] = 64,
-    rate: Annotated[float, typer.Option(help="Requests a second of one person.", min=0.001)] = 50.0,
+    workers: Annotated[int, typer.Option(help="Questions that run at a time.")] = 4,
+    seats: Annotated[int, typer.Option(help="Questions that run or wait; more are refused as busy.")] = 64,
+    rate: Annotated[float, typer.Option(help="Requests a second of one person.")] = 50.0,
 ) -> None:
     """Serve the curator over HTTP and the PostgreSQL wire, until Ctrl-C or SIGTERM."""
     from tacit.serve.people import people_of, read
     from tacit.serve.server import Listening, Settings, run
 
+    for name, value, least, most in (
+        ("http", http, 0, 65535),
+        ("postgres", postgres, 0, 65535),
+        ("workers", workers, 1, 256),
+        ("seats", seats, 1, 10**6),
+        ("rate", rate, 0.001, 10**6),
+    ):
+        if not least <= value <= most:
+            fix = f"--{name} takes a number from {least:g} to {most:,}"
+            raise ParameterError(name, f"{value:g} is out of range", fix=fix)
     settings = Settings(
         host=host,
         http=None if no_http else http,

@@ -46,7 +46,7 @@ def copy_of(policy: Policy) -> tuple[Path, list[Layout], str] | None:
 
 def layout_of(policy: Policy, table: Table) -> Layout:
     """How a table lies in a copy: what plain questions about each column compute, the planner says."""
-    plain = _planned(policy, f"SELECT COUNT(*) FROM {_quoted(table.name)}")
+    plain = planned(policy, f"SELECT COUNT(*) FROM {quoted(table.name)}")
     assert plain is not None
     assert plain.unit is not None
     scalars: dict[Scalar, None] = {}
@@ -63,17 +63,17 @@ def layout_of(policy: Policy, table: Table) -> Layout:
 
 def _questions(policy: Policy, table: Table) -> Iterator[Aggregation]:
     for column in table.columns:
-        name = _quoted(column.name)
+        name = quoted(column.name)
         for text in (
-            f"SELECT SUM({name}) FROM {_quoted(table.name)}",
-            f"SELECT COUNT(*) FROM {_quoted(table.name)} GROUP BY {name}",
+            f"SELECT SUM({name}) FROM {quoted(table.name)}",
+            f"SELECT COUNT(*) FROM {quoted(table.name)} GROUP BY {name}",
         ):
-            exact = _planned(policy, text)
+            exact = planned(policy, text)
             if exact is not None:
                 yield exact
 
 
-def _planned(policy: Policy, text: str) -> Aggregation | None:
+def planned(policy: Policy, text: str) -> Aggregation | None:
     """What an engine would be told; None where the question is refused."""
     query = parse(text)
     assert isinstance(query, Query)
@@ -83,5 +83,6 @@ def _planned(policy: Policy, text: str) -> Aggregation | None:
         return None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'

@@ -7,8 +7,20 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.guard import GRAINS_PER_EPSILON, Standing, shown
+from tacit.accounting.guard import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_EPSILON,
+    Standing,
+    shown,
+    within_basic,
+    within_concentrated,
+)
+from tacit.ledger.history import History
+from tacit.policy.check import decimal_text
 from tacit.policy.model import ROW, Column, Policy, Table, Through
+from tacit.policy.promise import Spent
+
+_READABLE = GRAINS_PER_EPSILON // 10**6  # to which an epsilon that is left is rounded down in a sentence
 
 
 @dataclass(frozen=True)
@@ -27,20 +39,91 @@ class Budget:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, amounts as exact decimal text."""
-        own = {**_standing(self.own), **({"month": self.month} if self.month else {})}
-        return {"who": self.who, "own": own, "overall": _standing(self.overall)}
+        own = {**plain(self.own), **({"month": self.month} if self.month else {})}
+        return {"who": self.who, "own": own, "overall": plain(self.overall)}
 
     def __str__(self) -> str:
         month = f" in {self.month}" if self.month else ""
-        return f"{self.who} has spent epsilon {self.own}{month}; all analysts together {self.overall}"
+        return f"{self.who} has spent {_said(self.own, month)}; all analysts together {_said(self.overall)}"
 
 
-def _standing(standing: Standing) -> dict[str, str]:
+@dataclass(frozen=True)
+class Budgets:
+    """Everyone's budget, as the owner sees them; of an analyst whose cap refreshes, that of this month."""
+
+    overall: Standing
+    analysts: dict[str, Standing]
+    months: dict[str, str]
+
+    @classmethod
+    def of(cls, policy: Policy, ledger: History) -> Budgets:
+        """What the ledger says of the policy's analysts."""
+        names = [analyst.name for analyst in policy.analysts]
+        months = {name: ledger.month(name) for name in names}
+        return cls(ledger.overall(), {name: ledger.standing(name) for name in names}, months)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, amounts as exact decimal text."""
+        months = {name: {"month": month} for name, month in self.months.items() if month}
+        each = {name: {**plain(standing), **months.get(name, {})} for name, standing in self.analysts.items()}
+        return {"overall": plain(self.overall), "analysts": each}
+
+    def __str__(self) -> str:
+        rows = [(name, _said(each, self._in(name))) for name, each in self.analysts.items()]
+        rows.insert(0, ("all together", _said(self.overall)))
+        wide = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{wide}}  {said}" for name, said in rows)
+
+    def _in(self, name: str) -> str:
+        return f" in {self.months[name]}" if self.months[name] else ""
+
+
+def plain(standing: Standing) -> dict[str, Any]:
+    """What is spent, capped and left: of epsilon, and of the delta that questions may add up to."""
     return {
         "spent": shown(standing.spent.epsilon),
         "cap": shown(standing.cap.epsilon),
         "remaining": shown(standing.remaining),
+        "delta": {
+            "spent": shown_delta(standing.spent.delta_a),
+            "cap": shown_delta(standing.cap.delta_a),
+            "remaining": shown_delta(delta_left(standing)),
+        },
     }
+
+
+def delta_left(standing: Standing) -> int:
+    """The grains of delta that one more question may cost, whatever its epsilon: what the better filter has left."""
+    spent, cap = standing.spent, standing.cap
+    basic = cap.delta_a - spent.delta_a if spent.epsilon <= cap.epsilon else 0
+    return max(0, basic, cap.delta_b - spent.delta_b if spent.rho <= cap.rho else 0)
+
+
+def shown_delta(grains: int) -> str:
+    """Grains of delta as exact decimal text."""
+    return decimal_text(Fraction(grains, GRAINS_PER_DELTA))
+
+
+def spent_text(standing: Standing) -> str:
+    """What is spent of what: the sums, or, once filter B alone holds, the part of its rho."""
+    spent, cap = standing.spent, standing.cap
+    if within_concentrated(spent, cap) and not within_basic(spent, cap):
+        return f"{100 * spent.rho / cap.rho:.3g}% of epsilon {shown(cap.epsilon)}, counted by rho"
+    delta = f" and delta {shown_delta(spent.delta_a)} of {shown_delta(cap.delta_a)}"
+    return f"epsilon {shown(spent.epsilon)} of {shown(cap.epsilon)}" + (delta if spent.delta_a or cap.delta_a else "")
+
+
+def _said(standing: Standing, month: str = "") -> str:
+    left = standing.remaining // _READABLE * _READABLE
+    return f"{spent_text(standing)}{month}, with {shown(left)} left"
+
+
+def spent_of(policy: Policy, ledger: History) -> Spent:
+    """What a ledger has charged to the policy's analysts, and to all together."""
+    terms = ledger.terms()
+    known = {} if terms is None else terms.limits.analysts
+    each = {a.name: ledger.standing(a.name).spent for a in policy.analysts if a.name in known}
+    return Spent(ledger.overall().spent, each)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import duckdb
 from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
 from tacit.engines.dialect import DUCKDB
+from tacit.engines.guess import guessed
 from tacit.engines.layout import Layout, straight
 from tacit.engines.rows import OneEach, statement
 from tacit.engines.scalars import name, text
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
 _TABLES = (".parquet", ".csv")
+_CSV = 'memory.main."csv '  # how the tables begin that are read from CSV files
 
 # The types of DuckDB that each declared type may be stored in. Others are said at open.
 _STORED = {
@@ -150,13 +152,16 @@ def _forget(folder: str, process: int) -> None:
 def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
     """The tables of a source with the names and types of their columns; None where no declared type fits.
 
-    Names and types only: no row is read.
+    Names and types only; of a CSV file, which has no types, they are guessed from its values.
     """
     with _connect() as connection:
-        found = {}
+        found: dict[str, list[tuple[str, Type | None]]] = {}
         for table, expression in _tables(connection, source).items():
             stored = _stored_types(connection, expression)
-            found[table] = [(column, _declarable(kind)) for column, kind in stored.items()]
+            if expression.startswith(_CSV):
+                found[table] = list(zip(stored, guessed(connection, expression, list(stored)), strict=True))
+            else:
+                found[table] = [(column, _declarable(kind)) for column, kind in stored.items()]
         return found
 
 
@@ -305,7 +310,7 @@ def _declared(connection: DuckDBPyConnection, shape: Shape, expression: str) -> 
     """The declared columns, each read in its declared type. A value that does not fit its type is read as NULL."""
     stored = _stored_types(connection, expression)
     exact = {column.lower(): column for column in stored}
-    is_csv = expression.startswith('memory.main."csv ')
+    is_csv = expression.startswith(_CSV)
     columns = []
     for column, kind in shape.columns:
         found = _found(shape, column, exact)

@@ -14,7 +14,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.guard import Caps, Cost, Standing, admits, caps, room, shown
+from tacit.accounting.guard import (
+    GRAINS_PER_DELTA,
+    Caps,
+    Cost,
+    Standing,
+    admits,
+    caps,
+    room,
+    shown,
+    within_basic,
+    within_concentrated,
+)
 from tacit.errors import Code, ParameterError, Refused
 
 
@@ -121,13 +132,32 @@ def admit(price: Cost, who: str, own: Standing, shared: Standing | None) -> None
         whose, guard = "the budget shared by all analysts", shared
     else:
         return
+    lost = _delta_left(price, guard)
+    if lost is not None:
+        left, cap = lost
+        has = f"delta {_delta(left)} left of {_delta(cap)}" if cap else "no delta"
+        fix = "ask for what needs none, such as declared keys or one number at a time, or the data owner for more delta"
+        raise Refused(Code.BUDGET, f"it costs delta {_delta(price.delta_a)}, and {whose} has {has}", fix=fix)
     guards = [own] if shared is None else [own, shared]
     fits = min(room(g.spent, g.cap, price.delta_a, price.delta_b) for g in guards)
-    if price.delta_a > guard.cap.delta_a:
-        fix = "it needs more delta than this budget has: ask for declared keys only, or the data owner for a delta"
-    elif fits > 0:
+    if fits > 0:
         fix = f"ask for at most epsilon={shown(fits)}"
     else:
         fix = "nothing remains for this question: ask the data owner for a larger budget"
-    left = f"{shown(guard.remaining)} left of {shown(guard.cap.epsilon)}"
-    raise Refused(Code.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {left}", fix=fix)
+    remains = f"{shown(guard.remaining)} left of {shown(guard.cap.epsilon)}"
+    raise Refused(Code.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {remains}", fix=fix)
+
+
+def _delta_left(price: Cost, guard: Standing) -> tuple[int, int] | None:
+    """Where it is delta alone that does not fit: what is left of it, and of how much, by the filter with more left."""
+    after = guard.spent + Cost(price.epsilon, 0, price.rho, 0)
+    found = []
+    if within_basic(after, guard.cap):
+        found.append((guard.cap.delta_a - guard.spent.delta_a, guard.cap.delta_a))
+    if within_concentrated(after, guard.cap):
+        found.append((guard.cap.delta_b - guard.spent.delta_b, guard.cap.delta_b))
+    return max(found) if found else None
+
+
+def _delta(grains: int) -> str:
+    return f"{grains / GRAINS_PER_DELTA:.3g}"

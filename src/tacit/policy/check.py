@@ -1,4 +1,4 @@
-"""The rules for names, numbers and keys; advice about a valid policy; what it promises. Nothing here looks at data."""
+"""The rules for names, numbers and keys; advice about a valid policy. Nothing here looks at data."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from decimal import Decimal
 from fractions import Fraction
 from urllib.parse import urlsplit
 
+from tacit.accounting.guard import Share
 from tacit.policy.locate import dotted, quoted
-from tacit.policy.model import ROW, Analyst, Column, Key, Policy, Table, Through, Type
-from tacit.privacy.unit import Neighbors
+from tacit.policy.model import ROW, Column, Key, Policy, Table, Type
 
 MAX_NAME = 128
 MAX_DIGITS = 1000
@@ -22,6 +22,8 @@ LARGE = 5
 MEANINGLESS = 10
 LARGE_DELTA = Fraction(1, 100_000)
 LARGE_CONTRIBUTION = 100
+DELTA_RULE = "far below one over the number of units: 1e-6 for ten thousand, less for more"
+_NEEDED = "counting units, grouping by them in a subquery and joining on them need no listing"
 
 
 @dataclass(frozen=True)
@@ -37,78 +39,9 @@ class Remark:
 
 def remarks(policy: Policy) -> tuple[Remark, ...]:
     """Advice about a valid policy, in the order of its sections."""
-    tables = (remark for table in policy.tables for remark in _about_table(table, policy.delta_per_question > 0))
+    hidden = _hidden(policy)
+    tables = (remark for table in policy.tables for remark in _about_table(table, hidden))
     return (*_about_ledger(policy), *_about_privacy(policy), *tables, *_about_analysts(policy))
-
-
-def promise(policy: Policy) -> str:
-    """What the policy promises to each unit, in plain sentences."""
-    units = "; ".join(_unit(table) for table in policy.tables if not table.public)
-    delta = f", plus {decimal_text(policy.budget.delta)}" if policy.budget.delta else ""
-    return (
-        f"Protected is each unit: {units}. {_together(policy)}"
-        f"{_change(policy.neighbors)} changes the probability of any outcome, over the answers to all analysts "
-        f"together, by a factor of at most exp({decimal_text(policy.budget.epsilon)}){delta}. "
-        f"The caps of single analysts ({_caps(policy)}) hold for what each of them is told alone: "
-        f"analysts who pool their answers are bound by the overall cap only.{_refreshing(policy)}"
-    )
-
-
-def _together(policy: Policy) -> str:
-    """Which tables hold the same people, and which hold nobody."""
-    people: dict[str, list[str]] = {}
-    for table in policy.tables:
-        if not table.public and table.unit != ROW:
-            people.setdefault(table.people, []).append(quoted(table.name))
-    said = [
-        f"The units of {_listed(names)} are the same people: all that these hold of one is protected together. "
-        for names in people.values()
-        if len(names) > 1
-    ]
-    nobody = [quoted(table.name) for table in policy.tables if table.public]
-    if nobody:
-        said.append(f"Public, so that nobody is protected in them, are the rows of {_listed(nobody)}. ")
-    return "".join(said)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _unit(table: Table) -> str:
-    if table.unit == ROW:
-        return f"in {quoted(table.name)} each row on its own, even where one person has several"
-    if isinstance(table.unit, Through):
-        way = f"{quoted(table.unit.column)} leads to the unit's rows in {quoted(table.unit.table)}"
-        return f"in {quoted(table.name)} all rows whose {way}"
-    return f"in {quoted(table.name)} all rows with the same {quoted(str(table.unit))}"
-
-
-def _change(neighbors: Neighbors) -> str:
-    if neighbors is Neighbors.REPLACE:
-        return "Replacing all rows of one unit by rows of another"
-    return "Adding or removing all rows of one unit"
-
-
-def _caps(policy: Policy) -> str:
-    shown = [_cap(analyst) for analyst in policy.analysts[:5]]
-    more = len(policy.analysts) - len(shown)
-    return "epsilon: " + "; ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _cap(analyst: Analyst) -> str:
-    """A cap that refreshes is a promise about each month, and over several months these add up."""
-    epsilon = analyst.budget.epsilon
-    if not analyst.monthly:
-        return f"{analyst.name} {decimal_text(epsilon)}"
-    return f"{analyst.name} {decimal_text(epsilon)} in each calendar month, so {decimal_text(12 * epsilon)} over a year"
-
-
-def _refreshing(policy: Policy) -> str:
-    if not any(analyst.monthly for analyst in policy.analysts):
-        return ""
-    epsilon = decimal_text(policy.budget.epsilon)
-    return f" Caps of single analysts may refresh; the overall cap of {epsilon} never does, and binds."
 
 
 def _about_ledger(policy: Policy) -> Iterator[Remark]:
@@ -131,12 +64,11 @@ def _about_privacy(policy: Policy) -> Iterator[Remark]:
     elif epsilon > LARGE:
         yield Remark("privacy.epsilon", f"{decimal_text(epsilon)} is large; {scale}")
     if delta > LARGE_DELTA:
-        text = "is the chance that the promise fails altogether; keep it far below one over the number of units"
+        text = f"is the chance that the promise fails altogether; keep it {DELTA_RULE}"
         yield Remark("privacy.delta", f"{decimal_text(delta)} {text}")
     elif delta == 0:
-        text = "0 means that epsilons add up one by one; a small delta, far below one over the number of units"
-        more = "admits many more small questions, and GROUP BY keys that are not declared"
-        yield Remark("privacy.delta", f"{text} (1e-9, say), {more}")
+        text = "0 means that epsilons add up one by one; a small delta admits many more small questions"
+        yield Remark("privacy.delta", f"{text}, and GROUP BY keys that are not declared; keep it {DELTA_RULE}")
     elif policy.delta_per_question == 0:
         text = "0 means that no question may use the delta: keys that are not declared are refused"
         yield Remark("privacy.delta_per_question", text)
@@ -161,8 +93,21 @@ def _about_analysts(policy: Policy) -> Iterator[Remark]:
         yield Remark("analysts", f"{text}: who asks first may leave less than their own cap to the others")
 
 
-def _about_table(table: Table, selects: bool) -> Iterator[Remark]:
-    """`selects` says that a question has a delta, so that private keys can be shown."""
+def _hidden(policy: Policy) -> str:
+    """Why private keys can never be shown; nothing where some analyst can pay for them."""
+    price = policy.delta_per_question
+    if price == 0:
+        return "delta is 0"
+    most = max((min(a.budget.delta, policy.budget.delta) for a in policy.analysts), default=Fraction(0))
+    if most == 0:
+        return "showing them costs a delta, and no analyst has one"
+    if price > most * Share().basic:
+        return f"showing them costs delta {decimal_text(price)}, and half of no analyst's delta is so much"
+    return ""
+
+
+def _about_table(table: Table, hidden: str) -> Iterator[Remark]:
+    """`hidden` says why private keys cannot be shown, if so."""
     path = ("tables", table.name)
     if table.public and not any(column.unique for column in table.columns):
         text = "has no unique column, so no question can join it; write unique = true where no two rows share a value"
@@ -179,8 +124,14 @@ def _about_table(table: Table, selects: bool) -> Iterator[Remark]:
         yield Remark(dotted(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply")
     if table.unit == ROW and table.column(ROW) is not None:
         yield Remark(dotted((*path, "unit")), f'"{ROW}" means each row, and not the column of that name')
+    unit = table.column(table.unit) if isinstance(table.unit, str) else None
+    if unit is not None and table.unit != ROW:
+        text = f"is the unit, and listed it may be named in WHERE, to ask about one alone; leave it out: {_NEEDED}"
+        yield Remark(dotted((*path, "columns", unit.name)), text)
     for column in table.columns:
-        text = _about_column(column) or ("" if table.public else _about_keys(column, selects))
+        if column is unit and table.unit != ROW:
+            continue
+        text = _about_column(column) or ("" if table.public else _about_keys(column, hidden))
         if text:
             yield Remark(dotted((*path, "columns", column.name)), text)
 
@@ -193,12 +144,12 @@ def _about_column(column: Column) -> str:
     return ""
 
 
-def _about_keys(column: Column, selects: bool) -> str:
+def _about_keys(column: Column, hidden: str) -> str:
     if column.type not in (Type.TEXT, Type.DATE) or column.values is not None or column.lower is not None:
         return ""
     public = "values make its keys public" if column.type is Type.TEXT else "lower and upper make its days public"
-    if not selects:
-        return f"no GROUP BY key, because which values occur is private and delta is 0; {public}"
+    if hidden:
+        return f"no GROUP BY key, because which values occur is private and {hidden}; {public}"
     return f"in GROUP BY a value is shown only where enough units hold it; {public}"
 
 

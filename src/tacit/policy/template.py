@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tacit.policy.check import DELTA_RULE
 from tacit.policy.locate import quoted, toml_key
 from tacit.policy.model import Type, is_database
 
@@ -27,9 +28,10 @@ epoch = 1
 # witness = "/elsewhere/clinic.witness"
 
 # What is promised over all analysts together. An epsilon below 0.1 is high privacy, 0.1 to 1 is good,
-# above 5 is large, above 10 is close to meaningless. Delta is the chance that the promise fails altogether. A small
-# one, far below one over the number of people (1e-6 for a thousand, say), admits many more small questions, and is
-# needed to show GROUP BY keys that are not declared: then only those that enough people share.
+# above 5 is large, above 10 is close to meaningless. Delta is the chance that the promise fails altogether. Keep it
+# {rule}. A small one
+# admits many more small questions, and is needed to show GROUP BY keys that are not declared: then only those that
+# enough people share.
 [privacy]
 neighbors = "add-remove"    # or "replace"
 epsilon = 1.0
@@ -45,14 +47,17 @@ _TABLE = """
 # the same people in several tables, give these the same people = "patients"; they can then be joined on it. A table
 # about nobody has public = true in place of a unit, and unique = true at the columns that others are joined on.
 [tables.{name}]
-unit = "?"
+unit = "?"{hint}
 # For a unit that is a column, say how much of one unit counts. What exceeds it is left out; more means more noise.
 # max_groups = 4            # groups of one answer that one unit may touch
 # max_rows_per_group = 3    # rows of one unit in each group
 
-# The columns that analysts may name; delete the others. Numbers are read as if within lower and upper, which come
-# from what a column means and never from the data. A number without them can be counted and compared only. Where one is
-# never missing, nullable = false makes averages sharper; a missing one is then read as lower.
+# The columns that analysts may name; delete the others. Types are those of the source; a CSV file has none, so they are
+# guessed from its values. What looks like the name of someone is left out: the unit needs no listing to be counted,
+# grouped by in a subquery or joined on, and listed it could be named in WHERE, to ask about one alone.
+# Numbers are read as if within lower and upper, which come from what a column means and never from the data. A number
+# without them can be counted and compared only. Where one is never missing, nullable = false makes averages sharper; a
+# missing one is then read as lower.
 [tables.{name}.columns]
 """
 
@@ -60,7 +65,7 @@ _ANALYSTS = """
 # Who may ask, each up to a cap of their own; the overall cap holds as well, and never refreshes.
 [analysts.ada]
 epsilon = 0.5
-# delta = 1e-7              # at most the overall one
+# delta = 1e-7              # at most the overall one; without it, none of their questions may cost any
 # refresh = "monthly"       # epsilon 0.5 in each calendar month, so 6 over a year
 """
 
@@ -108,7 +113,8 @@ def template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]
     `load` refuses it, naming the line, until every "?" is filled in. Without tables it is a complete example.
     """
     engine = "postgres" if source is not None and is_database(source) else "duckdb"
-    data = _DATA.format(engine=engine, source=_NO_SOURCE if source is None else _SOURCE.format(quoted(source)))
+    named = _NO_SOURCE if source is None else _SOURCE.format(quoted(source))
+    data = _DATA.format(engine=engine, source=named, rule=DELTA_RULE)
     if tables:
         hint = 'Fill in each "?", then see what it promises: tacit check'
         body = "".join(_table(name, columns) for name, columns in tables.items())
@@ -121,5 +127,19 @@ def template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]
 def _table(name: str, columns: Sequence[tuple[str, Type]]) -> str:
     keys = [toml_key(column) for column, _ in columns]
     width = max(map(len, keys), default=0)
-    lines = [f"{key:<{width}} = {_COLUMNS[kind]}\n" for key, (_, kind) in zip(keys, columns, strict=True)]
-    return _TABLE.format(name=toml_key(name)) + "".join(lines)
+    lines = [
+        f"{'# ' * names_someone(column)}{key:<{width}} = {_COLUMNS[kind]}\n"
+        for key, (column, kind) in zip(keys, columns, strict=True)
+    ]
+    unit = next((column for column, _ in columns if names_someone(column)), None)
+    hint = "" if unit is None else f"    # {quoted(unit)}, perhaps"
+    return _TABLE.format(name=toml_key(name), hint=hint) + "".join(lines)
+
+
+def names_someone(column: str) -> bool:
+    """Whether a column is called like one that says whose row it is.
+
+    >>> [names_someone(name) for name in ("id", "patient_id", "CustomerId", "paid", "age")]
+    [True, True, True, False, False]
+    """
+    return column.lower() == "id" or column.lower().endswith(("_id", "-id", " id")) or column.endswith(("Id", "ID"))

@@ -1,7 +1,7 @@
 """The curator over HTTP: a question is a POST, the answer JSON, CSV, an Arrow stream or text, the key a bearer token.
 
-curl -H "Authorization: Bearer $KEY" -d '{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.5}' \\
-     http://127.0.0.1:8080/v1/ask
+curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
+     -d '{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.5}' http://127.0.0.1:8080/v1/ask
 """
 
 from __future__ import annotations
@@ -177,6 +177,10 @@ async def _of_request(request: Request, error: Exception) -> Response:
     """What FastAPI found wrong: which field, and never what stood in it."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if first["loc"][:1] == ("body",) and kind != JSON and not kind.endswith("+json"):
+        what = "the body is not sent as JSON"  # curl -d says that it is a form
+        return await _of_tacit(request, Refused(Code.PROTOCOL, what, fix=f"send Content-Type: {JSON}"))
     place = ".".join(str(part) for part in first["loc"] if isinstance(part, str))[:100]
     fix = 'send JSON such as {"sql": "SELECT COUNT(*) FROM visits", "epsilon": 0.5}'
     return await _of_tacit(request, Refused(Code.PROTOCOL, f"{place}: {first['type'].replace('_', ' ')}", fix=fix))

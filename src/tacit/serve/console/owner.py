@@ -8,13 +8,15 @@ from typing import Any
 from starlette.responses import Response
 
 from tacit.curator.curator import Curator, books_of
+from tacit.curator.view import spent_of
 from tacit.errors import LedgerError
 from tacit.ledger.entries import ALL
 from tacit.ledger.history import History
 from tacit.ledger.report import deployment
 from tacit.ledger.verify import Report, verify
 from tacit.ledger.witness import Witness
-from tacit.policy.check import decimal_text, promise, remarks
+from tacit.policy.check import decimal_text, remarks
+from tacit.policy.promise import overspent, promise
 from tacit.serve.console import standings, views
 from tacit.serve.console.views import refused
 from tacit.serve.console.web import Visit
@@ -57,7 +59,10 @@ async def _page(visit: Visit, report: Report | None) -> Response:
         whole = standings.account(curator, "All together", ALL, ledger.overall())
         newest = standings.history(curator, None)
         small = not newest or newest[0].entry <= _SHOWN
+        spent = spent_of(policy, ledger)
         return {
+            "promise": promise(policy, spent),
+            "remarks": (*overspent(policy, spent), *remarks(policy)),
             "whole": whole,
             "balances": [whole.balance, *(standings.balance(a.name, ledger.standing(a.name)) for a in policy.analysts)],
             "history": newest,
@@ -69,7 +74,8 @@ async def _page(visit: Visit, report: Report | None) -> Response:
         async with visit.console.long():
             found = await visit.console.desk.look(visit.who, look)
     except LedgerError as error:  # a damaged ledger is what this page must still be there for
-        found = {"whole": None, "balances": (), "history": (), "head": "", "deployment": "", "problem": refused(error)}
+        unread = {"whole": None, "balances": (), "history": (), "head": "", "deployment": "", "problem": refused(error)}
+        found = {"promise": promise(policy), "remarks": remarks(policy), **unread}
     facts = [
         ("Epsilon, over all analysts together", decimal_text(policy.budget.epsilon)),
         ("Delta", decimal_text(policy.budget.delta)),
@@ -79,8 +85,6 @@ async def _page(visit: Visit, report: Report | None) -> Response:
     ]
     return visit.page(
         "owner.html",
-        promise=promise(policy),
-        remarks=remarks(policy),
         facts=facts,
         tables=views.schema(policy),
         report=report,

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from tacit.accounting.guard import GRAINS_PER_EPSILON, Cost, Standing, cost, shown
 from tacit.curator.curator import Curator
+from tacit.curator.view import spent_text
 from tacit.ledger.book import Book, page_of
 from tacit.ledger.entries import ALL, Entry, Kind
 from tacit.privacy.loss import LaplaceNoise
@@ -86,7 +87,7 @@ class Account:
 def balance(name: str, standing: Standing) -> Balance:
     """What is spent and left of a budget."""
     drawn = charts.used(share(standing.spent, standing.cap))
-    return Balance(name, str(standing), rounded_down(standing.remaining), shown(standing.cap.epsilon), drawn)
+    return Balance(name, spent_text(standing), rounded_down(standing.remaining), shown(standing.cap.epsilon), drawn)
 
 
 def rounded_down(grains: int) -> str:

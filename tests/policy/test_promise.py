@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.policy.test_check import QUIET, WARDS
+
+from tacit.accounting.guard import LARGEST, Cost, admits, caps, cost
+from tacit.policy.load import load
+from tacit.policy.model import Budget
+from tacit.policy.promise import Spent, held, overspent, promise
+from tacit.privacy.guarantee import epsilon_of_rho
+from tacit.privacy.loss import Approximate, GaussianNoise, LaplaceNoise
+
+CLINIC = Path(__file__).parent / "clinic.toml"
+HALF = cost(LaplaceNoise(Fraction(2), 1))  # epsilon 0.5
+
+
+def test_the_promise_says_who_is_the_same_and_who_is_nobody():
+    caps = {"max_groups": 1, "max_rows_per_group": 1, "columns": {"x": {"type": "bool"}}}
+    stays = {"unit": "patient", "people": "visits", **caps}
+    items = {"unit": {"through": "stay_id", "to": "stays.id"}, **caps}
+    tables = QUIET["tables"] | {"stays": stays, "items": items, "wards": WARDS}
+    assert promise(load(QUIET | {"tables": tables})).startswith(
+        'Protected is each unit: in "visits" all rows with the same "patient_id"; in "stays" all rows with the same '
+        '"patient"; in "items" all rows whose "stay_id" leads to the unit\'s rows in "stays". '
+        'The units of "visits", "stays" and "items" are the same people: all that these hold of one is protected '
+        'together. Public, so that nobody is protected in them, are the rows of "wards". Adding or removing'
+    )
+
+
+def test_the_promise_of_the_clinic():
+    assert promise(load(CLINIC)) == (
+        'Protected is each unit: in "visits" all rows with the same "patient_id"; '
+        'in "staff on call" each row on its own, even where one person has several. '
+        "Adding or removing all rows of one unit changes the probability of any outcome, over the answers to all "
+        "analysts together, by a factor of at most exp(10), plus 1e-6, counted from an empty ledger. "
+        # 12 months of 3
+        "The caps of single analysts (epsilon: ada 3 in each calendar month, so 36 over a year; bo 0.1) hold for what "
+        "each of them is told alone: analysts who pool their answers are bound by the overall cap only. "
+        "Caps of single analysts may refresh; the overall cap of 10 never does, and binds."
+    )
+
+
+def test_where_no_cap_refreshes_months_are_not_mentioned():
+    assert "epsilon: ada 0.5; bo 0.5" in promise(load(QUIET))
+    assert "refresh" not in promise(load(QUIET))
+    assert "month" not in promise(load(QUIET))
+
+
+def test_the_promise_of_replacement():
+    policy = load(QUIET | {"privacy": {"epsilon": 0.25, "neighbors": "replace"}})
+    assert "Replacing all rows of one unit by rows of another changes" in promise(policy)
+    assert "exp(0.25), counted from an empty ledger." in promise(policy)
+
+
+def test_many_analysts_are_not_all_named():
+    policy = load(QUIET | {"analysts": {f"a{i}": {"epsilon": 1} for i in range(9)}})
+    assert "a4 1 and 4 more" in promise(policy)
+
+
+def lowered(epsilon: float, delta: float = 1e-6):
+    return load(QUIET | {"privacy": {"epsilon": epsilon, "delta": delta}, "analysts": {"ada": {"epsilon": epsilon}}})
+
+
+def test_a_cap_below_what_is_spent_promises_what_is_spent():
+    policy, spent = lowered(0.4), Spent(HALF, {"ada": HALF})
+    said = promise(policy, spent)
+    assert "by a factor of at most exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada 0.5 spent" in said
+    assert "empty ledger" not in said
+    found = {remark.path: remark.text for remark in overspent(policy, spent)}
+    assert set(found) == {"privacy.epsilon", "analysts.ada.epsilon"}
+    assert found["privacy.epsilon"].startswith("0.5 is spent already, more than 0.4: what was told stays told")
+
+
+def test_a_cap_that_still_holds_is_the_promise():
+    policy = lowered(0.5)
+    assert "exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada 0.5) hold" in promise(policy, Spent(HALF))
+    assert list(overspent(policy, Spent(HALF))) == []
+
+
+def test_a_refreshing_cap_names_what_this_month_has_cost_already():
+    policy = load(QUIET | {"analysts": {"ada": {"epsilon": 0.25, "refresh": "monthly"}}})
+    said = promise(policy, Spent(HALF, {"ada": HALF}))
+    assert "ada 0.25 in each calendar month and 0.5 in this one already, so 3 over a year" in said
+
+
+def test_a_delta_that_is_spent_already_is_promised():
+    spent = cost(Approximate(Fraction(1, 2), Fraction(1, 10**9)))
+    # epsilon 0.5 is within 1, and delta 1e-9 is above 0
+    assert held(Budget(Fraction(1), Fraction(0)), spent) == Budget(Fraction(1), Fraction(1, 10**9))
+
+
+def test_what_filter_b_admitted_is_promised_by_its_rho():
+    # 400 answers of epsilon 0.01 and rho 0.00005 at most: a sum of 4, and rho 0.02, which is 1.005 at delta 1e-6
+    spent = cost(LaplaceNoise(Fraction(100), 1))
+    for _ in range(399):
+        spent += cost(LaplaceNoise(Fraction(100), 1))
+    found = held(Budget(Fraction(1, 2), Fraction(1, 10**6)), spent)
+    assert found.delta == Fraction(1, 10**6)
+    assert float(found.epsilon) == pytest.approx(epsilon_of_rho(spent.rho / 10**15, 1e-6), abs=2e-6)
+    assert found.epsilon < Fraction(3, 2)
+
+
+def test_gaussian_noise_without_any_delta_has_a_bound_all_the_same():
+    spent = cost(GaussianNoise(Fraction(100), 1))  # a variance of 100: rho is 1/200
+    assert spent.epsilon == LARGEST
+    found = held(Budget(Fraction(1, 1000), Fraction(0)), spent)
+    assert found.delta == Fraction(1, 10**6)
+    assert float(found.epsilon) == pytest.approx(epsilon_of_rho(0.005, 1e-6), abs=2e-6)
+
+
+amounts = st.fractions(0, 4, max_denominator=100)
+
+
+@given(amounts.filter(bool), st.sampled_from(["0", "1e-9", "1e-6"]), st.lists(amounts.filter(bool), max_size=5))
+def test_the_promise_is_never_below_the_cap_and_nothing_more_is_admitted_above_it(epsilon, delta, prices):
+    cap = Budget(epsilon, Fraction(delta))
+    spent = Cost.zero()
+    for price in prices:
+        spent += cost(LaplaceNoise(1 / price, 1))
+    found = held(cap, spent)
+    assert found.epsilon >= cap.epsilon
+    assert found.delta == cap.delta
+    if found != cap:
+        assert not admits(spent, Cost.zero(), caps(cap.epsilon, cap.delta))
+        assert found.epsilon <= sum(prices) + Fraction(1, 10**6)
+    else:
+        assert admits(spent, Cost.zero(), caps(cap.epsilon, cap.delta))

@@ -227,21 +227,23 @@ def test_a_plan_made_before_serves_again_and_is_the_one_that_would_be_made(curat
     plans = Plans(curator.policy)
     level = Fraction(19, 20)
     for epsilon, within in ((0.5, None), (Fraction(1, 2), None), (1, None), (None, {"n": 9}), (None, {"n": 9.0})):
-        price = plans.priced(COUNT, epsilon, within)
+        price = plans.priced("ada", COUNT, epsilon, within)
         made = plans.plan(price, level)
         assert made == Price(epsilon, within).plan(parse(COUNT), curator.policy, level)
         assert price.plan(parse(COUNT), curator.policy, level) is made is plans.plan(price, level)
     with pytest.raises(ParameterError):  # True equals 1, and is no price
-        plans.plan(plans.priced(COUNT, True, None), level)
+        plans.plan(plans.priced("ada", COUNT, True, None), level)
     with pytest.raises(ParameterError):
-        plans.plan(plans.priced(COUNT, None, {"n": [9]}), level)
-    assert plans.plan(plans.priced(COUNT, 1, None), Fraction(1, 2)) == plans.plan(plans.priced(COUNT, 1, None), level)
+        plans.plan(plans.priced("ada", COUNT, None, {"n": [9]}), level)
+    assert plans.plan(plans.priced("ada", COUNT, 1, None), Fraction(1, 2)) == plans.plan(
+        plans.priced("ada", COUNT, 1, None), level
+    )
 
 
 def test_plans_are_forgotten_when_there_are_many(curator):
     plans = Plans(curator.policy)
     for number in range(520):
-        plans.plan(plans.priced(COUNT, 1 + number / 1000, None), Fraction(19, 20))
+        plans.plan(plans.priced("ada", COUNT, 1 + number / 1000, None), Fraction(19, 20))
     assert len(plans._made) == 500
 
 

@@ -192,7 +192,7 @@ def explain(
             Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
         )
     level = rational("confidence", confidence)
-    plan = Price(epsilon, _widths(within, epsilon)).plan(parse(_read(question)), loaded, level)
+    plan = Price(epsilon, _widths(within, epsilon)).plan(parse(_read(question)), loaded.asked_by(who), level)
     found = explaining.explain(plan, loaded, level)
     if as_json:
         print_json(found.to_dict())

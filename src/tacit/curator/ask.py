@@ -30,7 +30,7 @@ def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, re
     """The private answer to a question, with its error bars and its receipt; or Refused, at no cost."""
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     query = parse(text)  # allow-listed SQL as our own nodes
-    plan = price.plan(query, curator.policy, level)  # bounds, sensitivity, noise, what it costs
+    plan = price.plan(query, curator.policy.asked_by(who), level)  # bounds, sensitivity, noise, what it costs
     claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is None:  # otherwise a repeat: it is already there
         with curator.ledger.held(claim):

@@ -225,8 +225,9 @@ class Analyst:
     ) -> Explanation:
         """What would be done, what it would cost and how accurate it would be. Free: no data is touched."""
         level = rational("confidence", confidence)
-        plan = Price(epsilon, within).plan(parse(expressions.text_of(sql)), self._curator.policy, level)
-        return explain(plan, self._curator.policy, level)
+        policy = self._curator.policy.asked_by(self.name)
+        plan = Price(epsilon, within).plan(parse(expressions.text_of(sql)), policy, level)
+        return explain(plan, policy, level)
 
     def table(self, name: str) -> Any:
         """A table as Ibis has it, to build questions with. Needs ibis."""

@@ -55,7 +55,7 @@ def fit(
     request: str = "",
 ) -> PrivateLinear:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
-    study = _Study.planned(estimator, text, target, curator.policy, epsilon, delta)
+    study = _Study.planned(estimator, text, target, curator.policy.asked_by(who), epsilon, delta)
     rows = getattr(curator.engine, "rows", None)
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
@@ -84,7 +84,7 @@ class _Study:
     def planned(cls, estimator: Any, text: str, target: str, policy: Policy, epsilon: Any, delta: Any) -> _Study:
         """The plan of a fit at a price, or Refused."""
         price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
-        lost = policy.delta_per_question if delta is None else rational("delta", delta)
+        lost = policy.question_delta if delta is None else rational("delta", delta)
         query = parse(text)
         relation = _one_each(Scope(policy).subquery(query), query, policy)
         ready = _checked(estimator, policy)

@@ -136,11 +136,11 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
     needed = [needs(a.aggregate, a.argument, a.values, a.of_unit, a.argument in averaged) for a in halves.aggregates]
     chosen = _weighted(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))
-    if recipe.groups is None and policy.delta_per_question == 0:
+    if recipe.groups is None and policy.question_delta == 0:
         private = next(key for key, known in zip(query.keys, halves.keys, strict=True) if known.values is None)
         raise Refused(
             Code.PRIVATE_KEY,
-            "which keys occur is private, and showing them needs a delta, which the policy sets to zero",
+            f"which keys occur is private, and showing them needs a delta, {_no_delta(policy)}",
             at=place_of(private),
             fix="group by a column with declared values, or ask the owner for a delta",
         )
@@ -158,7 +158,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
         )
     _check_lists(chosen, recipe.groups, query)
     setting = Setting(worst(each, relation.unit is not None), policy.neighbors, recipe.groups)
-    spending = spend(chosen, price, policy.delta_per_question, setting)
+    spending = spend(chosen, price, policy.question_delta, setting)
     exact = _exact(halves, relation, each, spending)
     key = _key(policy, exact, spending)
     unit = relation.called
@@ -244,6 +244,10 @@ def _choices(part: Pick, cell: Mapping[Key, int], bits: Bits) -> list[int]:
 def _order(group: Group) -> tuple[Any, ...]:
     """An order of keys that depends on the keys alone; NULL comes last."""
     return tuple((key is None, "" if key is None else key) for key in group)
+
+
+def _no_delta(policy: Policy) -> str:
+    return "of which your budget has none" if policy.delta_per_question else "which the policy sets to zero"
 
 
 def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -127,6 +127,7 @@ class Policy:
     analysts: tuple[Analyst, ...]
     engine: str = ENGINES[0]
     prepared: Path | None = None
+    has_delta: bool = True  # for whoever asks
 
     def table(self, name: str) -> Table | None:
         """The table of that name in any case, or None."""
@@ -135,6 +136,20 @@ class Policy:
     def analyst(self, name: str) -> Analyst | None:
         """The analyst of exactly that name, or None."""
         return next((a for a in self.analysts if a.name == name), None)
+
+    def asked_by(self, name: str) -> Policy:
+        """The policy for the questions of one analyst: they use no delta where the analyst's own budget has none."""
+        analyst = self.analyst(name)
+        return self if analyst is None or analyst.budget.delta > 0 else self._without_delta
+
+    @cached_property
+    def _without_delta(self) -> Policy:
+        return replace(self, has_delta=False)
+
+    @property
+    def question_delta(self) -> Fraction:
+        """The most delta that a question may use."""
+        return self.delta_per_question if self.has_delta else Fraction(0)
 
     @cached_property
     def digest(self) -> str:

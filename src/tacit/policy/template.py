@@ -65,7 +65,7 @@ _ANALYSTS = """
 # Who may ask, each up to a cap of their own; the overall cap holds as well, and never refreshes.
 [analysts.ada]
 epsilon = 0.5
-# delta = 1e-7              # at most the overall one; without it, none of their questions may cost any
+# delta = 1e-7              # at most the overall one; without it, their questions use none
 # refresh = "monthly"       # epsilon 0.5 in each calendar month, so 6 over a year
 """
 

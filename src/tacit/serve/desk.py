@@ -93,7 +93,7 @@ class Desk:
         self._admit(who)
         self.curator.analyst(who)
         key = key_of(who, sql, epsilon, within, confidence)
-        price = self._plans.priced(sql, epsilon, within)
+        price = self._plans.priced(who, sql, epsilon, within)
         kept = self._shelf.find(key) if not request else None
 
         def first() -> Answer:
@@ -153,7 +153,7 @@ class Desk:
         kept = self._shelf.find(key_of(who, sql, epsilon, within, confidence))
         if kept is not None:
             return kept.plan
-        price, level = self._plans.priced(sql, epsilon, within), rational("confidence", confidence)
+        price, level = self._plans.priced(who, sql, epsilon, within), rational("confidence", confidence)
         return await self._looking.run(who, lambda: self._plans.plan(price, level))
 
     async def budget(self, who: str) -> Budget:

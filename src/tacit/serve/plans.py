@@ -25,13 +25,13 @@ class Plans:
     """The plans made last under one policy. Threads may share it. A refusal is not remembered."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self._whole = policy
         self._lock = threading.Lock()
         self._made: OrderedDict[Hashable, Plan] = OrderedDict()
 
-    def priced(self, sql: str, epsilon: Any, within: Mapping[str, Any] | None) -> Remembering:
-        """A price that looks here before it plans this question."""
-        return Remembering(epsilon, within, sql, self)
+    def priced(self, who: str, sql: str, epsilon: Any, within: Mapping[str, Any] | None) -> Remembering:
+        """A price that looks here before it plans this question of this analyst's."""
+        return Remembering(epsilon, within, sql, self, self._whole.asked_by(who))
 
     def plan(self, price: Remembering, confidence: Fraction, query: Query | None = None) -> Plan:
         """The plan of a question at a price: one made before, or a new one."""
@@ -42,7 +42,7 @@ class Plans:
                 self._made.move_to_end(key)
                 return found
         asked = parse(price.text) if query is None else query
-        made = Price(price.epsilon, price.within).plan(asked, self._policy, confidence)
+        made = Price(price.epsilon, price.within).plan(asked, price.policy or self._whole, confidence)
         if key is not None:
             with self._lock:
                 self._made[key] = made
@@ -57,6 +57,7 @@ class Remembering(Price):
 
     text: str = ""
     plans: Plans | None = None
+    policy: Policy | None = None  # for whoever asks
 
     def plan(self, query: Query, policy: Policy, confidence: Fraction) -> Plan:
         """The plan at this price."""
@@ -71,7 +72,8 @@ def _key(price: Remembering, confidence: Fraction) -> Hashable | None:
         return None
     try:
         widths = None if price.within is None else tuple((str(n), type(w), w) for n, w in price.within.items())
-        key = (price.text, type(price.epsilon), price.epsilon, widths, confidence)
+        has_delta = price.policy is None or price.policy.has_delta
+        key = (price.text, type(price.epsilon), price.epsilon, widths, confidence, has_delta)
         hash(key)
     except (TypeError, AttributeError):
         return None

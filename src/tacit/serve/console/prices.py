@@ -48,8 +48,9 @@ class Pricing:
 def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidence: Fraction) -> Pricing:
     """What a question would cost at a price or an accuracy, or Refused. Free: no data is touched."""
     query = parse(sql)
-    plan = wanted.plan(query, curator.policy, confidence)
-    found = explain(plan, curator.policy, confidence)
+    policy = curator.policy.asked_by(budget.who)
+    plan = wanted.plan(query, policy, confidence)
+    found = explain(plan, policy, confidence)
     price = cost(plan.loss, plan.delta)
     free = _is_repeat(curator, budget.who, (plan.key, encode(plan.loss)))
     guards = (budget.own, budget.overall)
@@ -68,7 +69,7 @@ def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidenc
         more=counted(min(times(price, guard) for guard in guards)),
         bar=charts.used(before, 0.0 if free else after - before),
         lines=tuple((column.name, _accuracy(column), kinds.get(column.name, "")) for column in found.columns),
-        curve=_curve(query, curator.policy, confidence, found, accuracies),
+        curve=_curve(query, policy, confidence, found, accuracies),
     )
 
 

@@ -42,7 +42,7 @@ epsilon = 1
 # them if that is less: below half the number of options, a smaller `most` is more accurate.
 [[questions]]
 name = "taken"
-text = "Which of these have you taken in the last month? (At most two.)"
+text = "Which of these have you taken in the last month?"
 kind = "several"
 options = ["Painkillers", "Sleeping pills", "Cannabis", "Cocaine", "Ecstasy", "Amphetamines"]
 most = 2

@@ -391,7 +391,7 @@ def test_a_private_key_of_one_patient_is_not_shown(clinic):
 def test_private_keys_need_a_delta_of_the_analyst_too(clinic):
     with pytest.raises(Refused, match="delta") as caught:
         clinic.analyst("bo").ask("SELECT note, COUNT(*) FROM visits GROUP BY note", epsilon=1)
-    assert caught.value.code is Code.BUDGET
+    assert caught.value.code is Code.PRIVATE_KEY
     assert spent(clinic) == 0
 
 

@@ -260,7 +260,8 @@ def test_duckdb_means_what_python_means_and_what_bounds_claim(connection, functi
 
 
 def test_every_function_over_rows_is_tried():
-    assert set(ARGUMENTS) == set(Fn) - {Fn.ROUND}
+    # ROUND is for released values, and a cast is gone once its type is known: no engine sees either.
+    assert set(ARGUMENTS) == set(Fn) - {Fn.ROUND, Fn.CAST}
 
 
 def test_other_nodes_mean_the_same(connection):

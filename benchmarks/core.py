@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from environment import HERE, say
-from report import seconds, table
+from report import seconds, table, times
 
 from tacit.accounting import calibrate, epsilon
 from tacit.privacy.loss import ContinuousGaussian, ContinuousLaplace, Repeat, Sampled
@@ -120,10 +120,12 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
         for name in others:
             theirs = results[name].get(key)
             shown.append(
-                "-" if theirs is None else f"{seconds(theirs)}, {theirs / tacit[key]:.3g} x{_found(results[name], key)}"
+                "-"
+                if theirs is None
+                else f"{seconds(theirs)}, {times(theirs / tacit[key])} x{_found(results[name], key)}"
             )
         unsafe = {"laplace 10": "numpy laplace", "gaussian 10": "numpy normal"}.get(key)
-        shown.append("-" if unsafe is None else f"{seconds(tacit[unsafe])}, {tacit[unsafe] / tacit[key]:.2g} x")
+        shown.append("-" if unsafe is None else f"{seconds(tacit[unsafe])}, {times(tacit[unsafe] / tacit[key])} x")
         rows.append([title, *shown])
     head = ["# Speed of the core", "", "One run of `make bench`, one core. *x* is how many times Tacit's time.", ""]
     return "\n".join([*head, *table(rows), ""])

@@ -136,8 +136,11 @@ def _spread(side: dict[str, Any]) -> str:
 
 
 def _ratio(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    ratio = theirs["median"] / ours["median"]
-    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
+    return times(theirs["median"] / ours["median"])
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
 def seconds(seconds: float) -> str:

@@ -61,9 +61,9 @@ class Unary(Frequency):
 
     def _encoded(self, values: Counts, bits: Bits) -> Reports:
         reports = np.empty((len(values), packed.width(self.domain)), dtype=np.uint8)
-        own, put = narrow.Coin(lambda: self._chance(0)), packed.setter(reports)
+        own, put = narrow.Coin(lambda: self._chance(0)).tosses(len(values), bits), packed.setter(reports)
         for part in packed.fill(reports, self.domain, _others(self), bits):
-            put(reports[part], values[part], own.tosses(len(values[part]), bits))
+            put(reports[part], values[part], own[part])
         return reports
 
     def _shaped(self, reports: Any) -> Reports:

@@ -12,8 +12,8 @@ from tacit.local.shuffle import Shuffled
 from tacit.pictures import COLORS, picture
 
 DELTA = 1e-6
-USERS = [round(10 ** (exponent / 6)) for exponent in range(12, 37)]
-LOCAL = [quarters / 4 for quarters in range(1, 33)]
+USERS = [round(10 ** (exponent / 3)) for exponent in range(6, 19)]
+LOCAL = [halves / 2 for halves in range(1, 17)]
 
 
 def closed(local: float, users: int) -> float:

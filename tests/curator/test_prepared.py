@@ -253,7 +253,7 @@ def test_the_choice_is_fair(tmp_path):
     # One unit with 7 groups, of which 3 are kept; in each 5 rows, of which 2 are: each group in 3/7 of the salts, each
     # row in 6/35. 42 two-sided binomial tests, each at 1e-11: a false alarm in 1e-9. A choice that takes one of them
     # 1.6 times as often as another is seen.
-    salts = 1200
+    salts = 800
     day = datetime.date(2025, 1, 2)
     common = {"t": "a", "y": 0.0, "b": True, "d": day, "big": 0}
     rows = [{"who": 9, **common, "g": "A", "n": n, "x": x} for n in range(7) for x in range(5)]

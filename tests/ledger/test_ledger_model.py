@@ -291,7 +291,7 @@ def run(new_place: Callable[[], Path | str], examples: int) -> None:
 def test_histories_agree_with_the_model(full):
     numbers = itertools.count()
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        run(lambda: Path(folder) / f"{next(numbers)}", 1000 if full else 120)
+        run(lambda: Path(folder) / f"{next(numbers)}", 1000 if full else 80)
 
 
 def test_histories_agree_with_the_model_on_postgres(postgres, full):

@@ -6,7 +6,7 @@
 >>> ages.tree.sizes
 (2, 8, 32, 128)
 >>> crowd = np.repeat(np.arange(20, 80), 500)
->>> found = ages.estimate(ages.collect(ages.encode(crowd, ReplayBits(b"ages"))))
+>>> found = ages.estimate(ages.collect(ages.encode(crowd, ReplayBits(b"years"))))
 >>> share = found.share(30, 49)  # a third of them
 >>> share.low < 1 / 3 < share.high, 45 < found.quantile(0.5).value < 55
 (True, True)

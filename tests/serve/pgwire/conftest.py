@@ -114,6 +114,7 @@ class Raw:
 
     def __init__(self, served: Served, *, tls: bool = True, port: int = 0) -> None:
         self.socket: Any = socket.create_connection(("127.0.0.1", port or served.port), timeout=20)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as all drivers do: messages are short
         self.served = served
         if tls:
             self.socket.sendall(struct.pack(">II", 8, 80877103))

@@ -11,12 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
+
+FULL = os.environ.get("TACIT_FULL") == "1"
+
+settings.register_profile("quick", max_examples=50)  # of tests that do not say how many
+if not FULL:
+    settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")
 def full() -> bool:
     """Whether to run the full counts: TACIT_FULL=1."""
-    return os.environ.get("TACIT_FULL") == "1"
+    return FULL
 
 
 @dataclass(frozen=True)

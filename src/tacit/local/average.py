@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ Reports = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(ABC):
     """What the protocols share. A report of kind i says `intercept_i + slope_i report` of its place, on average truly.
 
     **Theorem.** The average of what reports say is unbiased for the mean place. If a share m of the people send what
@@ -41,17 +42,17 @@ class Mean:
         object.__setattr__(self, "epsilon", local_price(self.epsilon))
 
     @property
+    @abstractmethod
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of reports, in the order of their numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place_variance(self, place: float) -> float:
         """The variance, in squared steps, of what one report says of this place."""
-        raise NotImplementedError
 
+    @abstractmethod
     def encode_places(self, places: Places, bits: Bits) -> Reports:
         """One report for each place."""
-        raise NotImplementedError
 
     # The client.
 

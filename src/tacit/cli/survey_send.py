@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from tacit.errors import Code, ParameterError, Refused
 
 if TYPE_CHECKING:
-    from email.message import Message
+    from http.client import HTTPMessage
 
 _LARGEST = 2**20
 _SECONDS = 20
@@ -109,10 +109,10 @@ class _Careful(urllib.request.HTTPRedirectHandler):
     """Follows to no address that would not have been taken in the first place, and never with a report."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
         """The request to follow with; None where it ends here."""
         if req.data is not None:
             return None
         origin_of(newurl)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+        return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -24,6 +24,7 @@ from tacit.engines.base import Shape
 from tacit.engines.layout import UNIT, Layout, held, narrow, numbered
 from tacit.engines.scalars import name, scalar, text
 from tacit.errors import Code, DataError
+from tacit.extras import missing_extra
 from tacit.query.nodes import Clamp, Match, Quantize, Rows, Scalar, Scan
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def attach(
     """Open a copy, if it is one of this data."""
     fix = "make it: tacit prepare"
     if find_spec("numba") is None:
-        raise DataError(Code.DATA, "a prepared copy is read with numba", fix="pip install 'tacit[fast]'")
+        raise missing_extra("fast", "a prepared copy", "numba")
     if not path.exists():
         raise DataError(Code.DATA, f"there is no prepared copy {path.name}", fix=fix)
     try:

@@ -23,6 +23,7 @@ from tacit.mechanisms.selection import Selection
 from tacit.privacy.loss import BoundedRange
 from tacit.sampling.bits import Bits
 from tacit.sampling.choice import choose
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -50,8 +51,9 @@ class Exponential(Selection):
         """What one choice costs."""
         return BoundedRange(self.epsilon)
 
-    def release(self, scores: Sequence[int], bits: Bits) -> int:
+    def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
         """The index of the choice, and nothing about its score."""
+        bits = bits_or_system(bits)
         return choose(scores_of(scores), self.factor, bits)
 
     def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:

@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
+import numpy.typing as npt
+
 from tacit.accounting.calibrate import gaussian_variance
-from tacit.arithmetic import integer, integers, rational
+from tacit.arithmetic import integer, rational
 from tacit.errors import ParameterError
+from tacit.mechanisms.additive import add_noise
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import GaussianNoise
 from tacit.sampling import gaussian
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
-_FEW = 16  # below this, a loop is quicker than numpy
 _WIDE = Fraction(2) ** 78
 
 
@@ -83,18 +86,38 @@ class Gaussian:
         )
 
     @overload
-    def release(self, values: int, bits: Bits) -> int: ...
+    def release(self, values: int, bits: Bits | None = None) -> int: ...
     @overload
-    def release(self, values: Sequence[int], bits: Bits) -> list[int]: ...
-    def release(self, values: int | Sequence[int], bits: Bits) -> int | list[int]:
-        """The value with noise, or each of several with its own; exact however large they are."""
-        if hasattr(values, "__index__") and not hasattr(values, "__len__"):
-            return integer("values", values) + gaussian.draw(self.variance, bits)
-        known = integers("values", values)
-        if len(known) <= _FEW or self.variance > _WIDE:
-            return [value + gaussian.draw(self.variance, bits) for value in known]
-        noise = gaussian.draws(self.variance, len(known), bits)
-        return [value + extra for value, extra in zip(known, noise.tolist(), strict=True)]
+    def release(self, values: npt.NDArray[Any], bits: Bits | None = None) -> npt.NDArray[Any]: ...
+    @overload
+    def release(self, values: Sequence[int], bits: Bits | None = None) -> list[int]: ...
+    def release(self, values: Any, bits: Bits | None = None) -> Any:
+        """Release each value with noise of its own.
+
+        Parameters
+        ----------
+        values : int, sequence of int, or integer array
+            What to protect, in steps of its grid. Ints and lists are exact however large they are; an array's values
+            are clamped to [-2^62, 2^62].
+        bits : Bits, optional
+            The source of randomness; the operating system's by default.
+
+        Returns
+        -------
+        int, list of int, or array
+            In the shape of `values`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Gaussian(variance=100).release(5).__class__
+        <class 'int'>
+        >>> Gaussian(variance=100).release(np.arange(6).reshape(2, 3)).shape
+        (2, 3)
+        """
+        source = bits_or_system(bits)
+        many = None if self.variance > _WIDE else lambda count: gaussian.draws(self.variance, count, source)
+        return add_noise(values, lambda: gaussian.draw(self.variance, source), many)
 
     def error(self, confidence: Any) -> int:
         """A w such that a released value is within w of the true one with at least this probability: the least one, or

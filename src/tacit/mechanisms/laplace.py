@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
-from tacit.arithmetic import integer, integers, rational
+import numpy.typing as npt
+
+from tacit.arithmetic import integer, rational
 from tacit.errors import ParameterError
+from tacit.mechanisms.additive import add_noise
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import LaplaceNoise
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
-_FEW = 16  # below this, a loop is quicker than numpy
 _WIDE = Fraction(2) ** 48
 
 
@@ -54,13 +57,39 @@ class Laplace:
         """What a release costs where the input moves by at most `sensitivity` in L1."""
         return LaplaceNoise(self.scale, sensitivity)
 
-    def release(self, values: Sequence[int], bits: Bits) -> list[int]:
-        """The values with noise; exact however large they are."""
-        values = integers("values", values)
-        if len(values) <= _FEW or self.scale > _WIDE:
-            return [value + laplace.draw(self.scale, bits) for value in values]
-        noise = laplace.draws(self.scale, len(values), bits)
-        return [value + extra for value, extra in zip(values, noise.tolist(), strict=True)]
+    @overload
+    def release(self, values: int, bits: Bits | None = None) -> int: ...
+    @overload
+    def release(self, values: npt.NDArray[Any], bits: Bits | None = None) -> npt.NDArray[Any]: ...
+    @overload
+    def release(self, values: Sequence[int], bits: Bits | None = None) -> list[int]: ...
+    def release(self, values: Any, bits: Bits | None = None) -> Any:
+        """Release each value with noise of its own.
+
+        Parameters
+        ----------
+        values : int, sequence of int, or integer array
+            What to protect, in steps of its grid. Ints and lists are exact however large they are; an array's values
+            are clamped to [-2^62, 2^62].
+        bits : Bits, optional
+            The source of randomness; the operating system's by default.
+
+        Returns
+        -------
+        int, list of int, or array
+            In the shape of `values`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Laplace(scale=10).release(5).__class__
+        <class 'int'>
+        >>> Laplace(scale=10).release(np.arange(6).reshape(2, 3)).shape
+        (2, 3)
+        """
+        source = bits_or_system(bits)
+        many = None if self.scale > _WIDE else lambda count: laplace.draws(self.scale, count, source)
+        return add_noise(values, lambda: laplace.draw(self.scale, source), many)
 
     def error(self, confidence: Any) -> int:
         """The least w such that a released value is within w of the true one with at least this probability."""

@@ -25,6 +25,7 @@ from tacit.mechanisms.selection import Selection
 from tacit.privacy.loss import Pure
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -61,8 +62,9 @@ class NoisyMax(Selection):
         """What one choice costs, however many scores there are."""
         return Pure(self.epsilon)
 
-    def release(self, scores: Sequence[int], bits: Bits) -> int:
+    def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
         """The index of the largest noisy score, and nothing else."""
+        bits = bits_or_system(bits)
         noisy = Laplace(self.scale).release(scores_of(scores), bits)
         return max(range(len(noisy)), key=noisy.__getitem__)  # of equal ones max takes the first
 

@@ -22,6 +22,7 @@ from tacit.errors import ParameterError
 from tacit.privacy.loss import Approximate
 from tacit.sampling.bits import Bits
 from tacit.sampling.real import is_below
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -74,12 +75,13 @@ class PartitionSelection:
         """p(units), as an interval at the working precision."""
         return _chance(self.epsilon / self.groups, share(self.delta, self.groups), integer("units", units, least=0))
 
-    def release(self, units: Mapping[Key, int], bits: Bits) -> list[Key]:
+    def release(self, units: Mapping[Key, int], bits: Bits | None = None) -> list[Key]:
         """The keys that are kept, in the order given, from the number of units that hold each.
 
         Every key takes one word of randomness, certain ones too; more with a probability of 2^-64. The order of the
         keys must not depend on the data: sort them.
         """
+        bits = bits_or_system(bits)
         numbers = numbers_by_key("units", units, least=0)
         cuts = {n: self._cut(n) for n in set(numbers)}
         words = bits.words(len(numbers)).tolist()

@@ -26,6 +26,7 @@ from tacit.mechanisms.selection import Selection
 from tacit.privacy.loss import Pure
 from tacit.sampling.bernoulli import exp_minus_each
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 from tacit.sampling.uniform import below
 
 if TYPE_CHECKING:
@@ -57,12 +58,13 @@ class PermuteAndFlip(Selection):
         """What one choice costs."""
         return Pure(self.epsilon)
 
-    def release(self, scores: Sequence[int], bits: Bits) -> int:
+    def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
         """The index of the choice, and nothing about its score.
 
         All coins are flipped, and one of the heads is taken at random: the first of them in a random order. So the work
         does not depend on which one it is.
         """
+        bits = bits_or_system(bits)
         values = scores_of(scores)
         best, factor = max(values), self.factor
         # Rounding to a double errs by less than 2^-46 up to 64, and beyond that no coin comes near.

@@ -22,6 +22,7 @@ from tacit.privacy.loss import BoundedRange
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import choice
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -91,8 +92,9 @@ class Pricing:
         whole = sum(weights[1:], weights[0])
         return {price: weight / whole for price, weight in zip(self.prices, weights, strict=True)}
 
-    def release(self, valuations: Sequence[int], bits: Bits) -> int:
+    def release(self, valuations: Sequence[int], bits: Bits | None = None) -> int:
         """The chosen price."""
+        bits = bits_or_system(bits)
         return self.prices[choice.choose(self.revenues(valuations), self.factor, bits)]
 
     def error(self, confidence: Any) -> int:

@@ -23,6 +23,7 @@ from tacit.privacy.local import clamped, median_distance
 from tacit.privacy.loss import Approximate
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -88,11 +89,12 @@ class ProposedMedian:
 
         return 1 + certified_floor(steps, 256)
 
-    def release(self, values: Sequence[int], bits: Bits) -> int | None:
+    def release(self, values: Sequence[int], bits: Bits | None = None) -> int | None:
         """The noisy median, clamped to the range, or None: the bound was not safe for this data, or chance says so.
 
         Two draws are made in any case.
         """
+        bits = bits_or_system(bits)
         x = clamped(values, self.lower, self.upper)
         test = laplace.draw(1 / self.epsilon_test, bits)
         noise = laplace.draw(self._scale, bits)

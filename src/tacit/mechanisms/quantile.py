@@ -33,6 +33,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling import uniform
 from tacit.sampling.bits import Bits
 from tacit.sampling.choice import WIDEST, choose
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -139,11 +140,12 @@ class Quantile:
         """What a release in each group costs, where a unit is in at most so many (under replace: before or after)."""
         return Repeat(BoundedRange(self.epsilon), integer("groups", groups, least=0))
 
-    def release(self, histogram: Mapping[int, int], bits: Bits) -> int:
+    def release(self, histogram: Mapping[int, int], bits: Bits | None = None) -> int:
         """A point of the grid, from the number of rows at each point that has any.
 
         All points of a stretch without rows are alike: a stretch is chosen by its size, and a point of it uniformly.
         """
+        bits = bits_or_system(bits)
         starts, sizes, errors = self._stretches(histogram)
         chosen = choose(errors, -self.factor, bits, sizes=sizes)
         return int(starts[chosen]) + uniform.below(int(sizes[chosen]), bits)

@@ -29,6 +29,7 @@ from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 from tacit.sampling.uniform import below, belows
 
 if TYPE_CHECKING:
@@ -93,15 +94,16 @@ class RandomizedResponse:
         return Pure(Fraction(certified_floor(lambda: ball(odds).log() * _WHOLE) + 1, _WHOLE))
 
     @overload
-    def release(self, values: int, bits: Bits) -> int: ...
+    def release(self, values: int, bits: Bits | None = None) -> int: ...
     @overload
-    def release(self, values: Sequence[int] | npt.NDArray[Any], bits: Bits) -> Answers: ...
-    def release(self, values: Any, bits: Bits) -> int | Answers:
+    def release(self, values: Sequence[int] | npt.NDArray[Any], bits: Bits | None = None) -> Answers: ...
+    def release(self, values: Any, bits: Bits | None = None) -> int | Answers:
         """One person's answer to their value from 0 to choices - 1, or the answers of many.
 
         A lie is U < P(lie) for U uniform on (0, 1): the first 64 bits of U against the certified floor of 2^64 P(lie).
         Where they are equal, interval arithmetic decides with more bits. So the law is exact.
         """
+        bits = bits_or_system(bits)
         if hasattr(values, "__index__") and not hasattr(values, "__len__"):
             value = self._known("values", values)
             lie = bernoulli.coin(self._lie, bits)

@@ -22,6 +22,7 @@ from tacit.privacy.local import Smooth, clamped, median_smooth, sum_smooth
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
 from tacit.sampling.real import decide
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -65,8 +66,9 @@ class _Smoothed(ABC):
         """What a release costs, under REPLACE."""
         return Pure(Fraction(3, 2) * self.alpha + 2 * self.beta)
 
-    def release(self, values: Sequence[int], bits: Bits) -> int:
+    def release(self, values: Sequence[int], bits: Bits | None = None) -> int:
         """The noisy statistic. The number of values is public; each is clamped to [lower, upper]."""
+        bits = bits_or_system(bits)
         center, smooth, low, high = self._parts(values)
         if not smooth.width:
             return center  # the range is one point

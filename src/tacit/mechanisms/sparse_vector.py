@@ -23,6 +23,7 @@ from tacit.mechanisms.given import flag, price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -90,12 +91,14 @@ class SparseVector:
         """What all the words cost together."""
         return Pure(self.epsilon)
 
-    def watch(self, bits: Bits) -> Watch:
+    def watch(self, bits: Bits | None = None) -> Watch:
         """Start, to be asked one integer at a time."""
+        bits = bits_or_system(bits)
         return Watch(self, bits)
 
-    def release(self, values: Iterable[int], bits: Bits) -> list[bool]:
+    def release(self, values: Iterable[int], bits: Bits | None = None) -> list[bool]:
         """For each integer in turn whether it is above the threshold, up to and including the last yes that is paid."""
+        bits = bits_or_system(bits)
         watch, said = self.watch(bits), []
         for value in integers("values", values):
             if watch.stopped:

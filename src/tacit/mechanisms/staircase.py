@@ -23,6 +23,7 @@ from tacit.errors import ParameterError
 from tacit.privacy.loss import Pure
 from tacit.sampling import bernoulli, geometric, uniform
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -83,8 +84,9 @@ class Staircase:
         step = (abs(integer("k", k)) + self.sensitivity - self.inner) // self.sensitivity
         return (-ball(self.epsilon * step)).exp() * (1 - b) / (2 * self._stretch(b) - (1 - b))
 
-    def release(self, value: int, bits: Bits) -> int:
+    def release(self, value: int, bits: Bits | None = None) -> int:
         """The value with noise; exact however large it is."""
+        bits = bits_or_system(bits)
         return integer("value", value) + self._draw(bits)
 
     def error(self, confidence: Any) -> int:

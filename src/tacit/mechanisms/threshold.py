@@ -32,6 +32,7 @@ from tacit.mechanisms.partition import (
 from tacit.privacy.loss import Approximate, Compose, LaplaceNoise
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -101,11 +102,12 @@ class Threshold:
         q = (-1 / ball(self.scale)).exp()
         return q**gap / (1 + q) if gap >= 0 else 1 - q ** (1 - gap) / (1 + q)
 
-    def release(self, counts: Mapping[Key, int], bits: Bits) -> dict[Key, int]:
+    def release(self, counts: Mapping[Key, int], bits: Bits | None = None) -> dict[Key, int]:
         """The noisy counts that reach t, in the order given, which must not depend on the data: sort the keys.
 
         A key without rows is an error: only keys that occur may be handed in.
         """
+        bits = bits_or_system(bits)
         exact = numbers_by_key("counts", counts, least=1)
         noisy = Laplace(self.scale).release(exact, bits)
         least = self.least()

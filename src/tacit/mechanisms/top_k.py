@@ -22,6 +22,7 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.given import flag, price, scores_of, share
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.sampling.bits import Bits
+from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
@@ -71,8 +72,9 @@ class TopK:
         """What all the choices cost together."""
         return Repeat(BoundedRange(self.epsilon / self.count), self.count)
 
-    def release(self, scores: Sequence[int], bits: Bits) -> list[int]:
+    def release(self, scores: Sequence[int], bits: Bits | None = None) -> list[int]:
         """The indices, the first choice first, and nothing about their scores."""
+        bits = bits_or_system(bits)
         values = self._enough(scores)
         left, chosen, each = list(range(len(values))), [], self.each
         for _ in range(self.count):

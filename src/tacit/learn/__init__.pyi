@@ -1,0 +1,9 @@
+from tacit.learn.additive import AdditiveClassifier as AdditiveClassifier
+from tacit.learn.clusters import KMeans as KMeans
+from tacit.learn.components import PCA as PCA
+from tacit.learn.linear import LinearSVC as LinearSVC
+from tacit.learn.linear import LogisticRegression as LogisticRegression
+from tacit.learn.linear import Ridge as Ridge
+from tacit.learn.naive_bayes import GaussianNB as GaussianNB
+from tacit.learn.scaling import StandardScaler as StandardScaler
+from tacit.learn.search import PrivateSearchCV as PrivateSearchCV

@@ -1,0 +1,16 @@
+from tacit.mechanisms.exponential import Exponential as Exponential
+from tacit.mechanisms.gaussian import Gaussian as Gaussian
+from tacit.mechanisms.laplace import Laplace as Laplace
+from tacit.mechanisms.noisy_max import NoisyMax as NoisyMax
+from tacit.mechanisms.partition import PartitionSelection as PartitionSelection
+from tacit.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+from tacit.mechanisms.pricing import Pricing as Pricing
+from tacit.mechanisms.propose import ProposedMedian as ProposedMedian
+from tacit.mechanisms.quantile import Quantile as Quantile
+from tacit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+from tacit.mechanisms.smooth import SmoothMedian as SmoothMedian
+from tacit.mechanisms.smooth import SmoothSum as SmoothSum
+from tacit.mechanisms.sparse_vector import SparseVector as SparseVector
+from tacit.mechanisms.staircase import Staircase as Staircase
+from tacit.mechanisms.threshold import Threshold as Threshold
+from tacit.mechanisms.top_k import TopK as TopK

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from tacit.answers import intervals
-from tacit.answers.propagate import spreads
-from tacit.answers.recipe import Mean, Noisy, Spread
+from tacit.aggregates.base import ReleasedVector, Releases
+from tacit.aggregates.mean import MeanEstimator
+from tacit.aggregates.variance import VarianceEstimator
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.sampling import gaussian, laplace
@@ -60,7 +60,7 @@ def chance_within(scale: Fraction, w: int) -> arb:
 @pytest.mark.parametrize("unit", [Fraction(1), Fraction(1, 100)])
 def test_counts_and_sums_have_the_least_width_of_the_confidence(scale, unit):
     for confidence in CONFIDENCES:
-        width = intervals.half_width(Noisy("n", Laplace(scale), unit), confidence) / unit
+        width = ReleasedVector("n", Laplace(scale), unit).half_width(confidence) / unit
         assert width.denominator == 1
         with ctx.workprec(400):
             wanted = arb(fmpq(confidence.numerator, confidence.denominator))
@@ -70,11 +70,9 @@ def test_counts_and_sums_have_the_least_width_of_the_confidence(scale, unit):
 
 def test_a_count_at_scale_two():
     # q = exp(-1/2) = 0.6065; P(|k| > 5) = 2 q^6/(1 + q) = 0.062 and P(|k| > 6) = 0.0376, so 95 % need 6.
-    assert intervals.half_width(Noisy("n", Laplace(Fraction(2)), Fraction(1)), Fraction(95, 100)) == 6
+    assert ReleasedVector("n", Laplace(Fraction(2)), Fraction(1)).half_width(Fraction(95, 100)) == 6
     # One step of a sum on a grid of cents: 0.06.
-    assert intervals.half_width(Noisy("s", Laplace(Fraction(2)), Fraction(1, 100)), Fraction(95, 100)) == Fraction(
-        6, 100
-    )
+    assert ReleasedVector("s", Laplace(Fraction(2)), Fraction(1, 100)).half_width(Fraction(95, 100)) == Fraction(6, 100)
 
 
 def test_the_bars_of_an_answer_are_these(analyst_of):
@@ -92,7 +90,7 @@ def test_the_bars_of_an_answer_are_these(analyst_of):
 
 
 # A mean of values in [0, 50] on a grid of half units: the centered sum counts quarter units, -100 to 100 a row.
-HOW = Mean(sum=0, count=1, center=Fraction(25), lower=Fraction(0), upper=Fraction(50))
+HOW = MeanEstimator(sum=0, count=1, center=Fraction(25), lower=Fraction(0), upper=Fraction(50))
 UNIT = Fraction(1, 4)
 
 
@@ -100,12 +98,12 @@ def trial(mean: float, rows: int, scale_of_count: int, confidence: Fraction, tri
     """The true mean, and the estimates and intervals of many releases of the same group."""
     total = round((mean - 25) / float(UNIT) * rows)
     truth = 25 + float(UNIT) * total / rows
-    sum_of = Noisy("s", Laplace(Fraction(100 * scale_of_count)), UNIT)
-    count_of = Noisy("n", Laplace(Fraction(scale_of_count)), Fraction(1))
+    sum_of = ReleasedVector("s", Laplace(Fraction(100 * scale_of_count)), UNIT)
+    count_of = ReleasedVector("n", Laplace(Fraction(scale_of_count)), Fraction(1))
     bits = ReplayBits(seed.encode())
     sums = [total + int(z) for z in laplace.draws(sum_of.mechanism.scale, tries, bits)]
     counts = [rows + int(z) for z in laplace.draws(count_of.mechanism.scale, tries, bits)]
-    low, high = intervals.mean(sums, counts, HOW, sum_of, count_of, confidence)
+    low, high = HOW.interval(sums, counts, Releases((sum_of, count_of)), confidence)
     estimates = np.array([25 + float(UNIT) * s / n if n > 0 else 25.0 for s, n in zip(sums, counts, strict=True)])
     return truth, np.clip(estimates, 0, 50), low, high
 
@@ -141,9 +139,12 @@ def test_means_are_not_much_wider_than_needed():
 @pytest.mark.parametrize("count", [-50, -1, 0, 1, 5, 12])
 def test_a_count_near_zero_says_nothing_of_the_mean(count):
     # Scale 4: 4 ln 20 + 1 = 12.98, so up to 12 the count may as well be zero.
-    sum_of, count_of = Noisy("s", Laplace(Fraction(400)), UNIT), Noisy("n", Laplace(Fraction(4)), Fraction(1))
+    sum_of, count_of = (
+        ReleasedVector("s", Laplace(Fraction(400)), UNIT),
+        ReleasedVector("n", Laplace(Fraction(4)), Fraction(1)),
+    )
     for total in (-5000, 0, 77):
-        low, high = intervals.mean([total], [count], HOW, sum_of, count_of, Fraction(95, 100))
+        low, high = HOW.interval([total], [count], Releases((sum_of, count_of)), Fraction(95, 100))
         assert (low[0], high[0]) == (0, 50)
 
 
@@ -196,7 +197,7 @@ def drawn(mechanism: Laplace | Gaussian, tries: int, seed: str) -> np.ndarray:
 @pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), Fraction(99, 100)])
 def test_counts_and_sums_are_covered(mechanism, confidence, at_least, full):
     tries = 100_000 if full else 5_000
-    width = intervals.half_width(Noisy("n", mechanism, Fraction(1)), confidence)
+    width = ReleasedVector("n", mechanism, Fraction(1)).half_width(confidence)
     hits = int(np.sum(np.abs(drawn(mechanism, tries, f"{mechanism} {confidence}")) <= int(width)))
     assert at_least(hits, tries, float(confidence))
 
@@ -205,7 +206,7 @@ def test_counts_and_sums_are_covered(mechanism, confidence, at_least, full):
 def test_an_interval_of_ninety_percent_is_rejected_as_one_of_ninety_five(mechanism, at_least, full):
     # 0.91 of 5,000 at most, as the steps of the law go: 4,550, which under 0.95 is 13 deviations of 15.4 too few
     tries = 100_000 if full else 5_000
-    width = intervals.half_width(Noisy("n", mechanism, Fraction(1)), Fraction(9, 10))
+    width = ReleasedVector("n", mechanism, Fraction(1)).half_width(Fraction(9, 10))
     hits = int(np.sum(np.abs(drawn(mechanism, tries, f"power {mechanism}")) <= int(width)))
     assert at_least(hits, tries, 0.90)
     assert not at_least(hits, tries, 0.95)
@@ -216,11 +217,11 @@ def test_an_interval_of_ninety_percent_is_rejected_as_one_of_ninety_five(mechani
 
 def gaussian_trial(mean: float, rows: int, confidence: Fraction, tries: int, seed: str):
     total = round((mean - 25) / float(UNIT) * rows)
-    sum_of = Noisy("s", Gaussian(Fraction(400**2)), UNIT)
-    count_of = Noisy("n", Gaussian(Fraction(4**2)), Fraction(1))
+    sum_of = ReleasedVector("s", Gaussian(Fraction(400**2)), UNIT)
+    count_of = ReleasedVector("n", Gaussian(Fraction(4**2)), Fraction(1))
     sums = [total + int(z) for z in drawn(sum_of.mechanism, tries, f"{seed} s")]
     counts = [rows + int(z) for z in drawn(count_of.mechanism, tries, f"{seed} n")]
-    low, high = intervals.mean(sums, counts, HOW, sum_of, count_of, confidence)
+    low, high = HOW.interval(sums, counts, Releases((sum_of, count_of)), confidence)
     estimates = np.array([25 + float(UNIT) * s / n if n > 0 else 25.0 for s, n in zip(sums, counts, strict=True)])
     return 25 + float(UNIT) * total / rows, np.clip(estimates, 0, 50), low, high
 
@@ -262,8 +263,8 @@ def moments(steps: np.ndarray) -> tuple[int, int, int]:
     return int(np.sum(2 * y * y - 10_000)), int(np.sum(y)), len(steps)
 
 
-def how(sample: bool, root: bool) -> Spread:
-    return Spread(0, Mean(1, 2, Fraction(25), Fraction(0), Fraction(50)), sample, root)
+def how(sample: bool, root: bool) -> VarianceEstimator:
+    return VarianceEstimator(0, MeanEstimator(1, 2, Fraction(25), Fraction(0), Fraction(50)), sample, root)
 
 
 @pytest.mark.parametrize("sample", [False, True])
@@ -272,34 +273,36 @@ def test_without_noise_a_variance_is_that_of_numpy(sample, root):
     random = np.random.default_rng(7)
     for steps in (np.array([3, 3]), np.array([0, 100]), np.array([0, 50, 100]), random.integers(0, 101, 1000)):
         scaled = [np.array([n * float(unit)]) for n, unit in zip(moments(steps), PARTS, strict=True)]
-        (found,) = spreads(*scaled, how(sample, root))
+        (found,) = how(sample, root).simulate(scaled)
         wanted = (np.std if root else np.var)(steps / 2, ddof=int(sample))
         assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
 def test_a_variance_of_no_rows_or_of_a_sample_of_one_is_none():
     for count, sample, known in ((0, False, False), (-3, False, False), (1, True, False), (1, False, True)):
-        found = spreads(np.array([0.0]), np.array([0.0]), np.array([float(count)]), how(sample, root=False))
+        found = how(sample, root=False).simulate([np.array([0.0]), np.array([0.0]), np.array([float(count)])])
         assert np.isfinite(found[0]) == known
 
 
 def test_a_variance_is_never_beyond_what_the_range_allows():
     # 25^2 of the whole, and twice that of a sample of two
     for sample, most in ((False, 625), (True, 1250)):
-        found = spreads(np.array([1e9]), np.array([0.0]), np.array([2.0]), how(sample, root=False))
+        found = how(sample, root=False).simulate([np.array([1e9]), np.array([0.0]), np.array([2.0])])
         assert found[0] == most
-        found = spreads(np.array([-1e9]), np.array([0.0]), np.array([2.0]), how(sample, root=False))
+        found = how(sample, root=False).simulate([np.array([-1e9]), np.array([0.0]), np.array([2.0])])
         assert found[0] == 0
 
 
-def spread_trial(steps: np.ndarray, spread: Spread, laws: tuple, confidence: Fraction, tries: int, seed: str):
-    parts = tuple(Noisy("p", law, unit) for law, unit in zip(laws, PARTS, strict=True))
+def spread_trial(
+    steps: np.ndarray, spread: VarianceEstimator, laws: tuple, confidence: Fraction, tries: int, seed: str
+):
+    parts = tuple(ReleasedVector("p", law, unit) for law, unit in zip(laws, PARTS, strict=True))
     released = tuple(
         [exact + int(z) for z in drawn(part.mechanism, tries, f"{seed} {index}")]
         for index, (exact, part) in enumerate(zip(moments(steps), parts, strict=True))
     )
-    low, high = intervals.spread(released, spread, parts, confidence)
-    truth = (np.std if spread.root else np.var)(steps / 2, ddof=int(spread.sample))
+    low, high = spread.interval(released, Releases(parts), confidence)
+    truth = (np.std if spread.is_root else np.var)(steps / 2, ddof=int(spread.is_sample))
     return float(truth), low, high
 
 

@@ -15,22 +15,15 @@ import pytest
 
 from tacit.accounting.guard import Caps, Cost, Standing
 from tacit.accounting.receipt import Receipt
+from tacit.aggregates.base import Estimator, ReleasedSelection, ReleasedVector, Releases
+from tacit.aggregates.direct import DirectEstimator
+from tacit.aggregates.mean import MeanEstimator
+from tacit.aggregates.quantile import QuantileEstimator
+from tacit.aggregates.top_k import TopKEstimator
+from tacit.aggregates.variance import VarianceEstimator
 from tacit.answers.answer import Answer, Bars
 from tacit.answers.finish import finish
-from tacit.answers.recipe import (
-    Chosen,
-    KeyColumn,
-    Mean,
-    Noisy,
-    Picked,
-    Plain,
-    Point,
-    Recipe,
-    Result,
-    Several,
-    Spread,
-    Value,
-)
+from tacit.answers.recipe import KeyColumn, Recipe, Result
 from tacit.answers.stored import Group, Release, pack
 from tacit.errors import ParameterError
 from tacit.mechanisms.gaussian import Gaussian
@@ -54,14 +47,14 @@ DAY = datetime.date(2025, 3, 1)
 def finished(
     release: Release,
     keys: tuple[KeyColumn, ...],
-    parts: tuple[Noisy | Picked, ...],
-    values: tuple[Value, ...],
+    parts: tuple[ReleasedVector | ReleasedSelection, ...],
+    values: tuple[Estimator, ...],
     results: Sequence[tuple[str, Scalar, Type] | tuple[str, Scalar, Type, bool]],
     order: tuple[Order, ...] = (),
     having: Scalar | None = None,
 ) -> Answer:
     outputs = tuple(Result(*result) for result in results)
-    recipe = Recipe(keys, parts, values, outputs, having, order, None, 0)
+    recipe = Recipe(keys, Releases(parts), values, outputs, having, order, None, 0)
     return finish(pack(release), recipe, RECEIPT, USUAL)
 
 
@@ -69,8 +62,8 @@ def counts(groups: list[Group], numbers: list[int], kinds: list[Type], **more: A
     """COUNT(*) of selected groups."""
     keys = tuple(KeyColumn(kind, None) for kind in kinds)
     results: list[tuple[str, Scalar, Type]] = [(f"k{i}", KeyOf(i), kind) for i, kind in enumerate(kinds)]
-    parts = (Noisy("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),)
-    values = (Plain(0, Type.INT),)
+    parts = (ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),)
+    values = (DirectEstimator(0, Type.INT),)
     return finished(
         Release(groups, [numbers]), keys, parts, values, [*results, ("n", Released(0), Type.INT)], **more
     )  # fmt: skip
@@ -80,9 +73,11 @@ def counts(groups: list[Group], numbers: list[int], kinds: list[Type], **more: A
 
 
 def test_a_point_is_a_number_of_its_grid_and_has_no_interval():
-    part = (Picked("MEDIAN(cost)", MEDIAN, 1001),)
+    part = (ReleasedSelection("MEDIAN(cost)", MEDIAN, 1001),)
     for kind, step, value in ((Type.FLOAT, Fraction(1, 100), 1.23), (Type.INT, Fraction(1), 123)):
-        answer = finished(Release(None, [[123]]), (), part, (Point(0, step, kind),), [("m", Released(0), kind)])
+        answer = finished(
+            Release(None, [[123]]), (), part, (QuantileEstimator(0, step, kind),), [("m", Released(0), kind)]
+        )
         assert answer.value == value and type(answer.value) is type(value)
         assert answer.interval("m") == [(None, None)]
         assert [heading.bars for heading in answer.headings] == [Bars.NONE]
@@ -90,16 +85,18 @@ def test_a_point_is_a_number_of_its_grid_and_has_no_interval():
 
 def test_a_point_of_dates_is_a_day():
     mechanism = Quantile.calibrated(1, 1, 1, Neighbors.ADD_REMOVE, DAY.toordinal() - 9, DAY.toordinal())
-    part = (Picked("MAX(born)", mechanism, 10),)
+    part = (ReleasedSelection("MAX(born)", mechanism, 10),)
     release = Release(None, [[DAY.toordinal() - 1]])
-    answer = finished(release, (), part, (Point(0, Fraction(1), Type.DATE),), [("d", Released(0), Type.DATE)])
+    answer = finished(
+        release, (), part, (QuantileEstimator(0, Fraction(1), Type.DATE),), [("d", Released(0), Type.DATE)]
+    )
     assert answer.value == datetime.date(2025, 2, 28)
     assert json.loads(answer.to_json())["rows"] == [{"d": "2025-02-28"}]
 
 
 def test_a_choice_says_how_far_off_it_may_be():
-    part = (Picked("MEDIAN(age)", MEDIAN, 1001), Picked("MODE(ward)", MODE, 3))
-    values = (Point(0, Fraction(1), Type.INT), Chosen(1, ("A", "B", "C")))
+    part = (ReleasedSelection("MEDIAN(age)", MEDIAN, 1001), ReleasedSelection("MODE(ward)", MODE, 3))
+    values = (QuantileEstimator(0, Fraction(1), Type.INT), TopKEstimator(1, ("A", "B", "C"), None))
     answer = finished(
         Release(None, [[50], [2]]), (), part, values, [("m", Released(0), Type.INT), ("w", Released(1), Type.TEXT)]
     )
@@ -112,8 +109,11 @@ def test_a_choice_says_how_far_off_it_may_be():
 
 def test_a_choice_may_be_computed_with_and_is_not_drawn_again():
     # the count is drawn again, the chosen point stays: bars as wide as those of the count
-    parts = (Picked("MEDIAN(age)", MEDIAN, 1001), Noisy("COUNT(*)", Laplace(Fraction(2)), Fraction(1)))
-    values = (Point(0, Fraction(1), Type.INT), Plain(1, Type.INT))
+    parts = (
+        ReleasedSelection("MEDIAN(age)", MEDIAN, 1001),
+        ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),
+    )
+    values = (QuantileEstimator(0, Fraction(1), Type.INT), DirectEstimator(1, Type.INT))
     both = Call(Fn.ADD, (Released(0), Released(1)))
     alone = Call(Fn.ADD, (Released(0), Literal(1)))
     answer = finished(
@@ -127,9 +127,11 @@ def test_a_choice_may_be_computed_with_and_is_not_drawn_again():
 
 def test_chosen_keys_of_every_type():
     for values, kind in ((("A", "B"), Type.TEXT), ((3, 5), Type.INT), ((False, True), Type.BOOL), ((DAY,), Type.DATE)):
-        part = (Picked("MODE(x)", MODE, len(values)),)
+        part = (ReleasedSelection("MODE(x)", MODE, len(values)),)
         last = len(values) - 1
-        answer = finished(Release(None, [[last]]), (), part, (Chosen(0, values),), [("x", Released(0), kind)])
+        answer = finished(
+            Release(None, [[last]]), (), part, (TopKEstimator(0, values, None),), [("x", Released(0), kind)]
+        )
         assert answer.value == values[-1]
 
 
@@ -140,8 +142,11 @@ BEST = TopK.calibrated(1, 2, 1, True)
 
 def lists(values: tuple[Any, ...], kind: Type, chosen: list[int], **more: Any) -> Answer:
     """TOP_K(x, 2) in each of two declared wards, beside a count."""
-    parts = (Picked("TOP_K(x, 2)", BEST, len(values)), Noisy("COUNT(*)", Laplace(Fraction(2)), Fraction(1)))
-    several = (Several(0, values, 2), Plain(1, Type.INT))
+    parts = (
+        ReleasedSelection("TOP_K(x, 2)", BEST, len(values)),
+        ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),
+    )
+    several = (TopKEstimator(0, values, 2), DirectEstimator(1, Type.INT))
     columns = [("w", KeyOf(0), Type.TEXT), ("best", Released(0), kind, True), ("n", Released(1), Type.INT)]
     keys = (KeyColumn(Type.TEXT, ("A", "B")),)
     return finished(Release(None, [chosen, [7, 9]]), keys, parts, several, columns, **more)
@@ -192,9 +197,9 @@ def test_a_list_stays_beside_what_is_drawn_again():
 
 
 def test_no_group_at_all_has_no_lists():
-    parts = (Picked("TOP_K(x, 2)", BEST, 3),)
+    parts = (ReleasedSelection("TOP_K(x, 2)", BEST, 3),)
     columns = [("k", KeyOf(0), Type.TEXT), ("best", Released(0), Type.INT, True)]
-    values = (Several(0, (1, 2, 3), 2),)
+    values = (TopKEstimator(0, (1, 2, 3), 2),)
     for order in ((), (Order(KeyOf(0), True, False),)):
         answer = finished(Release([], [[]]), (KeyColumn(Type.TEXT, None),), parts, values, columns, order)
         assert len(answer) == 0
@@ -233,13 +238,13 @@ def test_no_group_at_all_is_an_empty_answer(kind):
 
 
 def test_no_group_at_all_with_an_order_and_a_computed_column():
-    parts = (Noisy("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),)
+    parts = (ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),)
     twice = Call(Fn.MULTIPLY, (Released(0), Literal(2)))
     answer = finished(
         Release([], [[]]),
         (KeyColumn(Type.TEXT, None),),
         parts,
-        (Plain(0, Type.INT),),
+        (DirectEstimator(0, Type.INT),),
         [("k", KeyOf(0), Type.TEXT), ("x", twice, Type.INT)],
         order=(Order(Released(0), True, False),),
     )
@@ -264,8 +269,8 @@ def test_null_keys_may_be_kept_or_left_out():
 def spread(released: list[list[int]], sample: bool, root: bool, laws: tuple[Laplace | Gaussian, ...]) -> Answer:
     """A variance of values in [0, 50] on a grid of half units."""
     units = (Fraction(1, 32), Fraction(1, 4), Fraction(1))
-    parts = tuple(Noisy(f"p{i}", law, unit) for i, (law, unit) in enumerate(zip(laws, units, strict=True)))
-    how = Spread(0, Mean(1, 2, Fraction(25), Fraction(0), Fraction(50)), sample, root)
+    parts = tuple(ReleasedVector(f"p{i}", law, unit) for i, (law, unit) in enumerate(zip(laws, units, strict=True)))
+    how = VarianceEstimator(0, MeanEstimator(1, 2, Fraction(25), Fraction(0), Fraction(50)), sample, root)
     return finished(Release(None, released), (), parts, (how,), [("v", Released(0), Type.FLOAT)])
 
 
@@ -297,8 +302,8 @@ def test_gaussian_noise_has_bars_too():
     noise = (Gaussian(Fraction(10_000)), Gaussian(Fraction(100)), Gaussian(Fraction(1)))
     ((low, high),) = spread([[0], [0], [1000]], False, False, noise).interval("v")
     assert low < 312.5 < high  # the squares are half of what they can be
-    part = (Noisy("COUNT(*)", Gaussian(Fraction(36)), Fraction(1)),)
-    answer = finished(Release(None, [[100]]), (), part, (Plain(0, Type.INT),), [("n", Released(0), Type.INT)])
+    part = (ReleasedVector("COUNT(*)", Gaussian(Fraction(36)), Fraction(1)),)
+    answer = finished(Release(None, [[100]]), (), part, (DirectEstimator(0, Type.INT),), [("n", Released(0), Type.INT)])
     # 1.96 * 6 = 11.76, so 12 of the discrete law
     assert answer.interval("n") == [(88, 112)]
 

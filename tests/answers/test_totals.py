@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tacit.answers.intervals import total
-from tacit.answers.recipe import Noisy, Total
+from tacit.aggregates.base import ReleasedVector, Releases
+from tacit.aggregates.total import SumEstimator
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.query.types import Type
@@ -36,10 +36,10 @@ def noises(mechanism: Laplace | Gaussian, seed: bytes) -> np.ndarray:
     ],
 )
 def test_the_interval_of_a_total_has_its_confidence_and_is_not_wide(sums, counts, center):
-    how = Total(0, 1, center, Type.FLOAT)
-    parts = Noisy("s", sums, HALF), Noisy("n", counts, Fraction(1))
+    how = SumEstimator(0, 1, center, Type.FLOAT)
+    parts = ReleasedVector("s", sums, HALF), ReleasedVector("n", counts, Fraction(1))
     errors = np.abs(noises(sums, b"sums") * 0.5 + float(center) * noises(counts, b"counts"))
-    width = float(total(how, *parts, Fraction(95, 100)))
+    width = float(how.half_width(Releases(parts), Fraction(95, 100)))
     missed = int((errors > width).sum())
     # At most 5 % of the draws are beyond: more than this is seen once in 1e9 runs. A 90 % interval would miss 10,000.
     most = binom.isf(1e-9, DRAWS, 0.05)
@@ -49,7 +49,9 @@ def test_the_interval_of_a_total_has_its_confidence_and_is_not_wide(sums, counts
 
 
 def test_an_integer_total_is_shown_as_the_nearest_integer():
-    parts = Noisy("s", Laplace(Fraction(10)), HALF), Noisy("n", Laplace(Fraction(2)), Fraction(1))
+    parts = ReleasedVector("s", Laplace(Fraction(10)), HALF), ReleasedVector("n", Laplace(Fraction(2)), Fraction(1))
     level = Fraction(95, 100)
-    exact, whole = (total(Total(0, 1, Fraction(5), kind), *parts, level) for kind in (Type.FLOAT, Type.INT))
+    exact, whole = (
+        SumEstimator(0, 1, Fraction(5), kind).half_width(Releases(parts), level) for kind in (Type.FLOAT, Type.INT)
+    )
     assert whole - exact == HALF

@@ -19,12 +19,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from tacit.aggregates.base import TopKMeasurement
 from tacit.answers.stored import pack, unpack
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.reference import Reference
 from tacit.ledger.ledger import Ledger
-from tacit.plan.measure import Most
 from tacit.plan.noise import Pick
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
@@ -446,7 +446,7 @@ def test_every_question_is_answered_over_awkward_rows(start, engines):
         release = plan.release(engines[0].run(plan.exact), ReplayBits(text.encode()))
         assert unpack(pack(release)) == release
         groups = plan.recipe.groups if release.groups is None else len(release.groups)
-        each = [part.need.count if isinstance(part.need, Most) else 1 for part in plan.parts]
+        each = [part.need.count if isinstance(part.need, TopKMeasurement) else 1 for part in plan.parts]
         assert [len(part) for part in release.parts] == [groups * many for many in each]
 
 

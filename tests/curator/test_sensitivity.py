@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tacit.aggregates.base import QuantileMeasurement
 from tacit.curator.curator import shapes
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.reference import Reference
@@ -30,7 +31,7 @@ from tacit.errors import Code, Refused
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.quantile import Quantile
-from tacit.plan.measure import Rank, euclidean, moved, worst
+from tacit.plan.contribution import contribution_to_account, l0_sensitivity, vector_l2_sensitivity
 from tacit.plan.noise import Part, Pick
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
@@ -281,8 +282,8 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
     A choice in a group uses up as much of its price as the rows that move there are of those it is made for.
     """
     keep, groups = plan.exact.keep, plan.recipe.groups
-    priced = worst(keep, plan.exact.unit is not None)
-    felt = moved(keep, neighbors, groups)
+    priced = contribution_to_account(keep, plan.exact.unit is not None)
+    felt = l0_sensitivity(keep, neighbors, groups)
     if groups is None:
         every = list({*one, *other})
     else:
@@ -293,7 +294,7 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
         if isinstance(part, Part):
             moves = [numbers(plan, part, one.get(g)) - numbers(plan, part, other.get(g)) for g in every]
             assert sum(map(abs, moves)) <= part.sensitivity, part.need.name
-            shift, coordinates = euclidean(part.need, priced, neighbors, groups)
+            shift, coordinates = vector_l2_sensitivity(part.need, priced, neighbors, groups)
             assert sum(move**2 for move in moves) <= shift**2 * coordinates, part.need.name
             assert sum(move != 0 for move in moves) <= felt
             if isinstance(part.mechanism, Laplace):
@@ -306,7 +307,7 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
             steps = [after.get(value, 0) - before.get(value, 0) for value in {*before, *after}]
             rows = max(sum(step for step in steps if step > 0), -sum(step for step in steps if step < 0))
             assert rows <= keep.rows
-            if isinstance(part.need, Rank):
+            if isinstance(part.need, QuantileMeasurement):
                 assert isinstance(part.mechanism, Quantile)
                 points = points_of(part.mechanism, before, after)
                 errors = [rank_errors(part.mechanism, rows, points) for rows in (before, after)]

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.accounting import pure
-from tacit.answers.intervals import half_width
-from tacit.answers.recipe import Plain
+from tacit.aggregates.direct import DirectEstimator
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.accuracy import Price, plan_within
 from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
@@ -34,8 +33,8 @@ def error(plan: Plan, name: str, confidence: Fraction = USUAL) -> Fraction:
     (result,) = [result for result in plan.recipe.results if result.name == name]
     assert isinstance(result.scalar, Released)
     value = plan.recipe.values[result.scalar.index]
-    assert isinstance(value, Plain)
-    return half_width(plan.recipe.noisy(value.part), confidence)
+    assert isinstance(value, DirectEstimator)
+    return value.half_width(plan.recipe.parts, confidence)
 
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)

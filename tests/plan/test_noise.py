@@ -14,12 +14,24 @@ from hypothesis import strategies as st
 
 from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, cost
 from tacit.accounting.zcdp import rho
+from tacit.aggregates.base import (
+    Measurement,
+    QuantileMeasurement,
+    QuantizedArgument,
+    TopKMeasurement,
+    VectorMeasurement,
+)
 from tacit.errors import Code, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.threshold import Threshold
-from tacit.plan.measure import Grid, Most, Need, Rank, Vector, euclidean, felt, moved, sensitivity
+from tacit.plan.contribution import (
+    count_selections,
+    l0_sensitivity,
+    vector_l1_sensitivity,
+    vector_l2_sensitivity,
+)
 from tacit.plan.noise import Part, Pick, Setting, Spending, spend
 from tacit.plan.plan import Plan
 from tacit.privacy.loss import Compose, Concentrated
@@ -29,22 +41,22 @@ from tacit.query.nodes import Column, Measure
 
 MakePlan = Callable[..., Plan]
 EXAMPLES = 1_500 if os.environ.get("TACIT_FULL") == "1" else 150
-ROWS = Vector(((1, Measure("count", None)),), 1, 1, Fraction(1))
-UNITS = Vector(((1, Measure("units", None)),), 1, 1, Fraction(1), once=True)
+ROWS = VectorMeasurement(((1, Measure("count", None)),), 1, 1, Fraction(1))
+UNITS = VectorMeasurement(((1, Measure("units", None)),), 1, 1, Fraction(1), is_per_unit=True)
 
 
-def total(number: int, lower: int, upper: int) -> Vector:
-    return Vector(((1, Measure("sum", Column(f"c{number}"))),), lower, upper, Fraction(1))
+def total(number: int, lower: int, upper: int) -> VectorMeasurement:
+    return VectorMeasurement(((1, Measure("sum", Column(f"c{number}"))),), lower, upper, Fraction(1))
 
 
-def rank(number: int, share: str, lower: int, upper: int) -> Rank:
-    grid = Grid(Column(f"c{number}"), Fraction(1), lower, upper)
-    return Rank(Measure("histogram", grid.scalar), Fraction(share), grid)
+def rank(number: int, share: str, lower: int, upper: int) -> QuantileMeasurement:
+    grid = QuantizedArgument(Column(f"c{number}"), Fraction(1), lower, upper)
+    return QuantileMeasurement(Measure("histogram", grid.scalar), Fraction(share), grid)
 
 
-MODE = Most(Measure("histogram", Column("c9")), ("A", "B", "C"))
-BEST = Most(Measure("histogram", Column("c9")), ("A", "B", "C"), 3)
-NEEDS: list[Need] = [
+MODE = TopKMeasurement(Measure("histogram", Column("c9")), ("A", "B", "C"))
+BEST = TopKMeasurement(Measure("histogram", Column("c9")), ("A", "B", "C"), 3)
+NEEDS: list[Measurement] = [
     ROWS, UNITS, total(1, 0, 110), total(2, -20, 10), total(3, 0, 0), total(4, 0, 500_000), total(5, -7, -3),
     rank(1, "1/2", 0, 110), rank(2, "0", -20, 10), rank(3, "9/10", 0, 10**6), MODE, BEST,
 ]  # fmt: skip
@@ -73,7 +85,7 @@ def spent(spending: Spending) -> tuple[Fraction, Fraction]:
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(needed, prices, deltas, settings_of)
 def test_shares_add_up_to_the_price_and_deltas_to_at_most_theirs(
-    needs: dict[Need, Fraction], price: Fraction, delta: Fraction, at: Setting
+    needs: dict[Measurement, Fraction], price: Fraction, delta: Fraction, at: Setting
 ) -> None:
     if at.groups is not None:
         at = replace(at, each=replace(at.each, groups=min(at.each.groups, at.groups)))
@@ -86,7 +98,7 @@ def test_shares_add_up_to_the_price_and_deltas_to_at_most_theirs(
     epsilon, lost = spent(spending)
     assert epsilon <= Fraction(math.ceil(price * GRAINS_PER_EPSILON), GRAINS_PER_EPSILON)
     assert lost <= delta
-    still = all(isinstance(need, Vector) and need.lower == need.upper == 0 for need in needs)
+    still = all(isinstance(need, VectorMeasurement) and need.lower == need.upper == 0 for need in needs)
     if not still or at.groups is None:
         # Gaussian noise is rounded to a short variance, and its rho down to a grain
         assert epsilon >= price * (1 - Fraction(1, 10**4))
@@ -102,18 +114,18 @@ def by_hand(spending: Spending, at: Setting) -> None:
     """The loss that is claimed is that of the very mechanisms that will run."""
     assert isinstance(spending.loss, Compose)
     losses = list(spending.loss.parts)
-    choices = felt(at.each, at.neighbors, at.groups)
+    choices = count_selections(at.each, at.neighbors, at.groups)
     for part, loss in zip(spending.parts, losses, strict=False):
         if isinstance(part, Pick):
-            found = cost(part.mechanism.loss() if isinstance(part.need, Most) else part.mechanism.loss(1))
+            found = cost(part.mechanism.loss() if isinstance(part.need, TopKMeasurement) else part.mechanism.loss(1))
             assert choices * found.epsilon >= cost(loss).epsilon >= choices * (found.epsilon - 1)
-            assert part.mechanism.rows == at.each.rows if isinstance(part.need, Rank) else True
+            assert part.mechanism.rows == at.each.rows if isinstance(part.need, QuantileMeasurement) else True
         elif isinstance(part.mechanism, Laplace):
-            assert part.sensitivity == sensitivity(part.need, at.each, at.neighbors, at.groups)
+            assert part.sensitivity == vector_l1_sensitivity(part.need, at.each, at.neighbors, at.groups)
             assert loss == part.mechanism.loss(part.sensitivity)
         else:
-            shift, coordinates = euclidean(part.need, at.each, at.neighbors, at.groups)
-            once = at.each.total is None or part.need.once
+            shift, coordinates = vector_l2_sensitivity(part.need, at.each, at.neighbors, at.groups)
+            once = at.each.total is None or part.need.is_per_unit
             # with a cap on all rows more coordinates may move, by less: rho is all that is claimed
             assert loss == (part.mechanism.loss if once else as_rho(part.mechanism))(shift, coordinates)
             assert rho(loss).rho >= Fraction(shift**2 * coordinates) / (2 * part.mechanism.variance)
@@ -126,16 +138,16 @@ def by_hand(spending: Spending, at: Setting) -> None:
         assert isinstance(counted, Part) and isinstance(counted.mechanism, Laplace)
         # the count is drawn once, by the threshold, with the noise that is charged
         assert shown.scale == counted.mechanism.scale
-        assert counted.need.counts_rows
-        assert (shown.groups, shown.rows) == (at.each.groups, 1 if counted.need.once else at.each.rows)
+        assert counted.need.is_plain_count
+        assert (shown.groups, shown.rows) == (at.each.groups, 1 if counted.need.is_per_unit else at.each.rows)
     else:
-        assert shown.groups == moved(at.each, at.neighbors, at.groups)
+        assert shown.groups == l0_sensitivity(at.each, at.neighbors, at.groups)
 
 
 @settings(max_examples=EXAMPLES // 3, deadline=None, derandomize=True)
 @given(needed, prices, settings_of)
 def test_the_noise_is_all_of_one_law_and_the_one_with_less_error(
-    needs: dict[Need, Fraction], price: Fraction, at: Setting
+    needs: dict[Measurement, Fraction], price: Fraction, at: Setting
 ) -> None:
     at = Setting(at.each, at.neighbors, at.groups or 500)
     with_delta = spend(needs, price, Fraction(1, 10**9), at)
@@ -144,7 +156,7 @@ def test_the_noise_is_all_of_one_law_and_the_one_with_less_error(
     assert len(laws) <= 1
     assert all(isinstance(part.mechanism, Laplace) for part in without.parts if isinstance(part, Part))
 
-    def worst(spending: Spending) -> Fraction:
+    def contribution_to_account(spending: Spending) -> Fraction:
         return max(
             (
                 Fraction(part.mechanism.error(Fraction(95, 100))) / max(1, abs(part.need.lower), abs(part.need.upper))
@@ -155,7 +167,7 @@ def test_the_noise_is_all_of_one_law_and_the_one_with_less_error(
         )
 
     # the laws are compared as continuous ones, so up to a step of the discrete ones
-    assert worst(with_delta) <= worst(without) * Fraction(102, 100) + 1
+    assert contribution_to_account(with_delta) <= contribution_to_account(without) * Fraction(102, 100) + 1
 
 
 def test_one_count_gets_laplace_noise_and_many_groups_of_a_unit_gaussian(plan: MakePlan):

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tacit.accounting import pure
-from tacit.answers.recipe import Mean, Plain
+from tacit.aggregates.direct import DirectEstimator
+from tacit.aggregates.mean import MeanEstimator
 from tacit.answers.stored import Release
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.threshold import Threshold
@@ -122,7 +123,7 @@ def test_the_mean_is_a_centered_sum_and_a_count(plan: MakePlan):
     # kr (hi - lo) / 2 = 6 * 55, and kr = 6
     assert moves(by_ward) == {"centered sum of AVG(age)": 330, "count of AVG(age)": 6}
     (mean,) = by_ward.recipe.values
-    assert isinstance(mean, Mean)
+    assert isinstance(mean, MeanEstimator)
     assert (mean.center, mean.lower, mean.upper) == (55, 0, 110)
     # twice the age less 110, so that odd bounds have a whole center too
     (centered,) = [part.need for part in by_ward.parts if part.need.name.startswith("centered")]
@@ -134,7 +135,7 @@ def test_the_mean_is_a_centered_sum_and_a_count(plan: MakePlan):
 
 def test_the_mean_of_money(plan: MakePlan):
     (mean,) = plan("SELECT AVG(cost) FROM visits").recipe.values
-    assert isinstance(mean, Mean)
+    assert isinstance(mean, MeanEstimator)
     assert (mean.center, mean.lower, mean.upper) == (2500, 0, 5000)
 
 
@@ -192,7 +193,7 @@ def test_two_names_of_one_aggregate_read_the_same_release(plan: MakePlan):
     made = plan("SELECT COUNT(*) AS a, AVG(cost) AS m, COUNT(*) AS b FROM visits")
     first, _, last = made.recipe.results
     assert first.scalar == last.scalar
-    assert [type(value) for value in made.recipe.values] == [Plain, Mean]
+    assert [type(value) for value in made.recipe.values] == [DirectEstimator, MeanEstimator]
 
 
 def test_what_cannot_move_costs_nothing(plan: MakePlan):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.engines.reference import Reference
 from tacit.errors import Code, Refused
-from tacit.plan.measure import euclidean
+from tacit.plan.contribution import vector_l2_sensitivity
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
@@ -138,7 +138,7 @@ def check(sql: str, neighbors: str, one: Reference, other: Reference) -> None:
         moves = [abs(held.get(g, 0) - holds.get(g, 0)) for g in held | holds]
         assert sum(moves) <= part.sensitivity
         at = POLICIES[neighbors].neighbors
-        shift, coordinates = euclidean(part.need, plan.exact.keep, at, plan.recipe.groups)
+        shift, coordinates = vector_l2_sensitivity(part.need, plan.exact.keep, at, plan.recipe.groups)
         assert sum(move**2 for move in moves) <= shift**2 * coordinates
 
 

@@ -5,35 +5,27 @@ It is post-processing, so it is free, and it is a function of what is stored, so
 
 from __future__ import annotations
 
-import datetime
-import math
 import os
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from tacit.accounting.receipt import Receipt
-from tacit.answers import intervals
 from tacit.answers.answer import Answer, Bars, Heading
-from tacit.answers.propagate import bars_of_expressions, shown, spreads
-from tacit.answers.recipe import Chosen, Mean, Picked, Plain, Point, Recipe, Result, Several, Spread, Total, Value
+from tacit.answers.propagate import bars_of_expressions, shown
+from tacit.answers.recipe import Recipe, Result
 from tacit.answers.stored import Group, Release, unpack
 from tacit.engines import scalars as sql
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.top_k import TopK
 from tacit.query.nodes import Order, Released, walk
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MOST = 2**63 - 1
 _ARROW = {
     Type.INT: pa.int64(),
     Type.FLOAT: pa.float64(),
@@ -111,106 +103,19 @@ def _noisy_table(release: Release, recipe: Recipe, confidence: Fraction) -> Any:
     for index, key in enumerate(recipe.keys):
         columns[f"k{index}"] = pa.array([group[index] for group in groups], _ARROW[key.type])
     for index, value in enumerate(recipe.values):
-        low, middle, high = _estimates(release.parts, recipe, value, confidence)
+        low, middle, high = value.estimate(release.parts, recipe.parts, confidence)
         columns[f"v{index}"] = middle
         if low is not None:
             columns |= {f"v{index}_low": low, f"v{index}_high": high}
     return pa.table(columns)
 
 
-def _estimates(parts: list[list[int]], recipe: Recipe, value: Value, confidence: Fraction) -> tuple[Any, Any, Any]:
-    """The low end, the estimate and the high end for each group; no ends for what was chosen."""
-    match value:
-        case Plain():
-            return _plain(parts, recipe, value, confidence)
-        case Total():
-            return _total(parts, recipe, value, confidence)
-        case Mean():
-            return _mean(parts, recipe, value, confidence)
-        case Spread():
-            return _spread(parts, recipe, value, confidence)
-        case Point(part, step, kind):
-            return None, _points(parts[part], step, kind), None
-        case Chosen(part, values):
-            return None, pa.array([values[position] for position in parts[part]]), None
-        case Several(part, values, count):
-            names = [values[position] for position in parts[part]]
-            lists = [names[start : start + count] for start in range(0, len(names), count)]
-            return None, pa.array(lists, pa.list_(pa.array(values).type)), None
-
-
-def _points(numbers: list[int], step: Fraction, kind: Type) -> Any:
-    if kind is Type.DATE:
-        return pa.array([datetime.date.fromordinal(number) for number in numbers], pa.date32())
-    if kind is Type.INT:
-        return pa.array([int(number * step) for number in numbers], pa.int64())
-    return pa.array([float(number * step) for number in numbers], pa.float64())
-
-
-def _plain(released: list[list[int]], recipe: Recipe, value: Plain, confidence: Fraction) -> tuple[Any, Any, Any]:
-    part = recipe.noisy(value.part)
-    return _around([(part.unit, released[value.part])], intervals.half_width(part, confidence), value.type)
-
-
-def _total(released: list[list[int]], recipe: Recipe, value: Total, confidence: Fraction) -> tuple[Any, Any, Any]:
-    sum_of, count_of = recipe.noisy(value.sum), recipe.noisy(value.count)
-    terms = [(sum_of.unit, released[value.sum]), (value.center, released[value.count])]
-    return _around(terms, intervals.total(value, sum_of, count_of, confidence), value.type)
-
-
-def _around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type) -> tuple[Any, Any, Any]:
-    """Sums of integers times units, with intervals of one width; those of integers are rounded and end at integers.
-
-    All are integers over one denominator until the end, whose quotient is rounded once, as that of a fraction is.
-    """
-    below = math.lcm(width.denominator, *(unit.denominator for unit, _ in terms))
-    factors, half = [int(unit * below) for unit, _ in terms], int(width * below)
-    rows = zip(*(numbers for _, numbers in terms), strict=True)
-    sums = [sum(map(mul, factors, row)) for row in rows]
-    if kind is Type.INT:  # what lies between the ends are the same integers
-        wholes = [(2 * number + below) // (2 * below) for number in sums]
-        ends = ([-((half - v * below) // below) for v in wholes], wholes, [(v * below + half) // below for v in wholes])
-        low, middle, high = (pa.array([_fit(v) for v in some], pa.int64()) for some in ends)
-    else:
-        shifts = (-half, 0, half)
-        low, middle, high = (pa.array([(v + shift) / below for v in sums], pa.float64()) for shift in shifts)
-    return low, middle, high
-
-
-def _fit(number: int) -> int:
-    """A released integer as 64 bits hold it; what is beyond is shown as the largest."""
-    return max(-_MOST, min(_MOST, number))
-
-
-def _mean(released: list[list[int]], recipe: Recipe, value: Mean, confidence: Fraction) -> tuple[Any, Any, Any]:
-    sums, counts = released[value.sum], released[value.count]
-    sum_of, count_of = recipe.noisy(value.sum), recipe.noisy(value.count)
-    low, high = intervals.mean(sums, counts, value, sum_of, count_of, confidence)
-    unit = sum_of.unit
-    estimates = [
-        float(min(max(value.center + unit * s / n, value.lower), value.upper)) if n > 0 else None
-        for s, n in zip(sums, counts, strict=True)
-    ]
-    return pa.array(low), pa.array(estimates, pa.float64()), pa.array(high)
-
-
-def _spread(released: list[list[int]], recipe: Recipe, value: Spread, confidence: Fraction) -> tuple[Any, Any, Any]:
-    at = (value.squares, value.mean.sum, value.mean.count)
-    numbers = (released[at[0]], released[at[1]], released[at[2]])
-    parts = (recipe.noisy(at[0]), recipe.noisy(at[1]), recipe.noisy(at[2]))
-    low, high = intervals.spread(numbers, value, parts, confidence)
-    sums = [np.array(some, dtype=np.float64) * float(part.unit) for some, part in zip(numbers, parts, strict=True)]
-    return pa.array(low), pa.array(spreads(sums[0], sums[1], sums[2], value), from_pandas=True), pa.array(high)
-
-
 def _bars(result: Result, recipe: Recipe) -> Bars:
     """Exact for a released value as it is, approximate for an expression of some, none for a key or a condition."""
     if isinstance(result.scalar, Released):
-        chosen = isinstance(recipe.values[result.scalar.index], Point | Chosen | Several)
-        return Bars.NONE if chosen else Bars.EXACT
+        return Bars.NONE if recipe.values[result.scalar.index].is_selection else Bars.EXACT
     computed = any(
-        isinstance(node, Released) and not isinstance(recipe.values[node.index], Point | Chosen | Several)
-        for node in walk(result.scalar)
+        isinstance(node, Released) and not recipe.values[node.index].is_selection for node in walk(result.scalar)
     )
     return Bars.APPROXIMATE if computed and result.type in {Type.INT, Type.FLOAT} else Bars.NONE
 
@@ -227,11 +132,7 @@ def _statement(recipe: Recipe, headings: tuple[Heading, ...]) -> str:
     order = [_ordered(item) for item in recipe.order]
     limit = "" if recipe.limit is None else f" LIMIT {recipe.limit}"
     offset = f" OFFSET {recipe.offset}" if recipe.offset else ""
-    wide = ", ".join(
-        f"CAST(v{i} AS HUGEINT) AS v{i}"
-        for i, value in enumerate(recipe.values)
-        if isinstance(value, Plain | Total) and value.type is Type.INT
-    )
+    wide = ", ".join(f"CAST(v{i} AS HUGEINT) AS v{i}" for i, value in enumerate(recipe.values) if value.is_integer_sum)
     source = f"(SELECT * REPLACE ({wide}) FROM noisy)" if wide else "noisy"
     return f"SELECT {', '.join(columns)} FROM {source}{where} ORDER BY {', '.join([*order, 'g'])}{limit}{offset}"
 
@@ -245,7 +146,8 @@ def _notes(recipe: Recipe, headings: tuple[Heading, ...], confidence: Fraction) 
     notes = list(recipe.notes)
     if any(key.values is None for key in recipe.keys):
         notes.append("Groups are shown only where enough units hold them; others may exist.")
-    notes += [rank(part, confidence) for part in recipe.parts if isinstance(part, Picked)]
+    selections = sorted((value for value in recipe.values if value.is_selection), key=lambda value: value.positions)
+    notes += dict.fromkeys(value.describe(recipe.parts, confidence) for value in selections)
     if any(heading.bars is Bars.APPROXIMATE for heading in headings):
         names = ", ".join(h.name for h in headings if h.bars is Bars.APPROXIMATE)
         notes.append(f"The intervals of {names} are approximate: the noise was drawn again around the released values.")
@@ -263,21 +165,3 @@ def _selects_by_noise(recipe: Recipe) -> bool:
     deciding = [] if all_shown and not recipe.offset else [item.scalar for item in recipe.order]
     deciding += [] if recipe.having is None else [recipe.having]
     return any(isinstance(node, Released) for scalar in deciding for node in walk(scalar))
-
-
-def rank(part: Picked, confidence: Fraction) -> str:
-    """What is known of a choice, in place of an interval."""
-    often = f"{float(100 * confidence):.10g}% of the time"
-    if isinstance(part.mechanism, Quantile):
-        missed = part.mechanism.error(confidence)
-        target = part.mechanism.target
-        if target is not None:  # of the least or the largest, which aim some rows inside
-            beyond = f"{target - 1 + missed:,}"
-            side = "below" if part.mechanism.share == 0 else "above"
-            return f"{part.name} is a value with at most {beyond} rows {side} it, {often}."
-        off = f"{missed:,}"
-        return f"{part.name} is a value whose rank is off by at most {off} rows, {often}."
-    off = f"{part.mechanism.error(part.choices, confidence):,}"
-    if isinstance(part.mechanism, TopK):
-        return f"{part.name} are values, each with at most {off} rows less than the one due in its place, {often}."
-    return f"{part.name} is a value with at most {off} rows less than the most frequent one, {often}."

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.answers.recipe import Chosen, Mean, Noisy, Picked, Plain, Point, Recipe, Result, Several, Spread, Total
+from tacit.aggregates.base import Floats, ReleasedSelection, ReleasedVector
+from tacit.answers.recipe import Recipe, Result
 from tacit.engines import scalars as sql
 from tacit.mechanisms.laplace import Laplace
 from tacit.query.nodes import Released, walk
@@ -29,7 +29,6 @@ _MOST_ROWS = 2_000_000
 _MOST_DRAWS = 1_000
 _LEAST_DRAWS = 200
 _SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
-Floats = npt.NDArray[np.float64]
 
 
 def bars_of_expressions(
@@ -47,18 +46,11 @@ def bars_of_expressions(
     for index, _ in enumerate(recipe.keys):
         columns[f"k{index}"] = noisy.column(f"k{index}").take(columns["g"])
     for index, value in enumerate(recipe.values):
-        match value:
-            case Mean():
-                columns[f"v{index}"] = pa.array(_means(parts, value), from_pandas=True)
-            case Spread(squares, mean):
-                redrawn = (parts[squares], parts[mean.sum], parts[mean.count])
-                columns[f"v{index}"] = pa.array(spreads(*redrawn, value), from_pandas=True)
-            case Total(part, count, center):
-                columns[f"v{index}"] = pa.array(parts[part] + float(center) * parts[count])
-            case Plain(part):
-                columns[f"v{index}"] = pa.array(parts[part])
-            case Point() | Chosen() | Several():
-                columns[f"v{index}"] = noisy.column(f"v{index}").take(columns["g"])
+        simulated = value.simulate(parts)
+        if simulated is None:
+            columns[f"v{index}"] = noisy.column(f"v{index}").take(columns["g"])
+        else:
+            columns[f"v{index}"] = pa.array(simulated, from_pandas=True)
     cursor.register("redrawn", pa.table(columns))
     for index, result in enumerate(recipe.results):
         if isinstance(result.scalar, Released) or result.type not in {Type.INT, Type.FLOAT}:
@@ -85,9 +77,9 @@ def shown(result: Result) -> str:
     return f"CASE WHEN isfinite({value}) THEN {value} END" if result.type is Type.FLOAT else value
 
 
-def _redrawn(numbers: list[int], part: Noisy | Picked, draws: int, bits: Bits) -> Floats:
+def _redrawn(numbers: list[int], part: ReleasedVector | ReleasedSelection, draws: int, bits: Bits) -> Floats:
     """For each group `draws` values around the released one, in the user's units. What was chosen stays."""
-    if isinstance(part, Picked):
+    if isinstance(part, ReleasedSelection):
         return np.zeros(0)
     count = len(numbers) * draws
     if isinstance(part.mechanism, Laplace):
@@ -95,21 +87,3 @@ def _redrawn(numbers: list[int], part: Noisy | Picked, draws: int, bits: Bits) -
     else:
         noise = gaussian.draws(min(part.mechanism.variance, Fraction(2) ** 78), count, bits).astype(np.float64)
     return (np.repeat(np.array(numbers, dtype=np.float64), draws) + noise) * float(part.unit)
-
-
-def _means(parts: list[Floats], value: Mean) -> Floats:
-    sums, counts = parts[value.sum], parts[value.count]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.clip(float(value.center) + sums / counts, float(value.lower), float(value.upper))
-    return np.where(counts > 0, means, np.nan)
-
-
-def spreads(squares: Floats, sums: Floats, counts: Floats, value: Spread) -> Floats:
-    """The variance, or its root, from sums in the user's units; NaN where the count says nothing."""
-    most = float((value.mean.upper - value.mean.lower) / 2) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.clip(squares / counts + most / 2 - (sums / counts) ** 2, 0.0, most)
-        if value.sample:
-            found = found * counts / (counts - 1)
-    found = np.where(counts > (1 if value.sample else 0), found, np.nan)
-    return np.sqrt(found) if value.root else found

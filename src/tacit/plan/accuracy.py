@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.answers.intervals import half_width, total
-from tacit.answers.recipe import Plain, Total
 from tacit.arithmetic import rational
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
@@ -94,12 +92,11 @@ def _error(plan: Plan, name: str, confidence: Fraction) -> Fraction:
         names = ", ".join(result.name for result in plan.recipe.results)
         raise ParameterError("within", f"there is no column {name!r}", fix=f"the columns are {names}")
     value = plan.recipe.values[found.scalar.index] if isinstance(found.scalar, Released) else None
-    if isinstance(value, Total):
-        return total(value, plan.recipe.noisy(value.sum), plan.recipe.noisy(value.count), confidence)
-    if not isinstance(value, Plain):
+    error = None if value is None else value.half_width(plan.recipe.parts, confidence)
+    if error is None:
         raise Refused(
             Code.PARAMETER,
             f"the error of {name} depends on the data, so no price can be set for it",
             fix="name a COUNT or SUM column; explain shows the error of others for several numbers of rows",
         )
-    return half_width(plan.recipe.noisy(value.part), confidence)
+    return error

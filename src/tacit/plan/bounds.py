@@ -39,10 +39,10 @@ from tacit.plan.ranges import (
     one_of,
     part_range,
 )
-from tacit.plan.ranges import LEAST_INT as LEAST_INT
-from tacit.plan.ranges import MOST_INT as MOST_INT
-from tacit.plan.ranges import Bound as Bound
 from tacit.plan.ranges import domain as domain
+from tacit.query.bound import LEAST_INT as LEAST_INT
+from tacit.query.bound import MOST_INT as MOST_INT
+from tacit.query.bound import Bound as Bound
 from tacit.query.functions import (
     COMPARISONS,
     CONDITIONS,

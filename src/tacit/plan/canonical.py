@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.aggregates.base import QuantileMeasurement, QuantizedArgument, TopKMeasurement, VectorMeasurement
 from tacit.canonical import Table, tag
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -10,22 +11,21 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
-from tacit.plan.measure import Grid, Most, Rank, Vector
 from tacit.plan.noise import Shown
 from tacit.query.canonical import NODES
 
 PLANS: Table = {
     **NODES,
     Gaussian: tag("Gaussian", "variance"),
-    Grid: tag("Grid", "scalar step lower upper"),
+    QuantizedArgument: tag("Grid", "scalar step lower upper"),
     Laplace: tag("Laplace", "scale"),
-    Most: tag("Most", "measure values count"),
+    TopKMeasurement: tag("Most", "measure values count=k"),
     PartitionSelection: tag("PartitionSelection", "epsilon delta groups"),
     PermuteAndFlip: tag("PermuteAndFlip", "epsilon sensitivity monotone"),
     Quantile: tag("Quantile", "epsilon share rows neighbors lower upper target"),
-    Rank: tag("Rank", "measure share grid"),
+    QuantileMeasurement: tag("Rank", "measure share=level grid=argument"),
     Shown: tag("Shown", "mechanism part"),
     Threshold: tag("Threshold", "scale delta groups rows"),
     TopK: tag("TopK", "epsilon count sensitivity monotone"),
-    Vector: tag("Vector", "terms lower upper unit once"),
+    VectorMeasurement: tag("Vector", "terms lower upper unit once=is_per_unit"),
 }

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from tacit.errors import Code, Refused
 from tacit.plan.operands import kind_of, words_of
-from tacit.plan.ranges import Bound
+from tacit.query.bound import Bound
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Case, Literal
 from tacit.query.types import NUMBERS, TYPES, Type

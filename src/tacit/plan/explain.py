@@ -7,9 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.answers.answer import percent
-from tacit.answers.finish import rank
-from tacit.answers.intervals import half_width, mean, spread, total
-from tacit.answers.recipe import Mean, Picked, Plain, Recipe, Spread, Total
+from tacit.answers.recipe import Recipe
 from tacit.arithmetic import within
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
@@ -162,32 +160,11 @@ def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:
     for result in recipe.results:
         if isinstance(result.scalar, Released):
             value = recipe.values[result.scalar.index]
-            match value:
-                case Plain(part):
-                    columns.append(Column(result.name, float(half_width(recipe.noisy(part), confidence)), ()))
-                case Total(first, second):
-                    width = total(value, recipe.noisy(first), recipe.noisy(second), confidence)
-                    columns.append(Column(result.name, float(width), ()))
-                case Mean() | Spread():
-                    columns.append(Column(result.name, None, _by_rows(recipe, value, confidence)))
-                case _:
-                    picked = recipe.parts[value.part]
-                    assert isinstance(picked, Picked)
-                    columns.append(Column(result.name, None, (), rank(picked, confidence)))
+            error = value.half_width(recipe.parts, confidence)
+            by_rows = value.half_widths_by_rows(recipe.parts, _ROWS, confidence)
+            pairs = tuple(zip(_ROWS, by_rows, strict=True)) if by_rows else ()
+            said = value.describe(recipe.parts, confidence)
+            columns.append(Column(result.name, None if error is None else float(error), pairs, said))
         elif result.type in NUMBERS and any(isinstance(node, Released) for node in walk(result.scalar)):
             columns.append(Column(result.name, None, ()))
     return columns
-
-
-def _by_rows(recipe: Recipe, value: Mean | Spread, confidence: Fraction) -> tuple[tuple[int, float], ...]:
-    """The half-width of the interval when the mean lies in the middle of its range, where it is least.
-
-    For a variance, when it is half of what it can be.
-    """
-    nothing, counts = [0] * len(_ROWS), list(_ROWS)
-    if isinstance(value, Spread):
-        parts = (recipe.noisy(value.squares), recipe.noisy(value.mean.sum), recipe.noisy(value.mean.count))
-        low, high = spread((nothing, nothing, counts), value, parts, confidence)
-    else:
-        low, high = mean(nothing, counts, value, recipe.noisy(value.sum), recipe.noisy(value.count), confidence)
-    return tuple((rows, float(h - lo) / 2) for rows, lo, h in zip(_ROWS, low, high, strict=True))

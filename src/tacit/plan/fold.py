@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from tacit.aggregates.argument import quantize_argument, quote_aggregate
 from tacit.errors import Code, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, Bound, bind
-from tacit.plan.measure import gridded, said
 from tacit.plan.scope import Field, Relation, condition
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
@@ -127,7 +127,7 @@ class _Fold:
         if node.function not in INNER or (node.distinct and node.function != "count"):
             raise Refused(
                 Code.UNSUPPORTED,
-                f"{said(node)} in a subquery is not answered",
+                f"{quote_aggregate(node)} in a subquery is not answered",
                 at=node.at,
                 fix="inside a subquery use COUNT, SUM, AVG, MIN and MAX, and other aggregates outside",
             )
@@ -139,10 +139,10 @@ class _Fold:
         assert argument is not None
         if node.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
-                what = f"{said(node)} needs a number or a date"
+                what = f"{quote_aggregate(node)} needs a number or a date"
                 raise Refused(Code.TYPE, what, at=node.at, fix="use COUNT(DISTINCT x)")
             return replace(argument, scalar=Column(self.measure(node.function, argument.scalar)), nullable=True)
-        grid = gridded(node, argument)
+        grid = quantize_argument(node, argument)
         total = Column(self.measure("sum", grid.scalar))
         if node.function == "sum":
             # However many rows there are, a sum of what is never negative is not, and likewise for never positive.

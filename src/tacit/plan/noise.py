@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting.guard import rho_within
+from tacit.aggregates.base import Measurement, QuantileMeasurement, TopKMeasurement, VectorMeasurement
 from tacit.errors import Code, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -19,7 +20,7 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
-from tacit.plan.measure import Most, Need, Rank, Vector, euclidean, felt, moved, sensitivity
+from tacit.plan.contribution import count_selections, l0_sensitivity, vector_l1_sensitivity, vector_l2_sensitivity
 from tacit.privacy.loss import Approximate, BoundedRange, Compose, Concentrated, Loss, Pure, Repeat
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
@@ -29,7 +30,7 @@ from tacit.privacy.unit import Neighbors
 class Part:
     """One vector, the noise it gets, and how far one unit can move it in L1."""
 
-    need: Vector
+    need: VectorMeasurement
     mechanism: Laplace | Gaussian
     sensitivity: int
 
@@ -38,7 +39,7 @@ class Part:
 class Pick:
     """One choice in each group, or several in turn."""
 
-    need: Rank | Most
+    need: QuantileMeasurement | TopKMeasurement
     mechanism: Quantile | PermuteAndFlip | TopK
 
 
@@ -72,7 +73,7 @@ class Setting:
     groups: int | None
 
 
-def spend(needed: Mapping[Need, Fraction], price: Fraction, delta: Fraction, at: Setting) -> Spending:
+def spend(needed: Mapping[Measurement, Fraction], price: Fraction, delta: Fraction, at: Setting) -> Spending:
     """Share a price between what is needed, in proportion to its weight.
 
     **Theorem.** The release is (price, delta)-DP. Proof. Laplace noise on a vector that moves by d in L1 and a choice
@@ -80,7 +81,11 @@ def spend(needed: Mapping[Need, Fraction], price: Fraction, delta: Fraction, at:
     Gaussian noise as a whole costs what its rho converts to. The shares add up to the price, the deltas to at most
     `delta`.
     """
-    moves = {need: sensitivity(need, at.each, at.neighbors, at.groups) for need in needed if isinstance(need, Vector)}
+    moves = {
+        need: vector_l1_sensitivity(need, at.each, at.neighbors, at.groups)
+        for need in needed
+        if isinstance(need, VectorMeasurement)
+    }
     still = {need for need, move in moves.items() if move == 0}  # what no row can move costs nothing
     weights = {need: Fraction(0) if need in still else weight for need, weight in needed.items()}
     if at.groups is None:
@@ -93,7 +98,11 @@ def spend(needed: Mapping[Need, Fraction], price: Fraction, delta: Fraction, at:
 
 
 def _selected(
-    weights: Mapping[Need, Fraction], moves: Mapping[Vector, int], price: Fraction, delta: Fraction, at: Setting
+    weights: Mapping[Measurement, Fraction],
+    moves: Mapping[VectorMeasurement, int],
+    price: Fraction,
+    delta: Fraction,
+    at: Setting,
 ) -> Spending:
     """The same with private keys, which need a delta.
 
@@ -106,7 +115,7 @@ def _selected(
             "which keys occur is private, and showing them needs a delta, which the policy sets to zero",
             fix="group by a column with declared values, or ask the owner for a delta",
         )
-    touched = moved(at.each, at.neighbors, None)
+    touched = l0_sensitivity(at.each, at.neighbors, None)
     total = sum(weights.values()) + 1
     shares = {need: price * weight / total for need, weight in weights.items()}
     selection = PartitionSelection.calibrated(price / total, delta, touched)
@@ -115,10 +124,10 @@ def _selected(
     if gaussian is not None and _worst(gaussian) < _worst(laplace):
         halved = PartitionSelection.calibrated(price / total, delta / 2, touched)
         return _spending(weights, shares, gaussian, moves, at, Shown(halved, None), delta / 2)
-    counted = next((need for need in weights if isinstance(need, Vector) and need.counts_rows), None)
+    counted = next((need for need in weights if isinstance(need, VectorMeasurement) and need.is_plain_count), None)
     if counted is not None:
         richer = {need: price * weight / (total - 1) for need, weight in weights.items()}
-        rows = 1 if counted.once else at.each.rows
+        rows = 1 if counted.is_per_unit else at.each.rows
         threshold = Threshold.calibrated(richer[counted], delta, at.each.groups, rows, moves[counted])
         if threshold.least() <= selection.threshold():
             shown = Shown(threshold, list(weights).index(counted))
@@ -126,23 +135,23 @@ def _selected(
     return _spending(weights, shares, laplace, moves, at, Shown(selection, None), Fraction(0))
 
 
-Noises = dict[Vector, Laplace | Gaussian]
+Noises = dict[VectorMeasurement, Laplace | Gaussian]
 
 
-def _laplace(shares: Mapping[Need, Fraction], moves: Mapping[Vector, int]) -> Noises:
+def _laplace(shares: Mapping[Measurement, Fraction], moves: Mapping[VectorMeasurement, int]) -> Noises:
     return {
         need: Laplace.calibrated(share or Fraction(1), moves[need])
         for need, share in shares.items()
-        if isinstance(need, Vector)
+        if isinstance(need, VectorMeasurement)
     }
 
 
-def _gaussian(shares: Mapping[Need, Fraction], delta: Fraction, at: Setting) -> Noises | None:
+def _gaussian(shares: Mapping[Measurement, Fraction], delta: Fraction, at: Setting) -> Noises | None:
     """Gaussian noise for all vectors at the price of all of them together; None where there is no delta for it.
 
     rho is shared so that each vector has the same part of the root of it as it would have of epsilon.
     """
-    vectors = [need for need, share in shares.items() if isinstance(need, Vector) and share > 0]
+    vectors = [need for need, share in shares.items() if isinstance(need, VectorMeasurement) and share > 0]
     if delta == 0 or not vectors:
         return None
     rho = rho_within(sum((shares[need] for need in vectors), Fraction(0)), delta)
@@ -151,8 +160,8 @@ def _gaussian(shares: Mapping[Need, Fraction], delta: Fraction, at: Setting) -> 
         return None
     noises: Noises = {}
     for need, share in shares.items():
-        if isinstance(need, Vector):
-            shift, coordinates = euclidean(need, at.each, at.neighbors, at.groups)
+        if isinstance(need, VectorMeasurement):
+            shift, coordinates = vector_l2_sensitivity(need, at.each, at.neighbors, at.groups)
             part = rho * share**2 / squares if share > 0 else rho
             noises[need] = Gaussian(_rounded(Gaussian.for_rho(part, shift, coordinates).variance))
     return noises
@@ -175,20 +184,20 @@ def _worst(noises: Noises) -> float:
 
 
 def _spending(
-    needed: Mapping[Need, Fraction],
-    shares: Mapping[Need, Fraction],
+    needed: Mapping[Measurement, Fraction],
+    shares: Mapping[Measurement, Fraction],
     noises: Noises,
-    moves: Mapping[Vector, int],
+    moves: Mapping[VectorMeasurement, int],
     at: Setting,
     shown: Shown | None,
     delta: Fraction,
 ) -> Spending:
     """The parts in order, with the loss of each."""
-    choices = felt(at.each, at.neighbors, at.groups)
+    choices = count_selections(at.each, at.neighbors, at.groups)
     parts: list[Part | Pick] = []
     losses: list[Loss] = []
     for need in needed:
-        if isinstance(need, Vector):
+        if isinstance(need, VectorMeasurement):
             noise = noises[need]
             parts.append(Part(need, noise, moves[need]))
             losses.append(noise.loss(moves[need]) if isinstance(noise, Laplace) else _gaussian_loss(need, noise, at))
@@ -205,23 +214,23 @@ def _spending(
     return Spending(tuple(parts), shown, Compose(tuple(losses)), delta)
 
 
-def _gaussian_loss(need: Vector, noise: Gaussian, at: Setting) -> Loss:
+def _gaussian_loss(need: VectorMeasurement, noise: Gaussian, at: Setting) -> Loss:
     """What Gaussian noise costs. A cap on all rows bounds the L2 norm, but not the coordinates: of it rho is all."""
-    shift, coordinates = euclidean(need, at.each, at.neighbors, at.groups)
-    if at.each.total is None or need.once:
+    shift, coordinates = vector_l2_sensitivity(need, at.each, at.neighbors, at.groups)
+    if at.each.total is None or need.is_per_unit:
         return noise.loss(shift, coordinates)
     return Concentrated(noise.rho(shift, coordinates))
 
 
-def _pick(need: Rank | Most, share: Fraction, at: Setting) -> Pick:
+def _pick(need: QuantileMeasurement | TopKMeasurement, share: Fraction, at: Setting) -> Pick:
     """A choice at its price in one group."""
-    if isinstance(need, Most):
+    if isinstance(need, TopKMeasurement):
         monotone = at.neighbors is Neighbors.ADD_REMOVE
-        if need.count > 1:
-            return Pick(need, TopK.calibrated(share, need.count, at.each.rows, monotone))
+        if need.k > 1:
+            return Pick(need, TopK.calibrated(share, need.k, at.each.rows, monotone))
         return Pick(need, PermuteAndFlip.calibrated(share, at.each.rows, monotone))
-    grid = need.grid
-    return Pick(need, Quantile.calibrated(share, need.share, at.each.rows, at.neighbors, grid.lower, grid.upper))
+    grid = need.argument
+    return Pick(need, Quantile.calibrated(share, need.level, at.each.rows, at.neighbors, grid.lower, grid.upper))
 
 
 def _choosing(pick: Pick, choices: int) -> Loss:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.errors import Code, Refused
-from tacit.plan.ranges import LEAST_INT, MOST_INT, Bound
+from tacit.query.bound import LEAST_INT, MOST_INT, Bound
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Clamp, Literal, Scalar, ToFloat, place_of
 from tacit.query.refuse import plain

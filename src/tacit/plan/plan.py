@@ -17,7 +17,17 @@ from itertools import product
 from typing import Any
 
 from tacit.accounting.guard import GRAINS_PER_EPSILON, cost
-from tacit.answers.recipe import KeyColumn, Noisy, Picked, Recipe
+from tacit.aggregates.base import (
+    Measurement,
+    QuantileMeasurement,
+    ReleasedSelection,
+    ReleasedVector,
+    Releases,
+    TopKMeasurement,
+    VectorMeasurement,
+)
+from tacit.aggregates.registry import function_of
+from tacit.answers.recipe import KeyColumn, Recipe
 from tacit.answers.stored import Group, Release
 from tacit.arithmetic import within
 from tacit.canonical import canonical_text
@@ -27,8 +37,8 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.canonical import PLANS
+from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flattened
-from tacit.plan.measure import Most, Need, Rank, Vector, finished, needs, weights, worst
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_rows
 from tacit.plan.scope import Relation, Scope
@@ -134,8 +144,8 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
         )
     halves = split(query, relation)
     said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
-    averaged = {a.argument for a in halves.aggregates if a.aggregate.function == "avg"}
-    needed = [needs(a.aggregate, a.argument, a.values, a.of_unit, a.argument in averaged) for a in halves.aggregates]
+    averaged = frozenset(a.required for a in halves.aggregates if a.aggregate.function == "avg")
+    needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _weighted(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))
     if recipe.groups is None and policy.question_delta == 0:
@@ -159,39 +169,40 @@ def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
             fix="group by a column with declared values",
         )
     _check_lists(chosen, recipe.groups, query)
-    setting = Setting(worst(each, relation.unit is not None), policy.neighbors, recipe.groups)
+    setting = Setting(contribution_to_account(each, relation.unit is not None), policy.neighbors, recipe.groups)
     spending = spend(chosen, price, policy.question_delta, setting)
     exact = _exact(halves, relation, each, spending)
     key = _key(policy, exact, spending)
     unit = relation.called
-    parts = tuple(_read(part) for part in spending.parts)
+    parts = Releases(_read(part) for part in spending.parts)
     recipe = replace(recipe, parts=parts, notes=(*said, *about_rows(exact, unit)))
     return Plan(
         unit, replace(exact, salt=key[:16]), spending.parts, spending.shown, recipe, spending.loss, spending.delta, key
     )
 
 
-def _weighted(halves: Halves, needed: list[tuple[Need, ...]]) -> dict[Need, Fraction]:
+def _weighted(halves: Halves, needed: list[tuple[Measurement, ...]]) -> dict[Measurement, Fraction]:
     """All that is needed, once, in an order of its own, each with the largest weight that an aggregate gives it."""
-    found: dict[Need, Fraction] = {}
+    found: dict[Measurement, Fraction] = {}
     for asked, some in zip(halves.aggregates, needed, strict=True):
-        for need, weight in zip(some, weights(asked.aggregate), strict=False):
+        for need, weight in zip(some, function_of(asked.aggregate).budget_weights, strict=False):
             found[need] = max(found.get(need, Fraction(0)), weight)
     return {need: found[need] for need in sorted(found, key=_written)}
 
 
-def _written(need: Need) -> str:
+def _written(need: Measurement) -> str:
     return canonical_text(need, PLANS)
 
 
-def _recipe(query: Query, halves: Halves, needed: list[tuple[Need, ...]], chosen: list[Need]) -> Recipe:
+def _recipe(query: Query, halves: Halves, needed: list[tuple[Measurement, ...]], chosen: list[Measurement]) -> Recipe:
     """How to read the released parts, in the order chosen."""
     values = []
     for asked, some in zip(halves.aggregates, needed, strict=True):
-        values.append(finished(asked.aggregate, asked.argument, some, [chosen.index(need) for need in some]))
+        positions = [chosen.index(need) for need in some]
+        values.append(function_of(asked.aggregate).estimator(asked, some, positions))
     return Recipe(
         keys=_keys(halves),
-        parts=(),
+        parts=Releases(),
         values=tuple(values),
         results=halves.results,
         having=halves.having,
@@ -220,19 +231,21 @@ def _exact(halves: Halves, relation: Relation, each: Contribution, spending: Spe
     return Aggregation(relation.rows, where, unit, halves.keys, each, tuple(dict.fromkeys(measures)))
 
 
-def _check_lists(chosen: Iterable[Need], groups: int | None, query: Query) -> None:
+def _check_lists(chosen: Iterable[Measurement], groups: int | None, query: Query) -> None:
     """Choosing k of n values in each group looks at all n of them k times: a public number, and a limited one."""
     for need in chosen:
-        if isinstance(need, Most) and need.count * len(need.values) * (groups or MAX_GROUPS) > _MOST_LOOKS:
+        if isinstance(need, TopKMeasurement) and need.k * len(need.values) * (groups or MAX_GROUPS) > _MOST_LOOKS:
             what = f"{need.name} in so many groups has too many values to choose from"
             raise Refused(Code.TOO_LARGE, what, at=query.at, fix="name fewer values, or ask with fewer groups")
 
 
-def _read(part: Part | Pick) -> Noisy | Picked:
+def _read(part: Part | Pick) -> ReleasedVector | ReleasedSelection:
     if isinstance(part, Part):
-        return Noisy(part.need.name, part.mechanism, part.need.unit)
-    choices = part.need.grid.upper - part.need.grid.lower + 1 if isinstance(part.need, Rank) else len(part.need.values)
-    return Picked(part.need.name, part.mechanism, choices)
+        return ReleasedVector(part.need.name, part.mechanism, part.need.unit)
+    need = part.need
+    if isinstance(need, QuantileMeasurement):
+        return ReleasedSelection(need.name, part.mechanism, need.argument.upper - need.argument.lower + 1)
+    return ReleasedSelection(need.name, part.mechanism, len(need.values))
 
 
 def _choices(part: Pick, cell: Mapping[Key, int], bits: Bits) -> list[int]:
@@ -240,7 +253,7 @@ def _choices(part: Pick, cell: Mapping[Key, int], bits: Bits) -> list[int]:
     if isinstance(part.mechanism, Quantile):
         numbers = {k.toordinal() if isinstance(k, datetime.date) else int(k): n for k, n in cell.items()}
         return [part.mechanism.release(numbers, bits)]
-    assert not isinstance(part.need, Rank | Vector)
+    assert not isinstance(part.need, QuantileMeasurement | VectorMeasurement)
     counts = [cell.get(value, 0) for value in part.need.values]
     if isinstance(part.mechanism, TopK):
         return part.mechanism.release(counts, bits)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tacit.arithmetic import ball, common_step, precision
 from tacit.engines.evaluate import part, truncated
+from tacit.query.bound import LEAST_INT, MOST_INT, Bound
 from tacit.query.functions import Fn
 from tacit.query.nodes import Scalar
 from tacit.query.types import Key, Type
@@ -22,44 +22,12 @@ from tacit.query.types import Key, Type
 if TYPE_CHECKING:
     from flint import arb
 
-LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
 SMALLEST_EXPONENT = -1000  # EXP of it is 0 as a double
 # The units on whose first days all first days of a unit lie.
 ALSO = {"year": ("year", "quarter", "month"), "quarter": ("quarter", "month"), "month": ("month",), "week": ("week",)}
 # What holds a part of a date, within which it only goes up, and the largest there is.
 _HOLDERS = {Fn.QUARTER: ("year", 4), Fn.MONTH: ("year", 12), Fn.DAY: ("month", 31), Fn.WEEKDAY: ("week", 7)}
 _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A lowered scalar and what is publicly known of its values.
-
-    `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to
-    rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
-    is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
-    together from, and `weight` how many operations the value takes.
-    """
-
-    scalar: Scalar
-    type: Type | None
-    lower: Fraction | None = None
-    upper: Fraction | None = None
-    step: Fraction | None = None
-    nullable: bool = True
-    unit: str | None = None
-    texts: int = 1
-    weight: int = 1
-
-    @property
-    def bounded(self) -> bool:
-        """Whether both bounds are known and are more than those of the machine."""
-        return self.lower is not None and self.upper is not None and not self.undeclared
-
-    @property
-    def undeclared(self) -> bool:
-        """Whether this is an integer that 64 bits alone bound, on one side at least."""
-        return self.type is Type.INT and (self.lower == LEAST_INT or self.upper == MOST_INT)
 
 
 def domain(bound: Bound, most: int) -> tuple[Key, ...] | None:

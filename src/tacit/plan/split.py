@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
+from tacit.aggregates.argument import quote_aggregate
+from tacit.aggregates.base import BoundAggregate
+from tacit.aggregates.registry import function_of
 from tacit.answers.recipe import Result
 from tacit.errors import Code, Place, Refused
 from tacit.plan.bounds import Bound, bind, domain
-from tacit.plan.measure import said
 from tacit.plan.scope import Field, Relation, condition
 from tacit.query.functions import Fn
 from tacit.query.nodes import (
@@ -40,23 +42,13 @@ MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by it
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An aggregate over rows: its bound argument, the public keys of it, and whether it is the unit."""
-
-    aggregate: Aggregate
-    argument: Bound | None
-    values: tuple[Key, ...] | None
-    of_unit: bool
-
-
-@dataclass(frozen=True)
 class Halves:
     """The aggregates in order of appearance, and the finishing over them."""
 
     where: Scalar | None
     keys: tuple[GroupKey, ...]
     key_types: tuple[Type, ...]
-    aggregates: tuple[Asked, ...]
+    aggregates: tuple[BoundAggregate, ...]
     results: tuple[Result, ...]
     having: Scalar | None
     order: tuple[Order, ...]
@@ -75,7 +67,7 @@ class _Splitter:
         self.keys: list[GroupKey] = []
         self.key_types: list[Type] = []
         self.known: list[Scalar] = []
-        self.aggregates: list[Asked] = []
+        self.aggregates: list[BoundAggregate] = []
 
     def halves(self) -> Halves:
         query = self.query
@@ -145,7 +137,7 @@ class _Splitter:
         if is_star(output.scalar):
             fix = "SELECT COUNT(*), AVG(x), ... instead"
             raise Refused(Code.RAW_COLUMN, "* would show rows as they are", at=place_of(output.scalar), fix=fix)
-        if isinstance(output.scalar, Aggregate) and output.scalar.function == "top_k":
+        if isinstance(output.scalar, Aggregate) and function_of(output.scalar).gives_list:
             bound = self.aggregate(output.scalar)
             assert bound.type is not None
             return Result(output.name, bound.scalar, bound.type, many=True)
@@ -162,7 +154,7 @@ class _Splitter:
     def leaf_or_output(self, node: Scalar) -> Bound | None:
         if isinstance(node, Column) and node.table is None and node.name.lower() in self.named:
             named = self.named[node.name.lower()]
-            if isinstance(named, Aggregate) and named.function == "top_k":
+            if isinstance(named, Aggregate) and function_of(named).gives_list:
                 raise _a_list(named, node.at)
             return bind(named, self.leaf, rows=False)
         return self.leaf(node)
@@ -170,7 +162,7 @@ class _Splitter:
     def leaf(self, node: Scalar) -> Bound | None:
         """An aggregate or a key, as a value of the noisy table; None for what is computed from these."""
         if isinstance(node, Aggregate):
-            if node.function == "top_k":
+            if function_of(node).gives_list:
                 raise _a_list(node, node.at)
             return self.aggregate(node)
         if self.known and isinstance(node, Column | Call | Case) and self.is_over_rows(node):
@@ -204,27 +196,18 @@ class _Splitter:
         asked = self.asked(node)
         if asked not in self.aggregates:
             self.aggregates.append(asked)
-        kind = Type.FLOAT
-        argument = asked.argument
-        if node.function == "count":
-            kind = Type.INT
-        elif (
-            argument is not None
-            and argument.type is not None
-            and node.function in {"sum", "min", "max", "quantile", "mode", "top_k"}
-        ):
-            kind = argument.type
+        kind = function_of(node).result_type(asked)
         return Bound(Released(self.aggregates.index(asked)), kind)
 
-    def asked(self, node: Aggregate) -> Asked:
+    def asked(self, node: Aggregate) -> BoundAggregate:
         if node.argument is None:
-            return Asked(node, None, None, of_unit=False)
+            return BoundAggregate(node, None, None, of_unit=False)
         node = replace(node, argument=self.relation.bare(node.argument))
         assert node.argument is not None
         found = self.relation.field_of(node.argument) if isinstance(node.argument, Column) else None
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
-            return Asked(node, None, None, of_unit=True)
-        return Asked(node, self.relation.bind(node.argument), self.declared(node.argument), of_unit=False)
+            return BoundAggregate(node, None, None, of_unit=True)
+        return BoundAggregate(node, self.relation.bind(node.argument), self.declared(node.argument), of_unit=False)
 
     def declared(self, scalar: Scalar) -> tuple[Key, ...] | None:
         """The declared values of a column, or of one that FILTER leaves out of some rows."""
@@ -237,7 +220,7 @@ class _Splitter:
 
 
 def _a_list(node: Aggregate, at: Place | None) -> Refused:
-    what = f"{said(node)} gives a list, and a list stands by itself in the select list"
+    what = f"{quote_aggregate(node)} gives a list, and a list stands by itself in the select list"
     fix = "leave out what is computed, compared or ordered with it; MODE(x) gives one value"
     return Refused(Code.TYPE, what, at=at, fix=fix)
 

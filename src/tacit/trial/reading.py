@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.answers.answer import Answer
 from tacit.answers.finish import finish
-from tacit.answers.recipe import KeyColumn, Plain, Point, Recipe, Result, Several, Total
+from tacit.answers.recipe import KeyColumn, Recipe, Result
 from tacit.answers.stored import Group, Release, pack
 from tacit.query.nodes import KeyOf, Released
 from tacit.query.types import Type
@@ -93,7 +93,7 @@ class Reading:
         """The same for the released integers themselves; for private keys a word for those shown comes first."""
         if self.recipe.groups is not None:
             return np.array([[number for part in r.parts for number in part] for r in releases], dtype=np.float64)
-        several = {value.part: value.count for value in self.recipe.values if isinstance(value, Several)}
+        several = {position: value.values_per_group for value in self.recipe.values for position in value.positions}
         outputs = []
         for release in releases:
             groups = release.groups or []
@@ -111,10 +111,7 @@ class Reading:
         recipe = self.recipe
         never_null = all(
             isinstance(result.scalar, KeyOf)
-            or (
-                isinstance(result.scalar, Released)
-                and isinstance(recipe.values[result.scalar.index], Plain | Total | Point)
-            )
+            or (isinstance(result.scalar, Released) and recipe.values[result.scalar.index].is_always_number)
             for result in recipe.results
         )
         return never_null and recipe.groups is not None and not self._is_ranked and recipe.having is None

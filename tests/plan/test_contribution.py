@@ -14,18 +14,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.aggregates.argument import quantize_argument
+from tacit.aggregates.base import BoundAggregate, Measurement, QuantileMeasurement, VectorMeasurement
+from tacit.aggregates.registry import function_of
 from tacit.engines.evaluate import evaluate
-from tacit.plan.measure import Rank, Vector, euclidean, felt, gridded, moved, needs, sensitivity, weights
+from tacit.plan.contribution import count_selections, l0_sensitivity, vector_l1_sensitivity, vector_l2_sensitivity
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan
 from tacit.plan.scope import declared
 from tacit.policy.model import Column as Declared
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
+from tacit.query.bound import Bound
 from tacit.query.nodes import Aggregate, Column, Literal, Measure, Quantize
 from tacit.query.types import Type
 
 MakePlan = Callable[..., Plan]
+
+
+def measured(aggregate: Aggregate, argument: Bound) -> tuple[Measurement, ...]:
+    """What an aggregate of an argument measures."""
+    return function_of(aggregate).measure(BoundAggregate(aggregate, argument, None, of_unit=False), frozenset())
+
 
 # Columns.
 
@@ -122,8 +132,12 @@ def test_the_squares_of_a_variance_fit_64_bits():
     # bounds of 2^30 in steps of one: twice the distance from the center is at most 2^31, its square 2^62
     most = Fraction(2**30)
     column = declared(Declared("i", Type.INT, -most, most), Column("c"))
-    squares, first, count = needs(Aggregate("var_pop", Column("c")), column, None, of_unit=False)
-    assert isinstance(squares, Vector) and isinstance(first, Vector) and isinstance(count, Vector)
+    squares, first, count = measured(Aggregate("var_pop", Column("c")), column)
+    assert (
+        isinstance(squares, VectorMeasurement)
+        and isinstance(first, VectorMeasurement)
+        and isinstance(count, VectorMeasurement)
+    )
     assert (squares.lower, squares.upper) == (-(2**62), 2**62)
     assert (first.lower, first.upper) == (-(2**31), 2**31)
     assert squares.unit == Fraction(1, 8) and first.unit == Fraction(1, 2)
@@ -131,16 +145,20 @@ def test_the_squares_of_a_variance_fit_64_bits():
 
 def test_a_point_lies_on_the_grid_of_its_column(plan: MakePlan):
     (pick,) = plan("SELECT MEDIAN(cost) FROM visits").parts
-    assert isinstance(pick.need, Rank)
-    assert (pick.need.grid.step, pick.need.grid.lower, pick.need.grid.upper) == (Fraction(1, 100), 0, 500_000)
+    assert isinstance(pick.need, QuantileMeasurement)
+    assert (pick.need.argument.step, pick.need.argument.lower, pick.need.argument.upper) == (
+        Fraction(1, 100),
+        0,
+        500_000,
+    )
     (pick,) = plan("SELECT MAX(born) FROM visits").parts
     days = (datetime.date(1920, 1, 1).toordinal(), datetime.date(2024, 12, 31).toordinal())
-    assert (pick.need.share, pick.need.grid.lower, pick.need.grid.upper) == (1, *days)
+    assert (pick.need.level, pick.need.argument.lower, pick.need.argument.upper) == (1, *days)
 
 
 def test_a_constant_is_a_grid_of_one_point():
     bound = declared(Declared("i", Type.INT, Fraction(3), Fraction(3)), Column("c"))
-    grid = gridded(Aggregate("min", Literal(3)), bound, dates=True)
+    grid = quantize_argument(Aggregate("min", Literal(3)), bound, dates=True)
     assert (grid.lower, grid.upper) == (3, 3)
 
 
@@ -187,13 +205,13 @@ RANGES = [(1, 1), (0, 1), (-1, 1), (-2, 1), (-1, 2), (1, 2), (-2, -1), (-3, 0)]
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize(("lower", "upper"), RANGES)
 def test_one_unit_moves_a_vector_as_far_as_is_said(lower: int, upper: int, once: bool, neighbors: Neighbors) -> None:
-    vector = Vector(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
+    vector = VectorMeasurement(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
     size, width = max(abs(lower), abs(upper)), max(upper, 0) - min(lower, 0)
     for k, r, groups in product((1, 2), (1, 2), (1, 2, 3, 4)):
         each = Contribution(k, r)
         l1, squared = farthest(contributions(k, r, lower, upper, groups, once), neighbors)
-        assert sensitivity(vector, each, neighbors, groups) == l1
-        shift, coordinates = euclidean(vector, each, neighbors, groups)
+        assert vector_l1_sensitivity(vector, each, neighbors, groups) == l1
+        shift, coordinates = vector_l2_sensitivity(vector, each, neighbors, groups)
         assert shift**2 * coordinates >= squared
         overlap = max(0, 2 * min(k, groups) - groups)
         if neighbors is Neighbors.ADD_REMOVE or width**2 >= 2 * size**2 or overlap == 0:
@@ -206,12 +224,12 @@ def test_one_unit_moves_a_vector_as_far_as_is_said(lower: int, upper: int, once:
 def test_with_a_cap_on_all_rows_a_unit_moves_a_vector_no_further_than_is_said(
     lower: int, upper: int, once: bool, neighbors: Neighbors
 ) -> None:
-    vector = Vector(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
+    vector = VectorMeasurement(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
     for k, r, most, groups in ((2, 2, 2, 2), (2, 2, 3, 2), (2, 2, 3, 3), (3, 2, 4, 3), (3, 1, 2, 3)):
         each = Contribution(k, r, most)
         l1, squared = farthest(contributions(k, r, lower, upper, groups, once, most), neighbors)
-        assert sensitivity(vector, each, neighbors, groups) == l1
-        shift, coordinates = euclidean(vector, each, neighbors, groups)
+        assert vector_l1_sensitivity(vector, each, neighbors, groups) == l1
+        shift, coordinates = vector_l2_sensitivity(vector, each, neighbors, groups)
         assert shift**2 * coordinates >= squared
         if not once and most % r == 0 and neighbors is Neighbors.ADD_REMOVE:
             assert shift**2 * coordinates == squared  # most/r full groups
@@ -221,14 +239,16 @@ def test_choices_are_as_many_as_bundles_of_groups():
     # 20 rows in all, 5 in a group: 3 rows in each of 6 groups, no two of which go together; twice as many with another
     # unit in its place, and never more than there are groups. Of 20 rows in a group, all groups are one bundle.
     each, whole = Contribution(20, 5, 20), Contribution(20, 20, 20)
-    assert felt(each, Neighbors.ADD_REMOVE, None) == felt(each, Neighbors.ADD_REMOVE, 50) == 6
-    assert felt(each, Neighbors.REPLACE, 50) == 12
-    assert felt(each, Neighbors.REPLACE, 7) == 7
-    assert (felt(whole, Neighbors.ADD_REMOVE, 50), felt(whole, Neighbors.REPLACE, 50)) == (1, 2)
+    assert count_selections(each, Neighbors.ADD_REMOVE, None) == count_selections(each, Neighbors.ADD_REMOVE, 50) == 6
+    assert count_selections(each, Neighbors.REPLACE, 50) == 12
+    assert count_selections(each, Neighbors.REPLACE, 7) == 7
+    assert (count_selections(whole, Neighbors.ADD_REMOVE, 50), count_selections(whole, Neighbors.REPLACE, 50)) == (1, 2)
     # keys that appear and go are one for each row
-    assert (moved(each, Neighbors.ADD_REMOVE, None), moved(each, Neighbors.REPLACE, None)) == (20, 40)
+    assert (l0_sensitivity(each, Neighbors.ADD_REMOVE, None), l0_sensitivity(each, Neighbors.REPLACE, None)) == (20, 40)
     # without a cap on all rows, choices are felt where the unit is
-    assert felt(Contribution(3, 2), Neighbors.REPLACE, 10) == moved(Contribution(3, 2), Neighbors.REPLACE, 10)
+    assert count_selections(Contribution(3, 2), Neighbors.REPLACE, 10) == l0_sensitivity(
+        Contribution(3, 2), Neighbors.REPLACE, 10
+    )
 
 
 def fewest_bundles(sizes: tuple[int, ...], most: int) -> int:
@@ -252,7 +272,7 @@ def test_groups_go_into_as_many_bundles_as_is_said(rows: int, total: int) -> Non
         if 0 < sum(sizes) <= total
     }
     worst = max(fewest_bundles(sizes, rows) for sizes in spreads)
-    allowed = felt(Contribution(total, rows, total), Neighbors.ADD_REMOVE, None)
+    allowed = count_selections(Contribution(total, rows, total), Neighbors.ADD_REMOVE, None)
     assert worst <= allowed
     if rows % 2 or rows == total:
         assert worst == allowed  # groups of (r + 1)/2 rows, no two of which go together
@@ -262,20 +282,20 @@ def test_groups_go_into_as_many_bundles_as_is_said(rows: int, total: int) -> Non
 @pytest.mark.parametrize(("lower", "upper"), RANGES)
 def test_private_groups_are_as_many_as_it_takes(lower: int, upper: int, neighbors: Neighbors) -> None:
     # of k = 2 groups before and 2 after, all may differ: as with four groups, or more
-    vector = Vector(((1, Measure("sum", None)),), lower, upper, Fraction(1))
+    vector = VectorMeasurement(((1, Measure("sum", None)),), lower, upper, Fraction(1))
     each = Contribution(2, 2)
     l1, squared = farthest(contributions(2, 2, lower, upper, 4, once=False), neighbors)
-    assert sensitivity(vector, each, neighbors, None) == l1
-    shift, coordinates = euclidean(vector, each, neighbors, None)
+    assert vector_l1_sensitivity(vector, each, neighbors, None) == l1
+    shift, coordinates = vector_l2_sensitivity(vector, each, neighbors, None)
     assert shift**2 * coordinates == squared
 
 
 def test_the_groups_in_which_a_unit_is_felt():
     each = Contribution(3, 2)
-    assert moved(each, Neighbors.ADD_REMOVE, 10) == moved(each, Neighbors.ADD_REMOVE, None) == 3
-    assert moved(each, Neighbors.REPLACE, 10) == moved(each, Neighbors.REPLACE, None) == 6
-    assert moved(each, Neighbors.REPLACE, 4) == 4
-    assert moved(each, Neighbors.ADD_REMOVE, 2) == 2
+    assert l0_sensitivity(each, Neighbors.ADD_REMOVE, 10) == l0_sensitivity(each, Neighbors.ADD_REMOVE, None) == 3
+    assert l0_sensitivity(each, Neighbors.REPLACE, 10) == l0_sensitivity(each, Neighbors.REPLACE, None) == 6
+    assert l0_sensitivity(each, Neighbors.REPLACE, 4) == 4
+    assert l0_sensitivity(each, Neighbors.ADD_REMOVE, 2) == 2
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -290,9 +310,9 @@ def test_distinct_values_move_by_at_most_the_rows_of_a_unit(rows: int, neighbors
         for other in (units if neighbors is Neighbors.REPLACE else [()])
     )
     column = declared(Declared("i", Type.INT, Fraction(0), Fraction(2)), Column("c"))
-    (vector,) = needs(Aggregate("count", Column("c"), distinct=True), column, None, of_unit=False)
-    assert isinstance(vector, Vector)
-    assert sensitivity(vector, Contribution(1, rows), neighbors, 1) == rows >= farthest_of_all
+    (vector,) = measured(Aggregate("count", Column("c"), distinct=True), column)
+    assert isinstance(vector, VectorMeasurement)
+    assert vector_l1_sensitivity(vector, Contribution(1, rows), neighbors, 1) == rows >= farthest_of_all
     assert farthest_of_all == rows or neighbors is Neighbors.REPLACE
 
 
@@ -302,7 +322,7 @@ def test_distinct_values_move_by_at_most_the_rows_of_a_unit(rows: int, neighbors
 def test_the_weights_of_a_variance_make_its_error_least():
     # per row, in units of the squared range: 1/8 / e_1 + 1/2 / e_2 + 5/8 / e_3, the e adding up to a given price
     parts = np.array([1 / 8, 1 / 2, 5 / 8])
-    chosen = np.array([float(w) for w in weights(Aggregate("var_samp", Column("c")))])
+    chosen = np.array([float(w) for w in function_of(Aggregate("var_samp", Column("c"))).budget_weights])
     best = np.sqrt(parts) / np.sqrt(parts).sum()
 
     def error(shares: np.ndarray) -> float:
@@ -313,4 +333,4 @@ def test_the_weights_of_a_variance_make_its_error_least():
 
 
 def test_a_mean_and_a_count_weigh_the_same():
-    assert weights(Aggregate("avg", Column("c"))) == (1, 1)
+    assert function_of(Aggregate("avg", Column("c"))).budget_weights == (1, 1)

@@ -1,0 +1,103 @@
+"""The argument of an aggregate on a grid of integers, and the refusal of one that has no bounds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from tacit.aggregates.base import QuantizedArgument
+from tacit.arithmetic import largest_power_of_ten
+from tacit.errors import Code, Refused
+from tacit.query.bound import LEAST_INT, MOST_INT, Bound
+from tacit.query.functions import Fn
+from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, place_of
+from tacit.query.types import NUMBERS, Type
+
+FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
+FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
+_SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
+_DEFAULT = 10**6  # steps of a float that has no grid of its own
+_INSTEAD: dict[Type | None, str] = {
+    Type.BOOL: "COUNT(*) FILTER (WHERE x)",
+    Type.DATE: "MEDIAN(x) takes dates; or count days first: x - DATE '2025-01-01'",
+}
+
+
+def quantize_argument(
+    aggregate: Aggregate, argument: Bound, finest: int = FINEST, *, dates: bool = False
+) -> QuantizedArgument:
+    """Return the argument on its grid, rounded outward; refused where it has no bounds."""
+    name = quote_aggregate(aggregate)
+    if dates and argument.type is Type.DATE and argument.lower is not None and argument.upper is not None:
+        return QuantizedArgument(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
+    if argument.type not in ({*NUMBERS, Type.DATE} if dates else NUMBERS):
+        needed = "a number or a date" if dates else "a number"
+        fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
+        raise Refused(Code.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
+    if not argument.bounded or argument.lower is None or argument.upper is None:
+        raise refuse_unbounded(aggregate, argument)
+    size = max(abs(argument.lower), abs(argument.upper))
+    if argument.type is Type.INT:
+        if finest == FINEST_SQUARE < size:
+            what = f"{name} has bounds whose squares do not fit the machine"
+            inner = quote_argument(aggregate)
+            clamped = quote_with(aggregate, f"GREATEST(-{finest}, LEAST({inner}, {finest}))")
+            raise Refused(Code.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}")
+        # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
+        whole = isinstance(argument.scalar, Clamp | Literal) or is_never_null(argument.scalar)
+        scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
+        return QuantizedArgument(scalar, Fraction(1), int(argument.lower), int(argument.upper))
+    step = argument.step or Fraction(0)
+    if step < _SMALLEST or size / step > finest:
+        step = largest_power_of_ten(max(size, _SMALLEST) / _DEFAULT) if size else Fraction(1)
+    lower, upper = math.floor(argument.lower / step), math.ceil(argument.upper / step)
+    scalar = argument.scalar
+    if isinstance(scalar, Clamp) and (scalar.lower, scalar.upper) == (lower * step, upper * step):
+        scalar = scalar.operand  # rounding moves nothing across a point of the grid, so clamping once is enough
+    return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
+
+
+def is_never_null(scalar: Scalar) -> bool:
+    """Whether this is a clamped column whose missing values are read as a bound."""
+    match scalar:
+        case Call(Fn.COALESCE, (Clamp(), Literal(value))):
+            return value is not None
+    return False
+
+
+def refuse_unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
+    """Return the refusal of an argument without bounds: what is missing, and the clamp that would do."""
+    inner = quote_argument(aggregate)
+    low, high = argument.lower is not None, argument.upper is not None
+    if argument.undeclared:
+        low, high = argument.lower != LEAST_INT, argument.upper != MOST_INT
+    missing = "bound" if low == high else "upper bound" if low else "lower bound"
+    what = f"{quote_aggregate(aggregate)} has no {missing}, so one row could move it without limit"
+    if argument.type is Type.DATE:
+        fix = "ask the owner for lower and upper"
+        return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+    capped = inner if high else f"LEAST({inner}, 1000)"
+    clamped = capped if low else f"GREATEST(0, {capped})"
+    fix = f"clamp it: {quote_with(aggregate, clamped)}, or ask the owner for lower and upper"
+    return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+
+
+def quote_aggregate(aggregate: Aggregate) -> str:
+    """Return the aggregate in the analyst's own words."""
+    return aggregate.function.upper() if aggregate.at is None else aggregate.at.words
+
+
+def quote_argument(aggregate: Aggregate) -> str:
+    """Return the argument in the analyst's own words."""
+    at = None if aggregate.argument is None else place_of(aggregate.argument)
+    return "x" if at is None else at.words
+
+
+def quote_with(aggregate: Aggregate, inner: str) -> str:
+    """Return the aggregate in the analyst's own words, with another argument."""
+    at, old = aggregate.at, None if aggregate.argument is None else place_of(aggregate.argument)
+    if at is not None and old is not None and at.line == old.line:
+        start = old.column - at.column
+        if start > 0 and at.words[start : start + old.length] == old.words:
+            return at.words[:start] + inner + at.words[start + old.length :]
+    return f"{aggregate.function.upper()}({inner})"

@@ -1,0 +1,74 @@
+"""COUNT(*), COUNT(x), COUNT(DISTINCT unit) and COUNT(DISTINCT x): one integer for each group."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument, quote_with
+from tacit.aggregates.base import (
+    AggregateFunction,
+    BoundAggregate,
+    Measurement,
+    QuantizedArgument,
+    VectorMeasurement,
+)
+from tacit.aggregates.direct import DirectEstimator
+from tacit.errors import Code, Refused
+from tacit.query.bound import Bound
+from tacit.query.functions import Fn
+from tacit.query.nodes import Aggregate, Call, Case, Literal, Measure
+from tacit.query.types import NUMBERS, Type
+
+
+def count_measurement(
+    aggregate: Aggregate, argument: Bound | None, quantized: QuantizedArgument | None = None
+) -> VectorMeasurement:
+    """Return what COUNT(x) measures: a row adds one unless x is NULL; where it cannot be, this is COUNT(*)."""
+    if argument is None or not argument.nullable:
+        return VectorMeasurement(((1, Measure("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
+    quoted = quote_aggregate(aggregate)
+    name = quoted if aggregate.function == "count" else f"count of {quoted}"
+    if quantized is None and argument.bounded and argument.type in NUMBERS:
+        quantized = quantize_argument(aggregate, argument)
+    if quantized is not None:  # the very value that AVG sums
+        return VectorMeasurement(((1, Measure("count", quantized.scalar)),), 1, 1, Fraction(1), name=name)
+    present = Case(((Call(Fn.IS_NULL, (argument.scalar,)), Literal(None)),), Literal(1))
+    return VectorMeasurement(((1, Measure("count", present)),), 1, 1, Fraction(1), name=name)
+
+
+def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
+    """Return what COUNT(DISTINCT x) measures.
+
+    **Theorem.** COUNT(DISTINCT unit) moves by one for a unit; COUNT(DISTINCT x) by at most as many as the unit has
+    rows. Proof of the second: the number of distinct values of a multiset moves by at most one for each row added or
+    removed, and under replace it moves by at most as many as the larger of the two units has rows.
+    """
+    aggregate, name = bound.aggregate, quote_aggregate(bound.aggregate)
+    if bound.of_unit:
+        units = ((1, Measure("units", None)),)
+        return VectorMeasurement(units, 1, 1, Fraction(1), is_per_unit=True, name=name)
+    argument = bound.required
+    if argument.type is None:
+        raise Refused(Code.TYPE, f"{name} counts nothing", at=aggregate.at, fix="give it a column")
+    scalar = argument.scalar
+    if argument.type is Type.FLOAT:
+        if not argument.bounded:
+            what = f"{name} is of a float without bounds, so it has no grid to tell values apart on"
+            fix = f"clamp it: {quote_with(aggregate, f'GREATEST(0, LEAST({quote_argument(aggregate)}, 1000))')}"
+            raise Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+        scalar = quantize_argument(aggregate, argument).scalar
+    return VectorMeasurement(((1, Measure("distinct", scalar)),), 0, 1, Fraction(1), name=name)
+
+
+def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+    if bound.aggregate.distinct:
+        return (_distinct_measurement(bound),)
+    return (count_measurement(bound.aggregate, bound.argument),)
+
+
+COUNT = AggregateFunction(
+    functions=("count",),
+    result_type=lambda bound: Type.INT,
+    measure=_measure,
+    estimator=lambda bound, measured, positions: DirectEstimator(positions[0], Type.INT),
+)

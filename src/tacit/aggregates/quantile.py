@@ -1,0 +1,99 @@
+"""MIN, MAX, MEDIAN and quantiles: a point of the argument's grid, selected by its rank."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.base import (
+    AggregateFunction,
+    BoundAggregate,
+    Estimates,
+    Floats,
+    Measurement,
+    QuantileMeasurement,
+    Releases,
+    argument_type,
+)
+from tacit.mechanisms.quantile import Quantile
+from tacit.query.bound import Bound
+from tacit.query.nodes import Measure
+from tacit.query.types import Type
+
+_LEVELS = {"min": Fraction(0), "max": Fraction(1)}
+
+
+@dataclass(frozen=True)
+class QuantileEstimator:
+    """A selected point of a grid: a number, or a day."""
+
+    position: int
+    step: Fraction
+    type: Type
+    values_per_group = 1
+    is_always_number = True
+    is_selection = True
+    is_integer_sum = False
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The release that it is."""
+        return (self.position,)
+
+    def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
+        """Return the selected point of each group."""
+        numbers = released[self.position]
+        if self.type is Type.DATE:
+            return None, pa.array([datetime.date.fromordinal(number) for number in numbers], pa.date32()), None
+        if self.type is Type.INT:
+            return None, pa.array([int(number * self.step) for number in numbers], pa.int64()), None
+        return None, pa.array([float(number * self.step) for number in numbers], pa.float64()), None
+
+    def simulate(self, drawn: Sequence[Floats]) -> None:
+        """Return None: a selection stays as it is."""
+        return None
+
+    def half_width(self, releases: Releases, confidence: Fraction) -> None:
+        """Return None: a selection has a rank statement."""
+        return None
+
+    def half_widths_by_rows(self, releases: Releases, rows: Sequence[int], confidence: Fraction) -> tuple[float, ...]:
+        """Return nothing: a selection has a rank statement."""
+        return ()
+
+    def describe(self, releases: Releases, confidence: Fraction) -> str:
+        """Return by how many rows the rank may be off."""
+        selection = releases.selection(self.position)
+        mechanism = selection.mechanism
+        assert isinstance(mechanism, Quantile)
+        often = f"{float(100 * confidence):.10g}% of the time"
+        missed = mechanism.error(confidence)
+        if mechanism.target is not None:  # of the least or the largest, which aim some rows inside
+            beyond = f"{mechanism.target - 1 + missed:,}"
+            side = "below" if mechanism.share == 0 else "above"
+            return f"{selection.name} is a value with at most {beyond} rows {side} it, {often}."
+        return f"{selection.name} is a value whose rank is off by at most {missed:,} rows, {often}."
+
+
+def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+    level = _LEVELS.get(bound.aggregate.function, bound.aggregate.share)
+    assert level is not None
+    quantized = quantize_argument(bound.aggregate, bound.required, dates=True)
+    measure = Measure("histogram", quantized.scalar)
+    return (QuantileMeasurement(measure, level, quantized, quote_aggregate(bound.aggregate)),)
+
+
+def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]) -> QuantileEstimator:
+    (point,) = measured
+    assert isinstance(point, QuantileMeasurement)
+    return QuantileEstimator(positions[0], point.argument.step, argument_type(bound))
+
+
+QUANTILE = AggregateFunction(
+    functions=("min", "max", "quantile"), result_type=argument_type, measure=_measure, estimator=_estimator
+)

@@ -1,0 +1,105 @@
+"""MODE and TOP_K: the most frequent of a column's declared keys. MODE(x) and TOP_K(x, 1) are one selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from tacit.aggregates.argument import quote_aggregate
+from tacit.aggregates.base import (
+    AggregateFunction,
+    BoundAggregate,
+    Estimates,
+    Floats,
+    Measurement,
+    Releases,
+    TopKMeasurement,
+    argument_type,
+)
+from tacit.errors import Code, Refused
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.top_k import TopK
+from tacit.query.bound import Bound
+from tacit.query.nodes import Measure
+from tacit.query.types import Key
+
+
+@dataclass(frozen=True)
+class TopKEstimator:
+    """Selected keys, the most frequent first: k positions for each group, one group after the other; or one key."""
+
+    position: int
+    values: tuple[Key, ...]
+    k: int | None
+    is_always_number = False
+    is_selection = True
+    is_integer_sum = False
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The release that it is."""
+        return (self.position,)
+
+    @property
+    def values_per_group(self) -> int:
+        """How many keys are selected in a group."""
+        return self.k or 1
+
+    def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
+        """Return the selected key of each group, or the list of them."""
+        names = [self.values[position] for position in released[self.position]]
+        if self.k is None:
+            return None, pa.array(names), None
+        lists = [names[start : start + self.k] for start in range(0, len(names), self.k)]
+        return None, pa.array(lists, pa.list_(pa.array(self.values).type)), None
+
+    def simulate(self, drawn: Sequence[Floats]) -> None:
+        """Return None: a selection stays as it is."""
+        return None
+
+    def half_width(self, releases: Releases, confidence: Fraction) -> None:
+        """Return None: a selection has a rank statement."""
+        return None
+
+    def half_widths_by_rows(self, releases: Releases, rows: Sequence[int], confidence: Fraction) -> tuple[float, ...]:
+        """Return nothing: a selection has a rank statement."""
+        return ()
+
+    def describe(self, releases: Releases, confidence: Fraction) -> str:
+        """Return by how many rows a selected key may fall short."""
+        selection = releases.selection(self.position)
+        mechanism = selection.mechanism
+        assert not isinstance(mechanism, Quantile)
+        often = f"{float(100 * confidence):.10g}% of the time"
+        off = f"{mechanism.error(selection.choices, confidence):,}"
+        if isinstance(mechanism, TopK):
+            due = f"each with at most {off} rows less than the one due in its place"
+            return f"{selection.name} are values, {due}, {often}."
+        return f"{selection.name} is a value with at most {off} rows less than the most frequent one, {often}."
+
+
+def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+    aggregate, values = bound.aggregate, bound.values
+    k, name = aggregate.count or 1, quote_aggregate(aggregate)
+    if values is None:
+        fix = f"ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT {k}"
+        raise Refused(Code.PRIVATE_KEY, f"{name} needs declared values", at=aggregate.at, fix=fix)
+    if k > len(values):
+        what = f"{name} names more values than the {len(values):,} that are declared"
+        raise Refused(Code.UNSUPPORTED, what, at=aggregate.at, fix=f"name at most {len(values):,}")
+    return (TopKMeasurement(Measure("histogram", bound.required.scalar), values, k, name),)
+
+
+def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]) -> TopKEstimator:
+    (most,) = measured
+    assert isinstance(most, TopKMeasurement)
+    return TopKEstimator(positions[0], most.values, bound.aggregate.count)
+
+
+MODE = AggregateFunction(functions=("mode",), result_type=argument_type, measure=_measure, estimator=_estimator)
+TOP_K = AggregateFunction(
+    functions=("top_k",), result_type=argument_type, measure=_measure, estimator=_estimator, gives_list=True
+)

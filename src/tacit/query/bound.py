@@ -1,0 +1,42 @@
+"""A scalar over rows, and what is publicly known of its values: type, bounds, grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.query.nodes import Scalar
+from tacit.query.types import Type
+
+LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lowered scalar and what is publicly known of its values.
+
+    `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to
+    rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
+    is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
+    together from, and `weight` how many operations the value takes.
+    """
+
+    scalar: Scalar
+    type: Type | None
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    step: Fraction | None = None
+    nullable: bool = True
+    unit: str | None = None
+    texts: int = 1
+    weight: int = 1
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both bounds are known and are more than those of the machine."""
+        return self.lower is not None and self.upper is not None and not self.undeclared
+
+    @property
+    def undeclared(self) -> bool:
+        """Whether this is an integer that 64 bits alone bound, on one side at least."""
+        return self.type is Type.INT and (self.lower == LEAST_INT or self.upper == MOST_INT)

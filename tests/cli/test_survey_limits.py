@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import unicodedata
 from contextlib import contextmanager
@@ -158,7 +159,7 @@ def collector(survey, status, body, reason="Sorry"):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/"
         finally:
@@ -169,17 +170,17 @@ def shows_nothing_but_text(said):
     return all(character == "\n" or unicodedata.category(character)[0] != "C" for character in said)
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_a_collectors_words_reach_a_terminal_as_text_of_limited_length(tacit, place, as_json):
+def test_a_collectors_words_reach_a_terminal_as_text_of_limited_length(tacit, place):
     error = {"code": "report", "what": HOSTILE + "x" * 100_000, "fix": HOSTILE + "rm -rf ~" + HOSTILE}
-    body = json.dumps({"error": error}).encode()
-    with collector(load(place / "one.toml").to_json().encode(), 422, body) as address:
-        done = answer(tacit, place, address, "--yes", *(["--json"] if as_json else []))
-    assert done.returncode == 2 if as_json else 3  # respond has no --json, but the error is shown as JSON then
-    said = done.stdout + done.stderr
-    assert shows_nothing_but_text(said) and len(said) < 5000
-    if not as_json:
-        assert "\nrm" not in said and "owned" in said
+    for status, change in ((422, {}), (503, {"what": HOSTILE})):
+        body = json.dumps({"error": {**error, **change}}).encode()
+        with collector(load(place / "one.toml").to_json().encode(), status, body) as address:
+            done = answer(tacit, place, address, "--yes")
+        assert done.returncode == 3 and done.stdout == "" and len(done.stderr) < 3000
+        assert shows_nothing_but_text(done.stderr) and "owned" in done.stderr
+        # it is quoted, and what the command itself proposes is not the collector's
+        (fix,) = re.findall(r"^  fix: (.*)$", done.stderr, re.MULTILINE)
+        assert "rm" not in fix and f'the collector answered {status}: "' in done.stderr
 
 
 def test_a_form_with_hostile_names_is_refused_in_plain_text(tacit, place):
@@ -215,10 +216,11 @@ def test_newlines_in_a_survey_forge_no_line_of_the_dialog(tacit, place):
     done = tacit("survey", "respond", "forged.json", cwd=place, stdin="1\n1\n")
     assert done.returncode == 0
     lines = done.stderr.splitlines()
-    assert not any(line.strip().startswith(("Whoever sees it can become at most 1.01", "Send this?", "Sent: 0"))
-                   for line in lines)  # fmt: skip
-    assert all(line.startswith("| ") for line in lines if "1.01 times" in line and "a: " not in line
-               and ") Soup" not in line and "Your answer" not in line)  # fmt: skip
+    forged = ("Whoever sees it can become at most 1.01", "Send this?", "Sent: 0")
+    assert not any(line.strip().startswith(forged) for line in lines)
+    own = re.compile(r" *(\| |[0-9]+\) |(The number before your answer: +)?Your answer: |a: )")
+    assert [line for line in lines if "1.01" in line and not own.match(line)] == []
+    assert sum("1.01" in line for line in lines) >= 5
     for command in ("check", "report"):
         if command == "report":
             (place / "r").write_text(done.stdout)

@@ -27,6 +27,7 @@ from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
 from tacit.local.survey.thresholds import Price
+from tacit.terminal import one_line
 
 _LARGEST = 2**20  # bytes of a file
 _MOST_QUESTIONS = 50
@@ -186,7 +187,8 @@ def _checked(place: str, given: Any, longest: int) -> str:
 def _only(entries: Mapping[str, Any], known: set[str], place: str) -> None:
     for key in entries:
         if key not in known:
-            raise ParameterError(f"{place}{str(key)[:60]}", "is not known here", fix=f"use {', '.join(sorted(known))}")
+            name = one_line(str(key), 60)
+            raise ParameterError(f"{place}{name}", "is not known here", fix=f"use {', '.join(sorted(known))}")
 
 
 def _decimal(text: str) -> Decimal:

@@ -248,6 +248,12 @@ def test_bad_reports_are_left_out_and_told_by_file_and_line(tacit, place):
         (("respond", "https://127.0.0.1:9/", "--trust", "mine.toml"), 2, "no certificate in PEM"),
         (("respond", "survey.toml", "--at-most", "5"), 3, "more than --at-most 5"),
         (("check", "survey.toml", "--people", "0"), 2, "people"),
+        (("collect", "survey.toml", "--serve", "--proxy", "192.0.2.7"), 2, "--insecure-behind-proxy"),
+        (
+            ("collect", "survey.toml", "--serve", "--insecure-behind-proxy", "--proxy", "proxy.example"),
+            2,
+            "not an address",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_an_exit_code(tacit, place, arguments, code, words):

@@ -179,6 +179,12 @@ def collect(
     behind_proxy: Annotated[
         bool, typer.Option("--insecure-behind-proxy", help="Accept plain connections: a proxy in front speaks TLS.")
     ] = False,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy", help="Believe this proxy's X-Forwarded-For. Default: one on this machine.", metavar="ADDRESS"
+        ),
+    ] = None,
     rate: Annotated[float, typer.Option(help="Reports a second from one address.", min=0.001)] = 5.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -190,6 +196,8 @@ def collect(
     if served == bool(reports):
         what = "name files of reports, or --serve a page"
         raise ParameterError("reports", what, fix=f"tacit survey collect {file} --serve")
+    if proxy and not behind_proxy:
+        raise ParameterError("proxy", "there is none", fix="add --insecure-behind-proxy, or leave out --proxy")
     survey = load(file)
     _warn(survey)
     with Store(_store_of(file, store), survey) as opened:
@@ -201,11 +209,14 @@ def collect(
         import asyncio
 
         from tacit.cli.serve import certificate_of
+        from tacit.serve.addresses import networks_of
         from tacit.serve.logs import discreet
         from tacit.serve.server import Settings
         from tacit.serve.survey import serve
         from tacit.serve.survey_place import reachable
+        from tacit.serve.tls import is_loopback
 
+        proxies = networks_of(proxy or ())
         made = certificate_of(file, reachable(host), tls_cert, tls_key, tls_self)
         settings = Settings(host=host, http=port, postgres=None, certificate=made, proxied=behind_proxy)
 
@@ -213,6 +224,9 @@ def collect(
             typer.echo(f"{one_line(survey.title)}: {address}")
             if tls_self and made is not None:
                 typer.echo(f"Certificate {made.certificate}, SHA-256 {made.fingerprint}")
+            if behind_proxy and not proxies and not is_loopback(host):
+                told = "a proxy on another machine is not believed, and all who come through it share one rate"
+                typer.echo(f"Note: {told}. Name it: --proxy ADDRESS", err=True)
             typer.echo(f"{kept(opened)} so far. Stop with Ctrl-C.")
 
         def counted(reports: int) -> None:
@@ -220,7 +234,7 @@ def collect(
                 typer.echo(f"\r{kept(opened)} so far. ", err=True, nl=False)
 
         discreet()
-        asyncio.run(serve(opened, settings, ready, rate=rate, counted=counted))
+        asyncio.run(serve(opened, settings, ready, rate=rate, counted=counted, proxies=proxies))
         typer.echo(f"Stopped with {kept(opened)}: tacit survey report {file}")
 
 

@@ -18,16 +18,16 @@ def round_up(number: Fraction, digits: int) -> Fraction:
     """Return the least number of so many significant digits that is not below a number, which is not negative."""
     if not number:
         return number
-    step = largest_power_of_ten(number) / 10 ** (digits - 1)
-    return math.ceil(number / step) * step
+    step = largest_power_of_ten(number) / Fraction(10) ** (digits - 1)
+    return Fraction(math.ceil(number / step)) * step
 
 
 def round_down(number: Fraction, digits: int) -> Fraction:
     """Return the largest number of so many significant digits that is not above a number, which is not negative."""
     if not number:
         return number
-    step = largest_power_of_ten(number) / 10 ** (digits - 1)
-    return math.floor(number / step) * step
+    step = largest_power_of_ten(number) / Fraction(10) ** (digits - 1)
+    return Fraction(math.floor(number / step)) * step
 
 
 def places_up(number: Fraction, places: int) -> str:

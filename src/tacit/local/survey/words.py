@@ -66,8 +66,8 @@ def times(odds: Fraction) -> str:
     found = round_up(odds, 2)
     if found < _LEGIBLE:
         return decimal(found, comma=",")
-    digits = str(int(found))
-    return f"{digits[0]}.{digits[1]}e+{len(digits) - 1}"
+    written = str(int(found))
+    return f"{written[0]}.{written[1]}e+{len(written) - 1}"
 
 
 def epsilon_text(epsilon: Fraction) -> str:

@@ -526,6 +526,7 @@ def test_every_answer_to_an_earlier_survey_counts(visit, tmp_path):
             if person:
                 page.get_by_role("button", name="I am another person").click()
                 page.get_by_role("button", name="Forget it: I have not answered yet").click()
+                settled(page)  # the tick of the person before is taken away
                 page.get_by_label("I have read this").check()
             say_yes(page)
             send(page)
@@ -724,6 +725,7 @@ def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(visit):
 
     def forget():
         page.get_by_role("button", name="Forget it: I have not answered yet").click()
+        settled(page)
         answer(page)  # asks for the tick
 
     another = page.get_by_role("button", name="I am another person")

@@ -172,7 +172,7 @@ def test_a_survey_is_checked_before_it_goes_out(tacit, place, monkeypatch):
     shown = tacit("survey", "check", "survey.toml", "--people", 200, cwd=place)
     assert shown.returncode == 0 and not shown.stderr
     assert "200 people give intervals within 14.3 points up and down; 1,574 people give 5 points." in shown.stdout
-    assert "a yes makes it 25.0 % for its sender, a no 3.6 %" in shown.stdout
+    assert "a yes makes it 25.0 % for its sender, a no 3.5 %" in shown.stdout
     assert "To think over:\n· too few people" in shown.stdout
     assert "To think over" not in tacit("survey", "check", "survey.toml", cwd=place).stdout
     found = json.loads(tacit("survey", "check", "survey.toml", "--people", 200, "--json", cwd=place).stdout)
@@ -248,6 +248,12 @@ def test_bad_reports_are_left_out_and_told_by_file_and_line(tacit, place):
         (("respond", "https://127.0.0.1:9/", "--trust", "mine.toml"), 2, "no certificate in PEM"),
         (("respond", "survey.toml", "--at-most", "5"), 3, "more than --at-most 5"),
         (("check", "survey.toml", "--people", "0"), 2, "people"),
+        (("collect", "survey.toml", "--serve", "--proxy", "192.0.2.7"), 2, "--insecure-behind-proxy"),
+        (
+            ("collect", "survey.toml", "--serve", "--insecure-behind-proxy", "--proxy", "proxy.example"),
+            2,
+            "not an address",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_an_exit_code(tacit, place, arguments, code, words):

@@ -126,9 +126,9 @@ def test_the_sentences_of_reports_that_may_support_both_or_neither():
 def test_the_sentences_of_an_answer_that_is_kept():
     # One report at after(1) = 1.604: 0.1 e^1.604/(0.1 e^1.604 + 0.9) = 0.356; a lifetime at 4: 0.1 e^4/(0.1 e^4 + 0.9).
     assert words(Rappor(2, 4), 0.1) == (
-        "If 10 % would truly say yes, a yes makes it 35.6 % for you, never more than 49.7 %; a no makes it 2.2 %. "
+        "If 10 % would truly say yes, a yes makes it 35.6 % for you, never more than 49.8 %; a no makes it 2.1 %. "
         "A report for both or for neither changes nothing. "
-        "A lifetime of reports makes it at most 85.8 % and at least 0.2 %."
+        "A lifetime of reports makes it at most 85.9 % and at least 0.2 %."
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import socket
 import threading
 import time
+from fractions import Fraction
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,6 +21,7 @@ from tacit.local.survey.store import Store, read
 from tacit.sampling.bits import ReplayBits
 from tacit.serve import heads
 from tacit.serve import survey as survey_server
+from tacit.serve.addresses import networks_of
 from tacit.serve.server import Settings
 from tacit.serve.survey import POLICY, app_of, serve
 from tacit.serve.survey_page import likely, promise
@@ -124,6 +125,67 @@ def test_an_address_that_sends_too_often_must_wait(call, store):
     assert store.counts.users == 60
 
 
+def from_address(peer, count, forwarded="", **options):
+    """How many of so many reports from one peer are taken, each with this header, where {} is its number."""
+
+    def make(store, seed):
+        app = app_of(store, rate=0.001, **options)
+
+        async def main():
+            transport = httpx.ASGITransport(app=app)
+            taken = 0
+            async with httpx.AsyncClient(transport=transport, base_url="http://survey") as client:
+                for number, report in enumerate(reports(count, seed)):
+                    transport.client = (peer.format(number), 4711)
+                    headers = {"content-type": "application/json"}
+                    if forwarded:
+                        headers["x-forwarded-for"] = forwarded.format(number)
+                    sent = await client.post("/reports", content=report.to_json(), headers=headers)
+                    taken += sent.status_code == 201
+            return taken
+
+        return asyncio.run(main())
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "proxies", "taken"),
+    [
+        ("2001:db8:0:1::{:x}", "", (), 60),  # one subscriber has 2^64 addresses, and one rate
+        ("2001:db8:0:{:x}::1", "", (), 70),
+        ("::ffff:198.51.100.7", "", (), 60),
+        ("10.0.0.9", "203.0.113.{}", (), 60),  # nobody named this neighbor as a proxy
+        ("192.168.1.9", "203.0.113.{}", ("192.168.1.1",), 60),
+        ("127.0.0.1", "203.0.113.{}", (), 60),
+        ("192.168.1.1", "203.0.113.{}", ("192.168.1.1",), 70),  # seventy people behind the proxy that was named
+        ("::ffff:192.168.1.1", "203.0.113.{}", ("192.168.1.1",), 70),
+        ("192.168.1.1", "203.0.113.{}, 198.51.100.1", ("192.168.1.1",), 60),  # what a client wrote itself
+        ("192.168.1.1", "2001:db8:0:1::{:x}", ("192.168.1.1",), 60),
+        ("192.168.1.1", "", ("192.168.1.1",), 60),
+    ],
+)
+def test_a_rate_is_for_an_ipv4_address_or_an_ipv6_network_behind_named_proxies(store, peer, forwarded, proxies, taken):
+    found = from_address(peer, 70, forwarded, proxies=networks_of(proxies))(store, f"{peer}{forwarded}".encode())
+    assert found == taken
+
+
+@pytest.mark.parametrize(("proxies", "status"), [(("127.0.0.1",), 201), (("192.0.2.7",), 429), ((), 201)])
+def test_a_proxy_is_believed_by_its_address_over_a_socket(store, proxies, status, monkeypatch):
+    monkeypatch.setattr(survey_server, "_BURST", 1)
+    settings = {"proxied": True, "rate": 0.001, "proxies": proxies}
+    with running(store, **settings) as (port, _):
+        found = [
+            httpx.post(
+                f"http://127.0.0.1:{port}/reports",
+                json=json.loads(report.to_json()),
+                headers={"x-forwarded-for": f"203.0.113.{number}"},
+            ).status_code
+            for number, report in enumerate(reports(2))
+        ]
+    assert found == [201, status]  # without a name, a proxy is one on this machine
+
+
 def test_the_page_may_load_and_send_nothing_elsewhere(call):
     (page,) = call({"method": "GET", "url": "/"})
     assert page.headers["content-security-policy"] == POLICY
@@ -141,11 +203,12 @@ def test_the_form_that_is_served_is_the_survey(call):
 
 
 def test_the_scripts_and_styles_are_served_with_their_types(call):
-    names = ["survey.js", "survey_encoder.js", "survey_memory.js", "survey.css", "console.css", "mark.svg"]
+    scripts = ["survey.js", "survey_encoder.js", "survey_memory.js", "survey_bounds.js"]
+    names = [*scripts, "survey.css", "console.css", "mark.svg"]
     answers = call(*({"method": "GET", "url": f"/static/{name}"} for name in names))
-    assert [answer.status_code for answer in answers] == [200] * 6
+    assert [answer.status_code for answer in answers] == [200] * 7
     assert [answer.headers["content-type"].partition(";")[0] for answer in answers] == [
-        *["text/javascript"] * 3,
+        *["text/javascript"] * 4,
         *["text/css"] * 2,
         "image/svg+xml",
     ]
@@ -192,18 +255,24 @@ def test_a_page_promises_what_its_epsilons_bear_out(epsilons, head, says):
 def test_what_a_report_makes_likely_is_rounded_up_and_never_to_certainty(odds):
     told = float(likely(odds).removesuffix(" %"))
     assert 100 * odds / (1 + odds) - 1e-9 <= told < 100
-    assert likely(1e30) == likely(math.inf) == "nearly 100 %"
+    assert likely(Fraction(10) ** 30) == likely(Fraction(10) ** 400) == "nearly 100 %"
 
 
 @contextlib.contextmanager
-def running(store, **settings):
+def running(store, rate=1e6, proxies=(), **settings):
     """The survey's server in a thread of its own: its port, and what it told."""
+    named = networks_of(proxies)
     begun, told, stops = threading.Event(), [], []
 
     async def main():
         stops.append((asyncio.get_running_loop(), asyncio.Event()))
         chosen = Settings(**({"http": 0, "postgres": None} | settings))
-        await serve(store, chosen, lambda place: (told.append(place), begun.set()), stops[0][1], 1e6, told.append)
+
+        def ready(place):
+            told.append(place)
+            begun.set()
+
+        await serve(store, chosen, ready, stops[0][1], rate, told.append, named)
 
     thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()

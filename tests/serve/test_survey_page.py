@@ -28,7 +28,8 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-SCRIPTS = [f"static/{name}.js" for name in ("survey", "survey_encoder", "survey_memory")]
+SCRIPTS = [f"static/{name}.js" for name in ("survey", "survey_encoder", "survey_memory", "survey_bounds")]
+BOUNDS = json.loads((Path(__file__).parents[1] / "local" / "survey_bounds.json").read_text(encoding="utf-8"))
 VECTORS = json.loads((Path(__file__).parents[1] / "local" / "survey_vectors.json").read_text(encoding="utf-8"))
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -150,6 +151,11 @@ def lab(browser, served):
     context.close()
 
 
+def settled(page):
+    """Wait until nothing waits for another window."""
+    page.locator("main:not([data-busy])").wait_for()
+
+
 def answer(page, hours="7.25"):
     page.locator('main[data-ready="yes"]').wait_for()
     page.get_by_label("Yes").check()
@@ -157,6 +163,7 @@ def answer(page, hours="7.25"):
     page.get_by_label("Coffee").check()
     page.get_by_role("spinbutton").fill(hours)
     page.get_by_role("button", name="Toss the coins").click()
+    settled(page)
 
 
 def test_the_page_draws_the_shared_vectors(lab):
@@ -261,11 +268,12 @@ def test_coins_are_tossed_once_and_a_second_visit_sends_the_same(visit, served):
     page = visit()
     answer(page)
     drawn = page.locator("#sent-json").text_content()
-    kept = page.evaluate("Object.entries({ ...localStorage })")
-    about = {"id": "page", "title": SURVEY.title, "epsilons": ["ln 3", "1", "2", "1"], "before": 0}
-    assert [[name, json.loads(state)] for name, state in kept] == [
-        [f"tacit-survey-{SURVEY.digest}", {**about, "report": json.loads(drawn), "sent": False}]
-    ]  # randomized answers, and no true one
+    about = {"id": "page", "title": SURVEY.title, "epsilons": ["ln 3", "1", "2", "1"]}
+    (entry, answered), (name, state) = stored(page)  # randomized answers, and no true one
+    assert entry.startswith(f"tacit-answer-{SURVEY.digest}-") and answered == about
+    assert json.loads(drawn)["id"] not in entry  # the entry outlives the report, and says nothing of it
+    report = {"report": json.loads(drawn), "sent": False}
+    assert name == f"tacit-survey-{SURVEY.digest}" and state == {**about, "before": 0, **report, "counted": True}
     assert page.locator(".question :checked").count() == 0 and page.get_by_role("spinbutton").count() == 0
     page.reload()  # before it was sent
     page.get_by_role("heading", name="This is what would be sent").wait_for()
@@ -382,6 +390,12 @@ def test_a_number_between_two_steps_is_said_to_count_as_the_nearest(visit):
     assert page.get_by_text("Please give a number from 0 to 12").is_hidden()
 
 
+def stored(page):
+    """All that the browser keeps: names and values, in the order of the names."""
+    found = page.evaluate("Object.entries({ ...localStorage })")
+    return sorted([name, json.loads(state)] for name, state in found)
+
+
 def short(title="T", name="short", epsilon="1", count=2):
     """A survey of yes-no questions."""
     asked = [{"name": f"q{n}", "text": f"Q{n}?", "kind": "yes-no", "epsilon": epsilon} for n in range(count)]
@@ -393,6 +407,7 @@ def say_yes(page):
     for box in page.get_by_label("Yes").all():
         box.check()
     page.get_by_role("button", name="Toss the coins").click()
+    settled(page)
 
 
 def send(page):
@@ -460,14 +475,14 @@ def test_a_changed_survey_is_told_with_its_price_and_needs_a_tick(visit, tmp_pat
         page.get_by_text("1 survey was answered from this browser at this address, named “T”.").wait_for()
         words = page.locator("#earlier").inner_text()
         assert "a changed version of it" in words
-        assert "costs epsilon 2.2 more, together 4.4: whoever sees all of it can become at most 81 times surer" in words
+        assert "costs epsilon 2.198 more, together 4.395: whoever sees all of it can become at most 81 times" in words
         say_yes(page)
         assert page.get_by_text("Please tick this first").is_visible() and page.locator("#drawn").is_hidden()
-        assert page.evaluate("localStorage.length") == 1  # nothing was tossed
+        assert page.evaluate("localStorage.length") == 2  # nothing was tossed
         page.get_by_label("I have read this").check()
         page.get_by_role("button", name="Toss the coins").click()
         send(page)
-        assert page.locator("#earlier").is_hidden() and page.evaluate("localStorage.length") == 2
+        assert page.locator("#earlier").is_hidden() and page.evaluate("localStorage.length") == 4
 
 
 def test_another_survey_at_the_same_address_is_told_without_a_tick(visit, tmp_path):
@@ -503,6 +518,131 @@ def test_what_another_window_answered_meanwhile_is_told_before_tossing(visit):
     assert page.get_by_label("I have read this").is_visible()
 
 
+def test_every_answer_to_an_earlier_survey_counts(visit, tmp_path):
+    # epsilon 1 answered four times, and now 1 once: 5 together, e^5 = 148.4
+    with running(short("First", epsilon="1", count=1), tmp_path / "one") as address:
+        page = visit(address)
+        for person in range(4):
+            if person:
+                page.get_by_role("button", name="I am another person").click()
+                page.get_by_role("button", name="Forget it: I have not answered yet").click()
+                settled(page)  # the tick of the person before is taken away
+                page.get_by_label("I have read this").check()
+            say_yes(page)
+            send(page)
+    port = int(address.split(":")[2].strip("/"))
+    with running(short("Second", name="other", count=1), tmp_path / "two", port):
+        page.goto("/")
+        words = "1 survey was answered from this browser at this address, 4 times in all, named “First”."
+        page.get_by_text(words).wait_for()
+        said = page.locator("#earlier").inner_text()
+        assert "costs epsilon 1 more, together 5: whoever sees all of it can become at most 149 times surer" in said
+        assert page.complaints == []
+
+
+def test_what_an_older_page_counted_counts_too(visit):
+    page = visit()
+    older = {"id": "older", "title": "Older", "epsilons": ["ln 3"], "before": 3, "report": {"id": "0"}, "sent": True}
+    page.evaluate("(state) => localStorage.setItem('tacit-survey-00', JSON.stringify(state))", older)
+    page.reload()
+    page.get_by_text("1 survey was answered from this browser at this address, 4 times in all").wait_for()
+    # ln 3 + 4 once, and ln 3 four times: 4 + 5 ln 3 = 9.4931, and 3^5 e^4 = 13267.4
+    said = page.locator("#earlier").inner_text()
+    assert "costs epsilon 5.099 more, together 9.494:" in said and "at most 13,268 times surer" in said
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+def test_a_second_window_wipes_nothing_of_what_was_answered(visit, tmp_path, told):
+    with running(short(count=1), tmp_path / "one") as address:
+        first = visit(address)
+        if not told:  # a window that learns nothing of the other one
+            first.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
+            first.reload()
+        say_yes(first)
+        send(first)
+        second = first.context.new_page()
+        second.goto("/")
+        for _ in range(2):  # two more people answer there, and the second one's report is forgotten as well
+            second.get_by_role("button", name="I am another person").click()
+            second.get_by_role("button", name="Forget it: I have not answered yet").click()
+            settled(second)
+            second.get_by_label("I have read this").check()
+            say_yes(second)
+            send(second)
+        second.get_by_role("button", name="I am another person").click()
+        second.get_by_role("button", name="Forget it: I have not answered yet").click()
+        settled(second)
+        if told:
+            first.get_by_text("Somebody has answered this very survey here.").wait_for()
+            assert first.locator("#drawn").is_hidden()
+        else:
+            first.get_by_role("button", name="Send the same again").click()
+            first.get_by_text("It is there already, and counts once.").wait_for()
+        third = first.context.new_page()
+        third.goto("/")
+        third.get_by_text("1 survey was answered from this browser at this address, 3 times in all").wait_for()
+        said = third.locator("#earlier").inner_text()
+        assert "together 4: whoever sees all of it can become at most 54.6 times surer" in said
+        assert third.locator("#drawn").is_hidden() and first.complaints == []
+
+
+def test_a_window_that_reads_what_is_no_longer_there_adds_to_what_is(visit, tmp_path):
+    # the storage of a window may lag behind another's: it sees nothing, draws, and still wipes no entry
+    with running(short(count=1), tmp_path / "one") as address:
+        first = visit(address)
+        blind = first.context.new_page()
+        blind.goto("/")
+        blind.locator('main[data-ready="yes"]').wait_for()
+        blind.evaluate("Storage.prototype.getItem = () => null")
+        say_yes(first)
+        send(first)
+        blind.get_by_label("I have read this").check()  # there is an entry, though nothing can be read of it
+        say_yes(blind)
+        third = first.context.new_page()
+        third.goto("/")
+        entries = third.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('tacit-answer-')).length")
+        assert entries == 2
+
+
+def test_what_a_window_tossed_is_shown_in_the_other_one(visit):
+    first = visit()
+    second = first.context.new_page()
+    second.goto("/")
+    second.locator('main[data-ready="yes"]').wait_for()
+    second.get_by_label("Yes").check()
+    answer(first)
+    second.get_by_role("heading", name="This is what would be sent").wait_for()
+    assert second.locator("#sent-json").text_content() == first.locator("#sent-json").text_content()
+    assert second.locator(".question :checked").count() == 0
+    assert second.evaluate("Object.keys(localStorage).length") == 2
+
+
+def test_the_page_rounds_bounds_up_as_the_command_does(lab):
+    found = lab.evaluate(
+        """async (vectors) => {
+          const { epsilonText, timesText, total } = await import("/static/survey_bounds.js");
+          return vectors.map(({ epsilons }) => {
+            const sum = total([{ epsilons, times: 1 }]);
+            return { epsilons, epsilon: epsilonText(sum), times: timesText(sum) };
+          });
+        }""",
+        BOUNDS,
+    )
+    assert found == BOUNDS and len(found) > 30
+
+
+def test_what_is_not_an_epsilon_has_no_sum(lab):
+    wrong = [None, 3, "1", ["x"], ["ln -1"], ["1/0"], ["-1"], ["1e999"], [""], ["Infinity"], [None], ["0"], ["ln 0"]]
+    found = lab.evaluate(
+        """async (all) => {
+          const { total } = await import("/static/survey_bounds.js");
+          return all.map((epsilons) => total([{ epsilons, times: 1 }]) ?? null);
+        }""",
+        wrong,
+    )
+    assert found == [None] * len(wrong)
+
+
 def test_another_person_can_answer_and_sees_only_that_somebody_did(visit, served):
     page = visit()
     answer(page)
@@ -515,11 +655,11 @@ def test_another_person_can_answer_and_sees_only_that_somebody_did(visit, served
     assert page.locator("#sure").is_hidden() and json.loads(page.locator("#sent-json").text_content()) == first
     page.get_by_role("button", name="I am another person").click()
     page.get_by_role("button", name="Forget it: I have not answered yet").click()
+    settled(page)
     assert page.locator("#drawn").is_hidden() and page.locator("#sent-json").text_content() == ""
     assert page.locator("#sent-list dd").count() == 0
-    ((_, state),) = page.evaluate("Object.entries({ ...localStorage })")
     about = {"id": "page", "title": SURVEY.title, "epsilons": ["ln 3", "1", "2", "1"]}
-    assert json.loads(state) == {**about, "before": 1}
+    assert [state for _, state in stored(page)] == [about, {**about, "before": 0}]  # somebody answered; not what
     page.reload()
     page.get_by_text("Somebody has answered this very survey here.").wait_for()
     answer(page)
@@ -585,6 +725,7 @@ def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(visit):
 
     def forget():
         page.get_by_role("button", name="Forget it: I have not answered yet").click()
+        settled(page)
         answer(page)  # asks for the tick
 
     another = page.get_by_role("button", name="I am another person")

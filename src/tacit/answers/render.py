@@ -9,13 +9,15 @@ from typing import Any
 from tacit.answers.answer import Answer, Bars, Cell, Heading
 from tacit.errors import ParameterError
 from tacit.query.types import Type
+from tacit.terminal import one_line
 
 _ROWS = 60  # rows of an answer that are drawn
 
 
 def text(answer: Answer) -> str:
-    """The table, its notes and its receipt."""
+    """The table, its notes and its receipt. No name or value breaks a line or commands a terminal."""
     heads, rows = _grid(answer)
+    heads, rows = list(map(one_line, heads)), [list(map(one_line, row)) for row in rows]
     widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
     left = _left(answer)
     lines = [
@@ -23,7 +25,9 @@ def text(answer: Answer) -> str:
         for line in [heads, *rows]
     ]
     rule = "  ".join("─" * width for width in widths)
-    return "\n".join([lines[0], rule, *lines[1:], "", *(f"· {note}" for note in answer.notes), f"· {answer.receipt}"])
+    return "\n".join(
+        [lines[0], rule, *lines[1:], "", *(one_line(f"· {note}") for note in answer.notes), f"· {answer.receipt}"]
+    )
 
 
 def html(answer: Answer) -> str:
@@ -51,7 +55,7 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
     rows = answer.cells()[:_ROWS]
     if all(row[index].value is None and row[index].low is None for row in rows):
         return f"{heading.name}: nothing to draw"
-    names = labels(answer)[:_ROWS]
+    names = [one_line(name) for name in labels(answer)[:_ROWS]]
     room = max(map(len, names))
     low, high = span([row[index] for row in rows])
     width_of = (high - low) or 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.options import DEFAULT, JsonOption, PolicyOption, one_of
+from tacit.terminal import escaped_json, one_line
 
 if TYPE_CHECKING:
     from tacit.ledger.history import History
@@ -90,7 +91,7 @@ def history(
     for row in (heads, *({**row, "time": row["time"][:19], "who": row["who"] or "-"} for row in rows)):
         typer.echo(
             f"{row['entry']:>6}  {row['time']:<19}  {row['kind']:<8}  {row['who']:<12}  "
-            f"{row['epsilon']:>8}  {row['question']:<12}  {row['request']}".rstrip()
+            f"{row['epsilon']:>8}  {row['question']:<12}  {one_line(row['request'])}".rstrip()
         )
 
 
@@ -205,7 +206,7 @@ def _receipt(path: Path) -> dict[str, Any]:
 
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ParameterError(
             "receipt", f"{path} cannot be read as JSON", fix="save what tacit ask --json printed"
         ) from error
@@ -216,4 +217,4 @@ def _receipt(path: Path) -> dict[str, Any]:
 
 
 def _print(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))

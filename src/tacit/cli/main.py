@@ -37,6 +37,7 @@ from tacit.cli.policy import check, init
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
 from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
+from tacit.terminal import several_lines
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Analyst
@@ -99,7 +100,7 @@ def _stop(error: TacitError, code: int | None = None) -> NoReturn:
         )
         print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
     else:
-        typer.secho(str(error), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
+        typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
     sys.exit(code or next((exit_code for kind, exit_code in _EXITS if isinstance(error, kind)), 1))
 
 

@@ -12,6 +12,7 @@ import typer
 
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
+from tacit.terminal import escaped_json
 
 Tell = Callable[[float, str], None]
 """Takes the share that is done, from 0 to 1, and what is being done."""
@@ -50,7 +51,7 @@ def table(heads: list[str], rows: list[list[str]], left: int = 1) -> str:
 
 def print_json(value: Any) -> None:
     """Values as JSON that a person can read too."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def check_plot(file: Path) -> None:

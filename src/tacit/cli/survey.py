@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.options import ConfidenceOption, JsonOption
+from tacit.cli.output import print_json
 from tacit.errors import ParameterError, Refused
 from tacit.extras import missing_extra
+from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
@@ -36,6 +38,7 @@ def init(
     """Write a starter survey with a question of each kind."""
     from tacit.local.survey.load import load
     from tacit.local.survey.template import TEMPLATE
+    from tacit.local.survey.words import epsilon_text
 
     if file.exists():
         raise ParameterError("survey", f"{file} exists already", fix="name another file")
@@ -43,7 +46,8 @@ def init(
         raise ParameterError("survey", f"there is no folder {file.parent}", fix="make it first")
     file.write_text(TEMPLATE, encoding="utf-8")
     survey = load(file)
-    typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {survey.epsilon:.4g} in all.")
+    total = epsilon_text(survey.total.epsilon)
+    typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {total} in all.")
     typer.echo(f"Change it, then see what it would tell: tacit survey check {file} --people 200")
     typer.echo(f"Answer it: tacit survey respond {file}. Put it on a page: tacit survey collect {file} --serve")
 
@@ -63,14 +67,16 @@ def check(
 
     from tacit.local.survey import outlook
     from tacit.local.survey.load import load
+    from tacit.local.survey.rounding import double_above
 
     survey = load(file)
     found = outlook.outlook(survey, people, confidence)
     doubts = [*outlook.doubts(survey, found), *_changed(survey, _store_of(file, store))]
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
-        level = {"odds": survey.odds, "people": people, "confidence": confidence, "doubts": doubts}
-        _print({**about, **level, "questions": [each.to_dict() for each in found]})
+        odds = double_above(survey.odds)
+        level = {"odds": odds if isfinite(odds) else None, "people": people, "confidence": confidence, "doubts": doubts}
+        print_json({**about, **level, "questions": [each.to_dict() for each in found]})
         return
     width = min(100, max(60, get_terminal_size().columns))
     typer.echo(outlook.text(survey, found, width))
@@ -102,7 +108,13 @@ def respond(
         bool, typer.Option("--again", help="Answer though you answered another edition of it: both epsilons count.")
     ] = False,
     at_most: Annotated[
-        float | None, typer.Option("--at-most", help="Refuse a survey of a larger epsilon.", metavar="EPSILON", min=0)
+        float | None,
+        typer.Option(
+            "--at-most",
+            help="Refuse where all your reports to this survey and its editions cost more, those sent before included.",
+            metavar="EPSILON",
+            min=0,
+        ),
     ] = None,
     trust: Annotated[
         Path | None, typer.Option("--trust", help="The collector's certificate in PEM, if self-made.", metavar="FILE")
@@ -112,19 +124,21 @@ def respond(
 
     The coins are tossed once. Answering again gives the same report, whatever is answered: it tells nothing more.
     """
+    from tacit.arithmetic import rational
     from tacit.cli import survey_ask, survey_memo, survey_send
     from tacit.local.survey.load import from_form, load
     from tacit.sampling.bits import SystemBits
 
     address = source if source.startswith(("http://", "https://")) else ""
     collector = survey_send.origin_of(address) if address else ""
+    limit = None if at_most is None else rational("at-most", at_most)
     survey = from_form(survey_send.form_of(address, trust)) if address else load(Path(source))
     earlier = survey_memo.answered(memo, survey)
     report = survey_memo.recall(earlier, survey)
+    cost = survey_memo.weigh(earlier, survey, collector, again=again, at_most=limit)
     if report is not None:
-        survey_ask.say("You have answered this survey before: what was drawn then stays.")
+        survey_ask.say("You have answered this survey before: what was drawn then stays.", *cost)
     else:
-        cost = survey_memo.weigh(earlier, survey, collector, again=again, at_most=at_most)
         survey_ask.introduce(survey)
         survey_ask.say(*cost)
         if answers is not None:
@@ -133,8 +147,8 @@ def respond(
         else:
             truths = survey_ask.asked(survey)
         report = survey.respond(truths, SystemBits())
-        place = memo or survey_memo.place_of(survey)
-        survey_memo.keep(place, survey, report, collector)  # before anyone sees it: coins are tossed once
+        # before anyone sees it: coins are tossed once
+        survey_memo.keep(memo, survey, report, collector, again=again, at_most=limit)
     survey_ask.show(survey, report)
     if out is not None:
         out.write_text(report.to_json() + "\n", encoding="utf-8")
@@ -166,6 +180,12 @@ def collect(
     behind_proxy: Annotated[
         bool, typer.Option("--insecure-behind-proxy", help="Accept plain connections: a proxy in front speaks TLS.")
     ] = False,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy", help="Believe this proxy's X-Forwarded-For. Default: one on this machine.", metavar="ADDRESS"
+        ),
+    ] = None,
     rate: Annotated[float, typer.Option(help="Reports a second from one address.", min=0.001)] = 5.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -177,6 +197,8 @@ def collect(
     if served == bool(reports):
         what = "name files of reports, or --serve a page"
         raise ParameterError("reports", what, fix=f"tacit survey collect {file} --serve")
+    if proxy and not behind_proxy:
+        raise ParameterError("proxy", "there is none", fix="add --insecure-behind-proxy, or leave out --proxy")
     survey = load(file)
     _warn(survey)
     with Store(_store_of(file, store), survey) as opened:
@@ -188,18 +210,24 @@ def collect(
         import asyncio
 
         from tacit.cli.serve import certificate_of
+        from tacit.serve.addresses import networks_of
         from tacit.serve.logs import discreet
         from tacit.serve.server import Settings
         from tacit.serve.survey import serve
         from tacit.serve.survey_place import reachable
+        from tacit.serve.tls import is_loopback
 
+        proxies = networks_of(proxy or ())
         made = certificate_of(file, reachable(host), tls_cert, tls_key, tls_self)
         settings = Settings(host=host, http=port, postgres=None, certificate=made, proxied=behind_proxy)
 
         def ready(address: str) -> None:
-            typer.echo(f"{survey.title}: {address}")
+            typer.echo(f"{one_line(survey.title)}: {address}")
             if tls_self and made is not None:
                 typer.echo(f"Certificate {made.certificate}, SHA-256 {made.fingerprint}")
+            if behind_proxy and not proxies and not is_loopback(host):
+                told = "a proxy on another machine is not believed, and all who come through it share one rate"
+                typer.echo(f"Note: {told}. Name it: --proxy ADDRESS", err=True)
             typer.echo(f"{kept(opened)} so far. Stop with Ctrl-C.")
 
         def counted(reports: int) -> None:
@@ -207,7 +235,7 @@ def collect(
                 typer.echo(f"\r{kept(opened)} so far. ", err=True, nl=False)
 
         discreet()
-        asyncio.run(serve(opened, settings, ready, rate=rate, counted=counted))
+        asyncio.run(serve(opened, settings, ready, rate=rate, counted=counted, proxies=proxies))
         typer.echo(f"Stopped with {kept(opened)}: tacit survey report {file}")
 
 
@@ -241,7 +269,7 @@ def report(
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
         level = {"reports": kept.counts.users, "confidence": float(found[0].confidence)}
-        _print({**about, **level, "questions": [result.to_dict() for result in found]})
+        print_json({**about, **level, "questions": [result.to_dict() for result in found]})
     else:
         typer.echo(draw.text(survey, found, width=min(100, max(60, get_terminal_size().columns))))
     if chart is not None:
@@ -259,8 +287,9 @@ def _warn(survey: Survey) -> None:
 def _changed(survey: Survey, store: Path) -> list[str]:
     """What a change would cost those who have answered."""
     from tacit.local.survey.store import read
+    from tacit.local.survey.words import epsilon_text
 
-    again = f"whoever answers again pays epsilon {survey.epsilon:.4g} again."
+    again = f"whoever answers again pays epsilon {epsilon_text(survey.total.epsilon)} again."
     try:
         users = read(store, survey).counts.users
     except Refused as error:
@@ -282,7 +311,3 @@ def _check_chart(file: Path) -> None:
         raise ParameterError("chart", f"there is no folder {file.parent}", fix="make it first")
     if find_spec("matplotlib") is None:
         raise missing_extra("plot", "a picture", "matplotlib")
-
-
-def _print(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -2,34 +2,46 @@
 
 A line is a survey that was answered, with what it cost and what was drawn:
 
-    {"id":"habits","title":"Habits","epsilon":5.1,"collector":"https://survey.example","report":{...}}
+    {"id":"habits","title":"Habits","epsilon":5.1,"epsilons":["ln 3","4"],"collector":"https://survey.example",
+     "report":{...}}
+
+It is written before anyone sees the report, so what is kept is at least what was revealed.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import Code, ParameterError, Refused
+from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
     from tacit.local.survey.reports import Report
+    from tacit.local.survey.thresholds import Total
 
-_ROUNDING = 1 + 1e-9  # a sum of epsilons is rounded up
+_LONGEST = 200  # characters of a title
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A survey that was answered from here. `collector` is its address, or nothing where it came as a file."""
+    """A survey that was answered from here. `collector` is its address, or nothing where it came as a file.
+
+    `cost` is None where it is not known: a report alone was kept once, without the survey's id and epsilon.
+    """
 
     id: str
     title: str
-    epsilon: float
+    cost: Total | None
     collector: str
     digest: str
     report: str
@@ -56,74 +68,140 @@ def recall(earlier: list[Answered], survey: Survey) -> Report | None:
 
 
 def weigh(
-    earlier: list[Answered], survey: Survey, collector: str, *, again: bool = False, at_most: float | None = None
+    earlier: list[Answered], survey: Survey, collector: str, *, again: bool = False, at_most: Fraction | None = None
 ) -> list[str]:
-    """What answering would cost on top of what was answered before, in words; refused where that is too much.
+    """What all reports to this survey cost together, in words; refused where that is too much.
 
-    Coins that are tossed anew for another edition of one survey are independent of the first: the epsilons add up.
+    **Theorem.** If this returns, all reports to surveys of this id that were ever drawn here, and the one that is sent
+    now, are together T-LDP with T <= `at_most`. Proof: coins that are tossed for different editions are independent, so
+    their epsilons add up, each digest once, since what was drawn for it is sent again and never drawn anew; T is that
+    sum, exact or rounded up. A report is on the disk before it is shown, so none is missing.
     """
-    editions = [entry for entry in earlier if entry.id == survey.id]
-    before = sum(entry.epsilon for entry in editions)
-    total = survey.epsilon + before
-    if editions and not again:
-        title = editions[-1].title
+    from tacit.local.survey.words import epsilon_text
+
+    known = any(entry.digest == survey.digest for entry in earlier)
+    editions = [entry for entry in earlier if entry.id == survey.id and entry.digest != survey.digest]
+    before = _sum(editions)
+    total = survey.total + before
+    if editions and not again and not known:
+        title = one_line(editions[-1].title, _LONGEST)
         what = (
             f'you answered another survey with the id "{survey.id}" before, or this one before it was changed, at '
-            f'epsilon {before:.4g}: "{title}". This one would toss new coins: epsilon {survey.epsilon:.4g} more, '
-            f"{total:.4g} in all"
+            f'epsilon {epsilon_text(before.epsilon)}: "{title}". This one would toss new coins: epsilon '
+            f"{epsilon_text(survey.total.epsilon)} more, {epsilon_text(total.epsilon)} in all"
         )
         raise Refused(Code.BUDGET, what, fix="answer the one you had, or accept the cost with --again")
-    if at_most is not None and total > at_most * _ROUNDING:
-        what = f"this survey costs epsilon {total:.4g}, more than --at-most {at_most:g}"
-        raise Refused(Code.BUDGET, what, fix="do not answer it, or ask its author for a smaller epsilon")
+    if at_most is not None:
+        _check_limit(earlier, survey, total, at_most)
     told = []
     if editions:
-        told.append(f"With its earlier editions it costs you epsilon {total:.4g} in all.")
+        told.append(f"With its earlier editions it costs you epsilon {epsilon_text(total.epsilon)} in all.")
     others = [entry for entry in earlier if entry.id not in {"", survey.id} and entry.collector == collector]
     if others:
         count = "1 other survey" if len(others) == 1 else f"{len(others)} other surveys"
         whose = f"of {collector}" if collector else "that came as files"
-        paid = sum(entry.epsilon for entry in others)
-        both = f"at epsilon {paid:.4g}; with this one it is {paid + total:.4g} in all."
-        told.append(f"You answered {count} {whose} before, {both}")
+        paid, both = _sum(others), _sum(others) + total
+        costs = f"at epsilon {epsilon_text(paid.epsilon)}; with this one it is {epsilon_text(both.epsilon)} in all."
+        told.append(f"You answered {count} {whose} before, {costs}")
     return told
 
 
-def keep(place: Path, survey: Survey, report: Report, collector: str) -> None:
-    """Write it down, on the disk before it is used, for this user's eyes only."""
-    about = {"id": survey.id, "title": survey.title, "epsilon": survey.epsilon, "collector": collector}
-    line = json.dumps({**about, "report": json.loads(report.to_json())}, separators=(",", ":"))
+def keep(
+    memo: Path | None, survey: Survey, report: Report, collector: str, *, again: bool, at_most: Fraction | None
+) -> None:
+    """Write it down, on the disk before it is used, for this user's eyes only.
+
+    What was answered is weighed once more, while no other command can add to it: two that run at once would both have
+    found room below one limit.
+    """
+    place = memo or place_of(survey)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(file, "a", encoding="utf-8") as opened:
-            fcntl.flock(opened, fcntl.LOCK_EX)
-            if any(entry.digest == survey.digest for entry in _read(place)):
+        with _locked(place.parent) as folder:
+            earlier = answered(memo, survey)
+            if any(entry.digest == survey.digest for entry in earlier):
                 raise ParameterError("memo", "this survey was answered at this very moment", fix="run it again")
-            opened.write(line + "\n")
-            opened.flush()
-            os.fsync(opened.fileno())
+            weigh(earlier, survey, collector, again=again, at_most=at_most)
+            file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "a", encoding="utf-8") as opened:
+                opened.write(line_of(survey, report, collector) + "\n")
+                opened.flush()
+                os.fsync(opened.fileno())
+            os.fsync(folder)  # the name of a new file too
     except OSError as error:
         raise ParameterError("memo", f"{place} cannot be written", fix="name another file with --memo") from error
+
+
+def line_of(survey: Survey, report: Report, collector: str) -> str:
+    """What is kept of a survey."""
+    price = {"epsilon": survey.epsilon, "epsilons": [str(question.price) for question in survey.questions]}
+    about = {"id": survey.id, "title": survey.title, **price, "collector": collector}
+    return json.dumps({**about, "report": json.loads(report.to_json())}, separators=(",", ":"))
+
+
+def entry_of(line: str) -> Answered:
+    """What a line says."""
+    from tacit.local.strict_json import parse
+    from tacit.local.survey.reports import read_report
+
+    found = parse(line)
+    if "report" not in found:  # a report alone, as it was kept once
+        found = {"id": "", "title": "", "epsilon": None, "collector": "", "report": found}
+    report = read_report(json.dumps(found["report"]))
+    name, title, collector = (str(found[key]) for key in ("id", "title", "collector"))
+    return Answered(name, title, _cost(found), collector, report.survey, report.to_json())
+
+
+def _cost(found: dict[str, Any]) -> Total | None:
+    """The epsilons as they were written, or their sum as a double, which was rounded up."""
+    from tacit.local.survey.thresholds import Price, Total
+
+    if "epsilons" in found:
+        return Total.of(Price.read(str(epsilon)) for epsilon in found["epsilons"])
+    epsilon = found["epsilon"]
+    if epsilon is None and not found["id"]:
+        return None
+    if type(epsilon) not in (int, float) or not 0 < epsilon < math.inf:
+        raise ValueError("not an epsilon")
+    return Total(Fraction(epsilon))
+
+
+def _sum(entries: list[Answered]) -> Total:
+    """What the reports to different surveys cost together, where that is known."""
+    from tacit.local.survey.thresholds import Total
+
+    costs = {entry.digest: entry.cost for entry in entries if entry.cost is not None}
+    return sum(costs.values(), Total())
+
+
+def _check_limit(earlier: list[Answered], survey: Survey, total: Total, at_most: Fraction) -> None:
+    from tacit.local.survey.words import epsilon_text
+
+    if total.epsilon > at_most:
+        what = f"this survey costs epsilon {epsilon_text(total.epsilon)}, more than --at-most {float(at_most):g}"
+        raise Refused(Code.BUDGET, what, fix="do not answer it, or ask its author for a smaller epsilon")
+    if any(entry.cost is None and entry.digest != survey.digest for entry in earlier):
+        what = "a report is kept here whose survey and epsilon is not known: it may be an edition of this one"
+        raise Refused(Code.BUDGET, what, fix="if it is of another survey, keep this one apart: --memo FILE")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[int]:
+    """Nobody else adds to the memos of a folder meanwhile."""
+    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def _read(place: Path) -> list[Answered]:
     try:
         lines = place.read_text(encoding="utf-8").splitlines()
-        return [_entry(line) for line in lines if line.strip()]
+        return [entry_of(line) for line in lines if line.strip()]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, Refused) as error:
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, Refused) as error:
         what = f"{place} is not what was drawn for a survey"
         raise ParameterError("memo", what, fix="move it away, or name another file with --memo") from error
-
-
-def _entry(line: str) -> Answered:
-    from tacit.local.survey.reports import read_report
-
-    found = json.loads(line)
-    if "report" not in found:  # a report alone, as it was kept once
-        found = {"id": "", "title": "", "epsilon": 0.0, "collector": "", "report": found}
-    report = read_report(json.dumps(found["report"]))
-    name, title, collector = (str(found[key]) for key in ("id", "title", "collector"))
-    return Answered(name, title, float(found["epsilon"]), collector, report.survey, report.to_json())

@@ -13,11 +13,13 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tacit.errors import Code, ParameterError, Refused
+from tacit.terminal import LONGEST, one_line
 
 if TYPE_CHECKING:
     from http.client import HTTPMessage
 
 _LARGEST = 2**20
+_LONGEST = 200  # characters of an address
 _SECONDS = 20
 _OTHER_NAME = {62, 64}  # what openssl says of a certificate for another host or address
 
@@ -28,9 +30,10 @@ def origin_of(address: str) -> str:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise ParameterError("survey", f"{address[:200]} is no address", fix="https://survey.example/, say") from error
+        what = f"{one_line(address, _LONGEST)} is no address"
+        raise ParameterError("survey", what, fix="https://survey.example/, say") from error
     if parts.scheme != "https" and not _is_here(host):
-        what = f"{address[:200]} is not encrypted: anyone on the way could change the survey"
+        what = f"{one_line(address, _LONGEST)} is not encrypted: anyone on the way could change the survey"
         raise ParameterError("survey", what, fix="ask for its https address, or for its file")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
@@ -44,7 +47,7 @@ def form_of(address: str, trust: Path | None = None) -> str:
 
 
 def send(address: str, report: str, trust: Path | None = None) -> str:
-    """Send a report; what became of it, in words."""
+    """Send a report; what became of it, in words. Those of the collector are quoted, and never a fix of ours."""
     status, body = _call(address, "reports", report.encode(), trust)
     if status == 201:
         return "Thank you. It is counted."
@@ -52,10 +55,11 @@ def send(address: str, report: str, trust: Path | None = None) -> str:
         return "It is there already, and counts once."
     try:
         error = json.loads(body)["error"]
-        code, what, fix = Code(error["code"]), str(error["what"]), str(error["fix"])
-    except (ValueError, KeyError, TypeError):
+        code, words = Code(error["code"]), ". ".join(str(error[key]) for key in ("what", "fix"))
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ParameterError("survey", f"the collector answered {status}", fix="try again later") from None
-    raise Refused(code, what, fix=fix)
+    what = f'the collector answered {status}: "{one_line(words, LONGEST)}"'
+    raise Refused(code, what, fix="send the same again later: it is kept, and costs nothing more")
 
 
 def _call(address: str, path: str, data: bytes | None, trust: Path | None) -> tuple[int, str]:

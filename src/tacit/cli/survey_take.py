@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tacit.cli.output import print_json
 from tacit.errors import ParameterError, Refused
+from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.reports import Report
@@ -28,11 +29,11 @@ def take(store: Store, paths: list[Path], as_json: bool) -> None:
         taken, again = taken + sum(fresh), again + len(fresh) - sum(fresh)
     if as_json:
         found = {"taken": taken, "replayed": again, "bad": bad, "reports": store.counts.users}
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
     else:
         typer.echo(f"Taken {taken:,}, there already {again:,}, bad {len(bad):,}; {kept(store)} in all.")
         for each in bad[:_SHOWN]:
-            typer.echo(f"· {each['file']}, line {each['line']} [{each['code']}]: {each['what']}")
+            typer.echo(one_line(f"· {each['file']}, line {each['line']} [{each['code']}]: {each['what']}"))
         if len(bad) > _SHOWN:
             typer.echo(f"· and {len(bad) - _SHOWN:,} more")
     if bad and not taken and not again:

@@ -15,9 +15,11 @@ from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer, Bars, Heading
 from tacit.errors import Code, Refused
 from tacit.query.types import Type
+from tacit.terminal import one_line
 
 MEDIA = "application/vnd.apache.arrow.stream"
 _METADATA = b"tacit"
+_LONGEST = 2000  # characters of a note
 
 
 def pack(answer: Answer) -> bytes:
@@ -48,8 +50,11 @@ def unpack(data: bytes) -> Answer:
         told = json.loads(table.schema.metadata[_METADATA])
         headings = tuple(Heading(name, Type(kind), Bars(bars), many) for name, kind, bars, many in told["headings"])
         receipt = receipt_of(told["receipt"])
-        notes, confidence = tuple(told["notes"]), Fraction(repr(told["confidence"]))
-    except (pyarrow.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        notes, confidence = (
+            tuple(one_line(str(note), _LONGEST) for note in told["notes"]),
+            Fraction(repr(told["confidence"])),
+        )
+    except (pyarrow.ArrowException, OSError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         fix = "check the address: is it a Tacit server of this version?"
         raise Refused(Code.PROTOCOL, "what came back is no answer of Tacit's", fix=fix) from error
     names = []

@@ -120,7 +120,7 @@ class Remote:
         data = self._sent(method, path, question, {"Accept": "application/json"})
         try:
             found = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise error_of(found)
@@ -209,7 +209,7 @@ class _Line:
 def _problem(response: http.client.HTTPResponse, data: bytes) -> Exception:
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     error = error_of(found)
     if error.code in _AGAIN:

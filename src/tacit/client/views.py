@@ -9,9 +9,14 @@ ada has spent epsilon 0.5 of 3
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tacit.errors import Code, Failed, LedgerError, ParameterError, Place, Refused, TacitError
+from tacit.terminal import one_line, several_lines
+
+_LONGEST = 2000  # characters of a server's error
+_FARTHEST = 10**6  # lines and columns of a question
 
 
 class Told:
@@ -19,7 +24,7 @@ class Told:
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._values = {name: value for name, value in values.items() if name != "text"}
-        self._text = str(values.get("text", ""))
+        self._text = several_lines(str(values.get("text", "")))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -34,16 +39,20 @@ class Told:
         return self._text
 
     def __repr__(self) -> str:
-        return self._text or repr(self._values)
+        return self._text or repr(self._values)  # which escapes whatever cannot be printed
 
 
 def error_of(found: Any) -> TacitError:
-    """The error that a server told of, as the class that a local curator raises."""
+    """The error that a server told of, as the class that a local curator raises.
+
+    Its words are printed as they are, so nothing in them may command a terminal or run over several lines.
+    """
     try:
         told = found["error"]
-        code, what, fix, kind = Code(told["code"]), str(told["what"]), str(told["fix"]), str(told.get("kind", ""))
-        place = None if told.get("at") is None else Place(**told["at"])
-    except (KeyError, TypeError, ValueError):
+        code, kind = Code(told["code"]), str(told.get("kind", ""))
+        what, fix = (one_line(str(told[key]), _LONGEST) for key in ("what", "fix"))
+        place = None if told.get("at") is None else _place(told["at"])
+    except (KeyError, TypeError, ValueError, AttributeError):
         return Refused(Code.PROTOCOL, "what came back is not of Tacit's", fix="check the address")
     if kind == "parameter":
         name, _, reason = what.partition(": ")
@@ -51,3 +60,16 @@ def error_of(found: Any) -> TacitError:
     if kind == "failed":
         return Failed()
     return (LedgerError if kind == "ledger" else Refused)(code, what, at=place, fix=fix)
+
+
+def _place(found: Any) -> Place:
+    """A stretch of the question. Its numbers become spaces and marks, so they are bounded."""
+    place = Place(**found)
+    for number in (place.line, place.column, place.length, place.offset):
+        if type(number) is not int or not 0 <= number <= _FARTHEST:
+            raise ValueError(number)
+    excerpt, source = one_line(str(place.excerpt), _LONGEST), one_line(str(place.source), _LONGEST)
+    start = place.column - 1 - place.offset
+    if not 0 <= start <= len(excerpt):
+        raise ValueError(start)
+    return replace(place, excerpt=excerpt, source=source, length=min(place.length, len(excerpt) - start))

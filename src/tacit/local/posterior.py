@@ -2,7 +2,7 @@
 
 >>> from tacit.local import KAry, Rappor
 >>> print(words(KAry(2, Fraction(11, 10)), prior=0.1))
-If 10 % would truly say yes, a yes makes it 25.0 % for you, never more than 30.0 %; a no makes it 3.6 %.
+If 10 % would truly say yes, a yes makes it 25.1 % for you, never more than 30.1 %; a no makes it 3.5 %.
 >>> posterior_of(Rappor(3, 4), [0.1, 0.45, 0.45], np.packbits([1, 0, 0])).round(3).tolist()
 [0.356, 0.322, 0.322]
 """
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, precision, rational
+from tacit.arithmetic import ball, certified_floor, precision, rational
 from tacit.errors import ParameterError
 from tacit.local.average import Mean
 from tacit.local.frequency import Frequency
@@ -80,17 +80,29 @@ def words(protocol: Frequency, prior: Any) -> str:
     if not isinstance(protocol, Frequency) or protocol.domain != 2:
         raise ParameterError("protocol", "needs two values, no and yes", fix="use posterior_of for more")
     r, price = share("prior", prior), epsilon_of_one(protocol)
-    most = min(1.0, math.exp(min(float(price), 700.0)) * float(r))
+    high, low, most = _rounded_outward(price, r)
     text = (
-        f"If {100 * float(r):g} % would truly say yes, a yes makes it {100 * after_yes(price, r):.1f} % for you, "
-        f"never more than {100 * most:.1f} %; a no makes it {100 * after_no(price, r):.1f} %."
+        f"If {100 * float(r):g} % would truly say yes, a yes makes it {high} % for you, "
+        f"never more than {most} %; a no makes it {low} %."
     )
     if any(protocol.support(report[None]).sum() != 1 for report in protocol.outputs()):
         text += " A report for both or for neither changes nothing."
     if price < protocol.epsilon:
-        high, low = after_yes(protocol.epsilon, r), after_no(protocol.epsilon, r)
-        text += f" A lifetime of reports makes it at most {100 * high:.1f} % and at least {100 * low:.1f} %."
+        high, low, _ = _rounded_outward(protocol.epsilon, r)
+        text += f" A lifetime of reports makes it at most {high} % and at least {low} %."
     return text
+
+
+def _rounded_outward(epsilon: Fraction, prior: Fraction) -> tuple[str, str, str]:
+    """After a yes, after a no, and e^epsilon times the prior, in percent: rounded away from it, so none understates.
+
+    With R = e^epsilon rounded up they are r R/(r R + 1 - r), r/(r + R (1 - r)) and r R: the first and the last grow in
+    R, and the second falls.
+    """
+    ratio = Fraction(certified_floor(lambda: ball(epsilon).exp() * 2**64) + 1, 2**64) if epsilon else Fraction(1)
+    yes, no = prior * ratio / (prior * ratio + 1 - prior), prior / (prior + ratio * (1 - prior))
+    up, most = (-math.floor(-1000 * share) for share in (yes, min(Fraction(1), prior * ratio)))
+    return f"{up / 10:.1f}", f"{math.floor(1000 * no) / 10:.1f}", f"{most / 10:.1f}"
 
 
 def _told(protocol: Frequency | Mean, report: Any) -> Doubles:

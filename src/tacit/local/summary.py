@@ -25,6 +25,7 @@ import numpy as np
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local.estimates import Estimates, estimate
 from tacit.local.frequency import Counts, Frequency
+from tacit.local.strict_json import parse
 
 _MAGIC = b"tacit local 1\n"
 _DIGEST = 16
@@ -107,11 +108,11 @@ class Summary:
         if end - start > _LONGEST:
             raise _not_a_summary("its header is too long")
         try:
-            header = json.loads(body[start:end])
+            header = parse(body[start:end])
             kind, domain, epsilon = header["protocol"], header["domain"], _number(header["epsilon"])
             users, survey = int(header["users"]), str(header["survey"])
             protocol = _protocol(kind, domain, epsilon)
-        except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as problem:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             raise _not_a_summary("its header says nothing that is known") from problem
         if len(body) - end != 8 * protocol.domain:
             raise _not_a_summary("it has not one count for each value")
@@ -170,7 +171,7 @@ def _number(text: str) -> Fraction:
 def _protocol(kind: str, domain: int, epsilon: Fraction) -> Frequency:
     key, *rest = str(kind).split(" ")
     home, name = _KINDS[key]
-    chances = [Fraction(*map(int, chance.split("/"))) for chance in rest]
+    chances = [_number(chance) for chance in rest]
     found: Frequency = getattr(import_module(f"tacit.local.{home}"), name)(domain, epsilon, *chances)
     return found
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local.frequency import Counts, all_sent
+from tacit.local.strict_json import parse
 from tacit.local.summary import MOST_USERS, countable, survey_name, two_surveys
 
 if TYPE_CHECKING:
@@ -136,12 +137,12 @@ class Tally:
             data = bytes(memoryview(data))
             if len(data) > _LONGEST or hashlib.sha256(data[32:]).digest() != data[:32]:
                 raise ValueError("no such checksum")
-            _, name, counts, totals, *rest = json.loads(data[32:])
+            _, name, counts, totals, *rest = parse(data[32:])
             protocol = _protocol(str(name))
             found = cls(protocol, tuple(map(int, counts)), tuple(map(int, totals)), survey_name("".join(rest)))
             if found.to_bytes() != data or not found._is_possible():
                 raise ValueError("not what to_bytes writes")
-        except (ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as problem:
+        except (ValueError, KeyError, TypeError, ArithmeticError) as problem:
             raise Refused(Code.REPORT, "this is no tally, or a damaged one", fix="send it again") from problem
         return found
 

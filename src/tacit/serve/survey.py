@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -25,12 +25,13 @@ from starlette.routing import Route
 from tacit.errors import Code, Refused, TacitError
 from tacit.local.survey.reports import LARGEST, Report
 from tacit.local.survey.store import Store
+from tacit.serve.addresses import LOOPBACK, Network, address_group, client_address
 from tacit.serve.guard import Application, Guard
 from tacit.serve.heads import protocol
 from tacit.serve.limits import Rate
 from tacit.serve.metrics import Metrics
 from tacit.serve.replies import JSON, as_json, status_of, told
-from tacit.serve.server import PROXIES, Settings
+from tacit.serve.server import Settings
 from tacit.serve.survey_page import page as page_of
 from tacit.serve.survey_place import address, bound
 
@@ -42,6 +43,7 @@ _STATIC = {
     "survey.js": "text/javascript",
     "survey_encoder.js": "text/javascript",
     "survey_memory.js": "text/javascript",
+    "survey_bounds.js": "text/javascript",
     "survey.css": "text/css",
     "console.css": "text/css",
     "mark.svg": "image/svg+xml",
@@ -90,8 +92,11 @@ class Box:
         self._worker = None
 
 
-def app_of(store: Store, *, rate: float = 5.0, secure: bool = False) -> Application:
-    """The application behind its guard. `rate` is reports a second from one address, after a burst."""
+def app_of(store: Store, *, rate: float = 5.0, secure: bool = False, proxies: Sequence[Network] = ()) -> Application:
+    """The application behind its guard. `rate` is reports a second from one address, after a burst.
+
+    Where `proxies` are named, theirs is the word on whose address it is, and nobody else's.
+    """
     survey, box, limit, metrics = store.survey, Box(store), Rate(rate, _BURST), Metrics()
     folder = files("tacit.serve.console")
     static = {name: (folder / "static" / name).read_bytes() for name in _STATIC}
@@ -112,7 +117,8 @@ def app_of(store: Store, *, rate: float = 5.0, secure: bool = False) -> Applicat
         return Response(static[name], media_type=_STATIC[name], headers=headers)
 
     async def take(request: Request) -> Response:
-        seconds = limit.take(request.client.host if request.client else "-")
+        peer, forwarded = request.client.host if request.client else "", request.headers.getlist("x-forwarded-for")
+        seconds = limit.take(address_group(client_address(peer, ",".join(forwarded), proxies)))
         if seconds > 0:
             raise Refused(Code.RATE, "too many reports came from here", fix=f"wait {seconds + 1:.0f} seconds")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
@@ -142,24 +148,30 @@ async def serve(
     stop: asyncio.Event | None = None,
     rate: float = 5.0,
     counted: Callable[[int], None] | None = None,
+    proxies: Sequence[Network] = (),
 ) -> None:
     """Serve until `stop` is set or a signal comes. `ready` is told the address, `counted` how many reports there are.
 
-    The count is told when it has changed, at most every two seconds.
+    The count is told when it has changed, at most every two seconds. `proxies` are believed where the settings say that
+    there is one; without a name it is one on this machine.
     """
     stopping, certificate = stop or asyncio.Event(), settings.certificate
     if certificate is not None:
         certificate.context()  # an error in our words
     config = uvicorn.Config(
-        app_of(store, rate=rate, secure=certificate is not None or settings.proxied),
+        app_of(
+            store,
+            rate=rate,
+            secure=certificate is not None or settings.proxied,
+            proxies=(proxies or LOOPBACK) if settings.proxied else (),
+        ),
         http=protocol(),
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
         server_header=False,
-        proxy_headers=settings.proxied,
-        forwarded_allow_ips=PROXIES if settings.proxied else None,
+        proxy_headers=False,  # `client_address` reads them
         limit_concurrency=2000,
         timeout_graceful_shutdown=max(1, round(settings.patience)),
         ssl_certfile=str(certificate.certificate) if certificate else None,

@@ -1,16 +1,17 @@
 """What a survey's page says before anyone answers: the questions, their chances, and what a report can make likely.
 
->>> likely(3.0)  # the two coins: from 1 in 2 to 3 in 4
+>>> likely(Fraction(3))  # the two coins: from 1 in 2 to 3 in 4
 '75 %'
->>> likely(22026.5)  # epsilon 10
+>>> likely(Fraction(220265, 10))  # epsilon 10
 '99.996 %'
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -20,7 +21,10 @@ from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.outlook import PROOF
 from tacit.local.survey.questions import Question
-from tacit.local.survey.words import chances, plain, surer, surer_of_all
+from tacit.local.survey.rounding import places_up
+from tacit.local.survey.words import chances, epsilon_text, plain, surer, surer_of_all
+
+_NEARLY = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,13 @@ def promise(survey: Survey) -> Promise:
     return Promise("This survey hides little", proves, "Most of it is likely to be just what you said.", True)
 
 
-def likely(odds: float) -> str:
+def likely(odds: Fraction) -> str:
     """What 1 in 2 becomes at most, in percent, rounded up, and never to 100."""
-    left = 100 / (1 + odds)  # what is missing to certainty
-    if left < 1e-6:
+    left = 100 / (1 + Fraction(odds))  # what is missing to certainty
+    if left < _NEARLY:
         return "nearly 100 %"
-    digits = max(0, -math.floor(math.log10(left)))
-    shown = math.floor(left * 10**digits + 1e-9) / 10**digits
-    return f"{100 - shown:.{digits}f} %"
+    digits = next(digits for digits in itertools.count() if left * 10**digits >= 1)
+    return f"{places_up(100 - left, digits)} %"
 
 
 def page(survey: Survey, template: str, version: str) -> str:
@@ -83,7 +86,7 @@ def page(survey: Survey, template: str, version: str) -> str:
         questions=[_asked(question) for question in survey.questions],
         promise=promise(survey),
         total=surer_of_all(survey.odds),
-        epsilon=f"{survey.epsilon:.4g}",
+        epsilon=epsilon_text(survey.total.epsilon),
         version=version,
     )
 

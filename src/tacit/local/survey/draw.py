@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
 from tacit.local.survey.results import POINTS, Result, Row
-from tacit.local.survey.words import ends, people, plain, times
+from tacit.local.survey.rounding import places_down, places_up
+from tacit.local.survey.words import ends, legible, people, plain, times
 
 _LABEL = 28  # characters of an option on a terminal
 _SHORT = 12  # characters of a unit that is said twice
@@ -38,19 +40,32 @@ def text(survey: Survey, found: Sequence[Result], width: int = 90) -> str:
             bar = _bar(result, row, cells)
             shown = f"{number.rjust(wide)}  {interval.rjust(far)}  {count.rjust(high)}{sent}"
             lines.append(f"  {label.ljust(room)}  {bar}  {shown}")
-        lines += textwrap.wrap(bounds(result), width, initial_indent="  ", subsequent_indent="  ")
+        for said in filter(None, (clipped(result), bounds(result))):
+            lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
 def bounds(result: Result) -> str:
     """What a made-up report does at most, and how many people it takes to be close."""
-    unit, moved, close = "points", 100 * result.influence, 100 * float(POINTS)
+    unit, moved, close = "points", 100 * result.exact_influence, 100 * POINTS
     if isinstance(result.question, Number):
-        span = result.question.value(1) - result.question.value(0)
-        unit, moved, close = result.question.unit or "of its unit", result.influence, float(POINTS) * span
-    made_up = f"One made-up report moves an estimate by at most {moved:.3g} {unit}"
-    surer = f"An honest one makes anyone at most {times(float(result.question.ratio))} times surer."
-    return f"{made_up}; {people(result.needed)} give intervals within {close:g} {unit}. {surer}"
+        span = result.question.upper - result.question.lower
+        unit, moved, close = result.question.unit or "of its unit", result.exact_influence, POINTS * span
+    made_up = f"One made-up report moves an estimate by at most {legible(moved)} {unit}"
+    surer = f"An honest one makes anyone at most {times(result.question.ratio)} times surer."
+    return f"{made_up}; {people(result.needed)} give intervals within {legible(close)} {unit}. {surer}"
+
+
+def clipped(result: Result) -> str:
+    """What is not shown as it was estimated; nothing where all of it is."""
+    rows = [row for row in result.rows if row.is_clipped]
+    if not rows:
+        return ""
+    if isinstance(result.question, Number):
+        said = _shown(result, rows[0].value, rows[0].high - rows[0].low)
+    else:
+        said = ", ".join(f"{100 * row.value:.1f} % for {row.label}" for row in rows)
+    return f"* Clipped to what is possible: the unbiased estimate is {said}."
 
 
 def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
@@ -64,6 +79,8 @@ def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
     across = "share of people, in percent"
     if any(isinstance(result.question, Number) for result in found):
         across += "; of a number, where its mean is in its range"
+    if any(row.is_clipped for result in found for row in result.rows):
+        across += "\n* clipped to what is possible: the unbiased estimate lies outside"
     title = textwrap.fill(survey.title, _TITLE)
     with picture(path, title, across, "", size=(8.4, height + 0.2 * title.count("\n"))) as axes:
         axes.set_title(title, pad=22)
@@ -76,12 +93,11 @@ def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
             asked.set_in_layout(False)  # it may run over the column of numbers, and narrows nothing
             place += 1
             for row in result.rows:
-                low, value, high = (100 * _share(result, at) for at in (row.low, row.value, row.high))
-                middle = min(max(value, low), high)  # an estimate may lie beyond its interval's end, which is clipped
+                low, middle, high = (100 * _share(result, at) for at in (row.low, row.shown, row.high))
                 error = [[middle - low], [high - middle]]
                 color = COLORS[number % len(COLORS)]
                 axes.errorbar([middle], [place], xerr=error, fmt="none", capsize=3, color=color)
-                axes.plot([min(100.0, max(0.0, value))], [place], "o", color=color, markersize=5)
+                axes.plot([middle], [place], "o", color=color, markersize=5)
                 words = f"{value_of(result, row)}  ({interval_of(result, row)})"
                 axes.text(103, place, words, fontsize=8.5, va="center", color=INK, clip_on=False)
                 ticks.append((place, textwrap.shorten(row.label, 40, placeholder="…")))
@@ -109,22 +125,27 @@ def _basis(found: Sequence[Result]) -> str:
 
 
 def value_of(result: Result, row: Row) -> str:
-    """An estimate with as many digits as its interval leaves any meaning to."""
-    return _shown(result, row.value, row.high - row.low)
+    """What is shown of an estimate, with the digits to which its interval leaves any meaning; * where it is clipped."""
+    mark = "*" if row.is_clipped else " " if any(each.is_clipped for each in result.rows) else ""
+    return _shown(result, row.shown, row.high - row.low) + mark
 
 
 def interval_of(result: Result, row: Row) -> str:
-    """The ends of its interval."""
+    """The ends of its interval, rounded outward."""
     width = row.high - row.low
-    low, high = _shown(result, row.low, width), _shown(result, row.high, width)
+    low, high = _shown(result, row.low, width, places_down), _shown(result, row.high, width, places_up)
     return f"{low.removesuffix(' %')} to {high}"
 
 
-def _shown(result: Result, value: float, width: float) -> str:
+def _nearest(number: Fraction, places: int) -> str:
+    return places_down(number + Fraction(1, 2 * 10**places), places)
+
+
+def _shown(result: Result, value: float, width: float, rounded: Callable[[Fraction, int], str] = _nearest) -> str:
     if isinstance(result.question, Number):
         digits = next((digits for digits in range(6) if width >= 20 * 10.0**-digits), 6)
-        return f"{value:.{digits}f}"
-    return f"{100 * value:.1f} %"
+        return rounded(Fraction(value), digits)
+    return rounded(100 * Fraction(value), 1) + " %"
 
 
 def _share(result: Result, value: float) -> float:
@@ -143,5 +164,5 @@ def _bar(result: Result, row: Row, cells: int) -> str:
     first, last = at(row.low), at(row.high)
     canvas[first : last + 1] = "─" * (last - first + 1)
     canvas[first], canvas[last] = ("├", "┤") if first < last else ("│", "│")
-    canvas[at(row.value)] = "●"
+    canvas[at(row.shown)] = "●"
     return "".join(canvas)

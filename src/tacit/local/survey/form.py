@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local.survey.questions import Question
 from tacit.local.survey.reports import Report, read_report
+from tacit.local.survey.rounding import double_above
+from tacit.local.survey.thresholds import Total
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import below
+from tacit.terminal import one_line
 
 VERSION = 1
 
@@ -32,15 +35,20 @@ class Survey:
     about: str
     questions: tuple[Question, ...]
 
-    @property
-    def epsilon(self) -> float:
-        """What a report costs its sender in all, rounded up."""
-        return math.fsum(question.price.epsilon for question in self.questions) * (1 + 2**-50)
+    @cached_property
+    def total(self) -> Total:
+        """What a report costs its sender in all, exactly."""
+        return Total.of(question.price for question in self.questions)
 
     @property
-    def odds(self) -> float:
-        """How many times surer all of a report can make anyone, of anything about its sender."""
-        return math.prod(question.price.odds for question in self.questions)
+    def epsilon(self) -> float:
+        """The same as a double, rounded up."""
+        return double_above(self.total.epsilon)
+
+    @property
+    def odds(self) -> Fraction:
+        """How many times surer all of a report can make anyone, of anything about its sender; rounded up."""
+        return self.total.odds
 
     @cached_property
     def digest(self) -> str:
@@ -63,7 +71,9 @@ class Survey:
         """True answers to all questions, in order, from what a person wrote under their names."""
         for name in given:
             if name not in {question.name for question in self.questions}:
-                raise ParameterError(str(name)[:60], "is no question of this survey", fix=f"answer {self._names}")
+                raise ParameterError(
+                    one_line(str(name), 60), "is no question of this survey", fix=f"answer {self._names}"
+                )
         for question in self.questions:
             if question.name not in given:
                 what = "is not answered; leaving it out would tell something"

@@ -11,7 +11,6 @@ True
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -22,14 +21,17 @@ from typing import Any
 
 from tacit.arithmetic import rational
 from tacit.errors import ParameterError
+from tacit.local.strict_json import parse
 from tacit.local.survey.choices import Choice, Several, YesNo
 from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
 from tacit.local.survey.thresholds import Price
+from tacit.terminal import one_line
 
 _LARGEST = 2**20  # bytes of a file
 _MOST_QUESTIONS = 50
+_FARTHEST = 10**30  # of the ends of a range
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RATIO = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,30})?")
@@ -53,19 +55,19 @@ def load(path: Path) -> Survey:
         raise ParameterError("survey", f"{path.name} is too large", fix="ask fewer questions")
     try:
         text = data.decode("utf-8-sig")
-        if path.suffix == ".json":
-            return from_form(text)
-        return survey_of(tomllib.loads(text, parse_float=_decimal))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        what = f"{path.name} is not TOML: {error}"
+        entries = None if path.suffix == ".json" else tomllib.loads(text, parse_float=_decimal)
+    except (ValueError, RecursionError) as error:  # a number of more than 4,300 digits is a bare ValueError
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        what = f"{path.name} is not TOML: {reason}"
         raise ParameterError("survey", what, fix="compare it with what tacit survey init writes") from error
+    return from_form(text) if entries is None else survey_of(entries)
 
 
 def from_form(text: str) -> Survey:
     """The survey that a public form describes. Its thresholds must be those of its epsilons: a client checks that."""
     fix = "ask whoever published it for the form as it is"
     try:
-        form = json.loads(text, parse_float=_decimal)
+        form = parse(text, number=_decimal)
         digest = form.pop("digest")
         questions = [
             {key: value for key, value in each.items() if key not in {"lie", "steps"}} for each in form["questions"]
@@ -75,7 +77,7 @@ def from_form(text: str) -> Survey:
                 del each["options"]
         entries = {key: value for key, value in form.items() if key != "tacit-survey"}
         found = survey_of({**entries, "questions": questions})
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError("survey", "this is no form of a survey", fix=fix) from error
@@ -94,7 +96,8 @@ def survey_of(entries: Mapping[str, Any]) -> Survey:
     if not isinstance(given, list) or not 1 <= len(given) <= _MOST_QUESTIONS:
         raise ParameterError("questions", f"needs 1 to {_MOST_QUESTIONS} of them", fix="add one: [[questions]]")
     for number, each in enumerate(given, start=1):
-        if not isinstance(each, Mapping) or _NAME.fullmatch(str(each.get("name"))) is None:
+        named = each.get("name") if isinstance(each, Mapping) else None
+        if not isinstance(named, str) or _NAME.fullmatch(named) is None:
             what = "needs a name of small letters, digits, hyphens and underscores"
             raise ParameterError(f"question {number}", what, fix='name = "soup"')
     names = [each["name"] for each in given]
@@ -160,9 +163,10 @@ def _number(each: Mapping[str, Any], key: str, default: Fraction | None) -> Frac
     name, given = f"{each['name']}.{key}", each.get(key, default)
     if given is None:
         raise ParameterError(name, "is missing", fix=f"{key} = 0, say")
-    if isinstance(given, str) and _RATIO.fullmatch(given):
-        return Fraction(given)
-    return rational(name, given)
+    number = Fraction(given) if isinstance(given, str) and _RATIO.fullmatch(given) else rational(name, given)
+    if abs(number) > _FARTHEST:
+        raise ParameterError(name, f"must be between -{_FARTHEST:.0e} and {_FARTHEST:.0e}", fix="use a larger unit")
+    return number
 
 
 def _text(entries: Mapping[str, Any], key: str, longest: int, default: str | None, name: str = "") -> str:
@@ -183,7 +187,8 @@ def _checked(place: str, given: Any, longest: int) -> str:
 def _only(entries: Mapping[str, Any], known: set[str], place: str) -> None:
     for key in entries:
         if key not in known:
-            raise ParameterError(f"{place}{str(key)[:60]}", "is not known here", fix=f"use {', '.join(sorted(known))}")
+            name = one_line(str(key), 60)
+            raise ParameterError(f"{place}{name}", "is not known here", fix=f"use {', '.join(sorted(known))}")
 
 
 def _decimal(text: str) -> Decimal:

@@ -6,7 +6,7 @@
 ...     {"name": "hidden", "text": "Hidden?", "kind": "yes-no", "epsilon": 8}]})
 >>> cheated, hidden = outlook(survey, people=200)
 >>> tells(cheated.question)
-'If 10 % would truly say yes, a yes makes it 25.0 % for its sender, a no 3.6 %.'
+'If 10 % would truly say yes, a yes makes it 25.0 % for its sender, a no 3.5 %.'
 >>> print(reaches(cheated))
 200 people give intervals within 14.3 points up and down; 1,574 people give 5 points.
 >>> print(dear(survey)[0])
@@ -27,7 +27,8 @@ from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
 from tacit.local.survey.results import POINTS, needed, reach
-from tacit.local.survey.words import chances, ends, people, times, told
+from tacit.local.survey.rounding import places_down, places_up
+from tacit.local.survey.words import chances, ends, epsilon_text, legible, people, times, told
 from tacit.mechanisms.given import share
 
 PROOF = 19.0  # odds of 19 to 1 make 1 in 2 into 95 %, which is what most people take for shown
@@ -74,7 +75,9 @@ def text(survey: Survey, found: Sequence[Outlook], width: int = 90) -> str:
     count = len(survey.questions)
     asked = "1 question" if count == 1 else f"{count} questions"
     total = f"Whoever sees all of a report can become at most {times(survey.odds)} times surer of anything in it."
-    lines = textwrap.wrap(f"{survey.title}: {asked}, epsilon {survey.epsilon:.4g} in all. {total}", width)
+    lines = textwrap.wrap(
+        f"{survey.title}: {asked}, epsilon {epsilon_text(survey.total.epsilon)} in all. {total}", width
+    )
     for each in found:
         question = each.question
         lines += ["", *textwrap.wrap(f"{question.text} ({question.name}, epsilon {question.price})", width)]
@@ -88,13 +91,14 @@ def tells(question: Question) -> str:
     """What a report makes of one person, by Bayes' rule, where a tenth of all have the answer in question.
 
     With the chances p and q that it is sent by those who have it and by others, it is r p/(r p + (1 - r) q) after it
-    was sent, and the same with 1 - p and 1 - q after it was not.
+    was sent, and the same with 1 - p and 1 - q after it was not. Both are rounded away from r: neither is understated.
     """
 
-    def after(own: Fraction, other: Fraction) -> str:
-        return f"{100 * float(_PRIOR * own / (_PRIOR * own + (1 - _PRIOR) * other)):.1f} %"
+    def after(own: Fraction, other: Fraction) -> Fraction:
+        return 100 * _PRIOR * own / (_PRIOR * own + (1 - _PRIOR) * other)
 
-    sent, unsent = after(question.own, question.other), after(1 - question.own, 1 - question.other)
+    sent = places_up(after(question.own, question.other), 1) + " %"
+    unsent = places_down(after(1 - question.own, 1 - question.other), 1) + " %"
     match question:
         case Number():
             low, high = ends(question)
@@ -114,19 +118,18 @@ def tells(question: Question) -> str:
 def reaches(found: Outlook) -> str:
     """How far the intervals reach with so many people, and how many it takes for five points."""
     if found.people is None or found.reach is None:
-        close = far(found.question, float(POINTS))
+        close = far(found.question, POINTS)
         return f"{people(found.needed)} give intervals within {close} up and down."
-    enough = f"{people(found.needed)} give {far(found.question, float(POINTS))}."
+    enough = f"{people(found.needed)} give {far(found.question, POINTS)}."
     if found.reach >= 0.5:
         return f"With {people(found.people)} the intervals say nothing; {enough}"
     return f"{people(found.people)} give intervals within {far(found.question, found.reach)} up and down; {enough}"
 
 
-def far(question: Question, part: float) -> str:
-    """A part of what is estimated: points of a share, or a number in its unit."""
-    if isinstance(question, Number):
-        return f"{part * (question.value(1) - question.value(0)):.3g} {question.unit or 'of its unit'}"
-    return f"{100 * part:.3g} points"
+def far(question: Question, part: Fraction | float) -> str:
+    """A part of what is estimated, rounded up: points of a share, or a number in its unit."""
+    whole = Fraction(part) * (question.upper - question.lower if isinstance(question, Number) else 100)
+    return f"{legible(whole)} {(question.unit or 'of its unit') if isinstance(question, Number) else 'points'}"
 
 
 def dear(survey: Survey) -> list[str]:
@@ -143,8 +146,8 @@ def dear(survey: Survey) -> list[str]:
                     what = "The true answer is sent"
             price = f"{question.name}: epsilon {question.price} hides little."
             found.append(f"{price} {what} with probability {told(question.own)}.")
-    if survey.epsilon > LARGE_IN_ALL and len(survey.questions) > 1:
-        total = f"all answers together: epsilon {survey.epsilon:.4g} hides little."
+    if survey.total.epsilon > LARGE_IN_ALL and len(survey.questions) > 1:
+        total = f"all answers together: epsilon {epsilon_text(survey.total.epsilon)} hides little."
         surer = f"Whoever sees them can become {times(survey.odds)} times surer of anything in them."
         found.append(f"{total} {surer}")
     return found

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from tacit.errors import Code, Refused
+from tacit.local.strict_json import parse
 
 LARGEST = 16 * 1024  # bytes: fifty questions of sixty-four options take 4 KiB
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -38,8 +39,8 @@ def read_report(data: bytes | str) -> Report:
     if len(data) > LARGEST:
         raise Refused(Code.TOO_LARGE, f"a report has at most {LARGEST:,} bytes", fix="send one report at a time")
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = parse(data)
+    except ValueError:
         raise refused("this is no JSON") from None
     if not isinstance(found, dict) or set(found) != {"survey", "id", "answers"}:
         raise refused("a report has a survey, an id and answers, and nothing else")

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from tacit.errors import Code, Refused
 from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
+from tacit.local.survey.rounding import double_above
 from tacit.local.tails import binomial_ends
 from tacit.mechanisms.given import share
 
@@ -58,13 +59,26 @@ class Counts:
 
 @dataclass(frozen=True)
 class Row:
-    """An estimate: unbiased, so a rare answer's may be below zero. The interval ends where shares do."""
+    """An estimate. `value` is unbiased, so a rare answer's may be below zero; the interval ends where shares do.
+
+    What people see beside the interval is `shown`, the nearest value in it, and that it is clipped.
+    """
 
     label: str
     count: int  # of reports that support it
     value: float
     low: float
     high: float
+
+    @property
+    def shown(self) -> float:
+        """The nearest possible value: the estimate itself unless no share, or mean, is like that."""
+        return min(max(self.value, self.low), self.high)
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether what is shown is not the unbiased estimate."""
+        return self.shown != self.value
 
 
 @dataclass(frozen=True)
@@ -75,13 +89,20 @@ class Result:
     rows: tuple[Row, ...]
     users: int
     confidence: Fraction
-    influence: float  # the most by which one made-up report moves an estimate
+    influence: float  # the most by which one made-up report moves an estimate, rounded up
     needed: int | None  # people for intervals of five points up and down, or a twentieth of the range; None: too many
 
+    @property
+    def exact_influence(self) -> Fraction:
+        """The same, exactly."""
+        span = self.question.upper - self.question.lower if isinstance(self.question, Number) else 1
+        return span / (self.users * self.question.gap)
+
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """As plain values: `value` is the unbiased estimate, `shown` the nearest one in the interval."""
         rows = [
             {"label": row.label, "count": row.count, "value": row.value, "low": row.low, "high": row.high}
+            | {"shown": row.shown, "clipped": row.is_clipped}
             for row in self.rows
         ]
         about = {"name": self.question.name, "text": self.question.text, "kind": self.question.kind}
@@ -141,5 +162,5 @@ def _result(question: Question, cells: Sequence[int], users: int, level: Fractio
     for label, count in zip(question.cells, cells, strict=True):
         low, high = (min(1.0, max(0.0, (end - other) / gap)) for end in binomial_ends(count, users, miss))
         rows.append(Row(label, count, unit((count / users - other) / gap), unit(low), unit(high)))
-    influence = (unit(1) - unit(0)) / (users * gap)
-    return Result(question, tuple(rows), users, level, influence, needed(question, level))
+    found = Result(question, tuple(rows), users, level, 0.0, needed(question, level))
+    return replace(found, influence=double_above(found.exact_influence))

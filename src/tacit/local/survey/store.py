@@ -21,14 +21,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tacit.errors import Code, ParameterError, Refused, TacitError
+from tacit.local.strict_json import parse
 from tacit.local.survey.form import Survey
 from tacit.local.survey.reports import Report
 from tacit.local.survey.results import Counts, Support
 
 _FIX = "restore the file from a copy, or collect into a new one with --store"
+_ID = 16  # bytes of a report's id
 _log = logging.getLogger("tacit")
 
 
@@ -58,9 +60,9 @@ def is_store(data: bytes) -> bool:
     """Whether a file begins as those do in which reports are kept."""
     try:
         entry = _entry(data.partition(b"\n")[0])
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
-    return isinstance(entry, dict) and "survey" in entry
+    return entry is not None and "survey" in entry
 
 
 def reports_of(data: bytes, path: Path, survey: Survey) -> list[Report]:
@@ -180,15 +182,16 @@ class Store:
 def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[Report, Support]]:
     """The reports of the whole lines, each with what it supports. The first line names the survey."""
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-        entry = _entry(line)
         try:
+            entry = _entry(line)
             if entry is None:
                 raise ValueError
             if number == 1:
                 _same(entry["survey"], path, survey)
                 continue
             report = Report(survey.digest, entry["id"], tuple(entry["answers"]))
-            bytes.fromhex(report.id)
+            if len(bytes.fromhex(report.id)) != _ID or not isinstance(entry["answers"], list):
+                raise ValueError
             found = report, survey.support(report)
         except (ValueError, KeyError, TypeError) as error:
             raise Refused(Code.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
@@ -214,12 +217,14 @@ def _line(entry: dict[str, object]) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _entry(line: bytes) -> dict[str, str] | None:
-    """What a line says; None where its checksum is another."""
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """What a line says; None where its checksum is another. The checksum finds accidents, not forgeries."""
     mark, _, text = line.partition(b" ")
     if mark != b"%08x" % zlib.crc32(text):
         return None
-    found: dict[str, str] = json.loads(text)
+    found = parse(text)
+    if not isinstance(found, dict):
+        raise ValueError
     return found
 
 

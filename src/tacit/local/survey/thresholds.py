@@ -10,16 +10,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, certified_floor, rational, within
 from tacit.errors import ParameterError
+from tacit.local.survey.rounding import double_above
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import below
 
+if TYPE_CHECKING:
+    from flint import arb
+
 WHOLE = 2**64
+_FINE = 2**160
 _LEAST, _MOST = Fraction(1, 1000), Fraction(20)
 _LOGARITHM = re.compile(r"ln ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _RATIO = re.compile(r"[0-9]{1,30}(/0{0,30}[1-9][0-9]{0,29})?|[0-9]{1,30}\.[0-9]{1,30}")
@@ -49,17 +56,60 @@ class Price:
 
     @property
     def epsilon(self) -> float:
-        """The number, rounded."""
-        return math.log(self.amount) if self.is_logarithm else float(self.amount)
+        """The number, rounded up."""
+        return double_above(Total.of([self]).epsilon)
 
     @property
-    def odds(self) -> float:
-        """e^epsilon, rounded: how many times surer a report can make anyone."""
-        return float(self.amount) if self.is_logarithm else math.exp(self.amount)
+    def odds(self) -> Fraction:
+        """e^epsilon, rounded up: how many times surer a report can make anyone."""
+        return Total.of([self]).odds
 
     def __str__(self) -> str:
         """As `read` reads it."""
         return f"ln {_decimal(self.amount)}" if self.is_logarithm else _decimal(self.amount)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum of epsilons, exactly: plain + ln(factor), both rational.
+
+    `epsilon` and `odds` = e^epsilon are exact where they are rational, so where there is no logarithm, or nothing else.
+    Otherwise they are irrational, and rounded up by at most 2^-160.
+    """
+
+    plain: Fraction = Fraction(0)
+    factor: Fraction = Fraction(1)
+
+    @classmethod
+    def of(cls, prices: Iterable[Price]) -> Total:
+        """Return the sum of some prices."""
+        plain, factor = Fraction(0), Fraction(1)
+        for price in prices:
+            if price.is_logarithm:
+                factor *= price.amount
+            else:
+                plain += price.amount
+        return cls(plain, factor)
+
+    def __add__(self, other: Total) -> Total:
+        return Total(self.plain + other.plain, self.factor * other.factor)
+
+    @cached_property
+    def epsilon(self) -> Fraction:
+        """The sum."""
+        if self.factor == 1:
+            return self.plain
+        return _above(lambda: ball(self.plain) + ball(self.factor).log())
+
+    @cached_property
+    def odds(self) -> Fraction:
+        """How many times surer all of it can make anyone."""
+        return _above(lambda: ball(self.plain).exp() * ball(self.factor)) if self.plain else self.factor
+
+
+def _above(enclose: Callable[[], arb]) -> Fraction:
+    """Return a positive irrational number, rounded up."""
+    return Fraction(certified_floor(lambda: enclose() * _FINE, bits=256) + 1, _FINE)
 
 
 def lies(price: Price, others: int = 1, parts: int = 1) -> int:

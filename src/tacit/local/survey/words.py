@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,10 @@ from tacit.local.survey.choices import Choice, Several
 from tacit.local.survey.numbers import Number
 from tacit.local.survey.questions import Question
 from tacit.local.survey.results import MOST_PEOPLE
+from tacit.local.survey.rounding import decimal, round_up
 
+_MILLION, _LEGIBLE = 10**6, 10**15  # factors with fewer digits, and those that are written out
+_TINY = Fraction(1, 10**4)
 _SIMPLE = 20  # the largest denominator of a chance that is told as a fraction
 
 
@@ -43,22 +45,42 @@ def chances(question: Question) -> str:
     return f"With probability {own} your true answer is sent, with probability {turned} the opposite."
 
 
-def surer(odds: float) -> str:
+def surer(odds: Fraction) -> str:
     """What one answer tells at most: Bayes' rule, with a ratio of at most e^epsilon."""
     return f"Whoever sees it can become at most {times(odds)} times surer of any answer of yours."
 
 
-def surer_of_all(odds: float) -> str:
+def surer_of_all(odds: Fraction) -> str:
     """The same for a whole report: answers that go together tell of each other too."""
     return f"Whoever sees all of it can become at most {times(odds)} times surer of anything you answered."
 
 
-def times(odds: float) -> str:
-    """A factor, rounded up to what is legible."""
-    if odds >= 1e6:
-        return f"{odds:.1e}"
-    digits = 0 if odds >= 100 else 1 if odds >= 10 else 2
-    return f"{math.ceil(odds * 10**digits - 1e-9) / 10**digits:,g}"
+def times(odds: Fraction) -> str:
+    """A factor of at least 1, rounded up to three digits or to a whole number, from a million on to two digits.
+
+    The page rounds in the same way: tests/local/survey_bounds.json has what both say.
+    """
+    if odds < _MILLION:
+        digits = max(3, len(str(int(odds))))
+        return decimal(round_up(odds, digits), comma=",")
+    found = round_up(odds, 2)
+    if found < _LEGIBLE:
+        return decimal(found, comma=",")
+    written = str(int(found))
+    return f"{written[0]}.{written[1]}e+{len(written) - 1}"
+
+
+def epsilon_text(epsilon: Fraction) -> str:
+    """An epsilon, rounded up to four digits, or to a whole number where it has more."""
+    return decimal(round_up(epsilon, max(4, len(str(int(epsilon))))))
+
+
+def legible(number: Fraction) -> str:
+    """A bound that is not negative, rounded up to three digits; with an exponent where it has too many."""
+    found = round_up(number, 3)
+    if found and not _TINY <= found < _MILLION:
+        return f"{float(found):.3g}"
+    return decimal(found)
 
 
 def people(number: int | None) -> str:

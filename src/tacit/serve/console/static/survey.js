@@ -2,7 +2,7 @@
 // in this browser before it is shown, so that nobody tosses again until the coins please them, and a second visit sends
 // the same report: it tells nothing more. Nothing is sent by a click that came before what it sends could be read.
 import { legible, placeOf, respond, says, valueAt } from "./survey_encoder.js";
-import { recall, remember, warning } from "./survey_memory.js";
+import { concerns, exclusively, forget as unremember, keep, markSent, recall, warning } from "./survey_memory.js";
 
 const READING = 700; // milliseconds after a report is shown, in which it is not sent: longer than a double click
 const main = document.getElementById("main");
@@ -13,9 +13,17 @@ let kept = recall(form);
 let returned = kept.report !== null; // and did not just toss
 let shown = -Infinity;
 
-function keep(state) {
-  kept = state;
-  if (!remember(form, state)) part("forgetful").hidden = false; // a second answer would be a second report
+// One after the other, and none while another window is at it.
+let waiting = 0;
+let turn = Promise.resolve();
+function alone(action) {
+  waiting += 1;
+  main.dataset.busy = "yes";
+  const begin = () => exclusively(action);
+  turn = turn.then(begin, begin).finally(() => {
+    waiting -= 1;
+    if (waiting === 0) delete main.dataset.busy;
+  });
 }
 
 // What this browser answered before is said first. Whether anything new was said.
@@ -82,7 +90,21 @@ function draw() {
     boxes[first].querySelector("input").focus();
     return;
   }
-  keep({ ...kept, report: respond(form, truths), sent: false });
+  alone(() => toss(truths));
+}
+
+// The coins, unless another window tossed meanwhile, or answered what must be told first.
+function toss(truths) {
+  kept = recall(form);
+  if (!kept.report) {
+    if (warn()) {
+      part("earlier").scrollIntoView({ block: "center" });
+      return;
+    }
+    const report = respond(form, truths);
+    if (!keep(form, report)) part("forgetful").hidden = false; // a second answer would be a second report
+    kept = { report, sent: false };
+  }
   clear();
   show();
   part("drawn-head").focus();
@@ -99,9 +121,12 @@ function clear() {
 // The report, and its button, which is of no use until the report can have been read.
 function show() {
   fill();
-  shown = performance.now();
+  const now = performance.now();
+  shown = now;
   part("send").disabled = true;
-  setTimeout(() => (part("send").disabled = false), READING);
+  setTimeout(() => {
+    if (shown === now) part("send").disabled = false; // else another report is shown since
+  }, READING);
 }
 
 function fill() {
@@ -145,10 +170,11 @@ async function send() {
     });
     if (answer.status !== 201 && answer.status !== 409) {
       const { error } = await answer.json();
-      throw new Error(error.what + ". " + error.fix + ".");
+      throw new Error(`${error.what}. ${error.fix}.`.slice(0, 500));
     }
-    if (kept.report !== report) return; // forgotten meanwhile
-    keep({ ...kept, sent: true });
+    await exclusively(() => markSent(form, report));
+    if (kept.report?.id !== report.id) return; // forgotten meanwhile
+    kept = { report, sent: true };
     fill();
     words.className = "good";
     words.textContent = answer.status === 201 ? "Thank you. It is counted." : "It is there already, and counts once.";
@@ -162,7 +188,15 @@ async function send() {
 
 // Someone else at the same device: the report is forgotten, and only that somebody answered is kept.
 function forget() {
-  keep({ report: null, sent: false, before: Math.max(kept.before, recall(form).before) + 1 });
+  if (kept.report) unremember(form, kept.report);
+  kept = recall(form);
+  if (kept.report) {
+    returned = true; // another window's, which is not the one that was to be forgotten
+    show();
+  } else ask();
+}
+
+function ask() {
   returned = false;
   for (const name of ["sent-list", "sent-json", "outcome"]) part(name).replaceChildren();
   part("drawn").hidden = true;
@@ -190,9 +224,26 @@ on("keep", () => {
   part("sure").hidden = true;
   part("another").focus();
 });
-on("forget", forget);
+on("forget", () => alone(forget));
 form.questions.forEach((question, place) => {
   if (question.kind === "number") boxes[place].addEventListener("change", () => hold(question, boxes[place]));
+});
+// What another window does is seen here: what it tossed is not tossed again, and what it forgot is not sent from here.
+window.addEventListener("storage", ({ key }) => {
+  if (!concerns(key) || main.dataset.busy) return;
+  const now = recall(form);
+  const same = now.report?.id === kept.report?.id;
+  if (same && now.sent === kept.sent) {
+    if (!now.report) warn();
+    return;
+  }
+  kept = now;
+  if (same) fill();
+  else if (now.report) {
+    returned = true;
+    clear();
+    show();
+  } else ask();
 });
 part("randomize").disabled = false;
 document.documentElement.classList.add("js");

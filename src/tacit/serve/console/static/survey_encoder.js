@@ -1,5 +1,6 @@
 // Randomizes answers by integer thresholds out of 2^64, from random words. The Python client uses the same words in the
 // same way: the same bytes give the same report. Nothing here touches the page or the network.
+import { ratio } from "./survey_bounds.js";
 
 // The browser's cryptographic source.
 export const system = { word: () => crypto.getRandomValues(new BigUint64Array(1))[0] };
@@ -63,14 +64,7 @@ export function respond(form, truths, source = system) {
   return { survey: form.digest, id, answers };
 }
 
-// A decimal or a ratio, as the form writes it: above and under the line, exactly.
-function ratio(text) {
-  const [above, under = "1"] = text.split("/");
-  const [whole, digits = ""] = above.split(".");
-  return [BigInt(whole + digits), BigInt(under) * 10n ** BigInt(digits.length)];
-}
-
-// The same as a double.
+// A decimal or a ratio, as the form writes it, as a double.
 export function number(text) {
   const [above, under = "1"] = text.split("/");
   return Number(above) / Number(under);

@@ -51,13 +51,12 @@ def _filled(right: Relation, new_names: Iterator[str]) -> Relation:
     that match nothing, too, and these would be counted and added up.
     """
     columns: list[tuple[str, Scalar]] = [(name, Column(name)) for name in columns_of(right.rows)]
-    fields = []
-    for found in right.fields:
+    fields = list(right.fields)
+    for position, found in enumerate(right.fields):
         if not found.bound.nullable and not isinstance(found.bound.scalar, Column):
             name = next(new_names)
             columns.append((name, found.bound.scalar))
-            found = replace(found, bound=replace(found.bound, scalar=Column(name)))
-        fields.append(found)
+            fields[position] = replace(found, bound=replace(found.bound, scalar=Column(name)))
     if fields == list(right.fields):
         return right
     return replace(right, rows=Select(right.rows, tuple(columns)), fields=tuple(fields))

@@ -18,6 +18,7 @@ from tacit.accounting.guard import caps
 from tacit.answers.answer import Answer
 from tacit.arithmetic import rational
 from tacit.curator import expressions
+from tacit.curator.admission import refusal
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape, Tables
@@ -223,11 +224,15 @@ class Analyst:
     def explain(
         self, sql: Any, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
     ) -> Explanation:
-        """What would be done, what it would cost and how accurate it would be. Free: no data is touched."""
+        """What would be done, what it would cost and how accurate it would be. Free: no data is touched.
+
+        `refused` says why asking it would be refused now, where it costs more than what is left.
+        """
         level = rational("confidence", confidence)
         policy = self._curator.policy.asked_by(self.name)
         plan = Price(epsilon, within).plan(parse(expressions.text_of(sql)), policy, level)
-        return explain(plan, policy, level)
+        found, ledger = explain(plan, policy, level), self._curator.ledger
+        return found.refused_by(refusal(plan, self.name, ledger.standing(self.name), ledger.overall(), ledger))
 
     def table(self, name: str) -> Any:
         """A table as Ibis has it, to build questions with. Needs ibis."""

@@ -21,7 +21,7 @@ from tacit.curator import expressions
 from tacit.curator.admission import refusal
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
-from tacit.engines.base import Engine, Shape, Tables
+from tacit.engines.base import Engine, Shape, Tables, Watched
 from tacit.errors import Code, DataError, ParameterError, Refused
 from tacit.ledger.budget import Grant, Limits
 from tacit.ledger.entries import Claim
@@ -97,7 +97,8 @@ def shapes(policy: Policy) -> list[Shape]:
 def check_links(policy: Policy, engine: Tables) -> None:
     """What the policy says is unique must be: otherwise one row could become many, or reach two units.
 
-    What is matched must be of one type: otherwise whether a question fails could depend on a row.
+    What is matched must be of one type: otherwise whether a question fails could depend on a row. And it must be stored
+    alike: a unit that is 7 in one table and 7.0 in another would be two units, each with a contribution of its own.
     """
     units: dict[str, tuple[str, str]] = {}
     for table in policy.tables:
@@ -111,6 +112,10 @@ def check_links(policy: Policy, engine: Tables) -> None:
             if engine.type_of(*one) is not engine.type_of(*other):
                 what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
                 raise DataError(Code.DATA, what, fix="store both as integers, or both as text")
+            ours, theirs = engine.written_as(*one), engine.written_as(*other)
+            if ours != theirs:
+                what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
+                raise DataError(Code.DATA, what, fix="store both in the same type, integers or texts")
         columns = [(table.name, column.name) for column in table.columns if column.unique]
         if isinstance(table.unit, Through):
             columns.append((table.unit.table, table.unit.key))
@@ -165,6 +170,11 @@ class Curator:
     def fit(self, estimator: Any, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> Any:
         """A model learned for an analyst from one row of each unit; see `Analyst.fit`."""
         return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, **more)
+
+    def check_data(self) -> None:
+        """Raise DataError where the data is not what was opened, so that nothing is charged for a question about it."""
+        if isinstance(self.engine, Watched):
+            self.engine.check_unchanged()
 
     def note_failure(self, claim: Claim, cause: BaseException) -> None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst."""

@@ -103,6 +103,33 @@ def test_a_number_beyond_floats_is_out_of_range(value):
     assert len(str(caught.value)) < 10_000
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "said"),
+    [
+        (Fraction(1, 100), 1 - Fraction(1, 10**9), "0.01 and 0.999999999"),
+        (Fraction(0), Fraction(1), "0 and 1"),
+        (Fraction(1, 10**9), Fraction(10**6), "1e-09 and 1e+06"),
+        (1 + Fraction(1, 10**7), Fraction(10**8) + 1, "1.0000001 and 100000001"),
+    ],
+)
+def test_a_range_is_named_as_it_is(lower, upper, said):
+    # 1 - 1e-9 was said to be 1, so "between 0.01 and 1, got 1" refused what it offered
+    with pytest.raises(ParameterError) as caught:
+        within("confidence", upper + 1, lower, upper)
+    assert f"must be between {said}, got" in caught.value.what
+    assert caught.value.fix == f"choose confidence between {said}"
+
+
+@given(st.fractions(), st.fractions(min_value=0, max_value=10**6), st.sampled_from([1, 10**6, 10**30, 10**-30]))
+def test_both_ends_that_an_error_names_are_in_the_range(lower, width, scale):
+    lower, upper = lower * Fraction(scale), (lower + width) * Fraction(scale)
+    with pytest.raises(ParameterError) as caught:
+        within("x", upper + 1, lower, upper)
+    assert caught.value.fix is not None
+    for end in caught.value.fix.removeprefix("choose x between ").split(" and "):
+        assert lower <= Fraction(end) <= upper
+
+
 @pytest.mark.parametrize("value", [*NO_NUMBERS])
 def test_within_takes_numbers_only(value):
     with pytest.raises(ParameterError):

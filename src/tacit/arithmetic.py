@@ -62,13 +62,23 @@ def rational(name: str, value: Any) -> Fraction:
 
 
 def within(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
-    """A rational in [lower, upper], or an error that names the parameter and the range."""
+    """A rational in [lower, upper], or an error that names the parameter and the range.
+
+    Both numbers that the error names are in the range: "between 0.01 and 0.999999999", never rounded to 1.
+    """
     number = rational(name, value)
     if not lower <= number <= upper:
-        bounds = f"{float(lower):g} and {float(upper):g}"
+        bounds = f"{_end(lower, lower, upper)} and {_end(upper, lower, upper)}"
         got = f"{value!s:.40}" if abs(number) < 10**1000 else "a huge number"
         raise ParameterError(name, f"must be between {bounds}, got {got}", fix=f"choose {name} between {bounds}")
     return number
+
+
+def _end(end: Fraction, lower: Fraction, upper: Fraction) -> str:
+    """An end of a range in as few digits as say a number of the range; exact wherever 17 digits are."""
+    texts = [f"{float(end):.{digits}g}" for digits in (6, 9, 12, 17)]
+    texts = [text for text in texts if lower <= Fraction(text) <= upper]
+    return next((text for text in texts if Fraction(text) == end), texts[0] if texts else str(end))
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:

@@ -48,6 +48,19 @@ def test_the_chart_and_the_table_are_printed(tacit, clinic):
     assert "Oncology" in shown.stdout
 
 
+def test_explain_says_what_would_be_refused(tacit, folder):
+    question = ("-p", folder / "t.toml", "--as", "ada", "SELECT COUNT(*) AS n FROM t", "--epsilon")
+    # ada's cap is 1; of a ledger that is not there yet nothing is spent
+    assert json.loads(tacit("explain", *question, "1", "--json").stdout)["refused"] is None
+    assert "asking it would be refused now: it costs epsilon 3" in tacit("explain", *question, "3").stdout
+    tacit("ask", *question, "0.25")
+    refused = json.loads(tacit("explain", *question, "1", "--json").stdout)["refused"]
+    assert refused["code"] == "budget" and "0.75 left of 1" in refused["what"]
+    assert refused["fix"] == "ask for at most epsilon=0.75"
+    assert json.loads(tacit("explain", *question, "0.75", "--json").stdout)["refused"] is None
+    assert tacit("ask", *question, "1").returncode == 3
+
+
 def test_an_accuracy_is_a_price(tacit, clinic):
     question = ("-p", clinic, "--as", "ada", "SELECT COUNT(*) AS n FROM visits", "--within", "n=1000", "--json")
     told = json.loads(tacit("explain", *question).stdout)

@@ -457,6 +457,30 @@ def test_explain_costs_nothing_and_touches_no_data(broken):
     assert str(told).startswith("costs epsilon 1, delta 0; protects each patient (add-remove)")
 
 
+def test_explain_says_what_ask_would_be_refused_for(clinic):
+    ada = clinic.analyst("ada")
+    spent = ada.ask(COUNT, epsilon=1).receipt
+    before = ada.budget
+    told = ada.explain(BY_WARD, epsilon=1000)
+    with pytest.raises(Refused) as refused:
+        ada.ask(BY_WARD, epsilon=1000)
+    assert told.refused is not None
+    assert (told.refused.code, told.refused.what, told.refused.fix) == (
+        Code.BUDGET,
+        refused.value.what,
+        refused.value.fix,
+    )
+    assert f"asking it would be refused now: {refused.value.what}; {refused.value.fix}" in str(told).splitlines()[1]
+    assert told.to_dict()["refused"] == {"code": "budget", "what": refused.value.what, "fix": refused.value.fix}
+    # what is left fits, and what is paid for is free however little is left
+    fits = ada.explain(BY_WARD, epsilon=ada.budget.remaining)
+    assert fits.refused is None and fits.to_dict()["refused"] is None and "refused" not in str(fits)
+    assert ada.budget == before and spent.charged
+    ada.ask(BY_WARD, epsilon=ada.budget.remaining)
+    assert ada.explain(COUNT, epsilon=1).refused is None
+    assert ada.explain(COUNT, epsilon=0.5).refused is not None
+
+
 def test_explain_tells_the_error_that_ask_has(ada):
     told = ada.explain(COUNT, epsilon=1)
     answer = ada.ask(COUNT, epsilon=1)

@@ -114,6 +114,10 @@ SOURCES: dict[str, tuple[str, list[str]]] = {
     "through with public": ("lines LEFT JOIN wards USING (ward)", [*ALL, "beds", "side"]),
     "units with units": ("visits JOIN notes USING (who)", [*ALL, "who", "m", "k"]),
     "units maybe with units": ("visits AS a LEFT JOIN notes AS b ON a.who = b.who AND a.g = b.k", [*ALL, "m", "k"]),
+    "units maybe with units never NULL": (
+        "notes AS b LEFT JOIN visits AS a ON a.who = b.who AND a.g = b.k",
+        [*ALL, "m", "k"],
+    ),
     "units with themselves": ("visits JOIN (SELECT who, n AS m FROM visits WHERE w) AS b USING (who)", [*ALL, "m"]),
     "one row of a unit": (
         "(SELECT who, MAX(x) AS x, AVG(y) AS y, MIN(d) AS d, LEAST(COUNT(*), 3) AS n, "

@@ -287,7 +287,6 @@ UNITS: dict[str, tuple[pa.Array, Type]] = {
         pa.array([decimal.Decimal(2**63), decimal.Decimal(2**90), None], pa.decimal128(38, 0)),
         Type.TEXT,
     ),
-    "numbers": (pa.array([1.0, 2.5, None]), Type.TEXT),
     "bytes": (pa.array([b"\x00", b"\xff", None]), Type.TEXT),
     "dates": (pa.array([datetime.date(2025, 1, 1), datetime.date(2025, 1, 2), None]), Type.TEXT),
 }
@@ -313,6 +312,13 @@ def test_a_unit_without_a_declared_type_is_read_as_integer_or_text(kind):
         assert dict(engine.run(node)) == {(): (2, 8, 12)}
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.timestamp("us", "UTC"), pa.list_(pa.int64())])
+def test_a_unit_whose_values_have_no_one_text_is_said_at_open(kind):
+    table = pa.table({"patient": pa.array([None, None], kind), "age": pa.array([1, 2])})
+    with pytest.raises(DataError, match=r"visits\.patient says whose row it is"):
+        DuckDB([Shape("visits", (("age", Type.INT),), "patient")], None, {"visits": table})
 
 
 def test_an_absent_link():

@@ -130,6 +130,53 @@ def test_tables_of_a_catalog_are_found_and_a_missing_one_is_said(spark):
         spark.sql("DROP SCHEMA clinic CASCADE")
 
 
+FAILING = {
+    "a cast": "SELECT CAST(s AS INT) AS x FROM VALUES ('1'), ('no number') AS v(s)",
+    "a division": "SELECT CAST(1 DIV y AS INT) AS x FROM VALUES (1), (0) AS v(y)",
+    "an overflow": "SELECT CAST(y AS INT) AS x FROM VALUES (1L), (5000000000L) AS v(y)",
+}
+
+
+@pytest.mark.parametrize("made", FAILING)
+def test_what_fails_on_a_row_is_said_at_open(made, spark):
+    from tacit.engines.spark import Spark
+
+    with pytest.raises(DataError, match="t cannot be read to its end") as caught:
+        Spark([shape(x="int")], spark, {"t": spark.sql(FAILING[made])})
+    assert "no number" not in str(caught.value) and caught.value.fix
+
+
+def test_a_view_is_said_at_open(spark):
+    from tacit.engines.spark import Spark
+
+    spark.sql("CREATE SCHEMA views")
+    spark.sql("CREATE TABLE views.base USING parquet AS SELECT 3 AS x")
+    spark.sql("CREATE VIEW views.t AS SELECT x FROM views.base")
+    try:
+        with pytest.raises(DataError, match="t is a view") as caught:
+            Spark([shape(x="int")], spark, source="spark_catalog.views")
+        assert "CREATE TABLE" in caught.value.fix
+    finally:
+        spark.sql("DROP SCHEMA views CASCADE")
+
+
+def test_units_are_written_as_they_are_stored(spark):
+    from tacit.engines.spark import Spark
+
+    kinds = {"INT": "integer", "BIGINT": "integer", "STRING": "text", "DATE": "date"}
+    kinds |= {
+        "DECIMAL(9,1)": "decimal of scale 1",
+        "DECIMAL(12,1)": "decimal of scale 1",
+        "DECIMAL(9,2)": "decimal of scale 2",
+    }
+    for kind, written in kinds.items():
+        engine = Spark([shape(unit="who", x="int")], spark, {"t": spark.createDataFrame([], f"x INT, who {kind}")})
+        assert engine.written_as("t", "who") == written
+        engine.close()
+    with pytest.raises(DataError, match=r"t\.x says whose row it is or matches tables, and is declared float"):
+        Spark([shape(unit="x", x="float")], spark, {"t": spark.createDataFrame([], "x INT")})
+
+
 def test_columns_that_differ_in_capitals_alone_are_said(engine):
     with pytest.raises(DataError, match="t cannot be read"):
         engine([], "x INT, X INT", shape(x="int"))
@@ -198,7 +245,8 @@ def test_a_statement_that_takes_too_long_is_stopped_and_the_next_is_not(spark):
 
     from tacit.engines.spark import Spark
 
-    engine = Spark([shape(id="int")], spark, {"t": spark.range(10**13)}, timeout=1)
+    engine = Spark([shape(id="int")], spark, {"t": spark.range(10)}, timeout=1)
+    engine._sources["t"] = f"(SELECT id FROM range({10**13})) AS source"
     with pytest.raises(Py4JJavaError):
         engine.run(
             Aggregation(Scan("t", (("id", "id"),)), None, None, (), Contribution(1, 1), (Measure("sum", Column("id")),))

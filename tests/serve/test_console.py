@@ -443,8 +443,9 @@ def test_a_refusal_underlines_its_place_and_says_the_fix(ada, served):
 def test_what_does_not_fit_the_budget_is_said_before_and_after(ada, served):
     ada.ask(COUNT)
     with unchanged(served):
+        shown = Page(ada.ask(WARDS, "1000", "/price").text).text
         assert (
-            "This does not fit into what is left: at most epsilon" in Page(ada.ask(WARDS, "1000", "/price").text).text
+            "This does not fit into what is left: at most epsilon" in shown and "Asking it would be refused." in shown
         )
         response = ada.ask("SELECT COUNT(*) AS much FROM visits", "1000")
     assert response.status_code == 402 and "own budget has" in response.text

@@ -115,6 +115,14 @@ def test_explaining_is_free_and_within_is_a_price(ask, get):
     assert get("/v1/budget").json() == before
 
 
+def test_explaining_more_than_what_is_left_says_so(ask):
+    ask(epsilon=1)
+    found = ask(path="/v1/explain", epsilon=1000).json()
+    assert found["refused"]["code"] == "budget" and found["refused"]["fix"].startswith("ask for at most epsilon=")
+    assert "asking it would be refused now: it costs epsilon 1000" in found["text"]
+    assert ask(path="/v1/explain", epsilon=0.001).json()["refused"] is None
+
+
 def test_the_schema_and_the_budget_are_those_of_the_curator(get, served):
     local = served.curator.analyst("ada")
     found = get("/v1/schema").json()

@@ -155,7 +155,8 @@ def average(
     """
     level = rational("confidence", confidence)
     if not 0 < level < 1:
-        raise ParameterError("confidence", f"must be between 0 and 1, got {confidence}", fix="confidence=0.99, say")
+        what = f"must be between 0 and 1, both excluded, got {confidence}"
+        raise ParameterError("confidence", what, fix="confidence=0.99, say")
     grid = float(rational("step", step))
     if grid <= 0:
         raise ParameterError("step", f"must be positive, got {step}", fix="step=1 for a count")

@@ -149,5 +149,6 @@ def _checked(claim: Claim, samples: int, confidence: float) -> tuple[int, float]
         )
     sure = float(rational("confidence", confidence))
     if not 0 < sure < 1:
-        raise ParameterError("confidence", f"must be between 0 and 1, got {confidence}", fix="confidence=0.99, say")
+        what = f"must be between 0 and 1, both excluded, got {confidence}"
+        raise ParameterError("confidence", what, fix="confidence=0.99, say")
     return count, sure

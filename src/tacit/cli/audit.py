@@ -213,7 +213,8 @@ def any_callable(
 def _each(confidence: float, count: int) -> float:
     """The confidence of each of so many audits, such that all of them together have this one."""
     if not 0 < confidence < 1:
-        raise ParameterError("confidence", f"must be between 0 and 1, got {confidence}", fix="--confidence 0.99")
+        what = f"must be between 0 and 1, both excluded, got {confidence}"
+        raise ParameterError("confidence", what, fix="--confidence 0.99")
     return 1 - (1 - confidence) / max(1, count)
 
 

@@ -41,6 +41,9 @@ from tacit.terminal import several_lines
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Analyst
+    from tacit.plan.explain import Explanation
+    from tacit.plan.plan import Plan
+    from tacit.policy.model import Policy
 
 _EXITS: tuple[tuple[type[TacitError], int], ...] = (
     (ParameterError, 2),
@@ -194,11 +197,30 @@ def explain(
         )
     level = rational("confidence", confidence)
     plan = Price(epsilon, _widths(within, epsilon)).plan(parse(_read(question)), loaded.asked_by(who), level)
-    found = explaining.explain(plan, loaded, level)
+    found = _with_refusal(explaining.explain(plan, loaded, level), plan, who, loaded)
     if as_json:
         print_json(found.to_dict())
     else:
         typer.echo(str(found))
+
+
+def _with_refusal(found: Explanation, plan: Plan, who: str, policy: Policy) -> Explanation:
+    """The explanation with whether asking would be refused; a ledger that cannot be read is a note."""
+    from dataclasses import replace
+
+    from tacit.curator.admission import refusal, standings
+    from tacit.curator.curator import limits
+    from tacit.ledger.history import History
+
+    books = policy.books
+    if books is None or (isinstance(books.store, Path) and not books.store.exists()):
+        return found.refused_by(refusal(plan, who, *standings(limits(policy), who, None), None))
+    try:
+        with History(books.store, wait=5.0) as history:
+            return found.refused_by(refusal(plan, who, *standings(limits(policy), who, history), history))
+    except LedgerError as error:
+        note = f"The ledger was not read, so whether this fits into what is left is not known: {error.what}."
+        return replace(found, notes=(*found.notes, note))
 
 
 @app.command()

@@ -31,6 +31,7 @@ def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, re
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     query = parse(text)  # allow-listed SQL as our own nodes
     plan = price.plan(query, curator.policy.asked_by(who), level)  # bounds, sensitivity, noise, what it costs
+    curator.check_data()  # that it is what was opened: nothing about its rows
     claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is None:  # otherwise a repeat: it is already there
         with curator.ledger.held(claim):

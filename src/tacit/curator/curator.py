@@ -18,9 +18,10 @@ from tacit.accounting.guard import caps
 from tacit.answers.answer import Answer
 from tacit.arithmetic import rational
 from tacit.curator import expressions
+from tacit.curator.admission import refusal
 from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
-from tacit.engines.base import Engine, Shape, Tables
+from tacit.engines.base import Engine, Shape, Tables, Watched
 from tacit.errors import Code, DataError, ParameterError, Refused
 from tacit.ledger.budget import Grant, Limits
 from tacit.ledger.entries import Claim
@@ -96,7 +97,8 @@ def shapes(policy: Policy) -> list[Shape]:
 def check_links(policy: Policy, engine: Tables) -> None:
     """What the policy says is unique must be: otherwise one row could become many, or reach two units.
 
-    What is matched must be of one type: otherwise whether a question fails could depend on a row.
+    What is matched must be of one type: otherwise whether a question fails could depend on a row. And it must be stored
+    alike: a unit that is 7 in one table and 7.0 in another would be two units, each with a contribution of its own.
     """
     units: dict[str, tuple[str, str]] = {}
     for table in policy.tables:
@@ -110,6 +112,10 @@ def check_links(policy: Policy, engine: Tables) -> None:
             if engine.type_of(*one) is not engine.type_of(*other):
                 what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
                 raise DataError(Code.DATA, what, fix="store both as integers, or both as text")
+            ours, theirs = engine.written_as(*one), engine.written_as(*other)
+            if ours != theirs:
+                what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
+                raise DataError(Code.DATA, what, fix="store both in the same type, integers or texts")
         columns = [(table.name, column.name) for column in table.columns if column.unique]
         if isinstance(table.unit, Through):
             columns.append((table.unit.table, table.unit.key))
@@ -164,6 +170,11 @@ class Curator:
     def fit(self, estimator: Any, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> Any:
         """A model learned for an analyst from one row of each unit; see `Analyst.fit`."""
         return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, **more)
+
+    def check_data(self) -> None:
+        """Raise DataError where the data is not what was opened, so that nothing is charged for a question about it."""
+        if isinstance(self.engine, Watched):
+            self.engine.check_unchanged()
 
     def note_failure(self, claim: Claim, cause: BaseException) -> None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst."""
@@ -223,11 +234,15 @@ class Analyst:
     def explain(
         self, sql: Any, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
     ) -> Explanation:
-        """What would be done, what it would cost and how accurate it would be. Free: no data is touched."""
+        """What would be done, what it would cost and how accurate it would be. Free: no data is touched.
+
+        `refused` says why asking it would be refused now, where it costs more than what is left.
+        """
         level = rational("confidence", confidence)
         policy = self._curator.policy.asked_by(self.name)
         plan = Price(epsilon, within).plan(parse(expressions.text_of(sql)), policy, level)
-        return explain(plan, policy, level)
+        found, ledger = explain(plan, policy, level), self._curator.ledger
+        return found.refused_by(refusal(plan, self.name, ledger.standing(self.name), ledger.overall(), ledger))
 
     def table(self, name: str) -> Any:
         """A table as Ibis has it, to build questions with. Needs ibis."""

@@ -61,6 +61,7 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(Code.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
+    curator.check_data()
     claim = curator.ledger.reserve(who, study.loss, study.key, delta=study.delta, request=request)
     if claim.stored is None:
         with curator.ledger.held(claim):

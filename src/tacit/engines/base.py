@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Key, Type
@@ -49,3 +49,17 @@ class Tables(Engine, Protocol):
 
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""
+
+    def written_as(self, table: str, column: str) -> str:
+        """How the stored values of a unit, or of a column that matches tables, are written, such as "integer".
+
+        Columns that are written alike hold one value as one: where 7 and 7.0 are matched, one unit would be two.
+        """
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """An engine that reads files, which somebody may replace while it is open."""
+
+    def check_unchanged(self) -> None:
+        """Raise DataError where a file that questions read is not the one that was opened."""

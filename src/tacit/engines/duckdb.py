@@ -5,7 +5,6 @@ The data is opened read-only. Only SQL that `engines/sql.py` generates is ever r
 
 from __future__ import annotations
 
-import csv
 import os
 import shutil
 import tempfile
@@ -13,18 +12,23 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from tacit.engines import readable
 from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
 from tacit.engines.dialect import DUCKDB
 from tacit.engines.guess import guessed
 from tacit.engines.layout import Layout, straight
+from tacit.engines.readable import family, written_as
 from tacit.engines.rows import OneEach, statement
 from tacit.engines.scalars import name, text
+from tacit.engines.stored import TABLES, Kind, Stored, copied_frame, tables_of
+from tacit.engines.unchanged import Files
 from tacit.errors import Code, DataError
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Type
@@ -33,10 +37,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tacit.engines.prepared import Copy, Progress
-
-_DATABASES = {".duckdb", ".db", ".ddb"}
-_TABLES = (".parquet", ".csv")
-_CSV = 'memory.main."csv '  # how the tables begin that are read from CSV files
 
 # The types of DuckDB that each declared type may be stored in. Others are said at open.
 _STORED = {
@@ -71,8 +71,12 @@ class DuckDB:
         self._process = os.getpid()
         self._shapes = list(shapes)
         self._copy: Copy | None = None
+        copied = set() if prepared is None else {layout.table for layout in prepared[1]}
         try:
-            self._sources = _attach(self._connection, self._shapes, source, dict(frames or {}))
+            tables = _attach(self._connection, self._shapes, source, dict(frames or {}), copied)
+            self._sources = {table: found.source for table, found in tables.items()}
+            self._written = {table: found.written for table, found in tables.items()}
+            self._files = Files(file for table in tables if table not in copied for file in tables[table].files)
             if prepared is not None:
                 from tacit.engines.prepared import attach
 
@@ -81,6 +85,10 @@ class DuckDB:
         except BaseException:
             self._connection.close()
             raise
+
+    def check_unchanged(self) -> None:
+        """Raise where a file that questions read is not the one that was opened."""
+        self._files.check()
 
     def prepare(self, path: Path, layouts: Sequence[Layout], stamp: str, progress: Progress) -> None:
         """Write a copy of the tables that have units, sorted by unit."""
@@ -125,6 +133,10 @@ class DuckDB:
         assert found is not None
         return found
 
+    def written_as(self, table: str, column: str) -> str:
+        """How the stored values of a unit or of a column that matches tables are written."""
+        return self._written[table][column]
+
     @contextmanager
     def _snapshot(self) -> Iterator[DuckDBPyConnection]:
         """A cursor that sees one state of the tables until it is closed."""
@@ -136,6 +148,7 @@ class DuckDB:
             yield cursor.begin()
         finally:
             cursor.close()
+        self._files.check()  # what was read meanwhile was checked at open
 
     def close(self) -> None:
         """Let go of the data."""
@@ -156,10 +169,10 @@ def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
     """
     with _connect() as connection:
         found: dict[str, list[tuple[str, Type | None]]] = {}
-        for table, expression in _tables(connection, source).items():
-            stored = _stored_types(connection, expression)
-            if expression.startswith(_CSV):
-                found[table] = list(zip(stored, guessed(connection, expression, list(stored)), strict=True))
+        for table, there in tables_of(connection, source).items():
+            stored = _stored_types(connection, there.expression)
+            if there.kind is Kind.CSV:
+                found[table] = list(zip(stored, guessed(connection, there.expression, list(stored)), strict=True))
             else:
                 found[table] = [(column, _declarable(kind)) for column, kind in stored.items()]
         return found
@@ -176,28 +189,36 @@ def _connect() -> DuckDBPyConnection:
     return duckdb.connect(":memory:", config=config)
 
 
+@dataclass(frozen=True)
+class _Table:
+    """A declared table: a table expression whose columns are the declared ones in the declared types, the files that it
+    reads, and how the values of its unit and links are written."""
+
+    source: str
+    files: tuple[Path, ...]
+    written: Mapping[str, str]
+
+
 def _attach(
-    connection: DuckDBPyConnection, shapes: list[Shape], source: Path | None, frames: dict[str, Any]
-) -> dict[str, str]:
-    """For each declared table, a table expression whose columns are the declared ones in the declared types."""
+    connection: DuckDBPyConnection, shapes: list[Shape], source: Path | None, frames: dict[str, Any], copied: set[str]
+) -> dict[str, _Table]:
+    """The declared tables, checked (`engines/readable.py`). Those of a prepared copy were read when it was made."""
     known = {shape.name for shape in shapes}
     for table in frames:
         if table not in known:
             raise DataError(
                 Code.DATA, f"data for {table} was handed over, but the policy has no such table", fix="check its name"
             )
-    available = {} if source is None else _tables(connection, source)
-    named = {table.lower(): expression for table, expression in available.items()}
-    sources = {}
+    available = {} if source is None else tables_of(connection, source)
+    named = {table.lower(): found for table, found in available.items()}
+    tables = {}
     for position, shape in enumerate(shapes):
         if shape.name in frames:
-            expression = _copy(connection, shape.name, frames[shape.name], position)
+            found = copied_frame(connection, shape.name, frames[shape.name], position)
         elif shape.name.lower() in named:
-            expression = named[shape.name.lower()]
-        elif (
-            source is not None and len(shapes) == len(available) == 1 and source.is_file() and source.suffix in _TABLES
-        ):
-            expression = next(iter(available.values()))
+            found = named[shape.name.lower()]
+        elif source is not None and len(shapes) == len(available) == 1 and source.is_file() and source.suffix in TABLES:
+            found = next(iter(available.values()))
         else:
             where = (
                 "no source is declared"
@@ -209,92 +230,8 @@ def _attach(
                 f"table {shape.name} was not found: {where}",
                 fix='name a source in [data], or open(policy, data={"name": frame})',
             )
-        sources[shape.name] = _declared(connection, shape, expression)
-    return sources
-
-
-def _tables(connection: DuckDBPyConnection, source: Path) -> dict[str, str]:
-    """The tables of a source by name, each as a table expression."""
-    if not source.exists():
-        raise DataError(Code.DATA, f"there is no {source}", fix="check source under [data] in the policy")
-    if source.is_dir():
-        files = [file for file in sorted(source.iterdir()) if file.suffix in _TABLES]
-        folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir() and any(folder.glob("*.parquet"))]
-        found = {file.stem: _file(connection, file) for file in files}
-        found |= {folder.name: f"read_parquet({text(str(folder / '*.parquet'))})" for folder in folders}
-        return found
-    if source.suffix in _TABLES:
-        return {source.stem: _file(connection, source)}
-    if source.suffix not in _DATABASES:
-        raise DataError(
-            Code.DATA,
-            f"{source.name} is not a kind of file that can be read",
-            fix="use a .duckdb database, a .parquet or .csv file, or a folder of these",
-        )
-    try:
-        connection.execute(f"ATTACH {text(str(source))} AS source (READ_ONLY)")
-    except duckdb.Error:
-        raise DataError(
-            Code.DATA, f"{source.name} is not a DuckDB database, or is locked by a writer", fix="close it there"
-        ) from None
-    rows = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' "
-        "UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
-    ).fetchall()
-    return {table: f"source.{name(schema)}.{name(table)}" for schema, table in rows}
-
-
-def _file(connection: DuckDBPyConnection, file: Path) -> str:
-    if file.suffix == ".parquet":
-        return f"read_parquet({text(str(file))})"
-    return _csv(connection, file)
-
-
-def _csv(connection: DuckDBPyConnection, file: Path) -> str:
-    """A CSV file with a header, every column text: types are declared, never guessed from the rows."""
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            header = next(csv.reader(lines), None)
-    except (UnicodeDecodeError, csv.Error):
-        raise DataError(Code.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
-    if not header:
-        raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
-    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in header)
-    table = f"memory.main.{name(f'csv {file.name}')}"
-    statement = (
-        f"CREATE TABLE {table} AS SELECT * FROM read_csv({text(str(file))}, auto_detect = false, "
-        f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
-    )
-    try:
-        connection.execute(statement)
-    except duckdb.Error as problem:
-        first = str(problem).splitlines()[0]
-        raise DataError(
-            Code.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
-        ) from None
-    return table
-
-
-def _copy(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> str:
-    """A data frame as a table of our own, so that a frame changed later does not change the data."""
-    import pyarrow
-
-    try:
-        arrow = pyarrow.table(frame)
-    except (TypeError, ValueError, pyarrow.ArrowException) as problem:
-        first = (str(problem).splitlines() or [""])[0][:120]
-        raise DataError(
-            Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
-        ) from None
-    try:
-        connection.register("handed_over", arrow)
-        connection.execute(f"CREATE TABLE memory.main.frame_{position} AS SELECT * FROM handed_over")
-        connection.unregister("handed_over")
-    except duckdb.Error as problem:
-        raise DataError(
-            Code.DATA, f"data for {table} cannot be read: {str(problem).splitlines()[0]}", fix="convert it"
-        ) from None
-    return f"memory.main.frame_{position}"
+        tables[shape.name] = _declared(connection, shape, found, position, shape.name in copied)
+    return tables
 
 
 def _stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, str]:
@@ -306,27 +243,46 @@ def _stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, 
     return {row[0]: row[1] for row in described}
 
 
-def _declared(connection: DuckDBPyConnection, shape: Shape, expression: str) -> str:
+def _declared(connection: DuckDBPyConnection, shape: Shape, there: Stored, position: int, is_copied: bool) -> _Table:
     """The declared columns, each read in its declared type. A value that does not fit its type is read as NULL."""
-    stored = _stored_types(connection, expression)
+    stored = _stored_types(connection, there.expression)
     exact = {column.lower(): column for column in stored}
-    is_csv = expression.startswith(_CSV)
-    columns = []
+    is_csv = there.kind is Kind.CSV
+    columns, used = [], []
     for column, kind in shape.columns:
         found = _found(shape, column, exact)
-        if not is_csv and _family(stored[found]) not in _STORED[kind]:
+        if not is_csv and family(stored[found]) not in _STORED[kind]:
             raise DataError(
                 Code.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
                 fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
             )
         columns.append(f"{_read(name(found), kind)} AS {name(column)}")
-    known = {column for column, _ in shape.columns}
+        used.append(found)
+    known, written = dict(shape.columns), {}
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
+        found = _found(shape, column, exact)
         if column not in known:
-            found = _found(shape, column, exact)
             columns.append(f"TRY_CAST({name(found)} AS {_undeclared(stored[found])}) AS {name(column)}")
-    return f"(SELECT {', '.join(columns)} FROM {expression})"
+            used.append(found)
+        # What a CSV file holds is what it is read as, and a unit that is read as a float is one.
+        is_read = column in known and (is_csv or known[column] is Type.FLOAT)
+        written[column] = _written(shape, column, _READ_AS[known[column]] if is_read else stored[found])
+    readable.check_collations(connection, shape.name, there, used, stored)
+    readable.check_parts(connection, shape.name, there.files, used)
+    if not is_copied and there.kind is Kind.COMPUTED:
+        there = readable.materialized(connection, shape.name, there, used, position)
+    elif not is_copied and there.kind is Kind.PARQUET:
+        readable.read_through(connection, shape.name, there, used)
+    return _Table(f"(SELECT {', '.join(columns)} FROM {there.expression})", there.files, written)
+
+
+def _written(shape: Shape, column: str, stored: str) -> str:
+    found = written_as(stored)
+    if found is None:
+        what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
+        raise DataError(Code.DATA, what, fix="store it as an integer or a text")
+    return found
 
 
 def _read(column: str, kind: Type) -> str:
@@ -343,9 +299,9 @@ def _undeclared(stored: str) -> str:
     Integers stay integers of any size, and all else becomes text, so that two such columns compare or differ in type
     from the start: no value can make a comparison fail.
     """
-    if _family(stored) not in _STORED[Type.INT]:
+    if family(stored) not in _STORED[Type.INT]:
         return "VARCHAR"
-    return "HUGEINT" if _family(stored) in _WIDE else "BIGINT"
+    return "HUGEINT" if family(stored) in _WIDE else "BIGINT"
 
 
 def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
@@ -355,11 +311,7 @@ def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
     return exact[column.lower()]
 
 
-def _family(stored: str) -> str:
-    return stored.split("(", maxsplit=1)[0].strip()
-
-
 def _declarable(stored: str) -> Type | None:
     """The type to declare for a stored one."""
     order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
-    return next((kind for kind in order if _family(stored) in _STORED[kind]), None)
+    return next((kind for kind in order if family(stored) in _STORED[kind]), None)

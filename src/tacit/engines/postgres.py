@@ -26,7 +26,8 @@ try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
-    from tacit.engines.relations import Connection, check_rights, declarable, declared, table_of, tables_of
+    from tacit.engines.relations import Connection, check_rights, declarable, declared, table_of, tables_of, written_as
+    from tacit.engines.views import check_computed
 except ImportError as error:  # an extra
     raise missing_extra("postgres", "a PostgreSQL source", "psycopg") from error
 
@@ -57,6 +58,7 @@ class Postgres:
         self._process = os.getpid()
         self._sources: dict[str, str] = {}
         self._kinds: dict[str, dict[str, Type]] = {}
+        self._written: dict[str, dict[str, str]] = {}
         with _explained(self._place):
             connection = self._connect()
         self._dialect = POSTGRES if connection.info.server_version < _ALL_LETTERS else POSTGRES_17
@@ -65,7 +67,9 @@ class Postgres:
             for shape in shapes:
                 table = table_of(shape, tables, self._place)
                 self._sources[shape.name], self._kinds[shape.name] = declared(shape, table, tables[table])
+                self._written[shape.name] = written_as(shape, tables[table])
                 check_rights(connection, shape, self._sources[shape.name])
+                check_computed(connection, shape, table)
                 self._advise(connection, table)
             connection.execute("SET search_path = pg_catalog")
         except BaseException:
@@ -97,6 +101,10 @@ class Postgres:
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""
         return self._kinds[table][column]
+
+    def written_as(self, table: str, column: str) -> str:
+        """How the stored values of a unit or of a column that matches tables are written."""
+        return self._written[table][column]
 
     def close(self) -> None:
         """Let go of the data."""

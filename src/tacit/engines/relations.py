@@ -25,6 +25,7 @@ _STORED = {
     Type.BOOL: {"boolean"},
     Type.DATE: {"date"},
 }
+_PLAIN = {"text", "character varying", "enum"}  # unlike "character", whose trailing blanks do not count
 # What else may say whose row it is, or match tables, as a text in which equal values are equal.
 _MATCHED = {*_STORED[Type.TEXT], "numeric", "date", "boolean"}
 # A domain is what it is made of; a text in whose collation different texts may be equal is none of ours.
@@ -80,7 +81,7 @@ def declared(shape: Shape, table: tuple[str, str], stored: dict[str, str]) -> tu
             raise DataError(
                 Code.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
-                fix=f"declare it as {declarable(stored[found]) or 'another type'}, or convert it in a view",
+                fix=f"declare it as {declarable(stored[found]) or 'another type'}, or convert the column",
             )
         columns.append(f"{_read(POSTGRES.name(found), kind, stored[found])} AS {POSTGRES.name(column)}")
         kinds[column] = kind
@@ -118,9 +119,22 @@ def _undeclared(shape: Shape, column: str, found: str, stored: str) -> tuple[str
         return f"CAST({found} AS BIGINT)", Type.INT
     if stored not in _MATCHED:
         what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
-        raise DataError(Code.DATA, what, fix="store it as an integer or a text, or convert it in a view")
+        raise DataError(Code.DATA, what, fix="store it as an integer or a text")
     value = f"trim_scale({found})" if stored == "numeric" else found
     return f'CAST({value} AS TEXT) COLLATE "C"', Type.TEXT
+
+
+def written_as(shape: Shape, stored: dict[str, str]) -> dict[str, str]:
+    """How the unit and what matches tables is written: columns that are written alike hold one value as one."""
+    exact = {column.lower(): column for column in stored} | {column: column for column in stored}
+    kinds, written = dict(shape.columns), {}
+    for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
+        found = stored[_found(shape, column, exact)]
+        if kinds.get(column) is Type.FLOAT:
+            what = f"{shape.name}.{column} says whose row it is or matches tables, and is declared float"
+            raise DataError(Code.DATA, what, fix="store it as an integer or a text, and declare it so")
+        written[column] = "integer" if found in _WHOLE else "text" if found in _PLAIN else found
+    return written
 
 
 def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:

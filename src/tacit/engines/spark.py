@@ -71,6 +71,7 @@ class Spark:
         _check_settings(self._session)
         self._sources: dict[str, str] = {}
         self._kinds: dict[str, dict[str, Type]] = {}
+        self._written: dict[str, dict[str, str]] = {}
         self._views: list[str] = []
         shapes = list(shapes)
         for table in handed:
@@ -84,7 +85,9 @@ class Spark:
                 frame.createOrReplaceTempView(view)
                 self._views.append(view)
                 self._sources[shape.name], self._kinds[shape.name] = _declared(shape, frame, view)
+                self._written[shape.name] = _written(shape, frame)
                 _check_readable(self._session, shape, self._sources[shape.name])
+                self._read_through(shape)
         except BaseException:
             self.close()
             raise
@@ -103,10 +106,23 @@ class Spark:
         """The type in which a column is read; integers or texts where none is declared."""
         return self._kinds[table][column]
 
+    def written_as(self, table: str, column: str) -> str:
+        """How the stored values of a unit or of a column that matches tables are written."""
+        return self._written[table][column]
+
     def close(self) -> None:
         """Let go of the data. The session is the owner's, and stays."""
         while self._views:
             self._session.catalog.dropTempView(self._views.pop())
+
+    def _read_through(self, shape: Shape) -> None:
+        """Read every value once: a file that cannot be read or a cast that fails is the owner's error."""
+        columns = ", ".join(map(SPARK.name, self._kinds[shape.name])) or "1"
+        try:
+            self._rows(f"SELECT bit_xor(xxhash64({columns})) FROM {self._sources[shape.name]}")
+        except Exception as error:  # whatever the cluster raises; what it says may hold values, so it is the cause
+            fix = "mend the files or the casts: write the table again, and open that"
+            raise DataError(Code.DATA, f"{shape.name} cannot be read to its end", fix=fix) from error
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         tag = f"tacit-{os.getpid()}-{next(_numbers)}"
@@ -161,14 +177,38 @@ def _check_readable(session: SparkSession, shape: Shape, source: str) -> None:
 
 def _table(session: SparkSession, source: str | None, name: str) -> DataFrame:
     parts = [*([] if source is None else source.split(".")), name]
+    named = ".".join(map(SPARK.name, parts))
     try:
-        frame = session.table(".".join(map(SPARK.name, parts)))
+        frame = session.table(named)
         frame.schema  # noqa: B018  # a session of Connect looks for the table only now
     except (AnalysisException, ParseException) as error:
         where = "the session's own schema" if source is None else source
         fix = 'name catalog and schema as source in [data], or open(policy, data={"name": frame})'
         raise DataError(Code.DATA, f"table {name} was not found in {where}", fix=fix) from error
+    if session.catalog.getTable(named).tableType == "VIEW":
+        # In which order a question's filters and a view's casts are computed is not known.
+        what, fix = (
+            f"{name} is a view, which could fail on a row",
+            f"CREATE TABLE {name}_stored AS SELECT * FROM {named}",
+        )
+        raise DataError(Code.DATA, what, fix=f"store it: {fix}")
     return frame
+
+
+def _written(shape: Shape, frame: DataFrame) -> dict[str, str]:
+    """How the unit and what matches tables is written: columns that are written alike hold one value as one."""
+    stored = {found.name.lower(): found.dataType.simpleString() for found in frame.schema.fields}
+    kinds, written = dict(shape.columns), {}
+    for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
+        found = stored[column.lower()]
+        if kinds.get(column) is Type.FLOAT:
+            what = f"{shape.name}.{column} says whose row it is or matches tables, and is declared float"
+            raise DataError(Code.DATA, what, fix="store it as an integer or a text, and declare it so")
+        plain = "integer" if found in _WHOLE else "text" if _family(found) in {"string", "varchar"} else found
+        written[column] = (
+            plain if _family(found) != "decimal" else f"decimal of scale {found.rstrip(')').split(',')[-1]}"
+        )
+    return written
 
 
 def _declared(shape: Shape, frame: DataFrame, view: str) -> tuple[str, dict[str, Type]]:

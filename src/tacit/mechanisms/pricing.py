@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, certified_floor, integers, within
 from tacit.errors import ParameterError
+from tacit.mechanisms.given import share
 from tacit.privacy.loss import BoundedRange
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import choice
@@ -103,8 +104,6 @@ class Pricing:
         The revenue falls short by x or more with probability at most K exp(-factor x): w is the largest integer below
         ln(K/(1 - confidence))/factor, which is irrational.
         """
-        share = within("confidence", confidence, Fraction(0), Fraction(1))
-        if not 0 < share < 1:
-            raise ParameterError("confidence", "must be between 0 and 1", fix="confidence=0.95, say")
-        odds = len(self.prices) / (1 - share)
+        level = share("confidence", confidence)
+        odds = len(self.prices) / (1 - level)
         return certified_floor(lambda: ball(odds).log() / ball(self.factor))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, certified_floor, integer, within
 from tacit.errors import ParameterError
+from tacit.mechanisms.given import share
 from tacit.privacy.local import clamped, median_distance
 from tacit.privacy.loss import Approximate
 from tacit.sampling import laplace
@@ -124,10 +125,8 @@ class ProposedMedian:
 
     def error(self, confidence: Any) -> int:
         """The least w such that a median that is shown is within w with at least this probability; it is public."""
-        share = within("confidence", confidence, Fraction(0), Fraction(1))
-        if not 0 < share < 1:
-            raise ParameterError("confidence", "must be between 0 and 1", fix="confidence=0.95, say")
-        return laplace.tail(self._scale, 1 - share)
+        level = share("confidence", confidence)
+        return laplace.tail(self._scale, 1 - level)
 
     @property
     def _scale(self) -> Fraction:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, integer, precision, within
 from tacit.errors import ParameterError
+from tacit.mechanisms.given import share
 from tacit.privacy.local import Smooth, clamped, median_smooth, sum_smooth
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
@@ -92,12 +93,10 @@ class _Smoothed(ABC):
         P(|Z| <= z) = z/sqrt(1 + z^2), so z = c/sqrt(1 - c^2), and w + 1/2 must reach s z. It depends on the values and
         is private: publish it for made-up data only.
         """
-        share = within("confidence", confidence, Fraction(0), Fraction(1))
-        if not 0 < share < 1:
-            raise ParameterError("confidence", "must be between 0 and 1", fix="confidence=0.95, say")
+        level = share("confidence", confidence)
         _, smooth, low, high = self._parts(values)
         with precision(256 + (high - low).bit_length()):
-            width = smooth.value() / ball(self.alpha) * ball(share) / (1 - ball(share) ** 2).sqrt()
+            width = smooth.value() / ball(self.alpha) * ball(level) / (1 - ball(level) ** 2).sqrt()
             return min(max(0, int((width - 0.5).upper().ceil().fmpz())), high - low)
 
     @abstractmethod

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, integer, precision, within
 from tacit.errors import ParameterError
+from tacit.mechanisms.given import share
 from tacit.privacy.loss import Pure
 from tacit.sampling import bernoulli, geometric, uniform
 from tacit.sampling.bits import Bits
@@ -91,27 +92,25 @@ class Staircase:
 
     def error(self, confidence: Any) -> int:
         """The least w such that a released value is within w of the true one with at least this probability."""
-        share = within("confidence", confidence, Fraction(0), Fraction(1))
-        if not 0 < share < 1:
-            raise ParameterError("confidence", "must be between 0 and 1", fix="confidence=0.95, say")
+        level = share("confidence", confidence)
         low, high = 0, self.sensitivity
-        while not self._is_within(high, share):
+        while not self._is_within(high, level):
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._is_within(middle, share) else (middle + 1, high)
+            low, high = (low, middle) if self._is_within(middle, level) else (middle + 1, high)
         return low
 
     def _stretch(self, b: arb) -> arb:
         """The weight of the first `sensitivity` integers: inner + b (sensitivity - inner)."""
         return self.inner + b * (self.sensitivity - self.inner)
 
-    def _is_within(self, w: int, share: Fraction) -> bool:
-        """Whether P(|k| <= w) is at least this share.
+    def _is_within(self, w: int, level: Fraction) -> bool:
+        """Whether P(|k| <= w) is at least this probability.
 
         With w + 1 = sensitivity g + j, the weight beyond is 2 b^g (stretch - [the first j of it] + stretch b/(1 - b)).
         It is a function of b with rational coefficients that is not constant, and b is transcendental: never equal to
-        the share.
+        the probability.
         """
         g, j = divmod(w + 1, self.sensitivity)
         bits = 128
@@ -121,7 +120,7 @@ class Staircase:
                 stretch = self._stretch(b)
                 first = min(j, self.inner) + b * max(0, j - self.inner)
                 beyond = 2 * b**g * ((1 - b) * (stretch - first) + b * stretch) / (2 * stretch - (1 - b))
-                gap = 1 - ball(share) - beyond
+                gap = 1 - ball(level) - beyond
                 if gap > 0 or gap < 0:
                     return bool(gap > 0)
             bits *= 2

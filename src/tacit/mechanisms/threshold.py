@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import ball, certified_floor, integer, within
-from tacit.errors import ParameterError
+from tacit.mechanisms.given import share
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import (
     LEAST_DELTA,
@@ -115,10 +115,8 @@ class Threshold:
 
     def error(self, confidence: Any) -> int:
         """The least w such that the noise of a count is within w with at least this probability, shown or not."""
-        share = within("confidence", confidence, Fraction(0), Fraction(1))
-        if not 0 < share < 1:
-            raise ParameterError("confidence", "must be between 0 and 1", fix="confidence=0.95, say")
-        return laplace.tail(self.scale, 1 - share)
+        level = share("confidence", confidence)
+        return laplace.tail(self.scale, 1 - level)
 
 
 @lru_cache(maxsize=256)

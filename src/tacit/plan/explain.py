@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tacit.answers.answer import percent
 from tacit.answers.recipe import Recipe
 from tacit.arithmetic import within
+from tacit.errors import Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
@@ -49,7 +50,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a question would cost and give. `groups` is None where the keys are private."""
+    """What a question would cost and give. `groups` is None where the keys are private.
+
+    `refused` is why asking it would be refused now: it costs more than what is left of a budget. None where it fits, or
+    where what is left was not looked at.
+    """
 
     epsilon: float
     delta: float
@@ -61,6 +66,11 @@ class Explanation:
     noise: tuple[Noise, ...]
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
+    refused: Refused | None = None
+
+    def refused_by(self, refusal: Refused | None) -> Explanation:
+        """The same, with the refusal that asking would meet."""
+        return replace(self, refused=refusal)
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain values."""
@@ -78,6 +88,9 @@ class Explanation:
                 for c in self.columns
             ],
             "notes": list(self.notes),
+            "refused": None
+            if self.refused is None
+            else {"code": str(self.refused.code), "what": self.refused.what, "fix": self.refused.fix},
         }
 
     def __str__(self) -> str:
@@ -85,6 +98,8 @@ class Explanation:
             f"costs epsilon {self.epsilon:g}, delta {self.delta:g}; protects each {self.unit} ({self.neighbors})",
             f"the answer has {self._rows()}",
         ]
+        if self.refused is not None:
+            lines.insert(1, f"asking it would be refused now: {self.refused.what}; {self.refused.fix}")
         for noise in self.noise:
             if noise.scale is None or noise.sensitivity is None:
                 lines.append(f"  {noise.name}: {noise.law}")

@@ -16,8 +16,10 @@ from tacit.query.types import Type
 _Pair = tuple[Field | None, Field | None, Bound, Bound]
 
 
-def joined(left: Relation, right: Relation, node: Joined) -> Relation:
+def joined(left: Relation, right: Relation, node: Joined, new_names: Iterator[str]) -> Relation:
     """The join of two relations, or Refused where a row could become another unit's or too many."""
+    if node.outer:
+        right = _filled(right, new_names)
     names = [*left.sources, *right.sources]
     if len({name.lower() for name in names}) < len(names):
         fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
@@ -40,6 +42,24 @@ def joined(left: Relation, right: Relation, node: Joined) -> Relation:
     where = [condition(whole.bind(part), "ON", place_of(part)) for part in rest]
     columns = tuple((name, Column(name)) for name in columns_of(rows))
     return replace(whole, rows=Select(rows, columns, where[0] if len(where) == 1 else Call(Fn.AND, tuple(where))))
+
+
+def _filled(right: Relation, new_names: Iterator[str]) -> Relation:
+    """The right side of a LEFT JOIN, each field that is never NULL computed before rows are matched.
+
+    Such a field holds a value in place of a missing one. Computed after the join, it would hold that value in the rows
+    that match nothing, too, and these would be counted and added up.
+    """
+    columns: list[tuple[str, Scalar]] = [(name, Column(name)) for name in columns_of(right.rows)]
+    fields = list(right.fields)
+    for position, found in enumerate(right.fields):
+        if not found.bound.nullable and not isinstance(found.bound.scalar, Column):
+            name = next(new_names)
+            columns.append((name, found.bound.scalar))
+            fields[position] = replace(found, bound=replace(found.bound, scalar=Column(name)))
+    if fields == list(right.fields):
+        return right
+    return replace(right, rows=Select(right.rows, tuple(columns)), fields=tuple(fields))
 
 
 def columns_of(rows: Rows) -> Iterator[str]:

@@ -185,7 +185,7 @@ class Scope:
             case Joined():
                 from tacit.plan.join import joined
 
-                return joined(self.relation(source.left), self.relation(source.right), source)
+                return joined(self.relation(source.left), self.relation(source.right), source, self.names)
             case Derived(query, alias):
                 inner = self._union(query) if isinstance(query, Union) else self.subquery(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)

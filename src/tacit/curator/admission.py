@@ -1,0 +1,47 @@
+"""Whether the ledger would admit a question now. Nothing is written, and no data is touched."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tacit.accounting.guard import Cost, Standing, cost
+from tacit.errors import Refused
+from tacit.ledger.book import Book
+from tacit.ledger.budget import Limits, admit
+from tacit.ledger.history import History
+from tacit.plan.plan import Plan
+from tacit.privacy.loss import encode
+
+
+def refusal(plan: Plan, who: str, own: Standing, shared: Standing, history: History | None) -> Refused | None:
+    """The refusal that an analyst would get for asking a plan now; None where it is admitted or free.
+
+    `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
+    None where there is none yet. It is about now only: others may spend before the question is asked.
+    """
+    stored = False
+    if history is not None:
+        question = (plan.key, encode(plan.loss))
+        with history.store.read() as session:
+            book = Book(session)
+            stored = book.stored_answer(question) is not None
+            if stored and book.is_paid(who, question):
+                return None
+            mine = [claim for claim, _ in book.open_claims(plan.key) if claim.who == who]
+            if not stored and any(claim.question == question for claim in mine):
+                return None
+    try:
+        admit(cost(plan.loss, plan.delta), who, own, None if stored else shared)
+    except Refused as refused:
+        return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
+    return None
+
+
+def standings(limits: Limits, who: str, history: History | None) -> tuple[Standing, Standing]:
+    """What an analyst and all of them have spent, under the caps that `limits` will set when the ledger is opened."""
+    own, shared = Cost.zero(), Cost.zero()
+    if history is not None:
+        with suppress(Refused):  # an analyst whom the policy names only since the ledger was opened last
+            own = history.standing(who).spent
+        shared = history.overall().spent
+    return Standing(own, limits.analysts[who].caps), Standing(shared, limits.overall)

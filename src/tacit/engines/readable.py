@@ -1,0 +1,153 @@
+"""What must hold of stored data before a question reads it. What does not hold is the owner's error, at open.
+
+**Rule.** No row may decide whether a question fails, or whose rows are counted together. A question reads the declared
+columns, the unit and the columns by which tables are matched, row by row, each converted by an expression that gives
+NULL where a value does not fit. So it is enough that every stored value of these columns can be read at all, and that
+texts are equal only where they are the same:
+
+- no text column has a collation, under which one row with 'FLU' would make 'flu' another group;
+- all files of a table store a column in the same type, so that no file is converted while a question reads it;
+- every value of a Parquet file was read once, through the same reader: pages that cannot be decoded and texts that are
+  not UTF-8 are found then. A question reads a part of what was read;
+- a view is computed once, into memory: in which order a question would compute its filters and casts is not known;
+- one unit is stored in one way in all tables: 7, '7', 7.0 and '7.0' are one number and four units.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tacit.engines.scalars import name
+from tacit.engines.stored import Kind, Stored
+from tacit.errors import Code, DataError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"}
+# What else may say whose row it is: equal values have the same text, and different ones have not.
+_WRITTEN_ALIKE = {"UUID", "DATE", "BOOLEAN", "BLOB", "TIME", "UHUGEINT"}
+_WRITTEN_ALIKE |= {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_PROBE = "memory.main.probe"
+_BINARY = {"C", "POSIX", "BINARY"}
+_COLLATED = re.compile(r"c([0-9]+) VARCHAR COLLATE ([^,)]+)")
+
+
+def family(stored: str) -> str:
+    """A stored type without its sizes."""
+    return stored.split("(", maxsplit=1)[0].strip()
+
+
+def written_as(stored: str) -> str | None:
+    """How the values of a stored type are written; units are matched between columns of one way only.
+
+    None where equal values may be written in different ways, or different ones alike: such a column is no unit.
+    """
+    if family(stored) in _INTEGERS:
+        return "integer"
+    if family(stored) in {"VARCHAR", "ENUM"}:
+        return "text"
+    if family(stored) == "DECIMAL":
+        return f"decimal with scale {stored.rstrip(')').rpartition(',')[2].strip()}"
+    return stored if stored in _WRITTEN_ALIKE else None
+
+
+def check_collations(
+    connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], stored: dict[str, str]
+) -> None:
+    """No text column has a collation. DuckDB tells it of a table's definition only, so one without rows is made."""
+    texts = [column for column in columns if family(stored[column]) == "VARCHAR"]
+    if not texts or found.kind in {Kind.CSV, Kind.PARQUET}:
+        return
+    listing = ", ".join(f"{name(column)} AS c{number}" for number, column in enumerate(texts))
+    try:
+        connection.execute(f"CREATE TABLE {_PROBE} AS SELECT {listing} FROM {found.expression} LIMIT 0")
+        row = connection.execute(
+            "SELECT sql FROM duckdb_tables() WHERE database_name = 'memory' AND table_name = 'probe'"
+        ).fetchone()
+        connection.execute(f"DROP TABLE {_PROBE}")
+    except duckdb.Error as problem:
+        raise _unreadable(table, problem) from None
+    assert row is not None
+    for number, collation in _COLLATED.findall(row[0]):
+        if collation.upper() in _BINARY:
+            continue
+        column = texts[int(number)]
+        what = f"{table}.{column} has the collation {collation}, under which different texts may be equal"
+        fix = f"ALTER TABLE {name(table)} ALTER COLUMN {name(column)} SET DATA TYPE VARCHAR"
+        if found.kind is Kind.COMPUTED:
+            fix = f"select {name(column)} COLLATE C AS {name(column)} in the view"
+        raise DataError(Code.DATA, what, fix=fix)
+
+
+def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path], columns: Iterable[str]) -> None:
+    """All files of a table store each of these columns in the same type."""
+    wanted = list(columns)
+    first: dict[str, str] = {}
+    for file in files if len(files) > 1 else ():
+        try:
+            described = connection.execute(f"DESCRIBE FROM read_parquet({_quoted(file)})").fetchall()
+        except duckdb.Error as problem:
+            raise _unreadable(file.name, problem) from None
+        here = {row[0].lower(): row[1] for row in described}
+        for column in wanted:
+            kind = here.get(column.lower())
+            if kind is None:
+                what = f"{file.name} of {table} has no column {column}, and {files[0].name} has it"
+                raise DataError(Code.DATA, what, fix="write it into all files of the folder")
+            if first.setdefault(column, kind) != kind:
+                what = f"{table}.{column} is stored as {first[column]} in {files[0].name} and as {kind} in {file.name}"
+                raise DataError(Code.DATA, what, fix=f"write all files of the folder with {column} in one type")
+
+
+def read_through(connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str]) -> None:
+    """Read every value of these columns once, through the reader that questions use."""
+    listing = ", ".join(name(column) for column in columns)
+    try:
+        connection.execute(f"SELECT bit_xor(hash({listing or '1'})) FROM {found.expression}").fetchall()
+    except duckdb.Error as problem:
+        broken = next((c for c in columns if not _can_be_read(connection, found, c)), None)
+        if broken is not None and "encoding" in str(problem):
+            what, fix = f"{table}.{broken} holds a text that is not UTF-8", "write the file again with texts in UTF-8"
+            raise DataError(Code.DATA, what, fix=fix) from None
+        raise _unreadable(table if broken is None else f"{table}.{broken}", problem) from None
+
+
+def materialized(
+    connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], position: int
+) -> Stored:
+    """A view, computed once into memory."""
+    listing = ", ".join(name(column) for column in columns)
+    into = f"memory.main.view_{position}"
+    try:
+        connection.execute(f"CREATE TABLE {into} AS SELECT {listing or '1 AS one'} FROM {found.expression}")
+    except duckdb.Error as problem:
+        what = f"the view {table} cannot be computed: {_first(problem)}"
+        fix = f"mend what it selects, such as TRY_CAST for CAST, or store it: CREATE TABLE ... AS FROM {name(table)}"
+        raise DataError(Code.DATA, what, fix=fix) from None
+    return Stored(into, Kind.COLUMNS)
+
+
+def _can_be_read(connection: DuckDBPyConnection, found: Stored, column: str) -> bool:
+    try:
+        connection.execute(f"SELECT bit_xor(hash({name(column)})) FROM {found.expression}").fetchall()
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _unreadable(where: str, problem: duckdb.Error) -> DataError:
+    return DataError(Code.DATA, f"{where} cannot be read: {_first(problem)}", fix="write the file again")
+
+
+def _first(problem: duckdb.Error) -> str:
+    return str(problem).splitlines()[0][:200]
+
+
+def _quoted(file: Path) -> str:
+    return "'" + str(file).replace("'", "''") + "'"

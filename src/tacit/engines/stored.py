@@ -1,0 +1,147 @@
+"""The tables of a source as DuckDB finds them: in a database file, Parquet or CSV files, or handed over as frames."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tacit.engines.scalars import name, text
+from tacit.errors import Code, DataError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+TABLES = (".parquet", ".csv")
+_DATABASES = {".duckdb", ".db", ".ddb"}
+
+
+class Kind(Enum):
+    """How a table is stored, so far as it matters for reading it."""
+
+    COLUMNS = "columns"  # in a file of DuckDB's own, or copied into memory when it was opened
+    CSV = "csv"  # copied into memory, every column text
+    PARQUET = "parquet"
+    COMPUTED = "computed"  # a view, or a table with generated columns
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A table: what stands for it after FROM, and the files that are read whenever it is."""
+
+    expression: str
+    kind: Kind
+    files: tuple[Path, ...] = ()
+
+
+def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
+    """The tables of a source by name. Which files they are read from is settled here."""
+    if not source.exists():
+        raise DataError(Code.DATA, f"there is no {source}", fix="check source under [data] in the policy")
+    if source.is_dir():
+        files = [file for file in sorted(source.iterdir()) if file.suffix in TABLES]
+        folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir()]
+        parts = {folder.name: sorted(folder.glob("*.parquet")) for folder in folders}
+        found = {file.stem: _file(connection, file) for file in files}
+        return found | {table: _parquet(files) for table, files in parts.items() if files}
+    if source.suffix in TABLES:
+        return {source.stem: _file(connection, source)}
+    if source.suffix not in _DATABASES:
+        raise DataError(
+            Code.DATA,
+            f"{source.name} is not a kind of file that can be read",
+            fix="use a .duckdb database, a .parquet or .csv file, or a folder of these",
+        )
+    try:
+        connection.execute(f"ATTACH {text(str(source))} AS source (READ_ONLY)")
+    except duckdb.Error:
+        raise DataError(
+            Code.DATA, f"{source.name} is not a DuckDB database, or is locked by a writer", fix="close it there"
+        ) from None
+    rows = connection.execute(
+        "SELECT schema_name, table_name, EXISTS (FROM duckdb_columns() AS c WHERE c.is_generated "
+        "AND c.database_name = 'source' AND c.table_oid = t.table_oid) "
+        "FROM duckdb_tables() AS t WHERE database_name = 'source' "
+        "UNION ALL SELECT schema_name, view_name, true FROM duckdb_views() "
+        "WHERE database_name = 'source' AND NOT internal"
+    ).fetchall()
+    return {
+        table: Stored(f"source.{name(schema)}.{name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS)
+        for schema, table, computed in rows
+    }
+
+
+def _file(connection: DuckDBPyConnection, file: Path) -> Stored:
+    return _parquet([file]) if file.suffix == ".parquet" else _csv(connection, file)
+
+
+def _parquet(files: Sequence[Path]) -> Stored:
+    names = ", ".join(text(str(file)) for file in files)
+    return Stored(f"read_parquet([{names}])", Kind.PARQUET, tuple(files))
+
+
+def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
+    """A CSV file with a header, every column text: types are declared, never guessed from the rows."""
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            header = next(csv.reader(lines), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError(Code.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
+    if not header:
+        raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
+    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in header)
+    table = f"memory.main.{name(f'csv {file.name}')}"
+    statement = (
+        f"CREATE TABLE {table} AS SELECT * FROM read_csv({text(str(file))}, auto_detect = false, "
+        f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
+    )
+    try:
+        connection.execute(statement)
+    except duckdb.Error as problem:
+        first = str(problem).splitlines()[0]
+        raise DataError(
+            Code.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
+        ) from None
+    return Stored(table, Kind.CSV)
+
+
+def copied_frame(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> Stored:
+    """A data frame as a table of our own, so that a frame changed later does not change the data."""
+    import pyarrow
+
+    try:
+        arrow = pyarrow.table(frame)
+    except (TypeError, ValueError, pyarrow.ArrowException) as problem:
+        first = (str(problem).splitlines() or [""])[0][:120]
+        raise DataError(
+            Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
+        ) from None
+    try:
+        connection.register("handed_over", arrow)
+        connection.execute(f"CREATE TABLE memory.main.frame_{position} AS SELECT * FROM handed_over")
+        connection.unregister("handed_over")
+    except duckdb.Error as problem:
+        broken = next((f"{table}.{column}" for column in arrow.column_names if not _is_whole(arrow[column])), None)
+        if broken is not None:
+            what = f"{broken} holds a text that is not UTF-8"
+            raise DataError(Code.DATA, what, fix="decode the texts before they are handed over") from None
+        raise DataError(
+            Code.DATA, f"data for {table} cannot be read: {str(problem).splitlines()[0]}", fix="convert it"
+        ) from None
+    return Stored(f"memory.main.frame_{position}", Kind.COLUMNS)
+
+
+def _is_whole(column: Any) -> bool:
+    """Whether a column of Arrow holds what its type says."""
+    import pyarrow
+
+    try:
+        column.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True

@@ -22,7 +22,7 @@ from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms.given import flag, price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling import laplace
-from tacit.sampling.bits import Bits
+from tacit.sampling.bits import Bits, Uncopyable
 
 if TYPE_CHECKING:
     from flint import arb
@@ -157,8 +157,12 @@ class SparseVector:
         return closed + open_ones
 
 
-class Watch:
-    """One run: it keeps the noisy threshold, which is never shown, and stops for good after the last yes."""
+class Watch(Uncopyable):
+    """One run: it keeps the noisy threshold, which is never shown, and stops for good after the last yes.
+
+    A yes is counted before it is said, so an interrupt can lose one and never gives one for free. A copy would say
+    every yes again, by the same threshold: there is none.
+    """
 
     def __init__(self, mechanism: SparseVector, bits: Bits) -> None:
         self._lock = threading.Lock()

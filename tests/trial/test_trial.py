@@ -26,6 +26,7 @@ from tacit.errors import ParameterError, PolicyError, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.query.sql import parse
+from tacit.sampling.bits import ReplayBits
 from tacit.trial.neighbors import Database, pairs
 from tacit.trial.questions import questions
 from tacit.trial.reading import finish_all, rows_of
@@ -66,9 +67,16 @@ def guide():
 
 
 @pytest.fixture(scope="module")
-def trial():
-    with Trial(clinic(), units=30) as opened:
-        yield opened
+def opened():
+    with Trial(clinic(), units=30) as trial:
+        yield trial
+
+
+@pytest.fixture
+def trial(opened, request):
+    """The trial, with the same noise in each test whatever ran before: bits that are replayed from the test's name."""
+    opened.bits = ReplayBits(request.node.name.encode())
+    return opened
 
 
 # What is generated.

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.audit.zoo import noise
+from tacit.audit.zoo import noise, releases
 from tacit.audit.zoo.specimen import ONE, Mechanism, Specimen, mistake
+from tacit.sampling import laplace
 
 _FEW = 5
 
 
-def in_place(scale: float) -> Mechanism:
+def in_place(scale: Fraction) -> Mechanism:
     """A count in an array, with noise added in place: the array holds the last answer afterwards."""
 
     def release(data: npt.NDArray[np.int64], size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        answers: npt.NDArray[np.int64] = data[0] + noise.laplace(scale, size, rng)
+        answers: npt.NDArray[np.int64] = data[0] + laplace.draws(scale, size, releases.bits_of(rng))
         data[0] = answers[-1]
         return answers
 
@@ -27,7 +29,7 @@ def in_place(scale: float) -> Mechanism:
 
 def nan_below_zero(data: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """A count with noise, shown as NaN where that is below zero."""
-    noisy = data + noise.laplace(1.0, size, rng)
+    noisy = data + laplace.draws(Fraction(1), size, releases.bits_of(rng))
     return np.where(noisy < 0, np.nan, noisy)
 
 
@@ -55,7 +57,7 @@ SOUND_OUTCOMES = (
         claim=ONE,
         true=1.0,
         sound=True,
-        mechanism=in_place(1.0),
+        mechanism=in_place(Fraction(1)),
         one=np.array([0]),
         other=np.array([1]),
         why="It is the count with noise of scale 1; what it leaves in its input is the answer, which is public.",
@@ -77,7 +79,7 @@ OUTCOMES = (
         "in-place-half-noise",
         "A count in an array, with half the noise that is needed, added in place.",
         2.0,
-        in_place(0.5),
+        in_place(Fraction(1, 2)),
         np.array([0]),
         np.array([1]),
         "Scale 1/2 on a count that moves by one costs 2, wherever the answer is written to.",

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from tacit.attacks import fit
+from tacit.attacks.differencing import leave_one_out
+from tacit.attacks.exhaustive import search
 from tacit.attacks.linear import complements, expected_share, random_subsets, reconstruct, suited
 from tacit.attacks.oracle import Bounded, From, GaussianNoise, LaplaceNoise, Raw, Rounded
 from tacit.attacks.recovered import most_under
-from tacit.errors import ParameterError
+from tacit.errors import Code, ParameterError, Refused
 from tacit.privacy.unit import Neighbors
 
 FULL = os.environ.get("TACIT_FULL") == "1"
@@ -272,3 +274,75 @@ def test_wrong_parameters_are_named(wrong, name):
 def test_the_formula_is_for_more_questions_than_people_and_some_noise(n, queries, sigma):
     with pytest.raises(ParameterError):
         expected_share(n, queries, sigma)
+
+
+class Paid:
+    """True counts, until the budget is spent; a repeat is free where `remembers`."""
+
+    def __init__(self, bits: np.ndarray, budget: int, remembers: bool = False) -> None:
+        self.bits, self.left, self.known = bits, budget, {} if remembers else None
+
+    def __call__(self, subset: np.ndarray) -> int:
+        key = subset.tobytes()
+        if self.known is not None and key in self.known:
+            return self.known[key]
+        if not self.left:
+            raise Refused(Code.BUDGET, "0.1 is asked for, and nothing is left")
+        self.left -= 1
+        found = int(np.count_nonzero(self.bits & subset))
+        if self.known is not None:
+            self.known[key] = found
+        return found
+
+    def ask(self, subsets: np.ndarray) -> np.ndarray:
+        return np.array([self(subset) for subset in subsets])
+
+
+@pytest.mark.parametrize("progress", [None, lambda share: None], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("design", ["subsets", "differences"])
+@pytest.mark.parametrize("method", ["auto", "least-squares", "box", "linear-program", "minimax"])
+def test_what_was_answered_before_the_budget_ended_is_used(method, design, progress):
+    # 151 true counts about 60 people give all bits away, also as 75 differences.
+    truth = secret(60, 3)
+    oracle = From(Paid(truth, 151))
+    found = reconstruct(oracle, 60, 600, method=method, design=design, truth=truth, progress=progress)
+    assert found.share == 1
+    assert (found.queries, found.planned) == (151, 600)
+    assert found.stopped == "0.1 is asked for, and nothing is left"
+    assert "from 151 answers" in str(found) and "(151 of 600 questions were answered, then the" in str(found)
+    assert found.to_dict()["stopped"] == found.stopped
+
+
+def test_an_oracle_that_is_asked_for_many_at_once_is_asked_again_one_by_one():
+    # As a curator that stores its answers: those of the block that was refused are repeats.
+    truth = secret(60, 3)
+    assert reconstruct(Paid(truth, 151, remembers=True), 60, 600, truth=truth).queries == 151
+    with pytest.raises(Refused, match="nothing is left"):
+        reconstruct(Paid(truth, 151), 60, 600, truth=truth)
+
+
+def test_a_budget_for_nothing_and_other_refusals_end_the_attack():
+    truth = secret(10, 3)
+    with pytest.raises(Refused, match="nothing is left"):
+        reconstruct(From(Paid(truth, 0)), 10, 40)
+    with pytest.raises(Refused, match="nothing is left"):
+        reconstruct(From(Paid(truth, 1)), 10, 40, design="differences")
+
+    def busy(subset):
+        raise Refused(Code.SYNTAX, "no SELECT")
+
+    with pytest.raises(ParameterError, match="no SELECT"):
+        reconstruct(From(busy), 10, 40)
+
+
+def test_the_other_attacks_keep_their_answers_too():
+    truth = np.array([1, 1, 1, 0, 1, 0, 1, 1], dtype=bool)
+    found = leave_one_out(From(Paid(truth, 5)), 8, truth=truth)
+    assert (found.queries, found.planned, found.guess[:4].tolist()) == (5, 9, truth[:4].tolist())
+    assert found.guess[4:].all()  # what most are
+    assert found.stopped
+    kept = search(From(Paid(truth, 200)), 8, 0)
+    assert (kept.queries, kept.complete, kept.most_wrong) == (200, False, None)
+    assert "200 of 256 questions were answered, then: 0.1 is asked for" in str(kept)
+    assert kept.holds(truth)
+    assert kept.recovered(truth).stopped

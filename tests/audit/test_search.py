@@ -141,10 +141,25 @@ def test_what_cannot_be_searched_is_said(change, name):
     assert caught.value.name == name and caught.value.fix
 
 
-def test_a_mean_that_fails_on_no_rows_is_told_with_the_pair():
-    with pytest.raises(ParameterError, match="no row, and one at the upper end: raised ZeroDivisionError") as caught:
+def test_a_mean_that_fails_on_no_rows_is_refuted_by_that():
+    found = search(
+        lambda rows, rng: round(sum(rows) / len(rows) + rng.laplace(scale=10)),
+        "mean",
+        Claim.epsilon(3),
+        neighbors=Neighbors.ADD_REMOVE,
+        lower=0,
+        upper=10,
+        samples=8000,
+    )
+    assert found.refuted
+    assert "no row" in found.pair
+    assert "raised ZeroDivisionError" in found.event
+
+
+def test_a_mechanism_that_always_fails_is_told_with_the_pair():
+    with pytest.raises(ParameterError, match="lower end, one added at the lower end: raised KeyError") as caught:
         search(
-            lambda rows: round(sum(rows) / len(rows)),
+            lambda rows: rows.absent if len(rows) > 1e9 else {}["x"],
             "mean",
             Claim.epsilon(1),
             neighbors=Neighbors.ADD_REMOVE,
@@ -152,4 +167,4 @@ def test_a_mean_that_fails_on_no_rows_is_told_with_the_pair():
             upper=10,
             samples=4000,
         )
-    assert isinstance(caught.value.__cause__.__cause__, ZeroDivisionError)
+    assert isinstance(caught.value.__cause__.__cause__, KeyError)

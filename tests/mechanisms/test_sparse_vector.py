@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -130,6 +132,13 @@ def test_it_stops_after_the_last_yes():
     assert SparseVector(Fraction(1), 5, 3).release(values, Ones()) == [False, True, False, True, True]
     assert SparseVector(Fraction(1), 5, 9).release(values, Ones()) == [False, True, False, True, True, True]
     assert SparseVector(Fraction(1), 5).release([], Ones()) == []
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_a_run_is_never_copied(again):
+    # Its copy would say every yes once more, by the same noisy threshold.
+    with pytest.raises(TypeError, match="a Watch cannot be copied"):
+        again(SparseVector(Fraction(1), 0, 1).watch(Ones()))
 
 
 def test_one_at_a_time():

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import os
+import pickle
 import threading
+from itertools import product
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.forks import fork, outcome
 
+from tacit.errors import ParameterError
 from tacit.sampling import bits as module
-from tacit.sampling.bits import ReplayBits, SystemBits
+from tacit.sampling.bits import ReplayBits, SystemBits, refreshed
 
 ALARM = 1e-9
 
@@ -75,24 +80,107 @@ def test_forked_children_go_their_own_way():
     assert len({*first, *second, *own}) == 3_500
 
 
-def test_a_child_forked_while_the_lock_is_held_does_not_hang():
-    source = SystemBits()
-    source._lock.acquire()  # as a thread would that is in the middle of words()
-    try:
-        words = in_child(lambda: source.words(10))
-    finally:
-        source._lock.release()
-    assert len(set(words)) == 10
-
-
 def test_a_child_whose_fork_went_unnoticed_is_noticed(monkeypatch):
     # As where a fork does not run the hooks of Python: the process number differs from the one that made the pool.
     source = SystemBits()
     source.words(1)
-    key, pool = source._key, source._pool.copy()
-    monkeypatch.setattr(module.os, "getpid", lambda: source._process + 1)
-    assert not set(source.words(1_000).tolist()) & set(pool.tolist())
-    assert source._key != key
+    (stream,) = source._idle
+    monkeypatch.setattr(module.os, "getpid", lambda: stream.process + 1)
+    assert not set(source.words(1_000).tolist()) & set(stream._pool.tolist())
+    assert stream not in source._idle
+
+
+@pytest.mark.parametrize("make", [SystemBits, lambda: ReplayBits(b"seed")], ids=["system", "replay"])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_a_source_is_never_copied(make, again):
+    # A copy would share the pool, or repeat it.
+    with pytest.raises(TypeError, match="cannot be copied or pickled: both would use the same randomness"):
+        again(make())
+
+
+@pytest.mark.parametrize("count", [-1, -4_096, 1.0, "1", None])
+def test_what_is_no_number_of_words_gives_none_and_takes_none_back(count):
+    # Counting by -1 would give a wiped word out again.
+    source = SystemBits()
+    source.words(10)
+    with pytest.raises(ParameterError, match="count"):
+        source.words(count)
+    assert source.words(4_000).all()
+
+
+def test_narrow_integers_do_not_count_round():
+    # 100 + 100 as bytes is -56.
+    source = SystemBits()
+    words = np.concatenate([source.words(np.int8(100)) for _ in range(30)])
+    assert len(np.unique(words)) == 3_000
+    assert words.all()
+
+
+class Clone:
+    """A copy of a machine, made by a fork: it has the same process number, streams and keys, and runs no hook."""
+
+    def __init__(self, source: SystemBits) -> None:
+        self._source, self._state, self._number = source, dict(vars(source)), os.getpid()
+
+    def draw(self, work) -> list[int]:
+        def inside():
+            vars(self._source).update(self._state)
+            module.os.getpid = lambda: self._number
+            return work()
+
+        return in_child(inside)
+
+
+def test_a_cloned_machine_draws_other_words_after_a_refresh():
+    source = SystemBits()
+    source.words(10)
+    machine = Clone(source)
+    assert machine.draw(lambda: source.words(500)) == source.words(500).tolist()  # it is a clone
+    machine = Clone(source)
+
+    def question():
+        source.refresh()
+        return source.words(500)
+
+    both = [*machine.draw(question), *machine.draw(question), *question().tolist()]
+    assert len(set(both)) == 1_500  # 1500^2 / 2^65 = 6e-14
+
+
+def test_clones_differ_though_their_operating_system_repeats_itself(monkeypatch):
+    # A clone of a machine without a generation counter: the kernel's randomness is the same in both, the time is not.
+    monkeypatch.setattr(module.os, "urandom", lambda size: b"\1" * size)
+    source = SystemBits()
+    source.words(10)
+    machine = Clone(source)
+
+    def question():
+        source.refresh()
+        return source.words(500)
+
+    assert len({*machine.draw(question), *machine.draw(question), *question().tolist()}) == 1_500
+
+
+def test_a_refresh_needs_both_the_old_key_and_new_randomness_to_be_foretold(monkeypatch):
+    # Whoever knows what the operating system gives, and the time, still lacks the key before; and the other way round.
+    monkeypatch.setattr(module.time, "time_ns", lambda: 0)
+    monkeypatch.setattr(module.time, "perf_counter_ns", lambda: 0)
+    monkeypatch.setattr(module, "_numbers", itertools.repeat(0))
+    given = {}
+    for before, now in product((1, 2), repeat=2):
+        monkeypatch.setattr(module.os, "urandom", lambda size, first=before: bytes([first]) * size)
+        source = SystemBits()
+        monkeypatch.setattr(module.os, "urandom", lambda size, then=now: bytes([then]) * size)
+        source.refresh()
+        given[before, now] = source.words(100).tolist()
+    assert len({word for words in given.values() for word in words}) == 400
+
+
+def test_replayed_bits_stay_what_they_are():
+    one, other = ReplayBits(b"seed"), ReplayBits(b"seed")
+    one.words(3)
+    other.words(3)
+    assert refreshed(one) is one
+    assert one.words(3).tolist() == other.words(3).tolist()
 
 
 def test_threads_share_nothing():
@@ -122,29 +210,30 @@ def test_refills_and_large_requests_repeat_nothing():
 
 def test_system_words_are_those_of_counter_mode():
     # AES-256 of 2, 3, ... under the key; the first 32 bytes are the next key and are handed to nobody.
-    source = SystemBits()
+    stream = SystemBits()._new_stream()
     for count in (5_000, 100_000, 1):
-        counter = Cipher(algorithms.AES(source._key), modes.CTR((2).to_bytes(16, "big"))).encryptor()
-        words = source.words(count)
-        assert source._key == counter.update(bytes(32))
+        counter = Cipher(algorithms.AES(stream._key), modes.CTR((2).to_bytes(16, "big"))).encryptor()
+        words = stream.take(count)
+        assert stream._key == counter.update(bytes(32))
         assert words.tobytes() == counter.update(bytes(8 * count))
 
 
 def test_every_refill_has_a_key_of_its_own():
-    source = SystemBits()
-    keys = {source._key}
+    stream = SystemBits()._new_stream()
+    keys = {stream._key}
     for _ in range(5):
-        source.words(4_096)
-        keys.add(source._key)
+        stream.take(4_096)
+        keys.add(stream._key)
     assert len(keys) == 6
 
 
 def test_a_used_pool_is_wiped():
     source = SystemBits()
     taken = source.words(100)
-    assert not source._pool[:100].any()
-    assert source._pool[100:].any()
-    assert not set(taken.tolist()) & set(source._pool.tolist())
+    (stream,) = source._idle
+    assert not stream._pool[:100].any()
+    assert stream._pool[100:].all()
+    assert not set(taken.tolist()) & set(stream._pool.tolist())
     kept = taken.copy()
     source.words(4_000)  # what was handed out belongs to the caller
     assert np.array_equal(taken, kept)

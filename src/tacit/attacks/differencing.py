@@ -17,7 +17,7 @@ import numpy as np
 from tacit.accounting.meaning import game_error
 from tacit.arithmetic import integer, rational
 from tacit.attacks.averaging import asked
-from tacit.attacks.oracle import Oracle, answers, noise_of
+from tacit.attacks.oracle import Oracle, answered, noise_of
 from tacit.attacks.recovered import Recovered
 
 Question = TypeVar("Question")
@@ -112,14 +112,17 @@ def leave_one_out(oracle: Oracle, people: int, *, truth: Any = None) -> Recovere
 
     The first counts all of them, the others all but one. Without noise every bit is exact. With noise a bit is right
     with the probability that the difference of two noises is below 1/2: for normal noise of deviation s, Phi(0.35/s).
-    Reconstruction (`linear.py`) does far better with twice as many questions.
+    Reconstruction (`linear.py`) does far better with twice as many questions. Where the budget is spent before the last
+    question, the bits that nothing was told of are guessed to be what most are by the first answer.
     """
     count = integer("people", people, least=1)
     subsets = np.ones((count + 1, count), dtype=np.bool_)
     subsets[1:][np.diag_indices(count)] = False
-    given = answers(oracle, subsets)
-    guess = given[0] - given[1:] > 0.5
-    return Recovered(guess, method="differencing", queries=count + 1, noise=str(noise_of(oracle)), truth=truth)
+    given, refusal = answered(oracle, subsets)
+    guess = np.full(count, given[0] > count / 2)
+    guess[: len(given) - 1] = given[0] - given[1:] > 0.5
+    stopped = "" if refusal is None else refusal.what
+    return Recovered(guess, "differencing", len(given), str(noise_of(oracle)), truth, count + 1, stopped)
 
 
 def _finite(name: str, value: Any) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arithmetic import integer, rational
-from tacit.attacks.oracle import Bits, Numbers, Oracle, Progress, answers, bit_list
+from tacit.attacks.oracle import Bits, Numbers, Oracle, Progress, answered, bit_list
 from tacit.attacks.recovered import Recovered
 from tacit.errors import ParameterError
 
@@ -48,7 +48,8 @@ class Survivors:
     people: int
     error: float
     queries: int
-    complete: bool  # whether every subset was asked, as the theorem needs
+    complete: bool  # whether every subset was answered, as the theorem needs
+    stopped: str = ""  # the refusal, where the budget was spent before the last question
 
     @property
     def most_wrong(self) -> int | None:
@@ -86,6 +87,7 @@ class Survivors:
             queries=self.queries,
             noise=f"noise of at most {self.error:g}",
             truth=truth,
+            stopped=self.stopped,
         )
 
     def __str__(self) -> str:
@@ -98,23 +100,28 @@ class Survivors:
                 f"\nif the noise is at most {self.error:g}, each differs from the truth in at most {self.most_wrong}"
             )
             text += f" of {self.people} places"
-        return text
+        return f"{text}\n{self.stopped}" if self.stopped else text
 
 
 def search(
     oracle: Oracle, n: int, error: float, *, subsets: Bits | None = None, progress: Progress | None = None
 ) -> Survivors:
-    """Ask about every subset, or about those given, and keep the candidates within `error` of all answers."""
+    """Ask about every subset, or about those given, and keep the candidates within `error` of all answers.
+
+    Where the budget is spent before the last question, the answers so far are what is compared.
+    """
     count = _people(n)
     asked = every_subset(count) if subsets is None else np.asarray(subsets)
     if asked.ndim == 2 and asked.shape[1] != count:
         raise ParameterError("subsets", f"have {asked.shape[1]} columns for {count} people", fix="a column each")
     told = progress or (lambda share: None)
-    said = answers(oracle, asked, progress and (lambda share: told(share / 2)))
+    said, refusal = answered(oracle, asked, progress and (lambda share: told(share / 2)))
+    planned, asked = len(asked), asked[: len(said)]
     kept = consistent(asked, said, error, progress=lambda share: told((1 + share) / 2))
     told(1.0)
-    complete = subsets is None or len(np.unique(_packed(asked))) == 1 << count
-    return Survivors(kept, count, float(error), len(asked), complete)
+    complete = len(np.unique(_packed(asked))) == 1 << count
+    stopped = "" if refusal is None else f"{len(said):,} of {planned:,} questions were answered, then: {refusal.what}"
+    return Survivors(kept, count, float(error), len(asked), complete, stopped)
 
 
 def consistent(subsets: Bits, said: Numbers, error: float, *, progress: Progress | None = None) -> Bits:

@@ -19,7 +19,7 @@ import numpy as np
 from tacit.arithmetic import integer
 from tacit.attacks import fit
 from tacit.attacks.fit import Rows
-from tacit.attacks.oracle import Bits, Noise, Numbers, Oracle, Progress, answers, bit_list, noise_of, positive
+from tacit.attacks.oracle import Bits, Noise, Numbers, Oracle, Progress, answered, bit_list, noise_of, positive
 from tacit.attacks.recovered import Recovered
 from tacit.errors import ParameterError
 
@@ -57,6 +57,8 @@ def reconstruct(
     Designs: "subsets" asks for fair random subsets. "differences" asks for such a subset and the rest in turn and uses
     the difference, which is blind to an error that all answers share, and needs n more questions to be as sharp.
 
+    Where the budget is spent before the last question, the answers so far are what is fitted.
+
     `truth`, where given, is used only to say how many guesses are right.
     """
     people, asked = integer("n", n, least=1), integer("queries", queries, least=1)
@@ -73,10 +75,14 @@ def reconstruct(
 
     rng = np.random.default_rng(integer("seed", seed, least=0))
     subsets = random_subsets(people, asked, rng) if design == "subsets" else complements(people, asked, rng)
-    said = answers(oracle, subsets, _part(progress, 0, _ASKING))
-    rows = subsets.astype(np.int8)
+    said, refusal = answered(oracle, subsets, _part(progress, 0, _ASKING))
+    heard = len(said)
+    rows = subsets[:heard].astype(np.int8)
     if design == "differences":
-        rows, said = rows[0::2] - rows[1::2], said[0::2] - said[1::2]
+        if refusal is not None and heard < 2:
+            raise refusal
+        pairs = heard // 2 * 2
+        rows, said = rows[0:pairs:2] - rows[1:pairs:2], said[0:pairs:2] - said[1:pairs:2]
 
     noise, chosen = noise_of(oracle), method
     if method == "auto":
@@ -85,7 +91,8 @@ def reconstruct(
     if progress is not None:
         progress(1.0)
     words = noise.words if deviation is None else f"noise of deviation {deviation:.4g}"
-    return Recovered(fitted > 0.5, chosen.replace("-", " "), len(subsets), words, known)
+    stopped = "" if refusal is None else refusal.what
+    return Recovered(fitted > 0.5, chosen.replace("-", " "), heard, words, known, len(subsets), stopped)
 
 
 def expected_share(n: int, queries: int, sigma: float) -> float:

@@ -11,7 +11,7 @@ Anything with the one method `ask` is an oracle. It may say what its noise is by
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arithmetic import rational
-from tacit.errors import ParameterError
+from tacit.errors import Code, ParameterError, Refused
 
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -43,6 +43,15 @@ class Noise:
 
 
 UNKNOWN = Noise("noise of an unknown law")
+
+
+class Ended(Exception):
+    """The budget was spent before the last question: the answers to the first ones, and the refusal."""
+
+    def __init__(self, answers: Sequence[Any], refusal: Refused) -> None:
+        super().__init__(refusal.what)
+        self.answers = answers
+        self.refusal = refusal
 
 
 class Oracle(Protocol):
@@ -155,14 +164,38 @@ class From:
 
     def ask(self, subsets: Bits) -> Numbers:
         """One call for each subset. What is no number is left for `answers` to refuse."""
-        given: Any = [self.function(subset) for subset in subsets]
+        given: Any = one_by_one(self.function, subsets)
         return given  # type: ignore[no-any-return]  # the function may return anything
+
+
+def one_by_one(ask: Callable[[Bits], Any], subsets: Bits) -> list[Any]:
+    """The answer to each subset; or Ended, with those so far, where the budget does not pay for the next."""
+    given: list[Any] = []
+    for subset in subsets:
+        try:
+            given.append(ask(subset))
+        except Refused as refusal:
+            if refusal.code != Code.BUDGET:
+                raise
+            raise Ended(given, refusal) from refusal
+    return given
 
 
 def answers(oracle: Oracle, subsets: Bits, progress: Progress | None = None) -> Numbers:
     """What the oracle answers, one finite number for each subset, or an error that says what it did instead.
 
     The oracle sees the subsets and cannot change them. With `progress` it is asked in blocks, and told of each.
+    """
+    given, refusal = answered(oracle, subsets, progress)
+    if refusal is not None:
+        raise refusal
+    return given
+
+
+def answered(oracle: Oracle, subsets: Bits, progress: Progress | None = None) -> tuple[Numbers, Refused | None]:
+    """The answers to the first subsets, until the budget is spent, and the refusal that said so; None for no refusal.
+
+    There is an answer at least: where the first question is refused, that is raised.
     """
     rows = np.asarray(subsets)
     if rows.ndim != 2 or rows.dtype != np.bool_ or not rows.size:
@@ -174,12 +207,19 @@ def answers(oracle: Oracle, subsets: Bits, progress: Progress | None = None) -> 
     shown = rows.view()
     shown.flags.writeable = False
     step = len(rows) if progress is None else max(1, math.ceil(len(rows) / _STEPS))
-    parts = []
+    parts: list[Numbers] = []
     for start in range(0, len(rows), step):
-        parts.append(_asked(oracle, shown[start : start + step]))
+        try:
+            parts.append(_asked(oracle, shown[start : start + step]))
+        except Ended as ended:
+            parts.append(_checked(ended.answers, shown[start : start + len(ended.answers)]))
+            found = np.concatenate(parts)
+            if not len(found):
+                raise ended.refusal from None
+            return found, ended.refusal
         if progress is not None:
             progress(min(1.0, (start + step) / len(rows)))
-    return np.concatenate(parts)
+    return np.concatenate(parts), None
 
 
 def noise_of(oracle: Oracle) -> Noise:
@@ -220,10 +260,27 @@ def _counts(bits: Bits, subsets: Bits) -> Numbers:
 
 def _asked(oracle: Oracle, subsets: Bits) -> Numbers:
     try:
-        given: Any = oracle.ask(subsets)
+        given = _given(oracle, subsets)
+    except Ended:
+        raise
     except Exception as problem:  # whatever it is, it is the oracle's
         text = f"raised {type(problem).__name__}: {problem!s:.200}"
         raise ParameterError("oracle", text, fix="make it answer every subset") from problem
+    return _checked(given, subsets)
+
+
+def _given(oracle: Oracle, subsets: Bits) -> Any:
+    """The answers to a block; where it is refused for the budget, those to one by one: a repeat may be free."""
+    try:
+        return oracle.ask(subsets)
+    except Refused as refusal:
+        if refusal.code != Code.BUDGET:
+            raise
+        return one_by_one(lambda subset: oracle.ask(subset[np.newaxis])[0], subsets)
+
+
+def _checked(given: Any, subsets: Bits) -> Numbers:
+    """One finite number for each subset."""
     numbers = _numbers(given)
     if numbers.shape != (len(subsets),):
         found = f"{len(numbers):,} answers" if numbers.ndim == 1 else f"answers of shape {numbers.shape}"

@@ -33,7 +33,8 @@ _PALE = "#e6eaee"
 class Recovered:
     """The guessed bits of an attack, beside the true ones where these are known.
 
-    `noise` says in words what stood between the attack and the truth.
+    `noise` says in words what stood between the attack and the truth. `queries` were answered; where `planned` is more,
+    a refusal for the budget, `stopped`, came before the next.
     """
 
     guess: Bits
@@ -41,6 +42,8 @@ class Recovered:
     queries: int
     noise: str
     truth: Bits | None = None
+    planned: int | None = None
+    stopped: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "guess", bit_list("guess", self.guess))
@@ -89,6 +92,9 @@ class Recovered:
 
     def __str__(self) -> str:
         lines = [f"{self.method}: {self.people:,} bits guessed from {self.queries:,} answers with {self.noise}"]
+        if self.stopped:
+            planned = "" if self.planned is None else f" of {self.planned:,}"
+            lines[0] += f" ({self.queries:,}{planned} questions were answered, then the budget was spent)"
         if self.share is None or self.interval is None:
             return f"{lines[0]}; the truth is not known here, so nothing says how many are right"
         low, high = self.interval
@@ -109,6 +115,8 @@ class Recovered:
             "method": self.method,
             "people": self.people,
             "queries": self.queries,
+            "planned": self.queries if self.planned is None else self.planned,
+            "stopped": self.stopped,
             "noise": self.noise,
             "right": self.right,
             "share": self.share,

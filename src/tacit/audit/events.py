@@ -60,7 +60,7 @@ def looked_at(one: Outputs, other: Outputs) -> int:
     samples = len(one)
     first = max(1, min(samples // 10, 2000))
     kinds = len(np.unique(np.concatenate([side.part(0, first).keys() for side in (one, other)])))
-    share = 0.02 if kinds <= _TINY else 0.1 if kinds <= FEW else 0.125 if len(one.places) == 1 else 0.3
+    share = 0.02 if kinds <= _TINY else 0.1 if kinds <= FEW else 0.125 if one.is_scalar else 0.3
     return min(max(int(samples * share), min(samples // 5, _LEAST_LOOKED_AT)), 100_000)
 
 

@@ -1,18 +1,23 @@
-"""The outputs of a mechanism, collected, checked, and laid out in columns of numbers and of categories."""
+"""The outputs of a mechanism, collected and laid out in columns of numbers and of categories.
+
+Whatever a mechanism gives is an outcome: a number, a text, None, NaN, an exception, or a vector of these, and outputs
+may differ in kind and in length. Each place of an output has a column of numbers, or one of categories, or both where
+it is a number in some outputs only.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from numbers import Real
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.audit.claim import Reals
+from tacit.audit.inputs import copies
 from tacit.errors import ParameterError
 
 Codes = npt.NDArray[np.int64]
@@ -20,32 +25,89 @@ Progress = Callable[[float], None]
 
 _AT_ONCE = 65536  # outputs asked for in one call, where a call can give many
 _BETWEEN = 1024  # calls between two words of progress, where each gives one
-_SHAPES = "return a number, a text, or a tuple of these that always has the same length"
+_SHAPES = "return a number, a text, or a tuple of these"
+_AGAIN = 0.01  # the share of the probability of a wrong bound for outputs that are asked for again, one by one
+_FORM = -1  # the place of an output's form: its length, and what lies inside of what
+
+
+@dataclass(frozen=True)
+class Label:
+    """A category that is no value of its own: the kind of a number, or what came in the place of a value."""
+
+    words: str
+    numeric: bool = False
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+_BOOLEAN, _INTEGER, _NUMBER = (Label(kind, numeric=True) for kind in ("a boolean", "an integer", "a number"))
+_KINDS = {"b": _BOOLEAN, "i": _INTEGER, "u": _INTEGER, "f": _NUMBER}
+_NAN, _NOTHING = Label("NaN"), Label("nothing")
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The outcome of a call that raised an exception."""
+
+    problem: Exception
+
+    @property
+    def label(self) -> Label:
+        """The event that it was raised, whatever its text."""
+        return Label(f"raised {type(self.problem).__qualname__}")
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Outputs of one side, a row each. Category codes mean the same on both sides: places in `labels`."""
+    """Outputs of one side, a row each. Category codes mean the same on both sides: places in `labels`.
+
+    A number is -inf where an output has none in that place; the code tells what it has instead. `share` is the part of
+    the probability of a wrong bound that may be spent on these outputs.
+    """
 
     numbers: Reals
     codes: Codes
     labels: tuple[list[Any], ...]
     places: tuple[int, ...]  # of each column in the output, the numbers first
+    share: float = 1.0
 
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @property
+    def is_scalar(self) -> bool:
+        """Whether an output has one place only."""
+        return len({*self.places} - {_FORM}) == 1
+
+    def name(self, column: int) -> str:
+        """A column of numbers in words."""
+        place, numeric = self.places[column], self.numbers.shape[1]
+        beside = [labels for labels, here in zip(self.labels, self.places[numeric:], strict=True) if here == place]
+        partial = any(not _is_kind(label) for labels in beside for label in labels)
+        shown = self._place_name(place)
+        return f"{shown} (-inf where it is no number)" if partial else shown
+
+    def category_name(self, column: int) -> str:
+        """A column of categories in words."""
+        return self._place_name(self.places[self.numbers.shape[1] + column])
+
+    def _place_name(self, place: int) -> str:
+        if place == _FORM:
+            return "the form of output"
+        return "output" if self.is_scalar else f"output[{place}]"
+
     def part(self, start: int, stop: int) -> Outputs:
         """Some of the rows."""
-        return Outputs(self.numbers[start:stop], self.codes[start:stop], self.labels, self.places)
+        return replace(self, numbers=self.numbers[start:stop], codes=self.codes[start:stop])
 
     def keep(self, columns: Sequence[int]) -> Outputs:
         """Some of the columns of numbers, and all of the categories."""
         places = [*(self.places[column] for column in columns), *self.places[self.numbers.shape[1] :]]
-        return Outputs(self.numbers[:, columns], self.codes, self.labels, tuple(places))
+        return replace(self, numbers=self.numbers[:, columns], places=tuple(places))
 
     def keys(self) -> npt.NDArray[np.uint64]:
-        """A number for each row that is the same for the same output, bit by bit.
+        """A number for each row that is the same for the same output, bit by bit: 0.0 and -0.0 are two outputs.
 
         Two outputs may share one by chance; that only makes an event of their union.
         """
@@ -56,13 +118,17 @@ class Outputs:
     def words(self, row: int) -> str:
         """One output as a person would write it."""
         shown: dict[int, str] = {}
+        numeric = self.numbers.shape[1]
         for column, place in enumerate(self.places):
-            numeric = self.numbers.shape[1]
             if column < numeric:
                 shown[place] = f"{self.numbers[row, column]:.17g}"
-            else:
-                label = self.labels[column - numeric][self.codes[row, column - numeric]]
-                shown[place] = f"{str(label) if isinstance(label, str) else label!r:.40}"
+                continue
+            label = self.labels[column - numeric][self.codes[row, column - numeric]]
+            if place == _FORM or _is_kind(label):
+                continue
+            shown[place] = f"{str(label) if isinstance(label, str) else label!r:.40}"
+            if label is _NOTHING:
+                del shown[place]
         text = ", ".join(shown[place] for place in sorted(shown))
         return text if len(shown) == 1 else f"({text})"
 
@@ -85,30 +151,52 @@ def collect(
     rng: np.random.Generator,
     progress: Progress,
 ) -> tuple[Outputs, Outputs]:
-    """So many outputs for each of the two inputs, in turns, so that what drifts drifts on both sides."""
+    """So many outputs for each of the two inputs, in turns, so that what drifts drifts on both sides.
+
+    Every call has a copy of its input to itself. An exception is an outcome; where a call for many outputs raises one,
+    it belongs to none of them, and all are asked for again, one by one.
+
+    **Theorem.** Let outputs be independent, and a bound wrong with probability at most m times their `share`. Then it
+    is wrong with probability at most m, asked again or not. Proof: a call for many gives what so many calls for one
+    give, unless one of these raises. So with calls for one, the event "none raises and the bound of these outputs is
+    wrong" has probability at most (1 - _AGAIN) m, and it is what happens where nothing is asked again. Where it is,
+    whatever came before, the bound of the new outputs is wrong with probability at most _AGAIN m.
+    """
     call, many = _caller(mechanism, rng)
-    reader = _Reader()
-    read: tuple[list[tuple[Reals, Codes]], ...] = ([], [])
-    step = _AT_ONCE if many else _BETWEEN
-    for start in range(0, samples, step):
-        count = min(step, samples - start)
-        for side, data in enumerate(sides):
-            read[side].append(reader.read(call(data, count)))
-        progress((start + count) / samples)
-    one, other = (
-        Outputs(
-            np.concatenate([numbers for numbers, _ in chunks]),
-            np.concatenate([codes for _, codes in chunks]),
-            reader.labels,
-            reader.places,
-        )
-        for chunks in read
-    )
-    return one, other
+    fresh = [copies(data) for data in sides]
+    done = 0.0
+
+    def say(share: float) -> None:
+        nonlocal done
+        done = max(done, share)  # what is asked again goes back, and progress does not
+        progress(done)
+
+    def gathered(ask: Callable[[Any, int], Any], step: int, share: float) -> tuple[Outputs, Outputs]:
+        chunks: tuple[list[_Chunk], list[_Chunk]] = ([], [])
+        for start in range(0, samples, step):
+            count = min(step, samples - start)
+            for side in (0, 1):
+                chunks[side].append(_Chunk.of(ask(fresh[side], count)))
+            say((start + count) / samples)
+        return _laid_out(chunks, share)
+
+    def one_by_one(copy: Callable[[], Any], count: int) -> list[Any]:
+        return [_outcome(call, copy) for _ in range(count)]
+
+    if not many:
+        return gathered(one_by_one, _BETWEEN, 1.0)
+    try:
+        return gathered(lambda copy, count: _batch(call, copy(), count), _AT_ONCE, 1 - _AGAIN)
+    except _InBatch:
+        return gathered(one_by_one, _BETWEEN, _AGAIN)
+
+
+class _InBatch(Exception):
+    """A call for many outputs raised an exception."""
 
 
 def _caller(mechanism: Callable[..., Any], rng: np.random.Generator) -> tuple[Callable[[Any, int], Any], bool]:
-    """How to get n outputs, and whether one call gives them all."""
+    """How to call the mechanism for data and a number of outputs, and whether one call gives them all."""
     if not callable(mechanism):
         raise ParameterError(
             "mechanism",
@@ -120,108 +208,209 @@ def _caller(mechanism: Callable[..., Any], rng: np.random.Generator) -> tuple[Ca
     except (TypeError, ValueError):  # a function that is not written in Python tells nothing
         names = set()
     extra = {"rng": rng} if "rng" in names else {}
-
-    def ask(data: Any, **size: int) -> Any:
-        try:
-            return mechanism(data, **size, **extra)
-        except Exception as problem:
-            raise ParameterError(
-                "mechanism",
-                f"raised {type(problem).__name__}: {problem!s:.200}",
-                fix="catch the error inside the mechanism, and return what a user would see",
-            ) from problem
-
-    def batch(data: Any, count: int) -> Any:
-        found = ask(data, size=count)
-        if isinstance(found, str | bytes) or not hasattr(found, "__len__") or not hasattr(found, "__getitem__"):
-            raise ParameterError(
-                "mechanism",
-                f"gave a {type(found).__name__} where {count} outputs were asked for",
-                fix="return a list or an array with one output a row, or leave the parameter size out",
-            )
-        if len(found) != count:
-            raise ParameterError(
-                "mechanism",
-                f"gave {len(found)} outputs where {count} were asked for",
-                fix="return as many outputs as size says",
-            )
-        return found
-
     if "size" in names:
-        return batch, True
-    return (lambda data, count: [ask(data) for _ in range(count)]), False
+        return (lambda data, count: mechanism(data, size=count, **extra)), True
+    return (lambda data, count: [mechanism(data, **extra)]), False
 
 
-class _Reader:
-    """Turns outputs into columns, and holds all of them to the form of the first."""
-
-    def __init__(self) -> None:
-        self._kinds: list[str] | None = None
-        self._books: dict[int, dict[Any, int]] = {}
-
-    def read(self, values: Any) -> tuple[Reals, Codes]:
-        columns = list(_columns(values))
-        kinds = [kind for kind, _ in columns]
-        if not kinds:
-            raise ParameterError("mechanism", "gave an empty output", fix=_SHAPES)
-        if self._kinds is None:
-            self._kinds = kinds
-            self._books = {place: {} for place, kind in enumerate(kinds) if kind != "number"}
-        if kinds != self._kinds:
-            raise _unlike(_said(self._kinds), _said(kinds))
-        numbers = [column for kind, column in columns if kind == "number"]
-        if any(np.isnan(column).any() for column in numbers):
-            raise ParameterError(
-                "mechanism", "gave NaN, which is no number", fix='return what a user would see instead, such as "none"'
-            )
-        codes = [_coded(columns[place][1], book) for place, book in self._books.items()]
-        return _stacked(numbers, len(values), np.float64), _stacked(codes, len(values), np.int64)
-
-    @property
-    def labels(self) -> tuple[list[Any], ...]:
-        return tuple(list(book) for book in self._books.values())
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        kinds = self._kinds or []
-        numeric = [place for place, kind in enumerate(kinds) if kind == "number"]
-        return (*numeric, *self._books)
+def _outcome(call: Callable[[Any, int], Any], copy: Callable[[], Any]) -> Any:
+    """One output, or what was raised in its place."""
+    data = copy()
+    try:
+        found = call(data, 1)
+    except Exception as problem:  # noqa: BLE001 - whatever it was, it is what a user would see
+        return Raised(problem.with_traceback(None))
+    return _sized(found, 1)[0]
 
 
-def _columns(values: Any) -> Iterator[tuple[str, Any]]:
-    """The columns of many outputs, each with its kind; vectors and tuples are taken apart."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        flat = values.reshape(len(values), -1).astype(np.float64)
-        yield from (("number", np.ascontiguousarray(flat[:, column])) for column in range(flat.shape[1]))
-        return
-    values = list(values)
-    families = {_family(kind) for kind in set(map(type, values))}
-    if len(families) != 1:
-        raise _unlike(*sorted(families)[:2])
-    family = families.pop()
-    if family == "vector":
-        values = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
-        if not all(isinstance(value, Sequence) for value in values):  # arrays without a dimension
-            raise _unlike("a vector", "a number in an array")
-        lengths = sorted(set(map(len, values)))
-        if len(lengths) != 1:
-            raise _unlike(f"{lengths[0]} long", f"{lengths[-1]} long")
-        yield from chain.from_iterable(map(_columns, zip(*values, strict=True)))
-    elif family == "number":
-        yield "number", _floats(values)
-    else:
-        yield family, values
+def _batch(call: Callable[[Any, int], Any], data: Any, count: int) -> Any:
+    """So many outputs at once."""
+    try:
+        found = call(data, count)
+    except Exception as problem:
+        raise _InBatch from problem
+    return _sized(found, count)
 
 
-def _family(kind: type) -> str:
-    """What outputs of this type are taken for."""
-    if issubclass(kind, Real | np.bool_):
-        return "number"
-    if issubclass(kind, list | tuple | np.ndarray):
-        return "vector"
-    if issubclass(kind, str):
-        return "text"
-    return kind.__name__
+def _sized(found: Any, count: int) -> Any:
+    if isinstance(found, str | bytes) or not hasattr(found, "__len__") or not hasattr(found, "__getitem__"):
+        raise ParameterError(
+            "mechanism",
+            f"gave a {type(found).__name__} where {count} outputs were asked for",
+            fix="return a list or an array with one output a row, or leave the parameter size out",
+        )
+    if len(found) != count:
+        raise ParameterError(
+            "mechanism",
+            f"gave {len(found)} outputs where {count} were asked for",
+            fix="return as many outputs as size says",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One place of many outputs: their numbers, where there are any, and what each of them is (one label for all)."""
+
+    numbers: Reals | None
+    labels: list[Any]
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Outputs of one side, taken apart by places. What stands in a column depends on its own output only."""
+
+    count: int
+    columns: dict[int, _Column]
+    raised: tuple[Raised, ...] = ()
+
+    @classmethod
+    def of(cls, values: Any) -> _Chunk:
+        if isinstance(values, np.ndarray) and values.dtype.kind in _KINDS:
+            flat = values.reshape(len(values), -1)
+            columns = {place: _of_array(flat[:, place]) for place in range(flat.shape[1])}
+            form = "."
+            for length in values.shape[:0:-1]:
+                form = f"[{form * length}]"
+            return cls(len(values), columns | {_FORM: _Column(None, [form])})
+        values = list(values)
+        if all(issubclass(kind, Real | np.bool_) for kind in set(map(type, values))):
+            return cls(len(values), {0: _of_cells(values), _FORM: _Column(None, ["."])})
+        rows, forms = [], []
+        for value in values:
+            cells: list[Any] = []
+            forms.append(_taken_apart(value, cells))
+            rows.append(cells)
+        columns = {
+            place: _of_cells([row[place] if place < len(row) else _NOTHING for row in rows])
+            for place in range(max(map(len, rows)))
+        }
+        raised = tuple(value for value in values if isinstance(value, Raised))
+        return cls(len(values), columns | {_FORM: _Column(None, forms)}, raised)
+
+
+def _taken_apart(value: Any, cells: list[Any]) -> str:
+    """Add the numbers and categories of one output to the cells, and return how they lie together."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return f"[{''.join(_taken_apart(inner, cells) for inner in value)}]"
+    if isinstance(value, Raised):
+        cells += [value.label, str(value.problem)]
+        return "raised"
+    cells.append(value)
+    return "."
+
+
+def _of_array(values: npt.NDArray[Any]) -> _Column:
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    return _with_nan(numbers, [_KINDS[values.dtype.kind]])
+
+
+def _of_cells(values: list[Any]) -> _Column:
+    kinds = {kind: _kind_of(kind) for kind in set(map(type, values))}
+    labels = [kinds[type(value)] or _category(value) for value in values]
+    if not any(kinds.values()):
+        return _Column(None, labels)
+    numbers = _floats([-np.inf if kinds[type(value)] is None else value for value in values])
+    return _with_nan(numbers, labels[:1] if len(kinds) == 1 else labels)
+
+
+def _with_nan(numbers: Reals, labels: list[Any]) -> _Column:
+    missing = np.isnan(numbers)
+    if not missing.any():
+        return _Column(numbers, labels)
+    each = labels * len(numbers) if len(labels) == 1 else labels
+    named = [_NAN if gone else label for gone, label in zip(missing.tolist(), each, strict=True)]
+    return _Column(np.where(missing, -np.inf, numbers), named)
+
+
+def _kind_of(kind: type) -> Label | None:
+    """What numbers of this type are; None for what is no number."""
+    if issubclass(kind, bool | np.bool_):
+        return _BOOLEAN
+    if issubclass(kind, Integral):
+        return _INTEGER
+    return _NUMBER if issubclass(kind, Real) else None
+
+
+def _category(value: Any) -> Any:
+    """What tells the value from others. A NaN of another kind is one category, though it does not equal itself."""
+    try:
+        hash(value)
+        is_nan = bool(value != value)  # noqa: PLR0124 - no other value differs from itself
+        return Label(f"{type(value).__name__} {value!r:.40}") if is_nan else value
+    except Exception as problem:
+        raise ParameterError(
+            "mechanism", f"gave a {type(value).__name__}, which cannot be told apart by hash", fix=_SHAPES
+        ) from problem
+
+
+def _is_kind(label: Any) -> bool:
+    return isinstance(label, Label) and label.numeric
+
+
+def _laid_out(sides: tuple[list[_Chunk], list[_Chunk]], share: float) -> tuple[Outputs, Outputs]:
+    """Both sides in the same columns: of numbers where there are any, of categories where there is more than one."""
+    chunks = [*sides[0], *sides[1]]
+    _check(chunks)
+    nothing = _Column(None, [_NOTHING])
+    numeric, books = [], {}
+    for place in sorted(
+        {place for chunk in chunks for place in chunk.columns}, key=lambda place: (place == _FORM, place)
+    ):
+        columns = [chunk.columns.get(place, nothing) for chunk in chunks]
+        book: dict[Any, int] = {}
+        for column in columns:
+            for label in column.labels:
+                book.setdefault(label, len(book))
+        has_numbers = any(column.numbers is not None for column in columns)
+        if has_numbers:
+            numeric.append(place)
+        if len(book) > 1 or not (has_numbers or place == _FORM):
+            books[place] = book
+
+    def side(own: list[_Chunk]) -> Outputs:
+        numbers = [np.concatenate([_numbers(chunk, place) for chunk in own]) for place in numeric]
+        codes = [
+            np.concatenate([_codes(chunk, chunk.columns.get(place, nothing), book) for chunk in own])
+            for place, book in books.items()
+        ]
+        rows = sum(chunk.count for chunk in own)
+        return Outputs(
+            _stacked(numbers, rows, np.float64),
+            _stacked(codes, rows, np.int64),
+            tuple(list(book) for book in books.values()),
+            (*numeric, *books),
+            share,
+        )
+
+    return side(sides[0]), side(sides[1])
+
+
+def _check(chunks: list[_Chunk]) -> None:
+    """A mechanism that gives nothing at all, or fails always in the same way, has not been called as it should be."""
+    if not any(set(chunk.columns) - {_FORM} for chunk in chunks):
+        raise ParameterError("mechanism", "gave an empty output", fix=_SHAPES)
+    raised = [each for chunk in chunks for each in chunk.raised]
+    if len(raised) == sum(chunk.count for chunk in chunks) and len({(e.label, str(e.problem)) for e in raised}) == 1:
+        problem = raised[0].problem
+        raise ParameterError(
+            "mechanism",
+            f"raised {type(problem).__name__} in every call: {problem!s:.200}",
+            fix="call it once yourself, with the data that you audit it on",
+        ) from problem
+
+
+def _numbers(chunk: _Chunk, place: int) -> Reals:
+    column = chunk.columns.get(place)
+    return np.full(chunk.count, -np.inf) if column is None or column.numbers is None else column.numbers
+
+
+def _codes(chunk: _Chunk, column: _Column, book: dict[Any, int]) -> Codes:
+    if len(column.labels) == 1:
+        return np.full(chunk.count, book[column.labels[0]], dtype=np.int64)
+    return np.array([book[label] for label in column.labels], dtype=np.int64)
 
 
 def _floats(values: list[Any]) -> Reals:
@@ -229,25 +418,8 @@ def _floats(values: list[Any]) -> Reals:
         return np.array(values, dtype=np.float64)
     except OverflowError:  # integers beyond a double
         limit = 1e308
-        return np.array([float(min(max(value, -limit), limit)) for value in values])
-
-
-def _coded(values: Sequence[Any], book: dict[Any, int]) -> Codes:
-    try:
-        return np.array([book.setdefault(value, len(book)) for value in values], dtype=np.int64)
-    except TypeError as problem:
-        raise ParameterError(
-            "mechanism", f"gave a {type(values[0]).__name__}, which cannot be told apart by hash", fix=_SHAPES
-        ) from problem
+        return np.array([v if isinstance(v, float) else float(min(max(v, -limit), limit)) for v in values])
 
 
 def _stacked(columns: list[Any], rows: int, kind: type[Any]) -> Any:
     return np.column_stack(columns) if columns else np.empty((rows, 0), dtype=kind)
-
-
-def _said(kinds: Sequence[str]) -> str:
-    return kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
-
-
-def _unlike(one: str, other: str) -> ParameterError:
-    return ParameterError("mechanism", f"gave outputs that are unlike: {one} and {other}", fix=_SHAPES)

@@ -64,6 +64,8 @@ def learn(one: Outputs, other: Outputs, rng: np.random.Generator) -> Iterator[Sc
     if kinds <= _LISTED:
         yield _exact(table, one, other)
         return
+    if numbers:
+        yield from _categories(one, other)
     yield from _raw(one)
     if kinds <= (len(one) + len(other)) / 2:
         yield _exact(table, one, other)
@@ -112,12 +114,36 @@ def _exact(table: _Table, one: Outputs, other: Outputs) -> Score:
     return Score("values", lambda outputs: table.look_up(outputs.keys()), words, learned=len(table.keys) > _LISTED)
 
 
+def _categories(one: Outputs, other: Outputs) -> Iterator[Score]:
+    """What an output is, where it is not always a number: NaN, None, an exception, or another form."""
+    for column, labels in enumerate(one.labels):
+        if len(labels) <= FEW:
+            table = _Table.of(*(side.codes[:, column].astype(np.uint64) for side in (one, other)))
+            found = dict(zip(table.keys.tolist(), table.ratios.tolist(), strict=True))
+            ratios = [found.get(code, 0.0) for code in range(len(labels))]
+            words = _category_words(one.category_name(column), labels, ratios)
+            yield Score("categories", _category(table, column), words, learned=len(labels) > _LISTED)
+
+
+def _category(table: _Table, column: int) -> Callable[[Outputs], Reals]:
+    return lambda outputs: table.look_up(outputs.codes[:, column].astype(np.uint64))
+
+
+def _category_words(name: str, labels: list[object], ratios: list[float]) -> Callable[[float, bool], str]:
+    def words(threshold: float, inside: bool) -> str:
+        chosen = [label for label, ratio in zip(labels, ratios, strict=True) if (ratio >= threshold) == inside]
+        if not 0 < len(chosen) <= _LISTED:
+            return _ratio_words(f"what {name} is", threshold, inside)
+        return f"{name} is {' or '.join(f'{label!r:.40}' for label in chosen)}"
+
+    return words
+
+
 def _raw(one: Outputs) -> Iterator[Score]:
     """A coordinate as it is; of vectors also the sum and the extremes."""
     width = one.numbers.shape[1]
     for column in range(width):
-        name = "output" if len(one.places) == 1 else f"output[{one.places[column]}]"
-        yield Score("threshold", _column(column), _threshold_words(name), learned=False)
+        yield Score("threshold", _column(column), _threshold_words(one.name(column)), learned=False)
     if width > 1:
         summaries: dict[str, Callable[[Reals], Reals]] = {
             "the sum of output": lambda rows: _finite(rows).sum(axis=1),

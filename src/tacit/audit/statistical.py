@@ -97,15 +97,18 @@ def audit(
     """Look for an event that proves the claim wrong on the neighbors `one` and `other`.
 
     `mechanism(data)` gives an output: a number, a text or another hashable, a vector or tuple of these. If it has a
-    parameter `size` it gives that many, a row each; if it has a parameter `rng` it is given a generator.
+    parameter `size` it gives that many, a row each; if it has a parameter `rng` it is given a generator. Every call has
+    a copy of the data to itself. None, NaN and an exception are outcomes like any other: where they depend on the data,
+    they tell of it. Only KeyboardInterrupt and SystemExit end an audit, and one exception in every call.
 
     **Theorem.** If calls are independent, `lower` is above the parameter that the mechanism has on this pair with
     probability at most 1 - confidence, whatever the mechanism. So that is the most a true claim is refuted with.
 
     **Proof.** Events, weights and spendings are chosen by a first part of the outputs. Given that part, the rest are
     independent, the counts of an event in them are binomial, and `certified` bounds the parameter except with the
-    event's share of 1 - confidence. The shares add up to it: the union bound. A bound holds both ways round and for the
-    complement (`Claim.refuted_by`), so directions need no share of their own.
+    event's share of 1 - confidence. The shares add up to it, or to less where outputs may have to be asked for again
+    (`collect`): the union bound. A bound holds both ways round and for the complement (`Claim.refuted_by`), so
+    directions need no share of their own.
 
     "Not refuted" proves nothing: another pair, another event or more samples may tell.
     """
@@ -115,7 +118,7 @@ def audit(
     sides = collect(mechanism, (one, other), count, draws, lambda share: say(_COLLECTED * share))
     start = looked_at(*sides)
     seen, fresh = (tuple(side.part(*part) for side in sides) for part in ((0, start), (start, count)))
-    checks = choose(seen[0], seen[1], claim, count - start, 1 - sure, learner)
+    checks = choose(seen[0], seen[1], claim, count - start, (1 - sure) * sides[0].share, learner)
     say(_LEARNED)
     findings = []
     for check in checks:

@@ -18,6 +18,7 @@ from tacit.answers.stored import pack
 from tacit.arithmetic import within
 from tacit.errors import Failed
 from tacit.query.sql import parse
+from tacit.sampling.bits import refreshed
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
@@ -44,7 +45,7 @@ def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
     """The noisy values of one pass over the data, ready to be stored; or Failed, with no trace of the cause."""
     try:
         exact = curator.engine.run(plan.exact)  # integers, which never leave this function
-        return pack(plan.release(exact, curator.bits))
+        return pack(plan.release(exact, refreshed(curator.bits)))
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error
     curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context

@@ -36,6 +36,7 @@ from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Literal, Query, Scalar
 from tacit.query.sql import parse
 from tacit.query.types import NUMBERS, Type
+from tacit.sampling.bits import refreshed
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
@@ -123,7 +124,7 @@ def _release(study: _Study, claim: Claim, curator: Curator) -> bytes:
         names = [feature.name for feature in study.features.all]
         columns = dict(zip(names, table.columns, strict=False))
         labels = study.estimator._encoded(_target(table.columns[-1]))
-        weights = study.plan.weights(study.features.table(columns), labels, curator.bits)
+        weights = study.plan.weights(study.features.table(columns), labels, refreshed(curator.bits))
         plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was

@@ -22,7 +22,7 @@ from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms.given import flag, price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling import laplace
-from tacit.sampling.bits import Bits
+from tacit.sampling.bits import Bits, Uncopyable
 from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
@@ -160,8 +160,12 @@ class SparseVector:
         return closed + open_ones
 
 
-class Watch:
-    """One run: it keeps the noisy threshold, which is never shown, and stops for good after the last yes."""
+class Watch(Uncopyable):
+    """One run: it keeps the noisy threshold, which is never shown, and stops for good after the last yes.
+
+    A yes is counted before it is said, so an interrupt can lose one and never gives one for free. A copy would say
+    every yes again, by the same threshold: there is none.
+    """
 
     def __init__(self, mechanism: SparseVector, bits: Bits) -> None:
         self._lock = threading.Lock()

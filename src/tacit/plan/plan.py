@@ -2,7 +2,7 @@
 
 **Theorem.** The release of a plan is (epsilon, delta)-DP for the policy's unit and relation, where epsilon is the price
 and delta at most the policy's for one question. Proof: the rows of a unit are a function of its own rows
-(`plan/scope.py`); after bounding it moves what is measured by at most what `plan/measure.py` says; the noise, the
+(`plan/scope.py`); after bounding it moves what is measured by at most what `plan/contribution.py` says; the noise, the
 choices and the selection of keys cost what `plan/noise.py` says. Finishing is a function of the release.
 """
 

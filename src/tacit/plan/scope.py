@@ -11,7 +11,7 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows.
 - UNION ALL puts the rows of all parts together; they keep their units. A row that is its own unit gives at most one row
-  for each part, in all groups together (`worst` in `plan/measure.py` says what that costs).
+  for each part, in all groups together (`contribution_to_account` says what that costs).
 """
 
 from __future__ import annotations

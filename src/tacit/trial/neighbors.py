@@ -49,6 +49,10 @@ class Database:
     tables: Mapping[str, pa.Table]
     says: str = ""
 
+    def __deepcopy__(self, memo: object) -> Database:
+        """Itself: nobody can write into an Arrow table."""
+        return self
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -23,7 +23,7 @@ from tacit.arithmetic import within
 from tacit.attacks.averaging import Averaged, average, reworded
 from tacit.attacks.differencing import leave_one_out
 from tacit.attacks.linear import reconstruct
-from tacit.attacks.oracle import Noise
+from tacit.attacks.oracle import Noise, one_by_one
 from tacit.attacks.recovered import Recovered, most_under
 from tacit.curator.curator import Analyst, Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
@@ -82,7 +82,7 @@ class _Asked:
     noise: Noise
 
     def ask(self, subsets: Bits) -> Numbers:
-        return np.array([self.ask_one(self.target.count(subset)) for subset in subsets])
+        return np.array(one_by_one(lambda subset: self.ask_one(self.target.count(subset)), subsets))
 
 
 class _Sides:

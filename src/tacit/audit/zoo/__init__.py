@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from tacit.audit.zoo.outcomes import OUTCOMES, SOUND_OUTCOMES
 from tacit.audit.zoo.selections import SELECTIONS
 from tacit.audit.zoo.sound import SOUND
 from tacit.audit.zoo.specimen import Specimen as Specimen
 from tacit.audit.zoo.sums import SUMS
 from tacit.errors import ParameterError
 
-ZOO: tuple[Specimen, ...] = (*SOUND, *SUMS, *SELECTIONS)
+ZOO: tuple[Specimen, ...] = (*SOUND, *SOUND_OUTCOMES, *SUMS, *SELECTIONS, *OUTCOMES)
 
 
 def specimen(name: str) -> Specimen:

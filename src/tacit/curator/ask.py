@@ -46,5 +46,7 @@ def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
         return pack(plan.release(exact, curator.bits))
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error
-    curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context
-    raise Failed
+    stands = curator.note_failure(claim, cause)  # outside the handler: no error carries the cause as its context
+    if stands is None:
+        raise Failed
+    return stands

@@ -126,8 +126,10 @@ def _release(study: _Study, claim: Claim, curator: Curator) -> bytes:
         return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error
-    curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context
-    raise Failed
+    stands = curator.note_failure(claim, cause)  # outside the handler: no error carries the cause as its context
+    if stands is None:
+        raise Failed
+    return stands
 
 
 def _target(column: Any) -> Any:

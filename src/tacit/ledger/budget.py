@@ -29,6 +29,9 @@ from tacit.accounting.guard import (
 from tacit.errors import Code, ParameterError, Refused
 
 
+PUBLIC = "(public)"  # in a scope, the unit of a table that protects nobody
+
+
 @dataclass(frozen=True)
 class Grant:
     """What one analyst may be told: in all, or in each calendar month."""

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from tacit.accounting.guard import Caps, Cost, Standing, admits, cost, room, shown
 from tacit.accounting.meaning import game_error
+from tacit.curator.ask import plan_of
 from tacit.curator.curator import Curator
 from tacit.curator.view import Budget
 from tacit.errors import Refused
@@ -47,7 +48,7 @@ def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidenc
     """What a question would cost at a price or an accuracy, or Refused. Free: no data is touched."""
     query = parse(sql)
     policy = curator.policy.asked_by(budget.who)
-    plan = wanted.plan(query, policy, confidence)
+    plan = plan_of(query, budget.who, curator, wanted, confidence)
     found = explain(plan, policy, confidence)
     price = cost(plan.loss, plan.delta)
     free = curator.ledger.is_free(curator.ledger.asked(budget.who, plan.loss, plan.key, delta=plan.delta))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -103,15 +104,17 @@ def test_equal_shares_fit_for_every_kind_of_noise(opened, question):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_no_plan_is_charged_more_than_whole_grains_of_what_is_asked(question, full):
     # Then n of them fit into n times the share, for each n: by the arithmetic of whole grains.
-    asked, plain = parse(QUESTIONS[question].format(3)), load(policy())
-    for shares in range(1, 1001, 1 if full else 97):
-        for share in (1 / shares, Fraction(1, shares)):
-            plan = plan_for(asked, plain, share)
-            charged = cost(plan.loss, plan.delta).epsilon
-            assert charged <= math.floor(Fraction(share) * GRAINS_PER_EPSILON * (1 + Fraction(1, 2**53)))
-            assert charged * shares <= GRAINS_PER_EPSILON
-            if plan.delta == 0:  # what has a pure price has exactly this one
-                assert charged == whole(Fraction(str(share))) * GRAINS_PER_EPSILON
+    asked = parse(QUESTIONS[question].format(3))
+    plains = [load(policy())] + [load(policy(delta=0))] * ("private" not in question)
+    numbers, kinds = range(1, 1001, 1 if full else 97), (float, Fraction)
+    for plain, shares, kind in itertools.product(plains, numbers, kinds):
+        share = kind(1) / shares
+        plan = plan_for(asked, plain, share)
+        charged = cost(plan.loss, plan.delta).epsilon
+        assert charged <= math.floor(Fraction(share) * GRAINS_PER_EPSILON * (1 + Fraction(1, 2**53)))
+        assert charged * shares <= GRAINS_PER_EPSILON
+        if plan.delta == 0:  # what has a pure price has exactly this one
+            assert charged == whole(Fraction(str(share))) * GRAINS_PER_EPSILON
 
 
 @pytest.mark.parametrize("cap", ["1", "0.7", "3", "2.5", "0.1", "10", "1000", "2999.999"])
@@ -121,7 +124,7 @@ def test_shares_in_doubles_and_in_fractions_fit_for_every_number_up_to_a_thousan
         for share in (float(cap) / shares, Fraction(cap) / shares):
             rounded = whole(Fraction(str(share)))
             assert rounded * shares * GRAINS_PER_EPSILON <= grains
-            assert grains - rounded * shares * GRAINS_PER_EPSILON < 2 * shares  # and no more is lost than a grain or two
+            assert grains - rounded * shares * GRAINS_PER_EPSILON < 2 * shares  # no more is lost than a grain or two
 
 
 def test_a_price_of_whole_grains_is_the_question_that_it_was():

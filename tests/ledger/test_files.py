@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
 
 import pytest
@@ -47,15 +48,13 @@ def test_only_the_owner_may_read_or_write_what_a_ledger_makes(tmp_path, mask):
 
 
 def test_nobody_ever_sees_a_file_that_others_may_read(tmp_path):
-    # Every call by which this process makes or opens a file to write is watched: at once after it the mode is looked at.
+    # At every call by which this process makes, opens or changes a file, the modes of all that are there are looked at.
     seen: list[tuple[str, int]] = []
     watching = True
 
     def hook(event: str, given) -> None:
         if watching and event in {"open", "os.chmod", "os.rename", "os.link", "os.remove"}:
             seen.extend(modes(tmp_path).items())
-
-    import sys
 
     before = os.umask(0)
     try:

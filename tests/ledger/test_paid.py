@@ -1,4 +1,4 @@
-"""Failed is spent, not paid: which charge pays for which answer, with other analysts, lost copies and months between."""
+"""Failed is spent, not paid: which charge pays for which answer, with others, lost copies and months in between."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_failed_charge_does_not_pay_for_another_analyst_s_answer(ledger):
     again = ledger.reserve("ada", ONE, "a")
     assert (again.stored, again.receipt.charged) == (b"12", price("1"))
     assert ledger.standing("ada").spent == price("1") + price("1")
-    assert ledger.overall().spent == price("1") + price("1")  # ada's failure and bo's answer; showing it again tells nothing new
+    assert ledger.overall().spent == price("1") + price("1")  # ada's failure and bo's answer; nothing new is told
 
 
 def test_a_failed_charge_does_not_pay_where_nothing_is_left(ledger):

@@ -111,23 +111,22 @@ class Book:
     def payment(self, asked: Asked, answer: bytes) -> Payment | None:
         """What pays for showing a stored answer to an analyst again; None where nothing does.
 
-        **Failed is spent, not paid.** A charge pays for the answer that its COMMIT names, and for nothing else: one that
-        failed pays for nothing, and one without an outcome pays for nothing until it has one, because it may still
-        fail. A REPEAT pays for the stored answer if it charged the price of it.
+        **Failed is spent, not paid.** A charge pays for the answer that its COMMIT names, and for nothing else: where it
+        failed for none, and where it has no outcome for none yet, because it may still fail. A REPEAT pays for the
+        stored answer if it charged the price of it.
         """
-        digest_of_answer = answer_hash(answer)
+        named = answer_hash(answer)
         charge: Entry | None = None
         while True:
             charge = self._find(
                 "WHERE key = ? AND who = ? AND loss = ? AND sequence > ? AND (kind = 'reserve' OR (kind = 'repeat'"
                 f" AND {_COVERS})) ORDER BY sequence LIMIT 1",
-                (asked.key, asked.who, asked.question[1], 0 if charge is None else charge.sequence, *asked.price.grains),
+                (asked.key, asked.who, asked.question[1], charge.sequence if charge else 0, *asked.price.grains),
             )
             if charge is None:
                 return None
             head = charge if charge.kind is Kind.REPEAT else self.settlement(charge.sequence)
-            if head is charge or (head is not None and head.answer_digest == digest_of_answer):
-                assert head is not None
+            if head is not None and (head is charge or head.answer_digest == named):
                 self._whole(charge)
                 self._whole(head)
                 return Payment(charge, head)

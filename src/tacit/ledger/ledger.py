@@ -299,8 +299,8 @@ class Ledger(History):
         if payment is None:
             return None
         claim = self._handed(payment.charge, stored, payment.head, asked, guards)
-        now = {"analyst": guards.own, "overall": guards.shared}
-        return replace(claim, receipt=replace(claim.receipt, charged=NOTHING, repeat=True, **now))
+        free = replace(claim.receipt, charged=NOTHING, repeat=True, analyst=guards.own, overall=guards.shared)
+        return replace(claim, receipt=free)
 
     def _repeated(self, book: Book, asked: Asked, stored: bytes, named: Entry | None, guards: _Guards) -> Claim:
         """A stored answer: shown again, shown for an own charge that has none, or shown to one more analyst."""

@@ -89,8 +89,8 @@ def test_the_bar_hears_of_every_five_hundredth_entry(tmp_path):
     heard: list[int] = []
     with Ledger(tmp_path / "ledger", Limits.of(*one, {"ada": one})) as ledger:
         ledger.commit(ledger.reserve("ada", LaplaceNoise(Fraction(4), 1), "5eed"), b"41")
-        for _ in range(998):  # an opening, a charge, its answer, and these
-            ledger.reserve("ada", LaplaceNoise(Fraction(4), 1), "5eed")
+        for number in range(998):  # an opening, a charge, its answer, and these, which cost nothing
+            ledger.reserve("ada", LaplaceNoise(Fraction(4), 0), f"{number}")
         assert verify(ledger, progress=heard.append).entries == 1001
     assert heard == [500, 1000]
 

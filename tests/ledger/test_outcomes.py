@@ -32,7 +32,7 @@ from tacit.ledger.witness import Witness
 ANALYSTS = ("ada", "bo", "cy")
 LIMITS = limits("500", ada="90", bo="90", cy="3", monthly=["bo"])
 ONE = noise("1")
-analysts, questions = st.sampled_from(ANALYSTS), st.sampled_from("ab")
+analysts, questions = st.sampled_from(ANALYSTS), st.sampled_from("aaab")
 processes, requests = st.integers(0, 1), st.sampled_from(["", "", "r-1", "r-2"])
 
 

@@ -111,9 +111,9 @@ class Book:
     def payment(self, asked: Asked, answer: bytes) -> Payment | None:
         """What pays for showing a stored answer to an analyst again; None where nothing does.
 
-        **Failed is spent, not paid.** A charge pays for the answer that its COMMIT names, and for nothing else: where it
-        failed for none, and where it has no outcome for none yet, because it may still fail. A REPEAT pays for the
-        stored answer if it charged the price of it.
+        **Failed is spent, not paid.** A charge pays for the answer that its COMMIT names and no other: for none where
+        it failed, and for none yet where it has no outcome, because it may still fail. A REPEAT pays for the stored
+        answer if it charged the price of it.
         """
         named = answer_hash(answer)
         charge: Entry | None = None

@@ -56,23 +56,22 @@ def test_the_owner_verifies_the_ledger_and_reads_it(owner):
     owner("ask", "--as", "ada", COUNT, "--epsilon", "0.25")
     verified = owner("ledger", "verify")
     assert (verified.returncode, verified.stderr) == (0, "")  # no bar where there is no terminal
-    assert "6 entries, all in order, head " in verified.stdout
+    assert "5 entries, all in order, head " in verified.stdout
     report = json.loads(owner("ledger", "verify", "--json").stdout)
-    assert (report["ok"], report["entries"], report["problems"]) == (True, 6, [])
+    assert (report["ok"], report["entries"], report["problems"]) == (True, 5, [])
     shown = json.loads(owner("ledger", "history", "--json").stdout)
     assert [(row["entry"], row["kind"], row["who"], row["epsilon"]) for row in shown] == [
         (1, "open", "", "0"),
         (2, "reserve", "ada", "0.25"),
         (3, "commit", "ada", "0"),
         (4, "reserve", "ada", "0.25"),
-        (5, "commit", "ada", "0"),
-        (6, "repeat", "ada", "0"),
+        (5, "commit", "ada", "0"),  # the repeat was free, and is not written down
     ]
-    assert shown[1]["question"] == shown[5]["question"] != shown[3]["question"]
+    assert shown[1]["question"] == shown[2]["question"] != shown[3]["question"]
     head, *lines = owner("ledger", "history", "--last", "2").stdout.splitlines()
     assert head.split() == ["entry", "time", "(UTC)", "kind", "who", "epsilon", "question", "request"]
-    assert [line.split()[2] for line in lines] == ["commit", "repeat"]
-    assert lines[0].index("commit") == head.index("kind")
+    assert [line.split()[2] for line in lines] == ["reserve", "commit"]
+    assert lines[1].index("commit") == head.index("kind")
 
 
 def test_a_bar_is_drawn_on_a_terminal_and_leaves_the_output_alone(owner, process, folder):
@@ -90,8 +89,8 @@ def test_the_bar_hears_of_every_five_hundredth_entry(tmp_path):
     heard: list[int] = []
     with Ledger(tmp_path / "ledger", Limits.of(*one, {"ada": one})) as ledger:
         ledger.commit(ledger.reserve("ada", LaplaceNoise(Fraction(4), 1), "5eed"), b"41")
-        for _ in range(998):  # an opening, a charge, its answer, and these
-            ledger.reserve("ada", LaplaceNoise(Fraction(4), 1), "5eed")
+        for number in range(998):  # an opening, a charge, its answer, and these, which cost nothing
+            ledger.reserve("ada", LaplaceNoise(Fraction(4), 0), f"{number}")
         assert verify(ledger, progress=heard.append).entries == 1001
     assert heard == [500, 1000]
 

@@ -562,7 +562,7 @@ def test_after_an_interrupt_the_same_analyst_goes_on_at_once_with_the_same_charg
     assert not answer.receipt.repeat
     assert spent(curator) == spent(curator, "ada") == 1
     assert ada.ask(COUNT, epsilon=1).value == answer.value
-    kinds = [Kind.OPEN, Kind.RESERVE, Kind.RESUME, Kind.RESUME, Kind.COMMIT, Kind.REPEAT]
+    kinds = [Kind.OPEN, Kind.RESERVE, Kind.RESUME, Kind.RESUME, Kind.COMMIT]
     assert [entry.kind for entry in curator.ledger.entries()] == kinds
     assert verify(curator.ledger).ok
 

@@ -129,15 +129,20 @@ def put_back(office: Office, which: int = 2) -> None:
 
 
 def another(office: Office) -> Office:
-    """Another office with the same key, and more entries."""
+    """Another office with more entries, and a copy of the same key from before it signed anything."""
     root = office.root / "another"
     root.mkdir()
-    shutil.copy(office.key, root)
+    (root / office.key.name).write_bytes(office.key.read_bytes().partition(b"\n#")[0] + b"\n")
     other = type(office)(root)
     with Ledger(other.ledger, LIMITS, key=Key.at(other.key, create=False), witness=Witness(other.witness)) as ledger:
         for question in range(9):
             Office.ask(other, ledger, question)
     return other
+
+
+def delete(*files: Path) -> None:
+    for file in files:
+        file.unlink()
 
 
 def cut_short(path: Path, size: int) -> None:
@@ -162,6 +167,13 @@ BEFORE = {
     "the witness is deleted": (Code.LEDGER_WITNESS, lambda office: office.witness.unlink()),
     "the witness is empty": (Code.LEDGER_WITNESS, lambda office: cut_short(office.witness, 0)),
     "the witness is a note": (Code.LEDGER_WITNESS, lambda office: office.witness.write_text("I saw nothing")),
+    "ledger and witness are deleted": (Code.LEDGER_MISSING, lambda office: delete(office.ledger, office.witness)),
+    "the ledger is emptied and the witness is deleted": (
+        Code.LEDGER_MISSING,
+        lambda office: (cut_short(office.ledger, 0), delete(office.witness)),
+    ),
+    "ledger and key are deleted": (Code.LEDGER_KEY, lambda office: delete(office.ledger, office.key)),
+    "key and witness are deleted": (Code.LEDGER_WITNESS, lambda office: delete(office.key, office.witness)),
     "another witness": (Code.LEDGER_OLDER, lambda office: shutil.copy(another(office).witness, office.witness)),
 }
 

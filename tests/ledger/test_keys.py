@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.forks import in_child, outcome
+from tests.ledger.conftest import by_hand, limits
 
 from tacit.errors import Code, LedgerError
+from tacit.ledger import keys
+from tacit.ledger.accept import accept_loss
 from tacit.ledger.keys import Key, is_signed
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.sqlite import SqliteStore
+from tacit.ledger.store import store_at
+from tacit.ledger.witness import Witness
 
 HEAD = "5eed" * 16
+LIMITS = limits("3", ada="3")
 
 
 def test_a_key_is_made_once_and_read_again(tmp_path):
@@ -97,3 +106,128 @@ def test_a_draft_left_by_a_kill_does_no_harm(tmp_path):
     (tmp_path / f"key.{os.getpid()}").write_bytes(b"half a k")
     key = Key.at(tmp_path / "key", create=True)
     assert Key.at(tmp_path / "key", create=False).public == key.public
+
+
+# A key and its ledger
+
+
+def opens(place, key_path, witness=None) -> None:
+    Ledger(place, LIMITS, key=Key.at(key_path, create=True), witness=witness).close()
+
+
+def refusal(place, key_path, witness=None) -> LedgerError:
+    with pytest.raises(LedgerError) as error:
+        opens(place, key_path, witness)
+    assert error.value.fix
+    return error.value
+
+
+def empty(place) -> Path | str:
+    """The same place, as if the ledger had never been there."""
+    if isinstance(place, Path):
+        for beside in ("", "-wal", "-shm"):
+            Path(f"{place}{beside}").unlink(missing_ok=True)
+        return place
+    by_hand(place, f"DROP SCHEMA tacit_{place.partition('#')[2]} CASCADE")
+    return place
+
+
+def test_a_key_that_signs_a_ledger_opens_no_empty_one(place, tmp_path, witness):
+    opens(place, tmp_path / "key", witness)
+    opens(place, tmp_path / "key", witness)  # its own, again
+    empty(place)
+    witness.path.unlink()
+    for _ in range(2):  # it does not heal by itself
+        assert refusal(place, tmp_path / "key", witness).code is Code.LEDGER_MISSING
+        assert not witness.path.exists()
+    opens(place, tmp_path / "another.key", witness)  # the owner's word
+
+
+def test_a_key_that_signs_a_ledger_opens_no_new_one_elsewhere(tmp_path):
+    opens(tmp_path / "ledger", tmp_path / "key")
+    assert refusal(tmp_path / "other", tmp_path / "key").code is Code.LEDGER_MISSING
+    Ledger(tmp_path / "unsigned", LIMITS).close()
+    assert refusal(tmp_path / "unsigned", tmp_path / "key").code is Code.LEDGER_KEY
+
+
+def test_a_ledger_of_no_entries_is_an_empty_one(tmp_path):
+    opens(tmp_path / "ledger", tmp_path / "key")
+    store = store_at(tmp_path / "bare")
+    with store.write() as session:
+        store.create(session)
+    store.close()
+    (tmp_path / "bare").replace(empty(tmp_path / "ledger"))
+    assert refusal(tmp_path / "ledger", tmp_path / "key").code is Code.LEDGER_MISSING
+
+
+def test_a_key_from_before_is_marked_when_its_ledger_is_opened(tmp_path):
+    opens(tmp_path / "ledger", tmp_path / "key")
+    whole = (tmp_path / "key").read_bytes()
+    (tmp_path / "key").write_bytes(whole.partition(b"\n#")[0] + b"\n")  # as an earlier version left it
+    opens(tmp_path / "ledger", tmp_path / "key")
+    assert Key.at(tmp_path / "key", create=False).is_marked()
+    assert serialization.load_pem_private_key(whole, password=None)  # an earlier version reads a marked one
+
+
+def test_accepting_the_loss_of_ledger_and_witness_charges_every_cap(place, tmp_path, witness):
+    opens(place, tmp_path / "key", witness)
+    empty(place)
+    for left in (None, witness.path.read_bytes()[:16]):  # none, or one that has seen nothing
+        witness.path.unlink(missing_ok=True)
+        if left is not None:
+            witness.path.write_bytes(left)
+        accept_loss(place, LIMITS, key=Key.at(tmp_path / "key", create=False), witness=witness, because="a fire")
+        with Ledger(place, LIMITS, key=Key.at(tmp_path / "key", create=False), witness=witness) as ledger:
+            assert ledger.overall().remaining == ledger.standing("ada").remaining == 0
+        empty(place)
+
+
+@pytest.mark.parametrize("torn", [b"\n", b"\n# sig", b"\n# signs a ledger of tacit"])
+def test_a_mark_that_a_power_cut_tore_is_written_again(tmp_path, torn):
+    key = Key.at(tmp_path / "key", create=True)
+    before = (tmp_path / "key").read_bytes()
+    (tmp_path / "key").write_bytes(before + torn)
+    assert not key.is_marked()
+    key.mark()
+    key.mark()
+    assert key.is_marked()
+    assert (tmp_path / "key").read_bytes().startswith(before)
+    assert Key.at(tmp_path / "key", create=False).public == key.public
+
+
+def test_a_ledger_that_was_never_finished_is_begun_again(tmp_path, witness, monkeypatch):
+    # Killed at each step of the first opening: nothing was signed, so the key may begin the ledger once more.
+    for name in ("is_whole", "create"):
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteStore, name, lambda *given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                opens(tmp_path / "ledger", tmp_path / "key", witness)
+        assert not Key.at(tmp_path / "key", create=False).is_marked()
+    with monkeypatch.context() as patch:
+        patch.setattr(Key, "mark", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            opens(tmp_path / "ledger", tmp_path / "key", witness)
+    opens(tmp_path / "ledger", tmp_path / "key", witness)
+    assert Key.at(tmp_path / "key", create=False).is_marked()
+
+
+def test_of_many_who_open_a_new_ledger_at_once_all_do(tmp_path):
+    def work() -> int:
+        opens(tmp_path / "ledger", tmp_path / "key", Witness(tmp_path / "witness"))
+        return 0
+
+    assert [outcome(child) for child in [in_child(work) for _ in range(6)]] == [0] * 6
+    assert (tmp_path / "key").read_bytes().count(b"# signs") >= 1
+
+
+def test_a_key_that_cannot_remember_signs_nothing(tmp_path, monkeypatch):
+    opens(tmp_path / "ledger", tmp_path / "key")
+    (tmp_path / "key").write_bytes((tmp_path / "key").read_bytes().partition(b"\n#")[0] + b"\n")
+
+    def full(handle, data):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keys.os, "write", full)
+        assert refusal(tmp_path / "ledger", tmp_path / "key").code is Code.LEDGER_KEY
+    opens(tmp_path / "ledger", tmp_path / "key")

@@ -291,15 +291,16 @@ def test_the_database_lets_one_filter_be_passed(used, statement):
 # Answers and repeats
 
 
-def test_a_repeat_is_free_and_written_down(ledger):
-    ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
+def test_a_repeat_is_free_and_writes_nothing(ledger):
+    first = ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
+    before = list(ledger.entries())
     claim = ledger.reserve("ada", noise("0.5"), "a")
     assert claim.stored == b"12"
     assert claim.receipt.repeat
     assert (claim.receipt.charged, claim.receipt.price) == (NOTHING, price("0.5"))
     assert ledger.standing("ada").spent == price("0.5")
-    assert list(ledger.entries())[-1].kind is Kind.REPEAT
-    assert claim.receipt.entry == 4
+    assert list(ledger.entries()) == before
+    assert (claim.receipt.entry, claim.receipt.head) == (first.entry, first.receipt.head)  # the charge that paid
 
 
 def test_another_analyst_pays_for_a_stored_answer_once_and_alone(ledger):
@@ -386,10 +387,10 @@ def test_what_is_committed_does_not_fail(ledger):
     assert list(ledger.entries())[-1].kind is Kind.COMMIT
 
 
-def test_who_paid_for_a_failure_sees_the_answer_of_another_for_nothing(ledger):
+def test_who_paid_for_a_failure_pays_for_the_answer_of_another(ledger):
     ledger.fail(ledger.reserve("bob", noise("0.5"), "a"))
     ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
-    assert ledger.reserve("bob", noise("0.5"), "a").receipt.charged == NOTHING
+    assert ledger.reserve("bob", noise("0.5"), "a").receipt.charged == price("0.5")
 
 
 def test_a_claim_of_another_ledger_is_not_accepted(ledger, tmp_path):
@@ -468,9 +469,50 @@ def test_another_scope_is_another_ledger(place):
         with pytest.raises(LedgerError) as error:
             Ledger(place, limits("3", ada="2", scope=changed))
         assert error.value.code is Code.LEDGER_SCOPE
-    # A table may be added, and one that was taken out is remembered by nobody but the entries.
-    with Ledger(place, limits("3", ada="2", scope={"neighbors": "add-remove", "unit of labs": "patient"})):
-        pass
+    # A table may be added, and one that was taken out may come back, with the unit that it had.
+    for unit, code in (("row", Code.LEDGER_SCOPE), ("(public)", Code.LEDGER_SCOPE), ("patient", None)):
+        with Ledger(place, limits("3", ada="2", scope={"neighbors": "add-remove", "unit of labs": "patient"})):
+            pass
+        back = limits("3", ada="2", scope={"unit of visits": unit})
+        if code is None:
+            Ledger(place, back).close()
+        else:
+            with pytest.raises(LedgerError) as error:
+                Ledger(place, back)
+            assert error.value.code is code
+
+
+def test_what_a_ledger_was_ever_a_promise_about_is_kept_through_every_opening(place):
+    # Whatever was left out in between, in whatever order.
+    first = {"neighbors": "replace", "unit of a": "x", "unit of b": "y"}
+    Ledger(place, limits("3", ada="2", scope=first)).close()
+    for left_out in ({}, {"neighbors": "replace"}, {"unit of a": "x"}, {"unit of c": "z"}):
+        Ledger(place, limits("3", ada="2", scope=left_out)).close()
+        for name in (*first, "unit of c"):
+            if name == "unit of c" and left_out != {"unit of c": "z"}:
+                continue
+            with pytest.raises(LedgerError) as error:
+                Ledger(place, limits("3", ada="2", scope={name: "another"}))
+            assert error.value.code is Code.LEDGER_SCOPE
+            assert name in error.value.what
+
+
+def test_a_ledger_that_counted_by_two_units_is_refused(place):
+    # Written by an earlier version, which remembered the scope of the last opening only.
+    with Ledger(place, limits("3", ada="2", scope={"unit of a": "x"})) as ledger, ledger._writing() as book:
+        book.record(Terms(limits("3", ada="2", scope={"unit of a": "row"})))
+    for unit in ("x", "row"):
+        with pytest.raises(LedgerError) as error:
+            Ledger(place, limits("3", ada="2", scope={"unit of a": unit}))
+        assert error.value.code is Code.LEDGER_SCOPE
+
+
+def test_a_public_table_may_become_private_and_not_the_other_way_round(place):
+    for unit in ("(public)", "patient"):
+        Ledger(place, limits("3", ada="2", scope={"unit of a": unit})).close()
+    with pytest.raises(LedgerError) as error:
+        Ledger(place, limits("3", ada="2", scope={"unit of a": "(public)"}))
+    assert error.value.code is Code.LEDGER_SCOPE
 
 
 # Reading

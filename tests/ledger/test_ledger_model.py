@@ -83,7 +83,7 @@ class Histories(RuleBasedStateMachine):
         self.ledger: Ledger | None = None
         self.written = ""  # the month of the last entry
         self.stored: dict[int, bytes] = {}
-        self.paid: set[tuple[str, int]] = set()
+        self.bought: set[tuple[str, int]] = set()  # stored answers that were shown at a charge
         self.charges: dict[int, Paid] = {}  # by entry
         self.requests: dict[tuple[str, str], tuple[int, int]] = {}  # to a question and the entry of its charge
         self.flying: set[int] = set()
@@ -138,13 +138,19 @@ class Histories(RuleBasedStateMachine):
         claim = self.ledger.reserve(who, loss, f"{question}", delta=delta, request=request)
         assert time.monotonic() - begun < 30
         assert claim.stored == self.stored.get(question)
-        if expected == "bound":
-            assert claim.entry == self.requests[who, request][1]
+        if expected in {"bound", "free"}:
             assert self.ledger.head() == head
+            assert claim.receipt.repeat or claim.entry == self.requests[who, request][1]
+            if expected == "free":
+                assert (claim.receipt.charged, claim.receipt.price) == (NOTHING, priced(loss, delta))
+                assert (claim.receipt.analyst.spent, claim.receipt.analyst.cap) == (self.so_far(who), self.cap(who))
             return
-        if expected == "resume":
+        if expected in {"resume", "take"}:
             assert claim.entry == self.open_charge(who, question)
             self.write()
+            if expected == "take":
+                self.charges[claim.entry].outcome = "committed"
+                self.flying.discard(claim.entry)
         else:
             self.charge(claim, who, question, priced(loss, delta), expected)
         if request and (who, request) not in self.requests:
@@ -173,9 +179,11 @@ class Histories(RuleBasedStateMachine):
         if entry in self.charges and self.charges[entry].outcome == "failed":
             return Code.FAILED
         if question in self.stored:
+            if self.open_charge(who, question):
+                return "take"
             if entry:
                 return "bound"
-            if (who, question) in self.paid:
+            if (who, question) in self.bought or self.is_answered(who, question):
                 return "free"
             return "own charge" if self.fits(question, (who,)) else Code.BUDGET
         if self.open_charge(who, question):
@@ -192,18 +200,17 @@ class Histories(RuleBasedStateMachine):
         return True
 
     def charge(self, claim: Claim, who: str, question: int, price: Cost, how: str) -> None:
-        charged = NOTHING if how == "free" else price
         self.write()
-        if how != "free":
-            self.spent[who] = self.so_far(who) + price
-            self.lives[who] += price
-            if self.months[who]:
-                self.months[who] = self.month(who)
+        self.spent[who] = self.so_far(who) + price
+        self.lives[who] += price
+        if self.months[who]:
+            self.months[who] = self.month(who)
         if how == "charge":
             self.spent[EVERYONE] += price
             self.charges[claim.entry] = Paid(question, who)
-        self.paid.add((who, question))
-        assert (claim.receipt.charged, claim.receipt.price) == (charged, price)
+        else:
+            self.bought.add((who, question))
+        assert (claim.receipt.charged, claim.receipt.price) == (price, price)
         assert (claim.receipt.analyst.spent, claim.receipt.analyst.cap) == (self.spent[who], self.cap(who))
         assert claim.receipt.overall.spent == self.spent[EVERYONE]
 
@@ -224,7 +231,9 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def fail(self, data):
         if claim := self.drawn(data):
-            self.ledger.fail(claim)
+            paid = self.charges[claim.entry]
+            stands = self.stored[paid.question] if paid.outcome == "committed" else None
+            assert self.ledger.fail(claim) == stands
             self.settle(claim, "failed")
 
     @rule(data=st.data())
@@ -264,6 +273,10 @@ class Histories(RuleBasedStateMachine):
     def open_charge(self, who: str, question: int) -> int:
         mine = (entry for entry, paid in self.charges.items() if (paid.who, paid.question) == (who, question))
         return next((entry for entry in mine if self.charges[entry].outcome == "open"), 0)
+
+    def is_answered(self, who: str, question: int) -> bool:
+        """Whether a charge of theirs came to the answer. One that failed is spent, and pays for nothing."""
+        return Paid(question, who, "committed") in self.charges.values()
 
     @invariant()
     def the_totals_are_those_of_the_model(self):

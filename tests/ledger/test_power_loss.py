@@ -20,6 +20,7 @@ import pytest
 from tests.ledger.conftest import grains, limits, noise
 
 from tacit.errors import Code, LedgerError
+from tacit.ledger import files
 from tacit.ledger import ledger as ledgers
 from tacit.ledger import witness as witnesses
 from tacit.ledger.book import Book
@@ -118,7 +119,7 @@ class RecordedFile(apsw.VFSFile):
 
 
 class RecordedOs:
-    """The `os` that the witness uses, recorded."""
+    """The `os` that the witness uses, and whatever makes the ledger's file, recorded."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -141,8 +142,15 @@ class RecordedOs:
         self.recorder.notes("write", self.names[handle], offset, data)
         return os.pwrite(handle, data, offset)
 
+    def link(self, draft, path):
+        assert os.stat(draft).st_size == 0  # of the ledger: what is in it is SQLite's to write
+        self.recorder.opens(str(path))
+        os.link(draft, path)
+
     def fsync(self, handle):
         os.fsync(handle)
+        if handle not in self.names:  # of a draft, which nobody looks for afterwards
+            return
         self.recorder.notes("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "sync", self.names[handle])
 
     fdatasync = fsync
@@ -199,7 +207,8 @@ def log(tmp_path_factory, key) -> list[Event]:
     disk = RecordedDisk(recorder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledgers, "store_at", lambda place, *, wait: SqliteStore(place, wait=wait, vfs="recorded"))
-        patch.setattr(witnesses, "os", RecordedOs(recorder))
+        for module in (witnesses, files):
+            patch.setattr(module, "os", RecordedOs(recorder))
         session(root, key, recorder)
     disk.unregister()
     return recorder.log

@@ -111,7 +111,7 @@ def test_the_same_question_in_one_transaction_is_charged_once(ledger):
     found = [each.result() for each in together(ledger, [*asks(ledger, "ada", "first"), *[lambda: ask("ada")] * 5])]
     assert {claim.stored for claim in found[1:]} == {b"12"}
     # Whoever comes first charges and answers; the other four wait for that, and repeat it.
-    assert [kinds(ledger).count(kind) for kind in (Kind.RESERVE, Kind.COMMIT, Kind.REPEAT)] == [2, 1, 4]
+    assert [kinds(ledger).count(kind) for kind in (Kind.RESERVE, Kind.COMMIT, Kind.REPEAT)] == [2, 1, 0]
     assert ledger.standing("ada").spent.epsilon == grains("0.2")
 
 
@@ -126,7 +126,7 @@ def test_repeats_are_what_asking_again_gives_and_the_rest_is_left_alone(ledger, 
     one, unpaid, other, unanswered = ledger.repeats(lambda: asked)
     assert unpaid is None and unanswered is None  # these must be reserved
     assert (one.stored, other.stored) == (b"a", b"b")
-    assert kinds(ledger)[before:] == [Kind.REPEAT, Kind.REPEAT]
+    assert len(kinds(ledger)) == before
     alone = ledger.reserve("ada", TENTH, "a")
     for receipt in (one.receipt, other.receipt, alone.receipt):
         assert (

@@ -139,8 +139,11 @@ def test_a_receipt_can_be_had_again_and_verified(ask, get, served):
     assert {
         name: answer[name] for name in ("entry", "time", "who", "key", "head", "signature")
     }.items() <= found.items()
-    repeat = ask("SELECT COUNT(*) AS n FROM visits WHERE age > 20").json()["receipt"]["entry"]
-    assert get(f"/v1/receipts/{repeat}").json()["repeat"] is True
+    again = ask("SELECT COUNT(*) AS n FROM visits WHERE age > 20").json()["receipt"]
+    assert (again["repeat"], again["charged_epsilon"]) == (True, "0")
+    assert check_receipt(served.curator.ledger, again) == []
+    repeat = again["entry"]  # the charge that paid for it
+    assert get(f"/v1/receipts/{repeat}").json() == found
     assert get(f"/v1/receipts/{repeat}", "otto").status_code == get(f"/v1/receipts/{repeat}", "olga").status_code == 200
     hidden, missing = get(f"/v1/receipts/{repeat}", "ben"), get("/v1/receipts/999999", "ben")
     assert hidden.status_code == missing.status_code == 404

@@ -12,8 +12,9 @@ from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_RHO, Cost, Stand
 class Receipt:
     """A line of the ledger, for the person who was charged.
 
-    `entry` is the charge, or the repeat. `charged` is what this question cost the analyst; `price` is the privacy loss
-    of the answer itself. The standings are those right after the charge. `head` is the hash of the entry that stands
+    `entry` is the charge; for an answer shown again for nothing the one that paid for it, with its time and its head.
+    `charged` is what showing it cost the analyst this time; `price` is the privacy loss of the answer itself. The
+    standings are those right after the charge, or at a repeat for nothing. `head` is the hash of the entry that stands
     for this answer, over all entries before it, and `signature` the ledger's own over that hash: kept by the analyst,
     they prove what the ledger held.
     """

@@ -8,6 +8,7 @@ from tacit.accounting.guard import Cost, Standing, cost
 from tacit.errors import Refused
 from tacit.ledger.book import Book
 from tacit.ledger.budget import Limits, admit
+from tacit.ledger.entries import Asked
 from tacit.ledger.history import History
 from tacit.plan.plan import Plan
 from tacit.privacy.loss import encode
@@ -19,19 +20,18 @@ def refusal(plan: Plan, who: str, own: Standing, shared: Standing, history: Hist
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
     None where there is none yet. It is about now only: others may spend before the question is asked.
     """
-    stored = False
+    price, answer = cost(plan.loss, plan.delta), None
     if history is not None:
-        question = (plan.key, encode(plan.loss))
+        asked = Asked(who, (plan.key, encode(plan.loss)), price)
         with history.store.read() as session:
             book = Book(session)
-            stored = book.stored_answer(question) is not None
-            if stored and book.is_paid(who, question):
+            answer = book.stored_answer(asked.question)
+            if answer is not None and book.payment(asked, answer) is not None:
                 return None
-            mine = [claim for claim, _ in book.open_claims(plan.key) if claim.who == who]
-            if not stored and any(claim.question == question for claim in mine):
+            if book.open_claim(asked) is not None:
                 return None
     try:
-        admit(cost(plan.loss, plan.delta), who, own, None if stored else shared)
+        admit(price, who, own, shared if answer is None else None)
     except Refused as refused:
         return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
     return None

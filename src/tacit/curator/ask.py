@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from tacit.ledger.entries import Claim
     from tacit.plan.accuracy import Price
     from tacit.plan.plan import Plan
+    from tacit.query.nodes import Query
 
 
 def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, request: str = "") -> Answer:
     """The private answer to a question, with its error bars and its receipt; or Refused, at no cost."""
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     query = parse(text)  # allow-listed SQL as our own nodes
-    plan = price.plan(query, curator.policy.asked_by(who), level)  # bounds, sensitivity, noise, what it costs
+    plan = plan_of(query, who, curator, price, level)  # bounds, sensitivity, noise, what it costs
     curator.check_data()  # that it is what was opened: nothing about its rows
     claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is None:  # otherwise a repeat: it is already there
@@ -41,6 +42,13 @@ def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, re
     return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
 
 
+def plan_of(query: Query, who: str, curator: Curator, price: Price, confidence: Fraction) -> Plan:
+    """The plan of a question. One that the ledger knows from before prices were rounded stays that question."""
+    policy = curator.policy.asked_by(who)
+    plan, former = price.plan(query, policy, confidence), price.former(query, policy)
+    return former if former is not None and curator.ledger.knows_only(former.key, plan.key) else plan
+
+
 def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
     """The noisy values of one pass over the data, ready to be stored; or Failed, with no trace of the cause."""
     try:
@@ -48,5 +56,7 @@ def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
         return pack(plan.release(exact, refreshed(curator.bits)))
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error
-    curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context
-    raise Failed
+    stands = curator.note_failure(claim, cause)  # outside the handler: no error carries the cause as its context
+    if stands is None:
+        raise Failed
+    return stands

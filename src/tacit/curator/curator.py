@@ -23,7 +23,7 @@ from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape, Tables, Watched
 from tacit.errors import Code, DataError, ParameterError, Refused
-from tacit.ledger.budget import Grant, Limits
+from tacit.ledger.budget import PUBLIC, Grant, Limits
 from tacit.ledger.entries import Claim
 from tacit.ledger.keys import Key
 from tacit.ledger.ledger import Ledger
@@ -128,7 +128,7 @@ def check_links(policy: Policy, engine: Tables) -> None:
 def limits(policy: Policy) -> Limits:
     """The caps as the ledger takes them."""
     own = {a.name: Grant(caps(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
-    units = {f"unit of {table.name}": str(table.unit) for table in policy.tables if table.unit is not None}
+    units = {f"unit of {t.name}": PUBLIC if t.unit is None else str(t.unit) for t in policy.tables}
     scope = {"neighbors": str(policy.neighbors)} | units
     return Limits(caps(policy.budget.epsilon, policy.budget.delta), own, scope)
 
@@ -176,10 +176,13 @@ class Curator:
         if isinstance(self.engine, Watched):
             self.engine.check_unchanged()
 
-    def note_failure(self, claim: Claim, cause: BaseException) -> None:
-        """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst."""
+    def note_failure(self, claim: Claim, cause: BaseException) -> bytes | None:
+        """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.
+
+        Where the charge was answered meanwhile, by whoever took it up, that answer is returned: it stands.
+        """
         _log.error("entry %d failed", claim.entry, exc_info=cause)
-        self.ledger.fail(claim)
+        return self.ledger.fail(claim)
 
     def close(self) -> None:
         """Let go of the data and the ledger."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.guard import is_whole, whole
 from tacit.arithmetic import rational, within
 from tacit.canonical import canonical_text
 from tacit.curator.charge import priced
@@ -57,7 +58,11 @@ def fit(
     request: str = "",
 ) -> PrivateLinear:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
-    study = _Study.planned(estimator, text, target, curator.policy.asked_by(who), epsilon, delta)
+    policy, price = curator.policy.asked_by(who), within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
+    study = _Study.planned(estimator, text, target, policy, whole(price), delta)
+    if not is_whole(price):  # it may be known from before prices were rounded
+        former = _Study.planned(estimator, text, target, policy, price, delta)
+        study = former if curator.ledger.knows_only(former.key, study.key) else study
     rows = getattr(curator.engine, "rows", None)
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
@@ -84,9 +89,8 @@ class _Study:
     key: str
 
     @classmethod
-    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, epsilon: Any, delta: Any) -> _Study:
+    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> _Study:
         """The plan of a fit at a price, or Refused."""
-        price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
         lost = policy.question_delta if delta is None else rational("delta", delta)
         query = parse(text)
         relation = _one_each(Scope(policy).subquery(query), query, policy)
@@ -129,8 +133,10 @@ def _release(study: _Study, claim: Claim, curator: Curator) -> bytes:
         return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error
-    curator.note_failure(claim, cause)  # outside the handler, so that no error carries the cause as its context
-    raise Failed
+    stands = curator.note_failure(claim, cause)  # outside the handler: no error carries the cause as its context
+    if stands is None:
+        raise Failed
+    return stands
 
 
 def _target(column: Any) -> Any:

@@ -10,7 +10,7 @@ from tacit.accounting.guard import LARGEST, Caps, Cost
 from tacit.errors import ParameterError
 from tacit.ledger.book import NOTHING, Book
 from tacit.ledger.budget import Limits, Terms
-from tacit.ledger.check import check_terms
+from tacit.ledger.check import check_scope
 from tacit.ledger.entries import ALL, Kind
 from tacit.ledger.history import standing_of
 from tacit.ledger.keys import Key
@@ -34,7 +34,8 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     and the ledger share. What was spent on the lost ledger after s is at most the growth of the witness's sum over all
     charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
     to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
-    charged in full. A charge without an answer fails, because its answer may be among what was lost.
+    charged in full; one that has seen nothing, beside a key that signs a ledger, is a lost one. A charge without an
+    answer fails, because its answer may be among what was lost.
 
     The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
     whom only the lost entries named is in the sum of all together.
@@ -45,12 +46,14 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     store = store_at(place)
     try:
         seen = list(witness.backwards()) if witness.exists() else None
+        if not seen and key.is_marked():  # it has seen an entry, if it is the one that stood beside this key
+            seen = None
         with store.write() as session:
             if store.is_blank(session):
                 store.create(session)
             book = Book(session)
             recorded = book.terms()
-            check_terms(None if recorded is None else Terms(recorded.limits), terms)  # the scope alone
+            check_scope(book.scopes(), limits)
             missing = _missing(book, seen) if seen is not None else None
             whole = seen is not None and (not seen or _holds(book, seen[0]))
             if whole and recorded is not None and recorded.key == key.public:
@@ -65,6 +68,7 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
                 book.append(Kind.ACCEPT, who=who, month=month, charge=charge, shared=int(who == ALL), note=because)
                 charged[who] = charge
             last = book.last
+        key.mark()
         kept = _restart(witness)
         assert last is not None
         witness.note(Sight(last.sequence, last.hash, last.everyone))

@@ -14,7 +14,7 @@ from typing import Any
 from tacit.accounting.guard import Caps, Cost, Standing
 from tacit.errors import Code, LedgerError
 from tacit.ledger.budget import Terms
-from tacit.ledger.entries import ALL, COLUMNS, GENESIS, GRAINS, Entry, Kind, digest, from_values, seal, values
+from tacit.ledger.entries import ALL, COLUMNS, GENESIS, GRAINS, Asked, Entry, Kind, digest, from_values, seal, values
 from tacit.ledger.store import Row, Session
 
 NOTHING = Cost.zero()
@@ -22,6 +22,7 @@ _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _SPENT = ", ".join(GRAINS)
 _CAPS = ", ".join(f"cap_{grain}" for grain in GRAINS)
+_COVERS = " AND ".join(f"charge_{grain} >= ?" for grain in GRAINS)
 
 
 def tampered(what: str, code: Code = Code.LEDGER_TAMPERED) -> LedgerError:
@@ -36,6 +37,14 @@ class Total:
 
     month: str
     standing: Standing
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A charge that pays for an answer, and the entry whose hash stands for both: its COMMIT, or itself."""
+
+    charge: Entry
+    head: Entry
 
 
 class Book:
@@ -77,29 +86,55 @@ class Book:
     def terms(self) -> Terms | None:
         """The owner's terms as written last."""
         found = self._find("WHERE who = ? AND kind = 'open' ORDER BY sequence DESC LIMIT 1", (ALL,))
-        if found is None:
-            return None
-        try:
-            return Terms.decode(found.note)
-        except ValueError as error:
-            raise tampered(f"entry {found.sequence} cannot be read") from error
+        return None if found is None else _terms(found)
+
+    def scopes(self) -> dict[str, set[str]]:
+        """All that the ledger was ever a promise about: each name with every value that any opening gave it."""
+        found: dict[str, set[str]] = {}
+        for row in self.session.run(f"{_SELECT} WHERE who = ? AND kind = 'open' ORDER BY sequence", (ALL,)):
+            for name, value in _terms(_entry(row)).limits.scope.items():
+                found.setdefault(name, set()).add(value)
+        return found
 
     def of_request(self, who: str, request: str) -> Entry | None:
         """The entry that an analyst named so."""
         return self._find("WHERE who = ? AND request = ? AND request <> ''", (who, request))
 
+    def has_key(self, key: str) -> bool:
+        """Whether anyone ever asked under this key."""
+        return bool(self.session.run("SELECT 1 FROM entries WHERE key = ? LIMIT 1", (key,)))
+
     def settlement(self, claim: int) -> Entry | None:
         """The COMMIT or FAIL of a claim."""
         return self._find("WHERE claim = ? AND kind IN ('commit', 'fail')", (claim,))
 
-    def is_paid(self, who: str, question: tuple[str, str]) -> bool:
-        """Whether the analyst was ever charged for this question. The first entry found is a charge."""
-        found = self._find(
-            "WHERE key = ? AND who = ? AND loss = ? AND (kind = 'reserve' OR kind = 'repeat')"
-            " ORDER BY sequence LIMIT 1",
-            (question[0], who, question[1]),
-        )
-        return found is not None and self._whole(found)
+    def payment(self, asked: Asked, answer: bytes) -> Payment | None:
+        """What pays for showing a stored answer to an analyst again; None where nothing does.
+
+        **Failed is spent, not paid.** A charge pays for the answer that its COMMIT names and no other: for none where
+        it failed, and for none yet where it has no outcome, because it may still fail. A REPEAT pays for the stored
+        answer if it charged the price of it.
+        """
+        named = answer_hash(answer)
+        charge: Entry | None = None
+        while True:
+            charge = self._find(
+                "WHERE key = ? AND who = ? AND loss = ? AND sequence > ? AND (kind = 'reserve' OR (kind = 'repeat'"
+                f" AND {_COVERS})) ORDER BY sequence LIMIT 1",
+                (asked.key, asked.who, asked.question[1], charge.sequence if charge else 0, *asked.price.grains),
+            )
+            if charge is None:
+                return None
+            head = charge if charge.kind is Kind.REPEAT else self.settlement(charge.sequence)
+            if head is not None and (head is charge or head.answer_digest == named):
+                self._whole(charge)
+                self._whole(head)
+                return Payment(charge, head)
+
+    def open_claim(self, asked: Asked) -> Entry | None:
+        """The analyst's own charge for this question that has no outcome yet."""
+        claims = (claim for claim, _ in self.open_claims(asked.key))
+        return next((claim for claim in claims if (claim.who, claim.question) == (asked.who, asked.question)), None)
 
     def check_chain(self, count: int) -> None:
         """The newest entries follow from each other; earlier ones are left to `verify`."""
@@ -294,6 +329,13 @@ def page_of(session: Session, after: int, count: int, who: str | None = None) ->
     where, given = ("", ()) if who is None else (" AND who = ?", (who,))
     rows = session.run(f"{_SELECT} WHERE sequence > ?{where} ORDER BY sequence LIMIT ?", (after, *given, count))
     return [_entry(row) for row in rows]
+
+
+def _terms(entry: Entry) -> Terms:
+    try:
+        return Terms.decode(entry.note)
+    except ValueError as error:
+        raise tampered(f"entry {entry.sequence} cannot be read") from error
 
 
 def answer_hash(answer: bytes) -> str:

@@ -28,6 +28,8 @@ from tacit.accounting.guard import (
 )
 from tacit.errors import Code, ParameterError, Refused
 
+PUBLIC = "(public)"  # in a scope, the unit of a table that protects nobody
+
 
 @dataclass(frozen=True)
 class Grant:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 from tacit.errors import Code, LedgerError
 from tacit.ledger.book import Book
-from tacit.ledger.budget import Terms
+from tacit.ledger.budget import PUBLIC, Limits, Terms
+from tacit.ledger.keys import Key
 from tacit.ledger.store import Store
 from tacit.ledger.witness import Sight
 
@@ -25,7 +28,7 @@ def check_witness(book: Book, seen: Sight | None) -> None:
 
 
 def check_terms(recorded: Terms | None, terms: Terms) -> None:
-    """The key, the witness and the scope are those that the ledger was used with."""
+    """The key and the witness are those that the ledger was used with."""
     if recorded is None:
         return
     if recorded.key and recorded.key != terms.key:
@@ -33,9 +36,32 @@ def check_terms(recorded: Terms | None, terms: Terms) -> None:
         raise LedgerError(Code.LEDGER_KEY, "it was signed with another key", fix=fix)
     if recorded.witnessed and not terms.witnessed:
         raise LedgerError(Code.LEDGER_WITNESS, "it has a witness, and none is named", fix="name the witness again")
-    for name, was in recorded.limits.scope.items():
-        now = terms.limits.scope.get(name, was)
-        if now != was:
+
+
+def check_key(store: Store, recorded: Terms | None, key: Key) -> None:
+    """A key that signs a ledger opens that one, and none that does not name it.
+
+    Otherwise whoever deletes ledger and witness together, and leaves the key, would have a fresh budget.
+    """
+    if recorded is None:
+        fix = (
+            "put ledger and witness back; if they are lost: tacit ledger accept-loss; to begin a new ledger all the"
+            " same, name a key file that does not exist yet under [ledger] in the policy"
+        )
+        raise store.error(f"is empty or missing, and {key.name} has signed entries", fix, Code.LEDGER_MISSING)
+    if not recorded.key:
+        fix = "put the key's own ledger back, or name a key file that does not exist yet under [ledger] in the policy"
+        raise LedgerError(Code.LEDGER_KEY, f"it was never signed, and {key.name} signs another ledger", fix=fix)
+
+
+def check_scope(known: Mapping[str, Set[str]], limits: Limits) -> None:
+    """Nothing contradicts what the ledger was ever a promise about, by whichever opening.
+
+    A policy may leave out a table and bring it back: with its unit, because what was told of it is still counted by
+    that unit. A table that was public may become private, which promises more; not the other way round.
+    """
+    for name, now in limits.scope.items():
+        for was in sorted(known.get(name, set()) - {now, PUBLIC}):
             what = f"it counts what was spent with {name} {was!r}, and now it is {now!r}"
             fix = "name a new ledger in the policy; what was told from the old one is not undone by it"
             raise LedgerError(Code.LEDGER_SCOPE, what, fix=fix)

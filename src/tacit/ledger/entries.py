@@ -33,7 +33,7 @@ class Kind(StrEnum):
     RESUME = "resume"  # a charge without an answer is taken up again by the analyst who paid it
     COMMIT = "commit"  # the answer to a charge is stored
     FAIL = "fail"  # no answer came of a charge, which stays
-    REPEAT = "repeat"  # a stored answer shown again
+    REPEAT = "repeat"  # a stored answer shown to one more analyst, at a charge; once written for free ones too
     CARRY = "carry"  # a cap begins to refresh and keeps what was spent, or ceases to and counts all months
     ACCEPT = "accept"  # the owner accepts a loss of entries, and all that may be missing is charged
 

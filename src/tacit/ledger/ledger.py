@@ -32,8 +32,9 @@ from tacit.accounting.receipt import Receipt
 from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.book import NOTHING, Book, answer_hash, tampered
 from tacit.ledger.budget import Limits, Terms, admit, stricter
-from tacit.ledger.check import check_terms, check_witness, gone
+from tacit.ledger.check import check_key, check_scope, check_terms, check_witness, gone
 from tacit.ledger.entries import ALL, Asked, Claim, Entry, Kind
+from tacit.ledger.files import tighten
 from tacit.ledger.history import History, standing_of, unknown
 from tacit.ledger.keys import Key
 from tacit.ledger.store import store_at
@@ -54,8 +55,10 @@ class Ledger(History):
     kills and power cuts happen, the prices of all passes over the data that anyone saw the outcome of are admitted by
     the overall filters, and the prices of the distinct answers shown to an analyst by the analyst's own. Proof: a
     charge is on disk before `reserve` returns; transactions happen one after the other, and so do the charges in one of
-    them; each is admitted by the filters on the sums it finds, and sums never shrink. One charge has one answer,
-    however often its question is run: the first commit stands, and nothing else is shown.
+    them; each is admitted by the filters on the sums it finds, and sums never shrink. One charge has one outcome,
+    however often its question is run: the first COMMIT or FAIL stands, and nothing else is shown. Of a question an
+    analyst so sees at most one outcome for each charge of theirs: a failure for one that failed, the stored answer for
+    one that did not.
 
     Caps are those of `limits`, or of the last opening by anyone where these are stricter: a cap that the owner lowers
     binds processes that already run, and one that the owner raises binds those opened afterwards.
@@ -91,11 +94,13 @@ class Ledger(History):
         """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
 
         The same question is the same key and the same loss. Where its answer is stored, the claim carries it: at no
-        cost to an analyst who was charged for it before, else at its price to their own cap only. Where it is in
-        flight, wait for it; where whoever asked it is gone, take it up: the analyst who paid does not pay again.
+        cost to an analyst who paid for it (`Book.payment`) or whose charge for it has no outcome yet, else at its price
+        to their own cap only. Where it is in flight, wait for it; where whoever asked it is gone, take it up: the
+        analyst who paid does not pay again. What is shown again for nothing writes nothing.
 
         `request` is the analyst's own name for this question. Asking again under the same name is one question,
-        charged once, with one outcome; another question under that name is refused. `delta` is what Gaussian noise may
+        charged once, with one outcome; another question under that name is refused. What writes nothing binds no name:
+        it is free, and the same, under every name. `delta` is what Gaussian noise may
         be charged by basic composition.
         """
         asked = self.asked(who, loss, key, delta=delta, request=request)
@@ -122,8 +127,8 @@ class Ledger(History):
         return Asked(who, (key, encoded), price, request)
 
     def repeats(self, asked: Callable[[], Sequence[Asked]]) -> list[Claim | None]:
-        """For each question, what `reserve` gives where its answer is stored and the analyst was charged for it; else
-        None, and nothing is written for it. They need no name, and are written in one transaction.
+        """For each question, what `reserve` gives where its answer is stored and the analyst paid for it; else None.
+        They need no name, and are looked up in one transaction. Nothing is written.
 
         `asked` is called once that is open, so that those who came while others wrote are in it. It may be called again
         where that transaction came to nothing; what it returned last is what the claims are for.
@@ -133,6 +138,20 @@ class Ledger(History):
             return [self._again(book, each) for each in asked()]
 
         return self._turns.take(claims_of)
+
+    def knows_only(self, former: str, key: str) -> bool:
+        """Whether a question was asked under its former key, and never under the one it has now."""
+        with self.store.read() as session:
+            book = Book(session)
+            return book.has_key(former) and not book.has_key(key)
+
+    def is_free(self, asked: Asked) -> bool:
+        """Whether `reserve` would charge nothing: the answer is paid for, or a charge for it has no outcome yet."""
+        with self.store.read() as session:
+            book = Book(session)
+            stored = book.stored_answer(asked.question)
+            paid = stored is not None and book.payment(asked, stored) is not None
+            return paid or book.open_claim(asked) is not None
 
     def commit(self, claim: Claim, answer: bytes) -> Claim:
         """Store the answer of a claim, durably, before it is shown. What the returned claim holds is what to show.
@@ -163,18 +182,24 @@ class Ledger(History):
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
         return replace(claim, stored=shown, receipt=receipt)
 
-    def fail(self, claim: Claim) -> None:
-        """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak."""
+    def fail(self, claim: Claim) -> bytes | None:
+        """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak.
+
+        One charge has one outcome. Where the claim was answered meanwhile, that stands and is returned: show it, and
+        nothing of the failure.
+        """
         if claim.stored is not None:
-            return
+            return claim.stored
 
-        def settled(book: Book) -> None:
-            reserved = _reserved(book, claim)
-            if book.settlement(claim.entry) is None:
+        def settled(book: Book) -> bytes | None:
+            reserved, entry = _reserved(book, claim), book.settlement(claim.entry)
+            if entry is None:
                 _settle(book, Kind.FAIL, reserved)
+            return book.stored_answer(reserved.question) if entry is not None and entry.kind is Kind.COMMIT else None
 
-        self._turns.take(settled)
+        shown = self._turns.take(settled)
         self._flying.discard(claim.entry)
+        return shown
 
     @contextmanager
     def held(self, claim: Claim) -> Iterator[None]:
@@ -190,13 +215,17 @@ class Ledger(History):
     def _open(self) -> None:
         """Make the ledger where there is none, check what is there, and write down new terms."""
         terms = Terms(self.limits, self._key.public if self._key else "", self._witness is not None)
+        marked = self._key is not None and self._key.is_marked()  # before the ledger is read, which names it by then
         with self.store.read() as session:
             blank = self.store.is_blank(session)
             recorded = None if blank else Book(session).terms()
-        if self._witness is not None and (recorded is None or not recorded.witnessed):
-            if blank and self._witness.exists() and self._witness.last() is not None:
-                raise gone(self.store)
-            self._witness.create()  # before the ledger says that there is one
+        new = self._witness if recorded is None or not recorded.witnessed else None
+        if new is not None and blank and new.exists() and new.last() is not None:
+            raise gone(self.store)
+        if self._key is not None and marked:
+            check_key(self.store, recorded, self._key)
+        if new is not None:
+            new.create()  # before the ledger says that there is one
         with self.store.write() as session:
             if self.store.is_blank(session):
                 self.store.create(session)
@@ -206,8 +235,15 @@ class Ledger(History):
             book.check_chain(_CHECKED)
             for _ in book.totals():
                 pass
+            if self._key is not None and marked:
+                check_key(self.store, book.terms(), self._key)  # again, now that nobody else writes
             check_terms(book.terms(), terms)
+            check_scope(book.scopes(), terms.limits)
             book.record(terms)
+        if self._key is not None:
+            self._key.mark()  # before anything is signed, and not before there is a ledger that names it
+        if self._witness is not None:
+            tighten(self._witness.path)
 
     @contextmanager
     def _writing(self) -> Iterator[Book]:
@@ -218,11 +254,10 @@ class Ledger(History):
             with self.store.write() as session:
                 book = Book(session)
                 check_witness(book, seen)
-                before = book.length
                 yield book
                 self._flying |= book.taken  # before others can see them
             last = book.last
-            if self._witness is not None and last is not None and last.sequence > before:
+            if self._witness is not None and last is not None and (seen is None or last.sequence > seen.sequence):
                 self._witness.note(Sight(last.sequence, last.hash, last.everyone))
         except BaseException:
             self._flying -= book.taken if book is not None else set()
@@ -242,33 +277,44 @@ class Ledger(History):
             raise Refused(Code.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
         stored = book.stored_answer(asked.question)
         if named is not None:
-            paid = book.entry_at(named.claim) if named.kind is Kind.RESUME else named
-            if paid is None:
+            charge = book.entry_at(named.claim) if named.kind is Kind.RESUME else named
+            if charge is None:
                 raise tampered(f"the claim of entry {named.sequence} is missing")
-            settled = book.settlement(paid.sequence)
+            settled = book.settlement(charge.sequence)
             if settled is not None and settled.kind is Kind.FAIL:
                 raise Failed
-            if stored is not None:
-                return self._handed(paid, stored, settled or paid, asked, guards)
-        elif stored is not None:
-            return self._repeated(book, asked, stored, guards)
+            if stored is not None and charge.kind is Kind.RESERVE:
+                settled = settled or _settle(book, Kind.COMMIT, charge, answer_hash(stored))
+                return self._handed(charge, stored, settled, asked, guards)
+            if stored is not None and charge.charge == asked.price:
+                return self._handed(charge, stored, charge, asked, guards)
+        if stored is not None:
+            return self._repeated(book, asked, stored, named, guards)
         return self._taken_up(book, asked, named, guards, patient=patient)
 
     def _again(self, book: Book, asked: Asked) -> Claim | None:
-        """A stored answer that was paid for, shown again."""
+        """A stored answer that was paid for, shown again. There is nothing to write: no sum and no answer changes."""
         guards, stored = self._guards(book, asked.who), book.stored_answer(asked.question)
-        if stored is None or not book.is_paid(asked.who, asked.question):
+        payment = None if stored is None else book.payment(asked, stored)
+        if payment is None:
             return None
-        entry = self._write(book, Kind.REPEAT, asked)
-        return self._handed(entry, stored, entry, asked, guards)
+        claim = self._handed(payment.charge, stored, payment.head, asked, guards)
+        free = replace(claim.receipt, charged=NOTHING, repeat=True, analyst=guards.own, overall=guards.shared)
+        return replace(claim, receipt=free)
 
-    def _repeated(self, book: Book, asked: Asked, stored: bytes, guards: _Guards) -> Claim:
-        """A stored answer, shown again, or shown to one more analyst."""
-        charge, month = NOTHING, None
-        if not book.is_paid(asked.who, asked.question):
-            admit(asked.price, asked.who, guards.own, None)
-            charge, month = asked.price, guards.month
-        entry = self._write(book, Kind.REPEAT, asked, charge=charge, month=month)
+    def _repeated(self, book: Book, asked: Asked, stored: bytes, named: Entry | None, guards: _Guards) -> Claim:
+        """A stored answer: shown again, shown for an own charge that has none, or shown to one more analyst."""
+        found = self._again(book, asked)
+        if found is not None:
+            return found
+        written = replace(asked, request="") if named is not None else asked
+        claim = book.open_claim(asked)
+        if claim is not None:  # settled here and now: whatever else comes of its work is not shown
+            self._write(book, Kind.RESUME, written, claim=claim.sequence)
+            settled = _settle(book, Kind.COMMIT, claim, answer_hash(stored))
+            return self._handed(claim, stored, settled, asked, guards)
+        admit(asked.price, asked.who, guards.own, None)
+        entry = self._write(book, Kind.REPEAT, written, charge=asked.price, month=guards.month)
         return self._handed(entry, stored, entry, asked, guards)
 
     def _taken_up(

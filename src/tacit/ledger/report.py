@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, Standing, shown
 from tacit.accounting.price import epsilon as price_of
+from tacit.ledger.budget import PUBLIC
 from tacit.ledger.entries import Kind
 from tacit.ledger.history import History
 from tacit.privacy.loss import (
@@ -63,7 +64,7 @@ def deployment(history: History, epsilon: Fraction, delta: Fraction) -> dict[str
     return {
         "model": "central, interactive",
         "relation": scope.pop("neighbors", ""),
-        "unit": {name.removeprefix("unit of "): unit for name, unit in scope.items()},
+        "unit": {name.removeprefix("unit of "): unit for name, unit in scope.items() if unit != PUBLIC},
         "epsilon": shown(int(epsilon * GRAINS_PER_EPSILON)),
         "delta": float(delta),
         "composition": "fully adaptive: a union of the basic and the zCDP filter",

@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import apsw
 from tacit.errors import Code, LedgerError
 from tacit.ledger import schema
 from tacit.ledger.entries import GENESIS
+from tacit.ledger.files import make, tighten
 from tacit.ledger.store import Row, Session, Store
 
 # Before 3.51.3, a checkpoint racing with a write that resets the log could lose committed pages.
@@ -150,6 +151,9 @@ class SqliteStore(Store):
             raise self.error("is empty or missing, and its log is there", fix, Code.LEDGER_MISSING)
         if self._identity is not None:
             self._check_file()  # a connection that was lost comes back to the same file only
+        if self._writable and not self.path.exists():
+            with suppress(OSError):  # SQLite says better why there can be none
+                make(self.path)  # what SQLite lays beside it gets the rights that it has
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._writable else apsw.SQLITE_OPEN_READONLY
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
@@ -160,7 +164,10 @@ class SqliteStore(Store):
             self._recognize(_SqliteSession(connection))
             connection.execute("PRAGMA foreign_keys = ON")
             if self._writable:
+                tighten(self.path)
                 self._make_durable(connection)
+                for beside in ("-wal", "-shm", "-journal"):
+                    tighten(Path(f"{self.path}{beside}"))
         except BaseException:
             connection.close(True)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,7 +81,13 @@ def _walk(walk: _Walk, store: Store, session: Session, sights: dict[int, Sight])
 
 @dataclass
 class _Walk:
-    """What the entries seen so far say."""
+    """What the entries seen so far say.
+
+    Whether an answer was paid for is counted, and not looked up as the ledger does. Of one question an analyst has seen
+    a failure for each charge that failed, and at most one answer, the stored one: these outcomes are no more than the
+    charges for it, those without an outcome included. A charge cannot turn out to be another one's later, so this is
+    checked where an answer is shown and where a charge fails.
+    """
 
     progress: Callable[[int], None]
     count: int = 0
@@ -96,7 +103,9 @@ class _Walk:
     open_claims: dict[int, Entry] = field(default_factory=dict)  # RESERVE entries without COMMIT or FAIL
     answered: dict[Question, Entry] = field(default_factory=dict)  # the COMMIT that stored each answer
     prices: dict[Question, Cost] = field(default_factory=dict)
-    paid: set[tuple[str, Question]] = field(default_factory=set)
+    charges: Counter[tuple[str, Question]] = field(default_factory=Counter)  # how often it was paid for
+    failures: Counter[tuple[str, Question]] = field(default_factory=Counter)
+    shown: set[tuple[str, Question]] = field(default_factory=set)  # who was shown which stored answer
     requests: set[tuple[str, str]] = field(default_factory=set)
 
     def say(self, problem: str) -> None:
@@ -186,19 +195,21 @@ class _Walk:
             yield "a first answer is charged to the analyst and to all alike"
         yield from self._capped(entry, (entry.who, ALL))
         self.open_claims[entry.sequence] = entry
-        self.paid.add((entry.who, entry.question))
+        self.charges[entry.who, entry.question] += 1
 
     def _repeat(self, entry: Entry) -> Iterator[str]:
         if entry.shared:
             yield "a repeat is charged to the analyst only"
         if entry.question not in self.answered:
             yield "it repeats what was never answered"
-        paid = (entry.who, entry.question) in self.paid
+        about = entry.who, entry.question
+        paid = self.failures[about] + 1 <= self.charges[about]
         if entry.charge != (NOTHING if paid else self.prices.get(entry.question)):
             yield "a repeat costs its price once, and then nothing"
         if not paid:
             yield from self._capped(entry, (entry.who,))
-            self.paid.add((entry.who, entry.question))
+            self.charges[about] += 1
+        self.shown.add(about)
 
     def _carry(self, entry: Entry) -> Iterator[str]:
         if not entry.month and entry.spent != self.lives.get(entry.who, NOTHING):
@@ -228,10 +239,17 @@ class _Walk:
         reserved = self.open_claims.pop(entry.claim, None)
         if reserved is None or (reserved.who, reserved.key) != (entry.who, entry.key):
             yield f"no open claim {entry.claim} of this analyst and question"
-        elif entry.kind is Kind.COMMIT:
+            return
+        about = entry.who, reserved.question
+        if entry.kind is Kind.COMMIT:
+            self.shown.add(about)
             self.prices.setdefault(reserved.question, reserved.charge)
             if self.answered.setdefault(reserved.question, entry).answer_digest != entry.answer_digest:
                 yield "its answer is not the one stored first"
+        else:
+            self.failures[about] += 1
+            if about in self.shown and self.failures[about] + 1 > self.charges[about]:
+                yield "its charge failed, and has paid for an answer that was shown"
 
     def compare_head(self, found: list[Row]) -> None:
         """The head names the last entry."""
@@ -274,7 +292,8 @@ def check_receipt(ledger: History, receipt: Mapping[str, Any]) -> list[str]:
     if entry is None:
         return ["the receipt is signed by this ledger, which no longer holds what it says"]
     with ledger.store.read() as session:
-        charge = Book(session).entry_at(entry.claim) if entry.kind is Kind.COMMIT else entry
+        settles = entry.kind in {Kind.COMMIT, Kind.FAIL}
+        charge = Book(session).entry_at(entry.claim) if settles else entry
     assert charge is not None
     told = {
         "entry": charge.sequence,
@@ -284,4 +303,7 @@ def check_receipt(ledger: History, receipt: Mapping[str, Any]) -> list[str]:
         "charged_epsilon": shown(charge.charge.epsilon),
         "repeat": charge.kind is Kind.REPEAT,
     }
+    again = {"charged_epsilon": "0", "repeat": True}
+    if entry.kind in {Kind.COMMIT, Kind.REPEAT} and all(receipt.get(name) == value for name, value in again.items()):
+        told |= again  # shown again for nothing, under the charge that paid for it
     return [f"its {name} is not what the ledger says" for name, value in told.items() if receipt.get(name) != value]

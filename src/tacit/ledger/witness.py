@@ -25,6 +25,7 @@ from pathlib import Path
 
 from tacit.accounting.guard import Cost
 from tacit.errors import Code, LedgerError
+from tacit.ledger.files import PRIVATE, sync_folder
 
 _HEADER = b"tacit witness 1\n"
 _RECORD = struct.Struct(">Q32s4q")
@@ -64,13 +65,14 @@ class Witness:
     def create(self) -> None:
         """Make a witness that has seen nothing, if there is none."""
         with self._explained():
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
             try:
+                os.fchmod(handle, PRIVATE)
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 if os.fstat(handle).st_size == 0:
                     os.write(handle, _HEADER)
                     os.fsync(handle)
-                    _sync_folder(self.path.parent)
+                    sync_folder(self.path.parent)
             finally:
                 os.close(handle)
 
@@ -141,12 +143,3 @@ def _unpack(data: bytes) -> Sight | None:
         return None
     sequence, head, *sums = _RECORD.unpack(record)
     return Sight(sequence, head.hex(), Cost(*sums))
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new name reaches the disk with its folder."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.accounting.guard import is_whole
 from tacit.arithmetic import rational
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
@@ -37,6 +38,15 @@ class Price:
         if self.within is None:
             return plan_for(query, policy, self.epsilon)
         return plan_within(query, policy, self.within, confidence)
+
+    def former(self, query: Query, policy: Policy) -> Plan | None:
+        """The plan as it was made before prices were rounded to whole grains; None where it is the same.
+
+        The prices that an accuracy is searched among are whole grains.
+        """
+        if self.within is not None or is_whole(rational("epsilon", self.epsilon)):
+            return None
+        return plan_for(query, policy, self.epsilon, rounded=False)
 
 
 def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confidence: Fraction) -> Plan:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tacit.accounting.guard import GRAINS_PER_EPSILON, cost
+from tacit.accounting.guard import GRAINS_PER_EPSILON, cost, whole
 from tacit.aggregates.base import (
     Measurement,
     QuantileMeasurement,
@@ -129,9 +129,15 @@ class Plan:
         return chosen
 
 
-def plan_for(query: Query, policy: Policy, epsilon: Any) -> Plan:
-    """The plan of a question at a price, or Refused."""
+def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> Plan:
+    """The plan of a question at a price, or Refused.
+
+    The price is rounded down to whole grains, the ledger's steps, before anything is planned: noise and charge are then
+    of the same number, and equal shares of a budget fit into it. `rounded=False` plans as ledgers of earlier versions
+    know a question.
+    """
     price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
+    price = whole(price) if rounded else price
     query = flattened(query)
     scope = Scope(policy)
     relation = scope.relation(query.source)

@@ -1,7 +1,7 @@
-"""Answers that are shown again: kept as they were finished, and written down in a lane of their own.
+"""Answers that are shown again: kept as they were finished, and looked up on the ledger in a lane of their own.
 
-A repeat reads no data, so it waits for no question that does. Its line on the ledger is on disk before it is shown, as
-any answer's is; those that come while the disk is busy go together.
+A repeat reads no data, so it waits for no question that does. The ledger says whether it was paid for, and nothing is
+written; those that come while the ledger is busy go together.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _exact(number: Any) -> tuple[Any, ...]:
 
 
 class Lane:
-    """Writes repeats down, one thread for all: those that wait go together in one transaction.
+    """Looks repeats up on the ledger, one thread for all: those that wait go together in one transaction.
 
     At most `most` wait, and no more than `share` of one person; the next one is refused as busy.
     """
@@ -147,7 +147,7 @@ class Lane:
         self._thread: threading.Thread | None = None
 
     async def claim(self, kept: Kept) -> Claim | None:
-        """The claim on an answer again, durably; None where the ledger does not have it as paid and answered."""
+        """The claim on an answer again; None where the ledger does not have it as paid and answered."""
         wait = _Wait(kept, asyncio.get_running_loop())
         with self._ready:
             if self.closed:

@@ -11,15 +11,14 @@ from markupsafe import Markup
 
 from tacit.accounting.guard import Caps, Cost, Standing, admits, cost, room, shown
 from tacit.accounting.meaning import game_error
+from tacit.curator.ask import plan_of
 from tacit.curator.curator import Curator
 from tacit.curator.view import Budget
 from tacit.errors import Refused
-from tacit.ledger.book import Book
 from tacit.plan.accuracy import Price
 from tacit.plan.explain import Column as Accuracy
 from tacit.plan.explain import Explanation, explain
 from tacit.policy.model import Policy
-from tacit.privacy.loss import encode
 from tacit.query.nodes import Query
 from tacit.query.sql import parse
 from tacit.serve.console import charts
@@ -49,10 +48,10 @@ def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidenc
     """What a question would cost at a price or an accuracy, or Refused. Free: no data is touched."""
     query = parse(sql)
     policy = curator.policy.asked_by(budget.who)
-    plan = wanted.plan(query, policy, confidence)
+    plan = plan_of(query, budget.who, curator, wanted, confidence)
     found = explain(plan, policy, confidence)
     price = cost(plan.loss, plan.delta)
-    free = _is_repeat(curator, budget.who, (plan.key, encode(plan.loss)))
+    free = curator.ledger.is_free(curator.ledger.asked(budget.who, plan.loss, plan.key, delta=plan.delta))
     guards = (budget.own, budget.overall)
     fits = all(admits(guard.spent, price, guard.cap) for guard in guards)
     least = min(room(guard.spent, guard.cap, price.delta_a, price.delta_b) for guard in guards)
@@ -71,13 +70,6 @@ def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidenc
         lines=tuple((column.name, _accuracy(column), kinds.get(column.name, "")) for column in found.columns),
         curve=_curve(query, policy, confidence, found, accuracies),
     )
-
-
-def _is_repeat(curator: Curator, who: str, question: tuple[str, str]) -> bool:
-    """Whether this person was charged for this very question, and its answer is stored."""
-    with curator.ledger.store.read() as session:
-        book = Book(session)
-        return book.stored_answer(question) is not None and book.is_paid(who, question)
 
 
 def share(spent: Cost, cap: Caps) -> float:

@@ -18,7 +18,7 @@ from tacit.policy.model import Policy
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, Person
 from tacit.serve.pgwire import looks, parameters, results
-from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.catalog import CatalogRunner
 from tacit.serve.pgwire.codec import Field
 from tacit.serve.pgwire.lexer import Edited
 from tacit.serve.pgwire.results import Outcome
@@ -36,11 +36,11 @@ _ENDS = frozenset({Kind.COMMIT, Kind.ROLLBACK, Kind.ROLLBACK_TO})
 
 @dataclass(frozen=True)
 class House:
-    """What all sessions share: the desk, the door, and the shadow of the catalog."""
+    """What all sessions share: the desk, the door, and what answers catalog queries."""
 
     desk: Desk
     door: Door
-    shadow: Shadow
+    catalog: CatalogRunner
 
     @property
     def policy(self) -> Policy:
@@ -54,7 +54,7 @@ class Performer:
     def __init__(self, house: House, person: Person, transaction: Transaction, database: str) -> None:
         self._house = house
         self._person = person
-        self._names = replace(house.shadow.names(), user=person.name, database=database)
+        self._database = database
         self._running: asyncio.Task[Any] | None = None
         self._canceled = False
         self.transaction = transaction
@@ -171,11 +171,22 @@ class Performer:
             budget = await self._asked(edited, self._house.desk.budget(self._who))
         columns = ", ".join(f"{sql} AS {name}" for name, sql in results.budget_columns(budget).items())
         settings = dict(self.transaction.settings.listed())
-        names = replace(self._names, budget=f"SELECT {columns}", explained=explained, settings=settings)
-        shadow = self._house.shadow
+        catalog, desk = self._house.catalog, self._house.desk
+
+        async def run() -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
+            names = replace(
+                await catalog.names(),
+                user=self._who,
+                database=self._database,
+                budget=f"SELECT {columns}",
+                explained=explained,
+                settings=settings,
+            )
+            prepared = await desk.look(self._who, lambda: catalog.prepare(edited.text, names))
+            return await catalog.run(prepared, names)
+
         try:
-            looked = self._house.desk.look(self._who, lambda: shadow.look(edited.text, names))
-            fields, rows = await self._asked(edited, looked)
+            fields, rows = await self._asked(edited, run())
         except Complaint as error:
             if error.position:
                 error.position = edited.written(error.position - 1) + 1

@@ -16,7 +16,7 @@ from typing import Any
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, Person
 from tacit.serve.pgwire import codec
-from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.catalog import Catalog, CatalogRunner
 from tacit.serve.pgwire.codec import CANCEL, GSS, TLS, Body, Channel, Gone
 from tacit.serve.pgwire.perform import House, Performer
 from tacit.serve.pgwire.scram import Exchange, end_point
@@ -37,9 +37,14 @@ class Wire:
     """Speaks PostgreSQL's protocol for a desk and a door. `certificate` (DER) adds channel binding to SCRAM."""
 
     def __init__(
-        self, desk: Desk, door: Door, tls: ssl.SSLContext | None = None, certificate: bytes | None = None
+        self,
+        desk: Desk,
+        door: Door,
+        tls: ssl.SSLContext | None = None,
+        certificate: bytes | None = None,
+        catalog: CatalogRunner | None = None,
     ) -> None:
-        self._house = House(desk, door, Shadow(desk.policy))
+        self._house = House(desk, door, catalog or Catalog(desk.policy))
         self._door = door
         self._tls = tls
         self._binding = None if tls is None or certificate is None else end_point(certificate)
@@ -53,9 +58,10 @@ class Wire:
         """How many connections there are, strangers among them."""
         return len(self._tasks)
 
-    def warm(self) -> None:
-        """Build the shadow, which takes half a second."""
-        self._house.shadow.names()
+    @property
+    def catalog(self) -> CatalogRunner:
+        """What answers catalog queries."""
+        return self._house.catalog
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end. Never raises, whatever is sent."""
@@ -217,8 +223,11 @@ class Listener:
 
     async def wait_closed(self) -> None:
         """Wait until all have ended."""
-        await self.wire.stopped()
-        await self._server.wait_closed()
+        try:
+            await self.wire.stopped()
+            await self._server.wait_closed()
+        finally:
+            await self.wire.catalog.close()
 
 
 async def start(
@@ -229,11 +238,13 @@ async def start(
     tls: ssl.SSLContext | None = None,
     *,
     certificate: bytes | None = None,
+    catalog: CatalogRunner | None = None,
 ) -> Listener:
-    """Listen for PostgreSQL clients."""
-    wire = Wire(desk, door, tls, certificate)
-    await asyncio.to_thread(wire.warm)
-    return Listener(wire, await asyncio.start_server(wire.serve, host, port))
+    """Listen for PostgreSQL clients. Catalog queries are answered by `catalog`, or by processes of Tacit's own."""
+    wire = Wire(desk, door, tls, certificate, catalog)
+    listener = Listener(wire, await asyncio.start_server(wire.serve, host, port))
+    wire.catalog.warm()
+    return listener
 
 
 async def _encrypted(channel: Channel, tls: ssl.SSLContext) -> asyncio.StreamWriter:

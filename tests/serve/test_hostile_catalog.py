@@ -3,53 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import signal
 import subprocess
 import sys
-import threading
+import time
 import urllib.request
+from pathlib import Path
 
 import psycopg
 import pytest
 
 GROWTH = 80_000_000  # bytes that the server may grow by; each of these queries asks for far more
 ENDED = {"57014", "53200"}
-
-# Some name a function that is not there, and are refused; the others run until their limits end them.
-MEMORY = [
-    "SELECT array_length(generate_series(1,100000000),1)",
-    "SELECT generate_series(1, 30000000)",
-    "SELECT array_agg(i) FROM generate_series(1, 100000000) AS g(i)",
-    "SELECT string_agg(i::text, ',') FROM generate_series(1, 100000000) AS g(i)",
-    "SELECT length(" + "replace(" * 9 + "'aaaaaaaaaa'" + ", 'a', 'aaaaaaaaaa')" * 9 + ")",
-    "WITH a AS (SELECT generate_series(1, 3000000) AS x) SELECT array_length(x, 1) FROM a, generate_series(1, 99) AS g",
-    "SELECT [x FOR x IN generate_series(1, 100000000)]",
-    "SELECT repeat('x', 1000000000)",
-    "SELECT lpad('x', 1000000000)",
-]
-TIME = [
-    "SELECT count(*) FROM generate_series(1, 10000000000000) AS g(i) WHERE i % 7 = 3",
-    "SELECT count(*) FROM range(1000000000000)",
-    "SELECT max(a.oid + i.oid) FROM " + ", ".join(f"pg_type {name}" for name in "abcdefghi"),
-    "SELECT a.oid FROM " + ", ".join(f"pg_type {name}" for name in "abcdef") + " ORDER BY a.oid + f.oid, b.oid",
-    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
-    "SELECT count(*) FROM generate_series(1, 1000000000) AS g(i) WHERE i::text ~ '(((a*)*)*)*b'",
-    "SELECT regexp_replace(string_agg('ab', ''), '((a|b)*)*c', 'x') FROM generate_series(1, 9999999) AS g(i)",
-    "SELECT pg_sleep(100)",
-]
-LARGE = [
-    "SELECT " + "(" * 2_000 + "1" + ")" * 2_000,
-    "SELECT " + "NOT " * 4_000 + "true",
-    "SELECT 1" + " + 1" * 2_400,
-    "SELECT " + "[" * 2_000 + "]" * 2_000,
-    "SELECT oid FROM pg_class WHERE oid IN (" + ", ".join(map(str, range(2_400))) + ")",
-    "SELECT 1" + " UNION ALL SELECT 1" * 1_200,
-    "SELECT " + "CASE WHEN true THEN " * 900 + "1" + " END" * 900,
-    "SELECT '" + "x" * 59_000 + "' ~ '" + "(x?)" * 200 + "'",
-    "SELECT i, " + ", ".join(["'" + "x" * 900 + "'"] * 60) + " FROM generate_series(1, 9000) AS g(i)",
-]
 
 
 def _memory(process: int, what: str) -> int:
@@ -106,3 +72,30 @@ def test_a_query_that_asks_for_gigabytes_takes_none_of_the_server(clinic, make_c
             assert _memory(server.pid, "VmHWM") - before < GROWTH
         assert server.poll() is None
     assert server.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
+    with _serve(clinic.policy) as (server, ports):
+        who = f"user=ada password={clinic.secrets['ada'].password}"
+        with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
+            ada.execute("SELECT relname FROM pg_class").fetchall()
+            (child,) = _children(server.pid)
+            server.kill()
+            until = time.monotonic() + 60
+            while _is_there(child) and time.monotonic() < until:
+                time.sleep(0.01)
+            assert not _is_there(child)
+
+
+def _children(process: int) -> list[int]:
+    found = [path.read_text().split() for path in Path(f"/proc/{process}/task").glob("*/children")]
+    return [int(child) for part in found for child in part]
+
+
+def _is_there(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"  # ended, and its new parent has not yet noticed
+    except FileNotFoundError:
+        return False

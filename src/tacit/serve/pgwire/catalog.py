@@ -7,10 +7,10 @@ outside of this process, in ones that hold nothing else (`catalog_worker`): what
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import logging
 import re
-from dataclasses import replace
 from importlib import resources
 from itertools import islice
 from typing import Any, Protocol
@@ -93,10 +93,8 @@ class Catalog:
         self._warming = asyncio.create_task(self._warm())
 
     async def _warm(self) -> None:
-        try:
+        with contextlib.suppress(Complaint):  # it is in the log, and the next query tries again
             await self._running()
-        except Complaint:
-            pass  # it is in the log, and the next query tries again
 
     async def names(self) -> Names:
         """What a query may name."""
@@ -130,6 +128,7 @@ class Catalog:
         self._closed = True
         if self._warming is not None:
             self._warming.cancel()
+            await asyncio.wait([self._warming])
         if self._process is not None:
             self._process.close()
             await self._process.closed()

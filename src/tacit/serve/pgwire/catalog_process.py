@@ -75,12 +75,21 @@ class CatalogProcess:
     async def start(cls, script: str, rows: Mapping[str, Any], limits: Limits) -> CatalogProcess:
         """Start the program, and wait until it has built the catalog. OSError or Unanswered where it does not."""
         mine, its = socket.socketpair()
-        with its:
-            try:
-                process = await asyncio.to_thread(_started, its.fileno())
-            except BaseException:
-                mine.close()
-                raise
+        starting = asyncio.ensure_future(asyncio.to_thread(_started, its.fileno()))
+        try:
+            process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            mine.close()
+            await asyncio.wait([starting])  # a thread is not canceled, and what it started must be ended
+            if starting.exception() is None:
+                its.close()
+                await asyncio.to_thread(_end, starting.result())
+            raise
+        except BaseException:
+            mine.close()
+            raise
+        finally:
+            its.close()
         mine.setblocking(False)
         loop = asyncio.get_running_loop()
         try:
@@ -167,7 +176,7 @@ def _started(descriptor: int) -> subprocess.Popen[bytes]:
     if found is None or found.origin is None:
         raise FileNotFoundError("duckdb")
     packages = str(Path(found.origin).parent.parent)
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - this interpreter and this package's own file
         [sys.executable, "-I", "-S", str(_PROGRAM), str(descriptor), packages],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -60,7 +60,7 @@ def _built(setup: dict[str, Any]) -> Any:
     """The catalog in memory, in one thread, with no way to files, networks or extensions."""
     import duckdb
 
-    config = {
+    config: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": "false",
         "autoload_known_extensions": "false",
         "autoinstall_known_extensions": "false",
@@ -112,11 +112,12 @@ class _Forks:
     def serve(self) -> None:
         """Start and kill as the server says, and tell it what ended. Its end is the end of all."""
         while True:
-            ready = select.select([self._control, self._wakes], [], [], _WATCH if self._processes else None)[0]
+            control = self._control.fileno()
+            ready = select.select([control, self._wakes], [], [], _WATCH if self._processes else None)[0]
             if self._wakes in ready:
                 os.read(self._wakes, 512)
             self._reap()
-            if self._control in ready and not self._obey():
+            if control in ready and not self._obey():
                 break
             for process in self._processes:
                 if _resident(process) > self._most:

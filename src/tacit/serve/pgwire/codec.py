@@ -188,7 +188,12 @@ class Channel:
             self.send()
 
     async def settle(self) -> None:
-        """Wait where a client has taken little of what was sent: answers to messages without a Sync add up too."""
+        """Wait where a client has taken little of what was sent: answers to messages without a Sync add up too.
+
+        A client that is gone is noticed here, while messages of its own are still there to be read.
+        """
+        if self.writer.is_closing():
+            raise Gone
         if self.writer.transport.get_write_buffer_size() > _HELD:
             await self.flush()
 

@@ -62,10 +62,10 @@ class Session:
                 raise Complaint(STOPPING, "the server is stopping", "connect again in a moment", fatal=True)
             self.idle = True
             kind, body = await self._channel.message()
-            self.idle = False
             if kind == b"X":
                 return
             await self._wait(1 + len(body) / _BYTES)
+            self.idle = False
             self.credential.check()
             if self._skipping and kind != b"S":
                 continue

@@ -113,7 +113,7 @@ def test_statements_of_one_message_give_way_too(raw, served, order):
     assert order.count("ada") == 801 and order.index("ben") <= 4
 
 
-def test_messages_are_counted_against_a_rate_of_the_analyst(served):
+def test_messages_are_counted_against_a_rate_of_the_analyst(served, raw):
     """At so low a rate a hundred messages come at once, and the next after minutes, through any connection."""
 
     async def begin():
@@ -123,13 +123,11 @@ def test_messages_are_counted_against_a_rate_of_the_analyst(served):
         listener.close()
         await listener.wait_closed()
 
-    from tests.serve.pgwire.conftest import Raw
-
     listener = served.run(begin())
     port = listener.sockets[0].getsockname()[1]
     try:
         with contextlib.ExitStack() as opened:
-            one, two, other = (opened.enter_context(Raw(served, tls=False, port=port)) for _ in range(3))
+            one, two, other = (opened.enter_context(raw(tls=False, port=port)) for _ in range(3))
             one.login("ada")
             two.login("ada")
             other.login("ben")

@@ -41,7 +41,7 @@ def catalog(served):
 def look(served, catalog):
     async def answered(text):
         names = await catalog.names()
-        return (await catalog.run(catalog.prepare(text, names), names))[1]
+        return list((await catalog.run(catalog.prepare(text, names), names))[1])
 
     return lambda text: served.run(answered(text))
 

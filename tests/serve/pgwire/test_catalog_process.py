@@ -95,7 +95,7 @@ def run(served, place):
 
     async def answered(statement):
         names = await place[1].names()
-        return (await place[1].run(statement, names))[1]
+        return list((await place[1].run(statement, names))[1])
 
     return lambda statement: served.run(answered(statement))
 
@@ -244,7 +244,7 @@ def test_a_canceled_statement_ends_at_once(served):
         running.cancel()
         while children(catalog.pid):
             await asyncio.sleep(0.01)
-        rows = (await catalog.run("SELECT 1", names))[1]
+        rows = list((await catalog.run("SELECT 1", names))[1])
         await catalog.close()
         return rows
 
@@ -265,7 +265,7 @@ def test_a_process_that_ends_is_replaced(served):
         os.kill(statement, signal.SIGKILL)
         with pytest.raises(Complaint) as error:
             await running
-        rows = (await catalog.run("SELECT 1", names))[1]
+        rows = list((await catalog.run("SELECT 1", names))[1])
         second = catalog.pid
         await catalog.close()
         return error.value.sqlstate, rows, first != second

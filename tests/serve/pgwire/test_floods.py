@@ -267,3 +267,18 @@ def test_a_portal_keeps_no_rows_that_were_sent(raw, served):
         assert [body for kind, body in found if kind == b"C"] == [b"SELECT 50\0", b"SELECT 0\0"] * 2
         session = list(served.listener.wire._sessions.values())[-1]
         assert [len(portal.outcome.rows) for portal in session._extended.portals.values()] == [0, 0]
+
+
+def test_rows_that_portals_hold_for_later_are_bounded_together(raw):
+    wide = b"SELECT i, '" + b"x" * 150 + b"' FROM generate_series(1, 9000) AS g(i)"
+    with raw() as client:
+        client.login()
+        client.query("BEGIN")
+        client.send(b"P", b"w\0" + wide + b"\0\0\0")
+        ended = []
+        for name in (b"a", b"b", b"c", b"d"):
+            client.send(b"B", name + b"\0w\0\0\0\0\0\0\0")
+            client.send(b"E", name + b"\0\0\0\0\1")  # one row now, and the others later
+            client.socket.sendall(SYNC)
+            ended.append({kind for kind, _ in client.until(b"Z")} & {b"s", b"E"})
+        assert ended == [{b"s"}] * 2 + [{b"E"}] * 2  # each is about 1.5 million bytes, and 4 million are the most

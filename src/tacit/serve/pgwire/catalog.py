@@ -21,7 +21,7 @@ from tacit.serve.pgwire.catalog_process import CatalogProcess, Limits, Unanswere
 from tacit.serve.pgwire.catalog_queue import FairQueue
 from tacit.serve.pgwire.codec import Field
 from tacit.serve.pgwire.looks import HINT, SAYS, Names, rewritten
-from tacit.serve.pgwire.results import field
+from tacit.serve.pgwire.results import Rows, field
 from tacit.serve.pgwire.settings import Settings
 from tacit.serve.pgwire.types import oid_of, oid_of_engine, size_of
 from tacit.serve.pgwire.words import CANCELED, CONNECTIONS, INTERNAL, NO_MEMORY, UNSUPPORTED, Complaint
@@ -52,7 +52,7 @@ class CatalogRunner(Protocol):
         """The query as the runner's engine reads it, for the session that `names` tells of. Safe from any thread."""
         ...
 
-    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
+    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], Rows]:
         """The columns and rows of a prepared query, or a Complaint."""
         ...
 
@@ -107,7 +107,7 @@ class Catalog:
         """The query for the engine; an error for whatever it may not name."""
         return rewritten(text, names)
 
-    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
+    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], Rows]:
         """The columns and rows of a query, or an error."""
         request = {"statement": statement, "database": names.database, "user": names.user}
         await self._queue.enter(names.user)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import json
 import os
 import signal
@@ -13,11 +12,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tacit.serve.pgwire.catalog_rows import BatchedRows
 from tacit.serve.pgwire.catalog_worker import ENDED, KILL, LENGTH, ORDER, START
 
 _PROGRAM = Path(__file__).with_name("catalog_worker.py")
@@ -35,7 +34,7 @@ class Limits:
     cpu: float = 2.0
     wall: float = 8.0
     rows: int = 10_000
-    bytes: int = 4_000_000
+    bytes: int = 2_000_000
 
 
 class Unanswered(Exception):
@@ -51,7 +50,7 @@ class Table:
     """The names and the engine's types of columns, and the rows."""
 
     columns: list[tuple[str, str]]
-    rows: list[tuple[Any, ...]]
+    rows: BatchedRows
 
 
 class CatalogProcess:
@@ -214,46 +213,32 @@ async def _exchanged(stream: socket.socket, request: Mapping[str, str], limits: 
     """
     stream.setblocking(False)
     loop = asyncio.get_running_loop()
-    table = Table([], [])
+    table = Table([], BatchedRows(0))
     data = json.dumps(request).encode()
     with contextlib.suppress(OSError):
         await loop.sock_sendall(stream, LENGTH.pack(len(data)) + data)
     try:
-        lines, size, line = 0, 0, bytearray()
+        size, line = 0, bytearray()
         while part := await loop.sock_recv(stream, _CHUNK):
             size += len(part)
             if size > limits.bytes + _SLACK:
                 return table, "bytes"
             *whole, rest = part.split(b"\n")
             for each in whole:
-                found = json.loads(bytes(line + each))
+                found = bytes(line + each)
                 line.clear()
-                if isinstance(found, str):
-                    return table, found
-                if lines:
-                    table.rows.extend(_row(row, len(table.columns)) for row in found)
+                if found.startswith(b'"'):
+                    return table, str(json.loads(found))
+                if table.columns:
+                    table.rows.add(found)
                 else:
-                    table.columns.extend((str(name), str(kind)) for name, kind in found)
-                lines += 1
+                    columns = [(str(name), str(kind)) for name, kind in json.loads(found)]
+                    table = Table(columns, BatchedRows(len(columns)))
                 await asyncio.sleep(0)
             line += rest
     except (OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
         return table, ""
     return table, ""
-
-
-def _row(values: list[Any], width: int) -> tuple[Any, ...]:
-    if len(values) != width:
-        raise ValueError("a row of another width")
-    return tuple(map(_value, values))
-
-
-def _value(plain: Any) -> Any:
-    if isinstance(plain, list):
-        return [_value(each) for each in plain]
-    if not isinstance(plain, dict):
-        return plain
-    return Decimal(plain["number"]) if "number" in plain else datetime.date.fromisoformat(plain["date"])
 
 
 def _reason(last: str, code: int) -> str:

@@ -49,11 +49,12 @@ def main() -> None:
     setup = json.loads(_exactly(control, LENGTH.unpack(_exactly(control, LENGTH.size))[0]))
     connection = _built(setup)
     hello = json.dumps(_names(connection)).encode()
-    control.sendall(LENGTH.pack(len(hello)) + hello)
     os.nice(_NICE)
     gc.collect()
     gc.freeze()  # so that a copy shares these pages
-    _Forks(control, connection, setup["limits"]).serve()
+    forks = _Forks(control, connection, setup["limits"])
+    control.sendall(LENGTH.pack(len(hello)) + hello)
+    forks.serve()
 
 
 def _built(setup: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.policy.model import Policy
 from tacit.serve.pgwire import codec, parameters, results
+from tacit.serve.pgwire.catalog_rows import BatchedRows
 from tacit.serve.pgwire.codec import Body, Field
 from tacit.serve.pgwire.lexer import split, tokens
 from tacit.serve.pgwire.perform import Performer
@@ -34,8 +35,10 @@ from tacit.serve.pgwire.words import (
 _MOST_STATEMENTS = 256
 _MOST_TOKENS = 50_000  # of all prepared statements of a session together
 _MOST_CHARACTERS = 500_000  # of their texts
+_CELL = 60  # bytes of one value of an answer, about
 _LONGEST_NAME = 200  # of a statement or a portal
 _MOST_PORTALS = 16  # each may hold an answer
+_MOST_HELD = 4_000_000  # bytes of rows that they hold for later
 _MOST_BYTES = 200_000  # of all values of a portal
 
 
@@ -63,6 +66,14 @@ class Portal:
     intervals: bool = False
     outcome: Outcome | None = None
     sent: int = 0
+
+    @property
+    def held(self) -> int:
+        """About how many bytes its rows take."""
+        if self.outcome is None:
+            return 0
+        rows = self.outcome.rows
+        return rows.size if isinstance(rows, BatchedRows) else _CELL * len(rows) * len(self.outcome.fields or ())
 
     async def execute(self, performer: Performer, most: int) -> Iterable[bytes]:
         """The next rows, `most` of them unless that is 0, and the end or a pause. The first call performs."""
@@ -207,6 +218,11 @@ class Extended:
         body.end()
         portal = self._portal(name)
         messages = await portal.execute(self.performer, max(0, most))
+        held = [each.held for each in self.portals.values() if each.held]
+        if len(held) > 1 and sum(held) > _MOST_HELD:
+            del self.portals[name]
+            what = f"the portals hold more than {_MOST_HELD // 1_000_000:,} MB of rows that were not fetched"
+            raise Complaint(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
         self.performed(portal.prepared.statement)
         return messages
 

@@ -173,7 +173,7 @@ class Performer:
         settings = dict(self.transaction.settings.listed())
         catalog, desk = self._house.catalog, self._house.desk
 
-        async def run() -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
+        async def run() -> tuple[tuple[Field, ...], results.Rows]:
             names = replace(
                 await catalog.names(),
                 user=self._who,

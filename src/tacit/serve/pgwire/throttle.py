@@ -1,8 +1,8 @@
 """How much of something each analyst may use in a while: a token bucket that gives the wait in place of a refusal.
 
->>> throttle = Throttle(per_second=10.0, burst=2.0)
+>>> throttle = Throttle(per_second=4.0, burst=2.0)
 >>> [throttle.delay("ada", 1.0, now=0.0) for _ in range(4)]
-[0.0, 0.0, 0.1, 0.2]
+[0.0, 0.0, 0.25, 0.5]
 >>> throttle.delay("ben", 1.0, now=0.0)
 0.0
 """

@@ -34,7 +34,6 @@ LENGTH = struct.Struct(">I")
 
 _BATCH = 100  # rows fetched at a time
 _WATCH = 0.05  # seconds between two looks at the sizes of processes
-_NICE = 5  # questions come first
 _WARM = (  # each kind of value is converted once before descriptors are refused: conversions import modules
     "SELECT DATE '2000-01-01', TIMESTAMP '2000-01-01', TIME '00:00:00', INTERVAL 1 DAY, 1.5::DECIMAL(4, 1), 1::HUGEINT,"
     " 'a'::BLOB, [1], {'a': 1}, MAP {'a': 1}, uuid(), 0.5::DOUBLE, true, NULL"
@@ -49,7 +48,6 @@ def main() -> None:
     setup = json.loads(_exactly(control, LENGTH.unpack(_exactly(control, LENGTH.size))[0]))
     connection = _built(setup)
     hello = json.dumps(_names(connection)).encode()
-    os.nice(_NICE)
     gc.collect()
     gc.freeze()  # so that a copy shares these pages
     forks = _Forks(control, connection, setup["limits"])

@@ -1,7 +1,7 @@
 """The extended protocol: prepared statements, and portals, which are statements with their parameters bound.
 
 **Theorem.** A portal is charged at most once. Proof: only `Portal.execute` asks, and it keeps the outcome, so every
-later call takes rows from it; Parse, Bind and Describe make plans and nothing else.
+later call takes rows from it; Parse, Bind and Describe of a question make plans and nothing else.
 """
 
 from __future__ import annotations
@@ -203,7 +203,14 @@ class Extended:
         if kind != b"P":
             raise Complaint(PROTOCOL, "only statements and portals are described")
         portal = self._portal(name)
-        found = await self.performer.fields(portal.prepared.statement, portal.values)
+        if portal.prepared.statement.kind is Kind.CATALOG and portal.outcome is None:
+            portal.outcome = await self.performer.outcome(portal.prepared.statement, portal.values)  # free, and once
+            self._check_held(name)
+        found = (
+            await self.performer.fields(portal.prepared.statement, portal.values)
+            if portal.outcome is None
+            else portal.outcome.fields
+        )
         if found is None:
             return codec.NO_DATA
         portal.described = results.formatted(found, portal.formats)
@@ -218,13 +225,17 @@ class Extended:
         body.end()
         portal = self._portal(name)
         messages = await portal.execute(self.performer, max(0, most))
+        self._check_held(name)
+        self.performed(portal.prepared.statement)
+        return messages
+
+    def _check_held(self, name: str) -> None:
+        """Forget the portal of this name where all of them hold too much."""
         held = [each.held for each in self.portals.values() if each.held]
         if len(held) > 1 and sum(held) > _MOST_HELD:
             del self.portals[name]
             what = f"the portals hold more than {_MOST_HELD // 1_000_000:,} MB of rows that were not fetched"
             raise Complaint(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
-        self.performed(portal.prepared.statement)
-        return messages
 
     def close(self, body: Body) -> bytes:
         """Forget a statement or a portal."""

@@ -14,14 +14,16 @@ import ssl
 from typing import Any
 
 from tacit.serve.desk import Desk
-from tacit.serve.door import Door, Person
+from tacit.serve.door import Door
 from tacit.serve.pgwire import codec
-from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.catalog import Catalog, CatalogRunner
 from tacit.serve.pgwire.codec import CANCEL, GSS, TLS, Body, Channel, Gone
+from tacit.serve.pgwire.credential import Credential
 from tacit.serve.pgwire.perform import House, Performer
 from tacit.serve.pgwire.scram import Exchange, end_point
 from tacit.serve.pgwire.session import Session
 from tacit.serve.pgwire.settings import Settings
+from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.pgwire.words import CONNECTIONS, FORBIDDEN, PASSWORD, STOPPING, Complaint, malformed
 
@@ -30,6 +32,9 @@ _log = logging.getLogger("tacit.serve")
 MOST_SESSIONS = 1_000
 MOST_STRANGERS = 400  # connections that are not yet let in
 SECONDS = 15.0  # to be let in
+_MESSAGES = 40  # a second, for each request a second that an analyst may make
+_LEAST_BURST = 100  # messages at once, however few requests are allowed
+_SWEEP = 1.0  # seconds between two looks for sessions whose password was changed
 _DATABASE = "tacit"
 
 
@@ -37,14 +42,21 @@ class Wire:
     """Speaks PostgreSQL's protocol for a desk and a door. `certificate` (DER) adds channel binding to SCRAM."""
 
     def __init__(
-        self, desk: Desk, door: Door, tls: ssl.SSLContext | None = None, certificate: bytes | None = None
+        self,
+        desk: Desk,
+        door: Door,
+        tls: ssl.SSLContext | None = None,
+        certificate: bytes | None = None,
+        catalog: CatalogRunner | None = None,
     ) -> None:
-        self._house = House(desk, door, Shadow(desk.policy))
+        messages = _MESSAGES * desk.rate
+        self._house = House(desk, catalog or Catalog(desk.policy), Throttle(messages, max(_LEAST_BURST, 2 * messages)))
         self._door = door
         self._tls = tls
         self._binding = None if tls is None or certificate is None else end_point(certificate)
         self._sessions: dict[tuple[int, int], Session] = {}
         self._tasks: dict[asyncio.Task[Any], Session | None] = {}
+        self._endings: dict[asyncio.Task[Any], Complaint] = {}  # of tasks that were canceled for a reason of their own
         self._strangers = 0
         self._numbers = 0
 
@@ -53,9 +65,10 @@ class Wire:
         """How many connections there are, strangers among them."""
         return len(self._tasks)
 
-    def warm(self) -> None:
-        """Build the shadow, which takes half a second."""
-        self._house.shadow.names()
+    @property
+    def catalog(self) -> CatalogRunner:
+        """What answers catalog queries."""
+        return self._house.catalog
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end. Never raises, whatever is sent."""
@@ -73,9 +86,11 @@ class Wire:
         except (Gone, ConnectionError, ssl.SSLError, TimeoutError):
             pass
         except asyncio.CancelledError:
-            channel.send(codec.error(Complaint(STOPPING, "the server is stopping", "connect again", fatal=True)))
+            stopping = Complaint(STOPPING, "the server is stopping", "connect again", fatal=True)
+            channel.send(codec.error(self._endings.get(task, stopping)))
         finally:
             del self._tasks[task]
+            self._endings.pop(task, None)
             for each in reversed(writers):
                 each.close()
             with contextlib.suppress(Exception, asyncio.CancelledError):
@@ -92,10 +107,10 @@ class Wire:
                 options = await self._started(channel, writers)
                 if options is None:
                     return
-                person = await self._let_in(channel, options)
+                credential = await self._let_in(channel, options)
         finally:
             self._strangers -= 1
-        session = self._session(channel, person, options)
+        session = self._session(channel, credential, options)
         key = (self._numbers, secrets.randbits(32))
         self._sessions[key], self._tasks[task] = session, session
         channel.limit = codec.MOST
@@ -141,7 +156,7 @@ class Wire:
         if session is not None:
             session.cancel()
 
-    async def _let_in(self, channel: Channel, options: dict[str, str]) -> Person:
+    async def _let_in(self, channel: Channel, options: dict[str, str]) -> Credential:
         """SCRAM. A name that is not known takes the same steps and gets the same error as a wrong password."""
         name = options.get("user", "")
         address = _address(channel.writer)
@@ -166,11 +181,13 @@ class Wire:
             _log.warning("a wrong name or password from %s", address)
             hint = "check both; the data owner makes new ones: tacit analyst rotate"
             raise Complaint(PASSWORD, "the name or the password is wrong", hint, fatal=True)
+        credential = Credential(self._door, name, verifier)
+        credential.check()
         channel.send(codec.authentication(12, proved), codec.authentication(0))
-        return person
+        return credential
 
-    def _session(self, channel: Channel, person: Person, options: dict[str, str]) -> Session:
-        settings = Settings().with_value("session_authorization", person.name)
+    def _session(self, channel: Channel, credential: Credential, options: dict[str, str]) -> Session:
+        settings = Settings().with_value("session_authorization", credential.name)
         try:
             for name, value in _settings(options):
                 settings = settings.with_value(name, value)
@@ -181,7 +198,7 @@ class Wire:
         for name, value in settings.reported.items():
             channel.send(codec.parameter_status(name, value))
         database = options.get("database", "") or _DATABASE
-        performer = Performer(self._house, person, Transaction(settings), database)
+        performer = Performer(self._house, credential, Transaction(settings), database)
         return Session(self._house, channel, performer)
 
     def stop(self) -> None:
@@ -191,6 +208,21 @@ class Wire:
                 task.cancel()
             else:
                 session.stopping = True
+
+    async def sweep(self) -> None:
+        """End idle sessions of analysts who were let out or have a new password. The others end at their next message.
+
+        It never returns.
+        """
+        while True:
+            await asyncio.sleep(_SWEEP)
+            for task, session in list(self._tasks.items()):
+                if session is not None and session.idle:
+                    try:
+                        session.credential.check()
+                    except Complaint as error:
+                        self._endings[task] = error
+                        task.cancel()
 
     async def stopped(self) -> None:
         """Wait until every connection has ended."""
@@ -204,6 +236,7 @@ class Listener:
     def __init__(self, wire: Wire, server: asyncio.Server) -> None:
         self.wire = wire
         self._server = server
+        self._sweeping = asyncio.create_task(wire.sweep())
 
     @property
     def sockets(self) -> tuple[Any, ...]:
@@ -213,12 +246,16 @@ class Listener:
     def close(self) -> None:
         """Take no more connections, and end those that are there as soon as their question is answered."""
         self._server.close()
+        self._sweeping.cancel()
         self.wire.stop()
 
     async def wait_closed(self) -> None:
         """Wait until all have ended."""
-        await self.wire.stopped()
-        await self._server.wait_closed()
+        try:
+            await self.wire.stopped()
+            await self._server.wait_closed()
+        finally:
+            await self.wire.catalog.close()
 
 
 async def start(
@@ -229,11 +266,13 @@ async def start(
     tls: ssl.SSLContext | None = None,
     *,
     certificate: bytes | None = None,
+    catalog: CatalogRunner | None = None,
 ) -> Listener:
-    """Listen for PostgreSQL clients."""
-    wire = Wire(desk, door, tls, certificate)
-    await asyncio.to_thread(wire.warm)
-    return Listener(wire, await asyncio.start_server(wire.serve, host, port))
+    """Listen for PostgreSQL clients. Catalog queries are answered by `catalog`, or by processes of Tacit's own."""
+    wire = Wire(desk, door, tls, certificate, catalog)
+    listener = Listener(wire, await asyncio.start_server(wire.serve, host, port))
+    wire.catalog.warm()
+    return listener
 
 
 async def _encrypted(channel: Channel, tls: ssl.SSLContext) -> asyncio.StreamWriter:

@@ -59,3 +59,15 @@ def proven_epsilon(order: float, growth: float, delta: float) -> float:
         at, less = ball(Fraction(order)), ball(Fraction(order) - 1)
         room = -ball(Fraction(delta)).log() - at.log()
         return max(0.0, ball_above((ball(Fraction(growth)) + room) / less + (-1 / at).log1p()))
+
+
+def proven_distance(divergence: float) -> float:
+    """delta at every epsilon, where the divergence of some order is at most this; at least the real number.
+
+    **Theorem** (Bretagnolle and Huber 1979). The total variation is at most sqrt(1 - exp(-D)), D the divergence of Kullback
+    and Leibler, which is at most that of any order above one. delta(epsilon) is at most delta(0), the total variation.
+    """
+    if divergence == math.inf:
+        return 1.0
+    with precision(_BITS):
+        return ball_above((-(-ball(Fraction(divergence))).expm1()).sqrt())

@@ -172,7 +172,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     By secants from the well-known rho + 2 sqrt(rho ln(1/delta)) <= epsilon, whose solution is too small. What is
     returned is a whole number of grains whose conversion, proven from above, is at most epsilon.
     """
-    goal, lost = float(min(epsilon, Fraction(10) ** 300)) * (1 - 2.0**-36), _below(delta)
+    goal, lost = float(min(epsilon, Fraction(10) ** 280)) * (1 - 2.0**-36), _below(delta)
     if goal <= 0 or lost <= 0:
         return Fraction(0)
     depth = -math.log(lost)
@@ -189,7 +189,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     rho *= 1 - 1e-9
     while rho and epsilon_of_rho(rho * (1 + 2.0**-50), lost) > goal:
         rho *= 0.999
-    return Fraction(math.floor(Fraction(rho) * GRAINS_PER_RHO), GRAINS_PER_RHO)
+    return Fraction(math.floor(rho * GRAINS_PER_RHO), GRAINS_PER_RHO)  # the product rounds by less than 2^-50 too
 
 
 def caps(epsilon: Fraction, delta: Fraction, share: Share | None = None) -> Caps:

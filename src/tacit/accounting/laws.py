@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from tacit.accounting.atoms import Atoms, from_curve, on_grid
+from tacit.accounting.atoms import Array, Atoms, from_curve, on_grid
 from tacit.accounting.convert import renyi_log_delta
 from tacit.accounting.rounding import double_above, double_below
 from tacit.privacy.loss import (
@@ -137,6 +138,40 @@ def _range(epsilon: float, step: float, *, upper: bool) -> Atoms:
     return on_grid(lambda x: np.exp((x - epsilon) / 2 + floor), -epsilon, cells, 2 * epsilon / cells, upper=upper)
 
 
+def far(leaf: Leaf, share: float) -> Atoms | None:
+    """The dominating pair with Gaussian tails up to 36 standard deviations above, for moments; None where it is too long.
+
+    The grid's step is this share of the loss's scale. `infinite` says only whether there is more.
+    """
+    width = scale(leaf)
+    if not 1e-12 < width < 8:
+        return None
+    match leaf:
+        case ContinuousGaussian() | GaussianNoise(coordinates=1):
+            if isinstance(leaf, ContinuousGaussian):
+                top = min(36.0, 2 * _REACH + 12 * width)
+                cells = math.ceil((_REACH + top) / share)
+                low = width**2 / 2 - _REACH * width
+                normal = functools.partial(_normal, width)
+                return replace(on_grid(normal, low, cells, (_REACH + top) * width / cells, upper=True), infinite=1.0)
+            sigma = math.sqrt(double_above(leaf.variance))
+            reach, above = math.ceil(_REACH * sigma) + 1, math.ceil(min(36.0, 2 * _REACH + 12 * width) * sigma) + 1
+            if above > 2**12:
+                return None
+            k = np.arange(-reach, above + 1.0)
+            weight = np.exp(-((k / sigma) ** 2) / 2)
+            loss = double_above(leaf.shift / leaf.variance) * k + double_above(leaf.shift**2 / (2 * leaf.variance))
+            return Atoms(loss, weight / weight.sum(), 1.0, error=2.0**-36)
+        case GaussianNoise():
+            return None
+    return atoms(leaf, width * share, upper=True)
+
+
+def _normal(mean: float, x: Array) -> Array:
+    """The density of the loss of real Gaussian noise."""
+    return np.asarray(np.exp(-(((x - mean**2 / 2) / mean) ** 2) / 2) / (mean * math.sqrt(2 * math.pi)))
+
+
 def _gaussian(mean: float, step: float, *, upper: bool) -> Atoms:
     """Real Gaussian noise that moves by `mean` standard deviations: the loss is normal, N(mean^2/2, mean^2)."""
     middle = mean**2 / 2
@@ -144,13 +179,7 @@ def _gaussian(mean: float, step: float, *, upper: bool) -> Atoms:
     step = 2 * _REACH * mean / cells
     if upper and step > 2:  # hardly any noise: all of it at the largest loss
         return Atoms(np.array([middle + _REACH * mean]), np.ones(1), 4e-36)
-    found = on_grid(
-        lambda x: np.exp(-(((x - middle) / mean) ** 2) / 2) / (mean * math.sqrt(2 * math.pi)),
-        middle - _REACH * mean,
-        cells,
-        step,
-        upper=upper,
-    )
+    found = on_grid(functools.partial(_normal, mean), middle - _REACH * mean, cells, step, upper=upper)
     return Atoms(found.loss, found.mass, 4e-36 if upper else 0.0, found.step, 2.0**-39)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.convert import proven_delta, proven_epsilon, renyi_epsilon, renyi_log_delta
+from tacit.accounting.convert import proven_delta, proven_distance, proven_epsilon, renyi_epsilon, renyi_log_delta
 from tacit.accounting.fold import FEW, fold
 from tacit.accounting.rounding import MARGIN, double_above, double_below
 from tacit.privacy.loss import (
@@ -43,7 +43,11 @@ def orders() -> Array:
 @cache
 def _fractional() -> Array:
     """The orders that are not whole at which sampling is counted; between them a line is above the curve."""
-    return np.concatenate([1 + np.geomspace(1e-3, 0.96, 30), np.arange(2.125, 12, 0.25), np.arange(300.0, 1200, 100)])
+    near = np.concatenate([1 + np.geomspace(1e-3, 0.3, 14), np.arange(1.35, 1.99, 0.05), np.arange(2.1, 6, 0.1)])
+    return np.setdiff1d(np.concatenate([np.round(near, 9), np.arange(6.25, 12, 0.25)]), np.arange(13.0))
+
+
+_LARGE = (288, 320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 2048, 3072, 4096)
 
 
 @dataclass(frozen=True)
@@ -161,8 +165,11 @@ class RenyiAccountant:
             return Renyi(curve.growth, lost, False, curve.changed, curve.replaced)
         grid = orders()
         moments = np.interp(np.arange(2, _WHOLE + 1), grid, curve.growth)
-        whole = _binomial(share, double_above(rest), moments)
-        knots = np.concatenate([[1.0], np.arange(2.0, _WHOLE + 1), _fractional()])
+        large = np.interp(np.arange(2, _LARGE[-1] + 1), grid, curve.growth)
+        whole = np.append(
+            _binomial(share, double_above(rest), moments), [_one(order, share, double_above(rest), large) for order in _LARGE]
+        )
+        knots = np.concatenate([[1.0], np.arange(2.0, _WHOLE + 1), _LARGE, _fractional()])
         below = _fractional()[_fractional() < 2]
         second = below * (below - 1) / 2 * double_above(rest) ** below / double_below(rest) ** 2 * share**2
         with np.errstate(over="ignore"):
@@ -197,6 +204,8 @@ def epsilon(loss: Loss, delta: float) -> float:
     room = double_below(Fraction(delta) - Fraction(found.delta))
     if room <= 0:
         return math.inf
+    if proven_distance(float((told / (orders() - 1)).min()) * (1 + MARGIN)) <= room:
+        return 0.0
     best = int(np.nanargmin(renyi_epsilon(orders(), told / (orders() - 1), room)))
     if told[best] == math.inf:
         return math.inf
@@ -212,7 +221,8 @@ def delta(loss: Loss, epsilon: float) -> float:
     best = int(np.nanargmin(renyi_log_delta(orders(), told / (orders() - 1), epsilon)))
     if told[best] == math.inf:
         return 1.0
-    proven = proven_delta(float(orders()[best]), float(told[best]), epsilon)
+    distance = proven_distance(float((told / (orders() - 1)).min()) * (1 + MARGIN))
+    proven = min(distance, proven_delta(float(orders()[best]), float(told[best]), epsilon))
     return min(1.0, double_above(Fraction(found.delta) + Fraction(min(proven, 1.0))))
 
 
@@ -309,6 +319,17 @@ def _binomial(rate: float, rest: float, moments: Array) -> Array:
         return np.exp(np.where(logs > -2000, logs, -2000.0)).sum(axis=1) * (1 + 2.0**-37)
 
 
+def _one(order: int, rate: float, rest: float, moments: Array) -> float:
+    """The same for one large order. ln C(a, k) is a sum of logarithms: with a <= 2^12 its error is below 2^-28."""
+    k = np.arange(1.0, order + 1)
+    choose = np.cumsum(np.log((order - k + 1) / k))[1:]
+    with np.errstate(divide="ignore"):
+        grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)[: order - 1]
+    logs = choose + (order - k[1:]) * math.log(rest) + k[1:] * math.log(rate) + grown
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.maximum(logs, -2000.0)).sum()) * (1 + 2.0**-27)
+
+
 def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:
     """The mean under Q of r(q (P/Q - 1)) at each order, from above, for one mechanism.
 
@@ -320,13 +341,9 @@ def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:
 
     if isinstance(leaf, Approximate):  # what is lost for certain is counted apart
         leaf = Pure(leaf.epsilon)
-    scale = laws.scale(leaf)
-    if not 1e-12 < scale < 8:
+    atoms = laws.far(leaf, 1 / 24)
+    if atoms is None:
         return np.full(at.size, np.inf)
-    single, times = laws.merged(leaf, 1)
-    if times > 1:
-        return np.full(at.size, np.inf)
-    atoms = laws.atoms(single, scale / 64, upper=True)
     ratio = np.exp(-atoms.loss)
     keep = atoms.mass * ratio > 0
     under, loss = (atoms.mass * ratio)[keep], atoms.loss[keep]

@@ -155,7 +155,8 @@ def _order_of_rho(rho: float, delta: float) -> tuple[float, float]:
         less = math.exp(t)
         return rho * (1 + less) + (depth - math.log1p(less)) / less - math.log1p(1 / less)
 
-    return _best(at, 0.5 * (math.log(max(depth, 1e-3)) - math.log(rho)))
+    ratio = max(depth, 1e-3) / rho
+    return _best(at, 0.5 * (math.log(ratio) if 0 < ratio < math.inf else -math.log(rho)))
 
 
 def delta_of_rho(rho: float, epsilon: float) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Atoms:
     def under(self) -> Array:
         """The masses under Q."""
         with np.errstate(divide="ignore", over="ignore"):
-            return np.minimum(np.exp(np.log(self.mass) - self.loss), 1.0)
+            return np.asarray(np.minimum(np.exp(np.log(self.mass) - self.loss), 1.0))
 
     def growth(self, tilt: float) -> float:
         """ln E[exp(tilt L)] over the finite losses."""
@@ -72,7 +73,7 @@ def lost() -> Atoms:
 
 
 def curve(atoms: Atoms, points: Array) -> Array:
-    """delta at each of these epsilons, to a relative error of 2^-51 times the number of atoms, and those of the masses."""
+    """delta at each of these epsilons, to a relative error of 2^-51 for each atom and that of the masses."""
     found = np.empty(points.size)
     each = max(1, _BLOCK // atoms.loss.size)
     for start in range(0, points.size, each):
@@ -168,7 +169,9 @@ def from_curve(epsilons: Array, deltas: Array) -> Atoms:
     Convex in e^epsilon, that is, as every true curve is: one that is below the points is below that curve too. The
     errors of the differences are found by computing the curve of what was made, and paid for with its `error`.
     """
-    reach = epsilons <= _LARGEST_EXPONENT  # what is beyond is lost for certain, at most
+    reach = np.abs(epsilons) <= _LARGEST_EXPONENT  # what is beyond is lost for certain, at most
+    if not reach.any():
+        return lost()
     points = np.concatenate([[0.0], np.exp(epsilons[reach])])
     heights = np.concatenate([[1.0], deltas[reach]])
     hull: list[int] = []
@@ -193,8 +196,8 @@ def from_curve(epsilons: Array, deltas: Array) -> Atoms:
 def worst(choices: Sequence[Atoms]) -> Atoms:
     """A pair whose curve is above those of all the choices.
 
-    **Theorem.** One pair dominates another if its curve is not lower at its own losses. Proof: delta(epsilon) of each is
-    convex in e^epsilon, and that of the first is linear between its losses, from (0, 1) to the first of them, and
+    **Theorem.** One pair dominates another if its curve is not lower at its own losses. Proof: delta(epsilon) of each
+    is convex in e^epsilon, and that of the first is linear between its losses, from (0, 1) to the first of them, and
     constant beyond the last, where the other falls. So at each choice's own losses the others are compared with it,
     all of them, raised by what rounding may have done. If none is above it everywhere, the largest values at all losses
     (of coarser pairs, where there are many) are points of a curve above all, by the same convexity (`from_curve`).
@@ -215,10 +218,25 @@ def worst(choices: Sequence[Atoms]) -> Atoms:
             error = atoms.error + excess + (atoms.loss.size + max(o.loss.size for o in few)) * 2.0**-50
             return replace(atoms, loss=atoms.loss + 3 * width, error=error)
     points = np.unique(np.concatenate([atoms.loss for atoms in few]))
+    points = np.unique(np.concatenate([points, *_crossings(few, points)]))
     even = points[np.unique(np.linspace(0, points.size - 1, min(points.size, _SAMPLES)).astype(int))]
     top = np.max([curve(atoms, even) * (1 + atoms.error + atoms.loss.size * 2.0**-50) for atoms in few], axis=0)
     found = from_curve(even, np.minimum(top, 1.0))
     return replace(found, loss=found.loss + width)
+
+
+def _crossings(choices: Sequence[Atoms], points: Array) -> list[Array]:
+    """Where two curves cross between neighboring points, in e^epsilon: there the larger of the two has a corner."""
+    if points[-1] > _LARGEST_EXPONENT or points.size > _SAMPLES:
+        return []
+    at, curves = np.exp(points), [curve(atoms, points) for atoms in choices]
+    found = []
+    for one, other in combinations(curves, 2):
+        gap = one - other
+        turns = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+        share = gap[turns] / (gap[turns] - gap[turns + 1])
+        found.append(np.log(at[turns] + share * (at[turns + 1] - at[turns])))
+    return found
 
 
 def removed_sampled(removed: Atoms, rate: float) -> Atoms:
@@ -246,11 +264,11 @@ def added_sampled(added: Atoms, rate: float) -> Atoms:
 def changed_sampled(changed: Atoms, rate: float) -> Atoms:
     """The pair of a change after Poisson sampling, where `changed` dominates changes, removals and additions.
 
-    **Theorem.** A change is a pair (1-q) A + q B and (1-q) A + q C. For f >= 1, g = 1 + q (f - 1) and b = g/f its curve at
-    g, the sum of the positive parts of P - g Q, is q times that of (B, (1-b) A + b C) at f, by `pure.Basic.sampled`, and so
-    at most q H(f), H the curve of `changed`: that is the curve of a removal after sampling. At 1/g it follows from
-    the pair the other way round, which is a change too. So the losses above zero are those of the removal, and each
-    comes back below zero with its mass under Q; what is left of one is at zero.
+    **Theorem.** A change is a pair (1-q) A + q B and (1-q) A + q C. For f >= 1, g = 1 + q (f - 1) and b = g/f its curve
+    at g, the sum of the positive parts of P - g Q, is q times that of (B, (1-b) A + b C) at f (`pure.Basic.sampled`),
+    and so at most q H(f), H the curve of `changed`: that is the curve of a removal after sampling. At 1/g it follows
+    from the pair the other way round, which is a change too. So the losses above zero are those of the removal, and
+    each comes back below zero with its mass under Q; what is left of one is at zero.
     """
     whole = removed_sampled(changed, rate)
     above = (whole.loss > 0) & (whole.mass > 0)

@@ -1,7 +1,7 @@
 """The least noise for a guarantee: closed form, or one search on the law's own formula.
 
-What is returned is proven: delta of it is bounded from above, rounding included (`docs/proofs/accounting.md`). Memory and
-time do not grow with the parameters.
+What is returned is proven: delta of it is bounded from above, rounding included (`docs/proofs/accounting.md`). Memory
+and time do not grow with the parameters.
 
 >>> gaussian_sigma(Fraction(1), Fraction(1, 10**5))
 Fraction(466329, 125000)
@@ -98,8 +98,8 @@ def gaussian_delta(epsilon: Fraction, variance: Fraction, shift: int, coordinate
 def _tails(price: Fraction, variance: Fraction, far: int) -> float:
     """The sum for wide noise: T(m) - e^e T(m + s) over Z, where m is the first integer above x and T(m) is the tail.
 
-    **Theorem** (Euler and Maclaurin, with its remainder). T(m), the sum of f(k) over k >= m, is the integral from m on plus
-    f(m)/2 - f'(m)/12 + f'''(m)/720, to an error of at most 1/720 of the integral of |f''''|. With z = m/sigma,
+    **Theorem** (Euler and Maclaurin, with its remainder). T(m), the sum of f(k) over k >= m, is the integral from m on
+    plus f(m)/2 - f'(m)/12 + f'''(m)/720, to an error of at most 1/720 of the integral of |f''''|. With z = m/sigma,
     f' = -z f/sigma, f''' = (3z - z^3) f/sigma^3 and f'''' = (z^4 - 6 z^2 + 3) f/sigma^4.
     """
     start = price * variance / far - Fraction(far, 2)
@@ -228,7 +228,7 @@ def _search(delta_at: Callable[[Fraction], float], delta: Fraction, start: Fract
 def _up(number: Fraction) -> Fraction:
     """The number with seven significant digits, rounded up."""
     unit = largest_power_of_ten(number) / 10 ** (_DIGITS - 1)
-    return math.ceil(number / unit) * unit
+    return Fraction(math.ceil(number / unit) * unit)
 
 
 def _checked(epsilon: Any, delta: Any, shift: int, coordinates: int) -> tuple[Fraction, Fraction]:

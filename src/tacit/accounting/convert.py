@@ -64,8 +64,9 @@ def proven_epsilon(order: float, growth: float, delta: float) -> float:
 def proven_distance(divergence: float) -> float:
     """delta at every epsilon, where the divergence of some order is at most this; at least the real number.
 
-    **Theorem** (Bretagnolle and Huber 1979). The total variation is at most sqrt(1 - exp(-D)), D the divergence of Kullback
-    and Leibler, which is at most that of any order above one. delta(epsilon) is at most delta(0), the total variation.
+    **Theorem** (Bretagnolle and Huber 1979). The total variation is at most sqrt(1 - exp(-D)), D the divergence of
+    Kullback and Leibler, which is at most that of any order above one. delta(epsilon) is at most delta(0), which is
+    the total variation.
     """
     if divergence == math.inf:
         return 1.0

@@ -63,7 +63,7 @@ class Matrix:
 
     @property
     def epsilon(self) -> float:
-        """The exact epsilon, rounded up: infinite where an output is possible for one input and not for its neighbor."""
+        """The exact epsilon, rounded up; infinite where an output is possible for one input only."""
         ratio = self.ratio
         if ratio is None:
             return math.inf

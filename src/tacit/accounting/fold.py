@@ -123,7 +123,8 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
     are mixtures with the same weights: by convexity the pairs (B, C), (B, A) and (A, C) are no worse than k units are
     to the loss that is sampled. This is a *change* of a loss sampled at rate p, and neither a removal nor an addition,
     as some of the k may be removed and others added. It is written as the one part of a `Parallel` for REPLACE.
-    *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units is a bound.
+    *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units bound
+    it.
     """
     if times == 0:
         return

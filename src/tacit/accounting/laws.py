@@ -139,7 +139,7 @@ def _range(epsilon: float, step: float, *, upper: bool) -> Atoms:
 
 
 def far(leaf: Leaf, share: float) -> Atoms | None:
-    """The dominating pair with Gaussian tails up to 36 standard deviations above, for moments; None where it is too long.
+    """The dominating pair with Gaussian tails up to 36 standard deviations above, for moments; None if it is too long.
 
     The grid's step is this share of the loss's scale. `infinite` says only whether there is more.
     """
@@ -193,8 +193,8 @@ def gaussian(variance: Fraction, shift: int, step: float, *, upper: bool) -> Ato
     **Theorem.** Where there are too many atoms, each mass is taken from the real law, with a relative error below
     (s/h)^2, s = shift/variance the distance of losses and h the grid's. Proof: g(k), the density times the share of a
     grid's point, is continuous, and |sum g(k) - integral g| <= V(g')/8, the Peano kernel of the trapezoid rule; V(g')
-    is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width. That the density
-    is not constant in a cell, of at most a 64th of its width, makes this at most twice as large in the far tail.
+    is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width. That the
+    density is not constant in a cell, of at most a 64th of its width, makes it at most twice as large in the far tail.
     """
     sigma = math.sqrt(double_above(variance))
     reach = math.ceil(_REACH * sigma) + 1

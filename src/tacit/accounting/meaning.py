@@ -95,7 +95,8 @@ def words(epsilon: float) -> str:
             odds = digits_above(Fraction(ball_above(ball(price).exp())))
     return (
         f"{size}: someone who knows everything else and guesses whether you took part errs at least "
-        f"{shown_error(epsilon)} of the time (0.5 is a blind guess), and their odds change by at most a factor of {odds}"
+        f"{shown_error(epsilon)} of the time (0.5 is a blind guess), "
+        f"and their odds change by at most a factor of {odds}"
     )
 
 

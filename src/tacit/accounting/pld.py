@@ -38,7 +38,7 @@ _FINE = 512  # grid steps in the spread of all losses, at least
 _LARGEST = 2**21  # points of a window
 _NARROW = 4  # how much finer the grid of the lower bound is
 _ATOMS = 2**14  # sums of losses that are listed one by one, at most
-_HUGE = 1e9  # a loss of one use beyond which nothing is computed: the sum of epsilons is as good
+_HUGE, _MINUTE = 1e9, 1e-60  # losses of one use beyond which nothing is computed
 REMOVED, ADDED, CHANGED = range(3)  # the directions of a pair of neighbors
 
 
@@ -98,7 +98,7 @@ class Pld:
 def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
     """The least epsilon at `delta`, from above, or a lower bound on it for the dominating pair."""
     product = fold(loss, Pld())
-    if _largest(product) > _HUGE:
+    if _extreme(product):
         return math.inf if upper else 0.0
     return max((_epsilon(product, way, delta, upper) for way in _ways(product)), default=0.0)
 
@@ -106,7 +106,7 @@ def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
 def delta(loss: Loss, epsilon: float, *, upper: bool = True) -> float:
     """delta(epsilon), from above, or a lower bound on it for the dominating pair."""
     product = fold(loss, Pld())
-    if _largest(product) > _HUGE:
+    if _extreme(product):
         return float(upper)
     return max((_delta(product, way, epsilon, upper) for way in _ways(product)), default=0.0)
 
@@ -124,10 +124,14 @@ def _skewed(product: Product) -> bool:
     return any(law.rate is not None or any(map(_skewed, law.of)) for law, _ in product.terms)
 
 
-def _largest(product: Product) -> float:
-    """The largest scale of a loss in it."""
-    scales = (laws.scale(law.leaf) if law.leaf is not None else max(map(_largest, law.of)) for law, _ in product.terms)
-    return max(scales, default=0.0)
+def _extreme(product: Product) -> bool:
+    """Whether a loss in it is so large or so small that nothing is computed: the other accountants bound it."""
+    return any(
+        any(map(_extreme, law.of))
+        if law.leaf is None
+        else not (0 <= laws.scale(law.leaf) <= _HUGE) or 0 < laws.scale(law.leaf) < _MINUTE
+        for law, _ in product.terms
+    )
 
 
 def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:

@@ -143,9 +143,9 @@ class RenyiAccountant:
     def sampled(self, curve: Renyi, rate: Fraction) -> Renyi:
         """Poisson sampling.
 
-        **Theorem** (for Gaussian noise Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair (P, Q)
-        that dominates, as it does for noise, whose law is even. Let R, A and C be the curves x -> sup (P - x Q) of a
-        removal, an addition and a change after sampling. For x >= 1, C(x) <= R(x) and A(x) <= R(x)
+        **Theorem** (for Gaussian noise Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair
+        (P, Q) that dominates, as it does for noise, whose law is even. Let R, A and C be the curves x -> sup (P - x Q)
+        of a removal, an addition and a change after sampling. For x >= 1, C(x) <= R(x) and A(x) <= R(x)
         (`atoms.changed_sampled`). exp((a - 1) D_a) - 1 is the integral over x >= 1 of
         a (a - 1) (x^{a-2} H(x) + x^{-a-1} H'(x)), with H' the curve of the pair the other way round. x^{a-2} is at
         least x^{-a-1}, so for an addition it is at most that of a removal, E, and for a change at most 2 E.
@@ -153,8 +153,8 @@ class RenyiAccountant:
         E is the mean under Q of r(q (P/Q - 1)), r(y) = (1 + y)^a - 1 - a y. For a whole order a that is
         sum_{k >= 2} C(a,k) (1-q)^{a-k} q^k (exp((k-1) D_k) - 1), a sum of positive terms. For other orders a single
         mechanism is given as atoms (`_moments`), and below 2, where r'' falls, E <= a (a-1)/2 (1-q)^{a-2} q^2
-        (exp(D_2) - 1) holds for all. (a - 1) D_a is convex in a, and zero at a = 1, so the line between two orders is an
-        upper bound; beyond the largest, and for other curves, the bound is the curve without sampling, by convexity.
+        (exp(D_2) - 1) holds for all. (a - 1) D_a is convex in a, and zero at a = 1, so the line between two orders is
+        an upper bound; beyond the largest, and for other curves, the bound is the curve without sampling, by convexity.
         A probability d of losing everything becomes q d: the run is within q d, in total variation, of one without.
         """
         share, rest = double_above(rate), 1 - rate
@@ -167,7 +167,8 @@ class RenyiAccountant:
         moments = np.interp(np.arange(2, _WHOLE + 1), grid, curve.growth)
         large = np.interp(np.arange(2, _LARGE[-1] + 1), grid, curve.growth)
         whole = np.append(
-            _binomial(share, double_above(rest), moments), [_one(order, share, double_above(rest), large) for order in _LARGE]
+            _binomial(share, double_above(rest), moments),
+            [_one(order, share, double_above(rest), large) for order in _LARGE],
         )
         knots = np.concatenate([[1.0], np.arange(2.0, _WHOLE + 1), _LARGE, _fractional()])
         below = _fractional()[_fractional() < 2]
@@ -309,14 +310,14 @@ def _choose() -> Array:
 
 
 def _binomial(rate: float, rest: float, moments: Array) -> Array:
-    """For each whole order a from 2 on, the sum over k from 2 on of C(a, k) rest^{a - k} rate^k (exp(moments[k]) - 1)."""
+    """For each whole order a from 2 on, the sum over k >= 2 of C(a, k) rest^{a - k} rate^k (exp(moments[k]) - 1)."""
     order, k = np.arange(2.0, _WHOLE + 1)[:, None], np.arange(2.0, _WHOLE + 1)
     with np.errstate(divide="ignore", over="ignore"):
         grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)
         inside = np.maximum(order - k, 0)
         logs = np.log(_choose()[:, 2:]) + inside * math.log(rest) + k * math.log(rate) + grown
         # a term e^x has a relative error of at most |x| 2^-50 and those of its logarithms: below 2^-38 for |x| < 2,000
-        return np.exp(np.where(logs > -2000, logs, -2000.0)).sum(axis=1) * (1 + 2.0**-37)
+        return np.asarray(np.exp(np.where(logs > -2000, logs, -2000.0)).sum(axis=1) * (1 + 2.0**-37))
 
 
 def _one(order: int, rate: float, rest: float, moments: Array) -> float:
@@ -334,8 +335,8 @@ def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:
     """The mean under Q of r(q (P/Q - 1)) at each order, from above, for one mechanism.
 
     Its atoms dominate: dividing a loss between two raises the mean of a convex function. Losses beyond the largest,
-    where X = P/Q > T, are bounded by moments: r <= X^a, and E[X^a; X > T] <= T^{a-b} E[X^b] for b >= a. The outcomes of Q
-    alone have y = -q.
+    where X = P/Q > T, are bounded by moments: r <= X^a, and E[X^a; X > T] <= T^{a-b} E[X^b] for b >= a. The outcomes of
+    Q alone have y = -q.
     """
     from tacit.accounting import laws
 

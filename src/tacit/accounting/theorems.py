@@ -20,7 +20,7 @@ from tacit.privacy.loss import Approximate, Compose, Loss, Repeat
 if TYPE_CHECKING:
     from flint import arb
 
-_MANY = 10**10  # uses, beyond which the sum is taken on the grid too
+_MANY = 10**9  # uses, beyond which the sum is taken on the grid too
 _BITS = 192
 _SMALL = 1e-40  # of the largest term: what is left out beyond it is bounded by a geometric sum
 
@@ -86,7 +86,9 @@ def _lost(found: Sequence[Part]) -> Fraction:
 
 def _sums(found: Sequence[Part]) -> tuple[arb, arb]:
     squares = ball(sum((part.times * part.epsilon**2 for part in found), Fraction(0)))
-    return squares, sum((ball(part.times * part.epsilon) * ball(part.epsilon).expm1() for part in found), ball(Fraction(0)))
+    return squares, sum(
+        (ball(part.times * part.epsilon) * ball(part.epsilon).expm1() for part in found), ball(Fraction(0))
+    )
 
 
 def optimal_delta(loss: Loss, epsilon: Fraction) -> float:
@@ -120,15 +122,15 @@ def optimal_epsilon(loss: Loss, delta: Fraction) -> float:
         return pld.epsilon(_responses(kinds), double_below(delta))
     if not kinds or optimal_delta(loss, Fraction(0)) <= delta:
         return 0.0
-    low, high = 0.0, double_above(kinds[0].epsilon * kinds[0].times)
+    high = double_above(kinds[0].epsilon * kinds[0].times)
     if high == math.inf or _equal(kinds[0], high) > delta:
         return math.inf
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _equal(kinds[0], middle) > delta else (low, middle)
-        if high - low <= 1e-13 * high:
-            break
-    return high
+    from scipy.optimize import brentq
+
+    goal = math.log(double_above(delta))
+    near = brentq(lambda x: math.log(max(_equal(kinds[0], x), 1e-320)) - goal, 0.0, high, xtol=1e-300, rtol=1e-13)
+    tries = (near * (1 + 2.0**-power) for power in range(44, 0, -4))
+    return next((x for x in tries if x < high and _equal(kinds[0], x) <= delta), high)  # what is returned is proven
 
 
 def _kinds(loss: Loss) -> list[Part] | None:
@@ -143,8 +145,8 @@ def _responses(kinds: Sequence[Part]) -> Loss:
 def _equal(part: Part, epsilon: float) -> float:
     """delta(epsilon) of k equal uses, from above.
 
-    With s = 1/(1 + e^e), the sum is that of b_l (1 - e^{-gap_l}) over the l with gap_l = (k - 2l) e - x > 0, where b_l is
-    the binomial probability of l among k at s. One b_l is computed in interval arithmetic; the others follow from it
+    With s = 1/(1 + e^e), the sum is that of b_l (1 - e^{-gap_l}) over the l with gap_l = (k - 2l) e - x > 0, where b_l
+    is the binomial probability of l among k at s. One b_l is computed in interval arithmetic; the others follow from it
     by their ratios, (l/(k - l + 1)) e^e from l to l - 1, in doubles: with n ratios the relative error is below
     n 2^-50. Below the first l the ratios only fall, so what is left out is at most a geometric sum.
     """
@@ -154,7 +156,9 @@ def _equal(part: Part, epsilon: float) -> float:
     with precision(_BITS + 2 * times.bit_length()):
         kept = times * (-ball(part.delta)).log1p() if part.delta < 1 else None
         alone = ball(Fraction(1)) if kept is None else -kept.expm1()
-        most = math.ceil((times - Fraction(epsilon) / Fraction(each)) / 2) - 1 if each else -1  # the largest l with a gap
+        most = (
+            math.ceil((times - Fraction(epsilon) / Fraction(each)) / 2) - 1 if each else -1
+        )  # the largest l with a gap
         if kept is None or most < 0:
             return min(1.0, ball_above(alone))
         rate = 1 / (1 + ball(Fraction(each)).exp())
@@ -171,7 +175,9 @@ def _equal(part: Part, epsilon: float) -> float:
             reach *= 2
             first, last = max(0, top - reach), min(most, top + reach)
         up = np.cumprod((times - index[top - first : -1]) / index[top - first + 1 :] * math.exp(-each))
-        down = np.cumprod((index[top - first : 0 : -1] / (times - index[top - first : 0 : -1] + 1)) * math.exp(min(each, 700.0)))
+        down = np.cumprod(
+            (index[top - first : 0 : -1] / (times - index[top - first : 0 : -1] + 1)) * math.exp(min(each, 700.0))
+        )
         terms = np.concatenate([down[::-1], [1.0], up])
         exact = Fraction(times - 2 * last) * Fraction(each) - Fraction(epsilon)  # the smallest gap
         gap = double_above(exact) + (index[-1] - index) * (2 * each * (1 + 2.0**-50))
@@ -186,6 +192,10 @@ def _equal(part: Part, epsilon: float) -> float:
         error = terms.size * 2.0**-49 + each * terms.size * 2.0**-52 + 2.0**-48
         if not math.isfinite(total + rest):
             return 1.0
-        choose = (ball(Fraction(times + 1)).lgamma() - ball(Fraction(top + 1)).lgamma()) - ball(Fraction(times - top + 1)).lgamma()
+        choose = (ball(Fraction(times + 1)).lgamma() - ball(Fraction(top + 1)).lgamma()) - ball(
+            Fraction(times - top + 1)
+        ).lgamma()
         log = choose + top * rate.log() + (times - top) * (-rate).log1p()
-        return min(1.0, ball_above(alone + (kept + log).exp() * ball(Fraction(total + rest)) * ball(Fraction(1 + error))))
+        return min(
+            1.0, ball_above(alone + (kept + log).exp() * ball(Fraction(total + rest)) * ball(Fraction(1 + error)))
+        )

@@ -51,8 +51,8 @@ class Composed:
     def delta(self, epsilon: float, *, upper: bool = True) -> float:
         """delta(epsilon), from above or from below."""
         epsilon = epsilon - self.shift if upper else epsilon + self.shift
-        first = max(0, math.floor((epsilon - self.start) / self.step) + (not upper))
         last = self.masses.size
+        first = max(0, math.floor(min(float(epsilon - self.start) / float(self.step), last)) + (not upper))
         if self.tilt > 0:  # beyond, the factor is below e^-50, and so is the share of what is left out
             last = min(last, first + math.ceil(50 / (self.tilt * self.step)) + 1)
         above = np.maximum(self.start + self.step * np.arange(first, last) - epsilon, 0.0)
@@ -63,7 +63,9 @@ class Composed:
             sums += math.exp(-50)
         log = self.growth - self.tilt * epsilon
         relative = self.relative + 2.0**-50 * (abs(self.growth) + abs(self.tilt * epsilon) + max(0, last - first) + 1)
-        found = math.exp(min(log, 700)) * max(sums, 0.0) * max(0.0, 1 + sign * relative)
+        found = math.ulp(0.0) * upper  # the exponential of less than -2,000, whatever the errors are
+        if log > -2000:
+            found = max(found, math.exp(min(log, 700)) * max(sums, 0.0) * max(0.0, 1 + sign * relative))
         infinite = self.infinite if upper else self.infinite * (1 - 2.0**-46)
         return min(1.0, max(0.0, infinite + (1 - infinite * (not upper)) * found) * (1 + sign * 2.0**-50))
 
@@ -84,7 +86,7 @@ def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float) -> Com
     g = 8 * 2^-53 * log2 N. The product of powers is wrong by n g |F|^{n-1} and a relative n g, and the way back adds g
     times the mean size of the coefficients.
     """
-    step = max(step, *(float(np.ptp(atoms.loss)) / _TOO_LONG for atoms, _ in terms))
+    step = float(max(step, *(float(np.ptp(atoms.loss)) / _TOO_LONG for atoms, _ in terms)))
     grids = [(*split(atoms, step), times) for atoms, times in terms]
     factors, relative = [], 0.0
     for (first, offset, masses, _, times), (atoms, _) in zip(grids, terms, strict=True):
@@ -122,7 +124,9 @@ def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float) -> Com
             share = np.where(size > 0, whole / size, 0.0)
         lost += times * np.maximum(share, whole) * rounding
     error = 2 * float(np.mean(lost + (uses + 1) * rounding * whole)) + math.exp(-59)
-    slips = math.fsum(times * (atoms.slip + slip) for (atoms, times), (_, _, _, slip, _) in zip(terms, grids, strict=True))
+    slips = math.fsum(
+        times * (atoms.slip + slip) for (atoms, times), (_, _, _, slip, _) in zip(terms, grids, strict=True)
+    )
     return Composed(
         masses,
         offset + begin * step,

@@ -50,7 +50,7 @@ class Composed:
 
     def delta(self, epsilon: float, *, upper: bool = True) -> float:
         """delta(epsilon), from above or from below."""
-        epsilon = epsilon - self.shift if upper else epsilon + self.shift
+        epsilon = float(epsilon - self.shift if upper else epsilon + self.shift)
         last = self.masses.size
         first = max(0, math.floor(min(float(epsilon - self.start) / float(self.step), last)) + (not upper))
         if self.tilt > 0:  # beyond, the factor is below e^-50, and so is the share of what is left out

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 _MOST_DIGITS = 400  # before the point or after it: as many as a double has
+_PARTS = 10**24
+_LARGEST_DOUBLE = math.ldexp(1 - 2.0**-53, 1024)
 _MOST_BITS = 2**17  # of precision; far more than any number here needs
 _locks: dict[int, Any] = {}
 
@@ -137,6 +139,45 @@ def ball(number: Fraction) -> arb:
     from flint import arb, fmpq
 
     return arb(fmpq(number.numerator, number.denominator))
+
+
+def rounded_up(number: arb) -> Fraction:
+    """A rational with 24 decimals that is at least the real number in this interval, whatever the precision is."""
+    middle, radius, exponent = number.mid_rad_10exp(40)
+    upper = (Fraction(int(middle)) + Fraction(int(radius))) * Fraction(10) ** int(exponent)
+    return Fraction(math.ceil(upper * _PARTS), _PARTS)
+
+
+def double_above(number: Fraction) -> float:
+    """The least double that is at least this number."""
+    try:
+        near = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -_LARGEST_DOUBLE
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)
+
+
+def double_below(number: Fraction) -> float:
+    """The largest double that is at most this number."""
+    return -double_above(-number)
+
+
+def ball_above(number: arb) -> float:
+    """A double that is at least every real number in this interval: the least one above its upper end."""
+    if not number.is_finite():
+        return math.inf
+    mantissa, exponent = (int(part) for part in number.upper().man_exp())
+    size = mantissa.bit_length() + exponent
+    if mantissa and size > 1100:
+        return math.inf if mantissa > 0 else -_LARGEST_DOUBLE
+    if mantissa and size < -1100:
+        return math.nextafter(0.0, 1.0) if mantissa > 0 else 0.0
+    return double_above(mantissa * Fraction(2) ** exponent)
+
+
+def ball_below(number: arb) -> float:
+    """A double that is at most every real number in this interval."""
+    return -ball_above(-number)
 
 
 def largest_power_of_ten(number: Fraction) -> Fraction:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.accounting import delta, pld
+from tacit.accounting import calibrate, delta, pld
 from tacit.accounting.calibrate import gaussian_delta, gaussian_sigma, gaussian_variance, laplace_scale
 from tacit.errors import ParameterError
 from tacit.privacy.loss import ContinuousGaussian, GaussianNoise
@@ -71,6 +73,45 @@ def test_narrow_coordinates_one_by_one():
     )
     assert gaussian_delta(Fraction(1), Fraction(2), 1, 2) == pytest.approx(direct, rel=1e-9)
     assert delta(GaussianNoise(Fraction(2), 1, 2), 1.0) == pytest.approx(direct, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "goal", "shift", "coordinates"),
+    [
+        (Fraction(1, 10**6), Fraction(1, 10**6), 1000, 1),  # sigma 2.8e8, and epsilon sigma^2/shift is below sigma
+        (Fraction(1, 10**6), Fraction(1, 10**6), 1000, 1000),
+        (Fraction(1, 10**15), Fraction(1, 10**30), 2**63, 1),
+        (Fraction(2**64), Fraction(1, 10**6), 2**64, 2**20),
+        (Fraction(1000), Fraction(1, 10**6), 1, 10**7),  # narrow noise on many coordinates
+        (Fraction(1, 10**300), Fraction(1, 2), 10**200, 10**200),
+        (Fraction(1, 2), Fraction(999, 1000), 5, 1),
+    ],
+)
+def test_memory_does_not_grow_with_the_parameters(epsilon, goal, shift, coordinates):
+    tracemalloc.start()
+    variance = gaussian_variance(epsilon, goal, shift, coordinates)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 * 2**20
+    assert gaussian_delta(epsilon, variance, shift, coordinates) <= goal
+
+
+def test_the_sum_and_the_integral_with_corrections_agree():
+    # at a variance of 2^28, where one takes over from the other
+    for price, far in [(Fraction(1, 100), 1000), (Fraction(1), 30_000), (Fraction(1, 10**6), 3), (Fraction(8), 40_000)]:
+        direct, wide = calibrate._sum(price, Fraction(2**28), far), calibrate._tails(price, Fraction(2**28), far)
+        assert wide == pytest.approx(direct, rel=1e-9)
+
+
+def test_wide_noise_by_its_own_sum():
+    # sigma 20,000 and a shift of 9,000 at epsilon 1/2: the sum of max(0, p(k) - e^epsilon p(k + 9000)) over all k
+    sigma, far = 20_000.0, 9000
+    k = np.arange(-200_000.0, 200_001.0)
+    law = np.exp(-((k / sigma) ** 2) / 2)
+    moved = np.exp(-(((k + far) / sigma) ** 2) / 2)
+    direct = float(np.maximum(law - math.exp(0.5) * moved, 0.0).sum() / law.sum())
+    found = gaussian_delta(Fraction(1, 2), Fraction(400_000_000), far)
+    assert direct * (1 - 1e-12) <= found <= direct * (1 + 1e-9)
 
 
 def test_it_takes_milliseconds():

@@ -1,13 +1,22 @@
-"""From Renyi divergences to (epsilon, delta), in logarithms. For zCDP see `privacy.guarantee`."""
+"""From Renyi divergences to (epsilon, delta), in logarithms. For zCDP see `privacy.guarantee`.
+
+The functions of arrays are for finding the best order; `proven_delta` and `proven_epsilon` are at least the real
+number (`docs/proofs/accounting.md`).
+"""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tacit.accounting.rounding import ball_above
+from tacit.arithmetic import ball, precision
 from tacit.privacy.guarantee import delta_of_rho as delta_of_rho
 from tacit.privacy.guarantee import epsilon_of_rho as epsilon_of_rho
 from tacit.privacy.guarantee import least as least
+
+_BITS = 192
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,3 +43,32 @@ def renyi_epsilon(order: Array, divergence: Array, delta: float) -> Array:
 
     room = -math.log(delta) - np.log(order) + (order - 1) * np.log1p(-1 / order)
     return np.asarray(np.maximum(0.0, divergence + room / (order - 1)))
+
+
+def proven_delta(order: float, growth: float, epsilon: float) -> float:
+    """delta at `epsilon` by this order a, where (a - 1) D_a is at most `growth`; at least the real number."""
+    with precision(_BITS):
+        at, less = ball(Fraction(order)), ball(Fraction(order) - 1)
+        power = ball(Fraction(growth)) - less * ball(Fraction(epsilon)) + at * (-1 / at).log1p() - less.log()
+        return ball_above(power.exp())
+
+
+def proven_epsilon(order: float, growth: float, delta: float) -> float:
+    """The epsilon at which this is `delta`; at least the real number, and never below zero."""
+    with precision(_BITS):
+        at, less = ball(Fraction(order)), ball(Fraction(order) - 1)
+        room = -ball(Fraction(delta)).log() - at.log()
+        return max(0.0, ball_above((ball(Fraction(growth)) + room) / less + (-1 / at).log1p()))
+
+
+def proven_distance(divergence: float) -> float:
+    """delta at every epsilon, where the divergence of some order is at most this; at least the real number.
+
+    **Theorem** (Bretagnolle and Huber 1979). The total variation is at most sqrt(1 - exp(-D)), D the divergence of
+    Kullback and Leibler, which is at most that of any order above one. delta(epsilon) is at most delta(0), which is
+    the total variation.
+    """
+    if divergence == math.inf:
+        return 1.0
+    with precision(_BITS):
+        return ball_above((-(-ball(Fraction(divergence))).expm1()).sqrt())

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 
-from tacit.arithmetic import integer, integers, rational
+from tacit.arithmetic import ball, ball_above, double_above, integer, integers, precision, rational
 from tacit.errors import ParameterError
 
 Number = Fraction | float | int
+_BITS = 192
+_LARGEST = 2000  # an epsilon beyond which its exponential is not computed
+_HUGE = 10**868  # below e^2000
 _SUM = 1e-9  # how far a row of doubles may be from one
 
 
@@ -60,21 +63,24 @@ class Matrix:
 
     @property
     def epsilon(self) -> float:
-        """The exact epsilon: infinite where an output is possible for one input and not for its neighbor."""
+        """The exact epsilon, rounded up; infinite where an output is possible for one input only."""
         ratio = self.ratio
-        return math.inf if ratio is None else math.log(ratio.numerator) - math.log(ratio.denominator)
+        if ratio is None:
+            return math.inf
+        with precision(_BITS):
+            return ball_above(ball(ratio).log())
 
     def delta(self, epsilon: float) -> float:
-        """delta(epsilon): the largest sum of max(0, p - e^epsilon q) over the outputs."""
+        """delta(epsilon): the largest sum of max(0, p - e^epsilon q) over the outputs, rounded up."""
         if epsilon < 0:
             raise ParameterError("epsilon", "must not be negative", fix="choose an epsilon of 0 or more")
-        factor = Fraction(math.exp(epsilon)) if epsilon < 700 else None
-        return max((float(self._excess(pair, factor)) for pair in self.pairs), default=0.0)
+        factor = _power(Fraction(epsilon)) if epsilon < _LARGEST else None
+        return max((double_above(self._excess(pair, factor)) for pair in self.pairs), default=0.0)
 
     def _excess(self, pair: tuple[int, int], factor: Fraction | None) -> Fraction:
         columns = zip(self.rows[pair[0]], self.rows[pair[1]], strict=True)
-        if factor is None:
-            return sum((p for p, q in columns if not q), Fraction(0))
+        if factor is None:  # beyond every ratio but the largest: those are a bound
+            return sum((p for p, q in columns if p > q * _HUGE), Fraction(0))
         return sum((max(Fraction(0), p - factor * q) for p, q in columns), Fraction(0))
 
     def tradeoff(self, one: int, other: int) -> list[tuple[Fraction, Fraction]]:
@@ -172,6 +178,13 @@ def of_laplace(scale: Number, values: Sequence[int]) -> Matrix:
         ends = [tail * powers[gap] for gap in (value - low, high - value)]
         rows.append([ends[0], *inside, ends[1]] if high > low else [Fraction(1)])
     return Matrix(rows)
+
+
+def _power(epsilon: Fraction) -> Fraction:
+    """A rational just below e^epsilon."""
+    with precision(_BITS):
+        mantissa, exponent = ball(epsilon).exp().lower().man_exp()
+    return int(mantissa) * Fraction(2) ** int(exponent)
 
 
 def _row(number: int, row: Sequence[Number]) -> tuple[Fraction, ...]:

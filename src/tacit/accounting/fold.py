@@ -8,14 +8,12 @@ True
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Protocol, TypeVar
 
-from tacit.accounting.rounding import rounded_up
-from tacit.arithmetic import ball, precision
+from tacit.privacy.guarantee import group_delta as group_delta
 from tacit.privacy.loss import (
     Approximate,
     BoundedRange,
@@ -36,7 +34,7 @@ from tacit.privacy.loss import (
 from tacit.privacy.unit import Neighbors
 
 Curve = TypeVar("Curve")
-_FEW = 8  # distinct parallel parts whose pairs are tried one by one
+FEW = 8  # distinct parallel parts whose pairs are tried one by one
 
 
 class Accountant(Protocol[Curve]):
@@ -51,6 +49,12 @@ class Accountant(Protocol[Curve]):
     def worst(self, curves: Sequence[Curve]) -> Curve:
         """A curve that is above all of them."""
 
+    def replaced(self, curves: Sequence[Curve]) -> Curve:
+        """The curve of a unit that is changed inside one of these parts, or leaves one and enters another.
+
+        A part that is there more than once is given twice.
+        """
+
     def sampled(self, curve: Curve, rate: Fraction) -> Curve:
         """The curve where each unit takes part with this probability, on its own."""
 
@@ -62,7 +66,13 @@ def fold(loss: Loss, accountant: Accountant[Curve]) -> Curve:
     turns both into the same counts before an accountant sees them.
 
     **Theorem (parallel).** If a unit is in one part only, adding or removing it changes one part, so the curve that is
-    above those of all parts holds. Replacing it changes at most two, and no other: the curve above all pairs holds.
+    above those of all parts holds. Replacing it changes one part, or it leaves one part and enters another: it is
+    *removed* in the one and *added* in the other, and no other part sees it. The curve above all of these holds.
+
+    **Theorem (directions).** A pair of neighbors is a removal, an addition or a change. Noise is even, so the pair of
+    laws that dominates a leaf dominates it in all three. Sampling is not: see `atoms.changed_sampled` and
+    `renyi.RenyiAccountant.sampled`. Composition keeps the direction. A loss that holds a part for REPLACE is priced for
+    changes throughout, so each of its parallel parts is one for REPLACE.
     """
     return accountant.compose([(_one(term, accountant), times) for term, times in flatten(loss).items()])
 
@@ -70,19 +80,51 @@ def fold(loss: Loss, accountant: Accountant[Curve]) -> Curve:
 def flatten(loss: Loss) -> dict[Loss, int]:
     """The loss as counts of leaves, parallel parts and sampled losses; groups are pushed into leaves."""
     counts: dict[Loss, int] = {}
-    _count(loss, 1, 1, counts)
+    _count(_for_replace(loss) if _relation(loss) is Neighbors.REPLACE else loss, 1, 1, counts)
     return counts
+
+
+def _for_replace(loss: Loss) -> Loss:
+    """The same loss with all its parallel parts for REPLACE."""
+    match loss:
+        case Parallel(parts, _):
+            return Parallel(tuple(map(_for_replace, parts)), Neighbors.REPLACE)
+        case Compose(parts):
+            return Compose(tuple(map(_for_replace, parts)))
+        case Repeat(inner, times):
+            return Repeat(_for_replace(inner), times)
+        case Sampled(inner, rate):
+            return Sampled(_for_replace(inner), rate)
+        case Group(inner, size):
+            return Group(_for_replace(inner), size)
+    return loss
+
+
+def _relation(loss: Loss) -> Neighbors:
+    """REPLACE if any part of the loss is for it."""
+    match loss:
+        case Compose(parts) | Parallel(parts, Neighbors.ADD_REMOVE):
+            replaced = any(_relation(part) is Neighbors.REPLACE for part in parts)
+        case Repeat(inner, _) | Sampled(inner, _) | Group(inner, _):
+            replaced = _relation(inner) is Neighbors.REPLACE
+        case _:
+            replaced = isinstance(loss, Parallel)
+    return Neighbors.REPLACE if replaced else Neighbors.ADD_REMOVE
 
 
 def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
     """Add `times` times `loss`, for `size` units that change together.
 
-    **Theorem (groups).** Let D and D' differ in k units. *Composition:* each part sees the same D and D', so the group
-    of a composition is at most the composition of the groups. *Sampling at rate q:* with probability (1-q)^k none of
-    the k is in the sample and both runs are alike; otherwise the sample holds between one and k of them, and the
-    output is a mixture of outputs of databases that differ from D' in at most k units. Divergences are convex, so
-    this is a run sampled at rate 1-(1-q)^k of a loss for k units. *Parallel parts:* the k units lie in some of the
-    parts, at most k in each; all parts together for k units is a bound.
+    **Theorem (groups).** Let D and D' differ in k units: each of the k is removed, added, or under REPLACE changed.
+    *Composition:* each part sees the same D and D', so the group of a composition is at most the composition of the
+    groups. *Sampling at rate q:* toss one coin for each of the k units, the same one for both runs. With probability
+    (1-q)^k all miss, and both samples are alike. Otherwise the samples differ in at most k units, from each other and
+    from the sample without the k. So the two laws are (1-p) A + p B and (1-p) A + p C with p = 1-(1-q)^k, where B and C
+    are mixtures with the same weights: by convexity the pairs (B, C), (B, A) and (A, C) are no worse than k units are
+    to the loss that is sampled. This is a *change* of a loss sampled at rate p, and neither a removal nor an addition,
+    as some of the k may be removed and others added. It is written as the one part of a `Parallel` for REPLACE.
+    *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units bound
+    it.
     """
     if times == 0:
         return
@@ -104,9 +146,10 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
             for part in parts:
                 _count(part, times, size, counts)
             return
+        case Sampled() if size == 1:
+            term = loss
         case Sampled(inner, rate):
-            grouped = inner if size == 1 else Group(inner, size)
-            term = Sampled(grouped, rate if size == 1 else 1 - (1 - rate) ** size)
+            term = Parallel((Sampled(Group(inner, size), 1 - (1 - rate) ** size),), Neighbors.REPLACE)
         case _:
             term = loss if size == 1 else for_group(loss, size)
     counts[term] = counts.get(term, 0) + times
@@ -120,21 +163,21 @@ def _twice(parts: Iterable[Loss]) -> Iterable[Loss]:
         seen.add(part)
 
 
+def pairs_of(accountant: Accountant[Curve], curves: Sequence[Curve]) -> Curve:
+    """`replaced` for accountants to whom all directions are alike: above each part and the sum of each two."""
+    if len(curves) > FEW:
+        return accountant.compose([(accountant.worst(curves), 2)])
+    pairs = [accountant.compose([(one, 1), (other, 1)]) for one, other in combinations(curves, 2)]
+    return accountant.worst(pairs or curves)
+
+
 def _one(term: Loss, accountant: Accountant[Curve]) -> Curve:
     match term:
         case Parallel(parts, neighbors):
             curves = [fold(part, accountant) for part in parts]
             if not curves:
                 return accountant.compose([])
-            if neighbors is Neighbors.ADD_REMOVE or len(curves) == 1:
-                return accountant.worst(curves)
-            if len(curves) > _FEW:
-                return accountant.compose([(accountant.worst(curves), 2)])
-            pairs = [
-                accountant.compose([(curves[one], 1), (curves[other], 1)])
-                for one, other in combinations(range(len(curves)), 2)
-            ]
-            return accountant.worst(pairs)
+            return accountant.worst(curves) if neighbors is Neighbors.ADD_REMOVE else accountant.replaced(curves)
         case Sampled(inner, rate):
             return accountant.sampled(fold(inner, accountant), rate)
         case Compose() | Repeat() | Group():  # pragma: no cover - flatten leaves none of these
@@ -168,14 +211,3 @@ def for_group(leaf: Leaf, size: int) -> Leaf:
             return Concentrated(rho * size**2)
         case Approximate(epsilon, delta):
             return Approximate(epsilon * size, group_delta(epsilon, delta, size))
-
-
-def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
-    """delta (e^{k epsilon} - 1)/(e^epsilon - 1), rounded up, and at most one."""
-    if epsilon == 0 or delta == 0:
-        return min(Fraction(1), delta * size)
-    if delta * size >= 1 or epsilon * (size - 1) > 1000:
-        return Fraction(1)
-    with precision(192 + 2 * math.ceil(epsilon * size)):
-        factor = (ball(epsilon * size).expm1() / ball(epsilon).expm1()) * ball(delta)
-        return min(Fraction(1), rounded_up(factor))

@@ -19,10 +19,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.accounting.pure import basic
+from tacit.accounting.rounding import digits_above, double_above, double_below
 from tacit.accounting.zcdp import of_pure
 from tacit.accounting.zcdp import rho as zcdp_cost
 from tacit.errors import ParameterError
-from tacit.privacy.guarantee import epsilon_of_rho
+from tacit.privacy.guarantee import epsilon_of_rho, near_epsilon_of_rho
 from tacit.privacy.loss import Compose, Loss
 
 GRAINS_PER_EPSILON = 10**12
@@ -60,10 +61,10 @@ class Cost:
 
     @property
     def shown(self) -> str:
-        """The epsilon as exact text, with the delta where there is one."""
+        """The epsilon as exact text, with the delta where there is one, in three digits rounded up."""
         if self.epsilon == LARGEST:  # Gaussian noise at a delta of zero: only filter B can admit it
-            return f"without bound, rho {float(Fraction(self.rho, GRAINS_PER_RHO)):.3g}"
-        delta = f", delta {float(Fraction(self.delta_a, GRAINS_PER_DELTA)):.3g}" if self.delta_a else ""
+            return f"without bound, rho {digits_above(Fraction(self.rho, GRAINS_PER_RHO))}"
+        delta = f", delta {digits_above(Fraction(self.delta_a, GRAINS_PER_DELTA))}" if self.delta_a else ""
         return shown(self.epsilon) + delta
 
 
@@ -107,8 +108,8 @@ class Standing:
         """What is spent of what: the sum of epsilons, or, once filter B alone holds, the part of its rho."""
         if within_basic(self.spent, self.cap) or not within_concentrated(self.spent, self.cap):
             return f"{self.spent.shown} of {shown(self.cap.epsilon)}"
-        used = 100 * self.spent.rho / self.cap.rho
-        return f"{used:.3g}% of {shown(self.cap.epsilon)}, counted by rho"
+        used = digits_above(Fraction(100 * self.spent.rho, self.cap.rho))
+        return f"{used}% of {shown(self.cap.epsilon)}, counted by rho"
 
 
 @dataclass(frozen=True)
@@ -177,32 +178,35 @@ def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]
     noise = zcdp_cost(Compose(tuple(rest)))
     if delta == 0 or noise.delta > 0:
         return None, lost
-    found = epsilon_of_rho(float(noise.rho) * (1 + 2.0**-50), float(delta) * (1 - 2.0**-50)) * (1 + 2.0**-40)
-    return plain + Fraction(found), lost + delta
+    found = epsilon_of_rho(_above(noise.rho), _below(delta)) * (1 + 2.0**-40)
+    return (None, lost) if found == math.inf else (plain + Fraction(found), lost + delta)
 
 
 @lru_cache(maxsize=256)
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     """A rho that is (epsilon, delta)-DP by conversion, the largest but for a billionth: what Gaussian noise may cost.
 
-    By secants from the well-known rho + 2 sqrt(rho ln(1/delta)) <= epsilon, whose solution is too small.
+    By secants from the well-known rho + 2 sqrt(rho ln(1/delta)) <= epsilon, whose solution is too small. What is
+    returned is a whole number of grains whose conversion, proven from above, is at most epsilon.
     """
-    goal, lost = float(epsilon) * (1 - 2.0**-36), float(delta) * (1 - 2.0**-50)
+    goal, lost = float(min(epsilon, Fraction(10) ** 280)) * (1 - 2.0**-36), _below(delta)
     if goal <= 0 or lost <= 0:
         return Fraction(0)
     depth = -math.log(lost)
     low = (math.sqrt(depth + goal) - math.sqrt(depth)) ** 2
     last, rho = low, low * 1.05
-    off = epsilon_of_rho(last, lost) - goal
+    if low <= 0:
+        return Fraction(0)
+    off = near_epsilon_of_rho(last, lost) - goal
     for _ in range(20):
-        now = epsilon_of_rho(rho, lost) - goal
+        now = near_epsilon_of_rho(rho, lost) - goal
         if abs(now) <= 1e-10 * goal or now == off:
             break
         last, rho, off = rho, max(low, rho - now * (rho - last) / (now - off)), now
     rho *= 1 - 1e-9
-    while epsilon_of_rho(rho * (1 + 2.0**-50), lost) > goal:
+    while rho and epsilon_of_rho(rho * (1 + 2.0**-50), lost) > goal:
         rho *= 0.999
-    return Fraction(math.floor(rho * GRAINS_PER_RHO), GRAINS_PER_RHO)
+    return Fraction(math.floor(rho * GRAINS_PER_RHO), GRAINS_PER_RHO)  # the product rounds by less than 2^-50 too
 
 
 def caps(epsilon: Fraction, delta: Fraction, share: Share | None = None) -> Caps:
@@ -216,7 +220,7 @@ def caps(epsilon: Fraction, delta: Fraction, share: Share | None = None) -> Caps
     return Caps(
         min(LARGEST - 1, math.floor(epsilon * GRAINS_PER_EPSILON)),
         math.floor(delta * parts.basic * GRAINS_PER_DELTA),
-        _largest_rho(float(epsilon) * (1 - 2.0**-50), float(delta * parts.conversion) * (1 - 2.0**-50)),
+        _largest_rho(_below(epsilon), _below(delta * parts.conversion)),
         math.floor(delta * parts.keys * GRAINS_PER_DELTA),
     )
 
@@ -276,21 +280,39 @@ def _largest_pure(left: int) -> int:
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.tanh(middle / 2) <= target else (low, middle)
     found = math.floor(low * (1 - 1e-12) * GRAINS_PER_EPSILON)
-    fits = math.ceil(of_pure(Fraction(found, GRAINS_PER_EPSILON)) * GRAINS_PER_RHO) <= left
-    return found if fits else found * 999 // 1000
+    while found and math.ceil(of_pure(Fraction(found, GRAINS_PER_EPSILON)) * GRAINS_PER_RHO) > left:
+        found = found * 999 // 1000
+    return found
 
 
 def _grains(amount: Fraction) -> int:
     return min(LARGEST, math.ceil(amount))
 
 
+def _above(number: Fraction) -> float:
+    """A double above this number, by a few units in the last place, or infinity: what charges were always made with."""
+    upper = double_above(number)
+    return upper if upper in {0.0, math.inf} else max(upper, float(number) * (1 + 2.0**-50))
+
+
+def _below(number: Fraction) -> float:
+    """A double below this number, likewise."""
+    lower = double_below(number)
+    return lower if abs(number) >= 2**1023 else min(lower, float(number) * (1 - 2.0**-50))
+
+
 def _largest_rho(epsilon: float, delta: float) -> int:
-    """The largest whole number of grains whose conversion is at most epsilon: the conversion grows with rho."""
+    """The largest whole number of grains whose conversion is at most epsilon: the conversion grows with rho.
+
+    The search is in doubles; the number that is found is proven, or made smaller until it is.
+    """
     if delta <= 0 or epsilon <= 0:
         return 0
-    low, high = 0, min(LARGEST - 1, math.ceil(epsilon * GRAINS_PER_RHO))
+    low, high = 0, min(LARGEST - 1, math.ceil(min(epsilon, 1e300) * GRAINS_PER_RHO))
     while low < high:
         middle = (low + high + 1) // 2
-        fits = epsilon_of_rho(middle / GRAINS_PER_RHO * (1 + 2.0**-50), delta) <= epsilon
+        fits = near_epsilon_of_rho(middle / GRAINS_PER_RHO * (1 + 2.0**-50), delta) <= epsilon
         low, high = (middle, high) if fits else (low, middle - 1)
+    while low and epsilon_of_rho(low / GRAINS_PER_RHO * (1 + 2.0**-50), delta) > epsilon:
+        low -= max(1, low >> 40)
     return low

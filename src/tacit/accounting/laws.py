@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from tacit.accounting.atoms import Atoms, from_curve, on_grid
+from tacit.accounting.atoms import Array, Atoms, from_curve, on_grid
 from tacit.accounting.convert import renyi_log_delta
+from tacit.accounting.rounding import double_above, double_below
 from tacit.privacy.loss import (
     Approximate,
     BoundedRange,
@@ -25,6 +28,8 @@ from tacit.privacy.loss import (
 )
 
 _MOST = 2**16  # atoms of a law, beyond which it is put on a coarser grid
+_CELLS = 256  # cells of a law with a density, at least
+_LONGEST = 2**20  # integers on each side of a discrete law that are listed one by one, at most
 _REACH = 12.5  # standard deviations: the tail beyond is below 4e-36
 _SMOOTH = 4  # the variance from which sums of discrete Gaussians are discrete Gaussian to the last bit
 
@@ -33,40 +38,42 @@ def scale(leaf: Leaf) -> float:
     """About how large the loss of one use is."""
     match leaf:
         case LaplaceNoise(width, distance):
-            return float(distance / width)
+            return double_above(distance / width)
         case ContinuousLaplace(width):
-            return float(1 / width)
+            return double_above(1 / width)
         case Pure(epsilon) | BoundedRange(epsilon) | Approximate(epsilon, _):
-            return float(epsilon)
+            return double_above(epsilon)
         case Concentrated(rho):
-            return math.sqrt(2 * float(rho))
+            return math.sqrt(double_above(2 * rho))
         case ContinuousGaussian(sigma):
-            return float(1 / sigma)
+            return double_above(1 / sigma)
         case GaussianNoise(variance, shift, coordinates):
-            return shift * math.sqrt(coordinates / variance)
+            return math.sqrt(double_above(Fraction(coordinates * shift**2) / variance))
 
 
 def atoms(leaf: Leaf, step: float, *, upper: bool) -> Atoms:
     """The dominating pair (above), or one that it dominates (below). All are even: both directions are alike."""
     if scale(leaf) == 0:
-        return Atoms(np.zeros(1), np.ones(1), float(leaf.delta) if isinstance(leaf, Approximate) else 0.0)
+        return Atoms(np.zeros(1), np.ones(1), double_above(leaf.delta) if isinstance(leaf, Approximate) else 0.0)
     match leaf:
         case LaplaceNoise(width, distance):
             return laplace(width, distance, upper=upper)
         case ContinuousLaplace(width):
-            cells = min(_MOST, math.ceil(2 / (float(width) * step)))
-            return _laplace(float(1 / width), cells) if upper else _laplace_below(float(1 / width), cells)
-        case Pure(epsilon):
-            return _laplace(float(epsilon), 1)
-        case Approximate(epsilon, delta):
-            pure = _laplace(float(epsilon), 1)
-            return Atoms(pure.loss, pure.mass * float(1 - delta), float(delta), pure.step)
-        case BoundedRange(epsilon):
-            return _range(float(epsilon), step, upper=upper)
+            epsilon = double_above(1 / width)
+            cells = min(_MOST, math.ceil(2 * epsilon / step))
+            return _laplace(epsilon, cells) if upper else _laplace_below(epsilon, cells)
+        case Pure(price):
+            return _laplace(double_above(price), 1)
+        case Approximate(price, delta):
+            pure = _laplace(double_above(price), 1)
+            return Atoms(pure.loss, pure.mass * float(1 - delta), double_above(delta), pure.step)
+        case BoundedRange(price):
+            return _range(double_above(price), step, upper=upper)
         case Concentrated(rho):
-            return _concentrated(float(rho), step) if upper else _gaussian(math.sqrt(2 * float(rho)), step, upper=False)
+            spread = math.sqrt(double_above(2 * rho))
+            return _concentrated(double_above(rho), step) if upper else _gaussian(spread, step, upper=False)
         case ContinuousGaussian(sigma):
-            return _gaussian(float(1 / sigma), step, upper=upper)
+            return _gaussian(double_above(1 / sigma), step, upper=upper)
         case GaussianNoise(variance, shift, coordinates):
             assert coordinates == 1, "coordinates are a repetition"
             return gaussian(variance, shift, step, upper=upper)
@@ -86,17 +93,19 @@ def laplace(width: Fraction, distance: int, *, upper: bool) -> Atoms:
     curve, so E_d is dominated by noise of scale b/m on moves of ceil(d/m): used where d is large.
     """
     if distance <= _MOST:
-        return _laplace(float(distance / width), distance)
+        return _laplace(double_above(distance / width), distance)
     merged = -(-distance // _MOST)
-    epsilon = float(distance / width)
     if upper:
         cells = -(-distance // merged)
-        return _laplace(float(cells * merged / width), cells)
-    return _laplace_below(epsilon, _MOST)
+        return _laplace(double_above(cells * merged / width), cells)
+    return _laplace_below(double_above(distance / width), _MOST)
 
 
 def _laplace(epsilon: float, cells: int) -> Atoms:
-    """Losses from -epsilon to epsilon in `cells` even steps, whose curve is 1 - e^{(x - epsilon)/2} at each of them."""
+    """Losses from -epsilon to epsilon in `cells` even steps, whose curve is 1 - e^{(x - epsilon)/2} at each of them.
+
+    It grows with epsilon, which is rounded up.
+    """
     step = epsilon / cells  # half the distance of two losses
     places = np.arange(cells + 1.0)
     mass = math.tanh(step / 2) * np.exp((places - cells) * step)
@@ -120,23 +129,57 @@ def _range(epsilon: float, step: float, *, upper: bool) -> Atoms:
     worst law has all its mass there, (e^e - e^t)/(e^e - 1) of it at t, and the worst t is (x + e)/2. This is the
     curve of a pair whose loss has the density e^{(e + x)/2}/(2 (e^e - 1)) on [-e, e], by differentiating.
     """
-    cells = min(_MOST, math.ceil(2 * epsilon / step))
+    cells = max(_CELLS, math.ceil(2 * epsilon / min(step, 2.0)))
+    if cells > _MOST:
+        if upper and epsilon > _MOST:
+            return _laplace(epsilon, 1)  # it is epsilon-DP
+        cells = _MOST
     floor = -math.log(-math.expm1(-epsilon)) - math.log(2)
     return on_grid(lambda x: np.exp((x - epsilon) / 2 + floor), -epsilon, cells, 2 * epsilon / cells, upper=upper)
 
 
+def far(leaf: Leaf, share: float) -> Atoms | None:
+    """The dominating pair with Gaussian tails up to 36 standard deviations above, for moments; None if it is too long.
+
+    The grid's step is this share of the loss's scale. `infinite` says only whether there is more.
+    """
+    width = scale(leaf)
+    if not 1e-12 < width < 8:
+        return None
+    match leaf:
+        case ContinuousGaussian() | GaussianNoise(coordinates=1):
+            if isinstance(leaf, ContinuousGaussian):
+                top = min(36.0, 2 * _REACH + 12 * width)
+                cells = math.ceil((_REACH + top) / share)
+                low = width**2 / 2 - _REACH * width
+                normal = functools.partial(_normal, width)
+                return replace(on_grid(normal, low, cells, (_REACH + top) * width / cells, upper=True), infinite=1.0)
+            sigma = math.sqrt(double_above(leaf.variance))
+            reach, above = math.ceil(_REACH * sigma) + 1, math.ceil(min(36.0, 2 * _REACH + 12 * width) * sigma) + 1
+            if above > 2**12:
+                return None
+            k = np.arange(-reach, above + 1.0)
+            weight = np.exp(-((k / sigma) ** 2) / 2)
+            loss = double_above(leaf.shift / leaf.variance) * k + double_above(leaf.shift**2 / (2 * leaf.variance))
+            return Atoms(loss, weight / weight.sum(), 1.0, error=2.0**-36)
+        case GaussianNoise():
+            return None
+    return atoms(leaf, width * share, upper=True)
+
+
+def _normal(mean: float, x: Array) -> Array:
+    """The density of the loss of real Gaussian noise."""
+    return np.asarray(np.exp(-(((x - mean**2 / 2) / mean) ** 2) / 2) / (mean * math.sqrt(2 * math.pi)))
+
+
 def _gaussian(mean: float, step: float, *, upper: bool) -> Atoms:
     """Real Gaussian noise that moves by `mean` standard deviations: the loss is normal, N(mean^2/2, mean^2)."""
-    cells = min(_MOST, math.ceil(2 * _REACH * mean / step))
-    step = 2 * _REACH * mean / cells
     middle = mean**2 / 2
-    found = on_grid(
-        lambda x: np.exp(-(((x - middle) / mean) ** 2) / 2) / (mean * math.sqrt(2 * math.pi)),
-        middle - _REACH * mean,
-        cells,
-        step,
-        upper=upper,
-    )
+    cells = min(_MOST, max(_CELLS, math.ceil(2 * _REACH * mean / min(step, 2.0))))
+    step = 2 * _REACH * mean / cells
+    if upper and step > 2:  # hardly any noise: all of it at the largest loss
+        return Atoms(np.array([middle + _REACH * mean]), np.ones(1), 4e-36)
+    found = on_grid(functools.partial(_normal, mean), middle - _REACH * mean, cells, step, upper=upper)
     return Atoms(found.loss, found.mass, 4e-36 if upper else 0.0, found.step, 2.0**-39)
 
 
@@ -150,16 +193,19 @@ def gaussian(variance: Fraction, shift: int, step: float, *, upper: bool) -> Ato
     **Theorem.** Where there are too many atoms, each mass is taken from the real law, with a relative error below
     (s/h)^2, s = shift/variance the distance of losses and h the grid's. Proof: g(k), the density times the share of a
     grid's point, is continuous, and |sum g(k) - integral g| <= V(g')/8, the Peano kernel of the trapezoid rule; V(g')
-    is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width.
+    is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width. That the
+    density is not constant in a cell, of at most a 64th of its width, makes it at most twice as large in the far tail.
     """
-    sigma = math.sqrt(variance)
+    sigma = math.sqrt(double_above(variance))
     reach = math.ceil(_REACH * sigma) + 1
     spacing = float(shift / variance)
-    if reach > _MOST and spacing < step / 16:
-        found = _gaussian(shift / sigma, step, upper=upper)
-        return Atoms(
-            found.loss, found.mass, found.infinite, found.step, found.error + (spacing / (found.step or step)) ** 2
-        )
+    mean = math.sqrt(double_above(shift**2 / variance)) * (1 + 2.0**-50)
+    fine = min(step, mean / 64)
+    if reach > _LONGEST:
+        fine = max(fine, 64 * spacing)
+    if reach > _MOST and spacing < fine / 16:
+        found = _gaussian(mean, fine, upper=upper)
+        return replace(found, error=found.error + (spacing / (2 * _REACH * mean / (found.loss.size - 1))) ** 2)
     k = np.arange(-reach, reach + 1.0)
     weight = np.exp(-((k / sigma) ** 2) / 2)
     loss = spacing * k + float(shift**2 / (2 * variance))
@@ -189,13 +235,22 @@ def merged(leaf: Leaf, times: int) -> tuple[Leaf, int]:
     return leaf, times
 
 
+def merging_error(leaf: Leaf, times: int) -> float:
+    """The relative error of the masses of `merged`."""
+    if isinstance(leaf, GaussianNoise) and leaf.variance >= _SMOOTH:
+        return 3.0 * times * leaf.coordinates * math.exp(-(math.pi**2) * min(double_below(leaf.variance), 70.0))
+    return 0.0
+
+
 def _concentrated(rho: float, step: float) -> Atoms:
     """Anything that is rho-zCDP: its curve is at most that of the conversion, both ways."""
     width = math.sqrt(2 * rho)
     points = np.linspace(-rho - 12 * width, rho + 12 * width, min(2048, math.ceil((2 * rho + 24 * width) / step) + 2))
     near = np.log(np.maximum((np.abs(points) - rho) / (2 * rho), 1e-3))[:, None] + np.linspace(-4, 4, 81)
     order = 1 + np.exp(near)
-    deltas = np.exp(np.minimum(renyi_log_delta(order, rho * order, np.abs(points)[:, None]).min(axis=1), 0.0))
+    logs = renyi_log_delta(order, rho * order, np.abs(points)[:, None])
+    logs = logs + 2.0**-46 * (1 + np.log(order) + (order - 1) * (rho * order + np.abs(points)[:, None]))
+    deltas = np.exp(np.minimum(logs.min(axis=1), 0.0)) * (1 + 2.0**-44)
     below = points < 0  # the same pair the other way round: delta(-x) = 1 - e^-x + e^-x delta(x)
     deltas = np.where(below, -np.expm1(np.minimum(points, 0)) + np.exp(np.minimum(points, 0)) * deltas, deltas)
     return from_curve(points, np.minimum(deltas, 1.0))

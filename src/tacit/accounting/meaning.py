@@ -9,12 +9,15 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import rational, within
+from tacit.accounting.rounding import ball_above, ball_below, digits_above
+from tacit.arithmetic import ball, precision, rational, within
 from tacit.errors import ParameterError
 
-_LARGEST_EXPONENT = 700.0
+_LARGEST_EXPONENT = 700
+_BITS = 192
 
 
 def game_error(epsilon: float, delta: float = 0.0) -> float:
@@ -23,19 +26,25 @@ def game_error(epsilon: float, delta: float = 0.0) -> float:
     **Theorem.** Whoever knows both databases, equally likely, and the mechanism, errs with probability at least
     (1 - delta)/(1 + e^epsilon) under (epsilon, delta)-DP. Proof: with a the probability of guessing D' under D, b of
     guessing D under D', 1 - b <= e^epsilon a + delta and 1 - a <= e^epsilon b + delta; add up, divide by 2.
-    Randomized response reaches it.
+    Randomized response reaches it. It is rounded down.
     """
-    return math.exp(log_game_error(epsilon, delta))
+    price, lost = _checked(epsilon, delta)
+    with precision(_BITS):
+        rare = (-ball(price)).exp()
+        return max(0.0, ball_below(ball(1 - lost) * rare / (1 + rare)))
 
 
 def log_game_error(epsilon: float, delta: float = 0.0) -> float:
-    """Its natural logarithm, for any epsilon: no exponential overflows."""
+    """Its natural logarithm, for any epsilon: no exponential overflows. Rounded down, as the error is."""
     price, lost = _checked(epsilon, delta)
-    return (math.log1p(-lost) if lost < 1 else -math.inf) - (price + math.log1p(math.exp(-price)))
+    if lost == 1:
+        return -math.inf
+    with precision(_BITS):
+        return ball_below(ball(1 - lost).log() - ball(price) - (-ball(price)).exp().log1p())
 
 
 def shown_error(epsilon: float, delta: float = 0.0) -> str:
-    """The error as text, however small."""
+    """The error as text, however small: six digits, or three, to the nearest."""
     log = log_game_error(epsilon, delta)
     if log > math.log(1e-4):
         return f"{math.exp(log):.6f}"
@@ -46,12 +55,14 @@ def true_positive_rate(epsilon: float, false_positive_rate: float, delta: float 
     """The largest share of true members an attack finds that wrongly accuses this share of others.
 
     **Theorem** (Wasserman and Zhou 2010; Kairouz, Oh, Viswanath 2015). With a the false and b the true positive rate,
-    b <= e^epsilon a + delta and 1 - a <= e^epsilon (1 - b) + delta.
+    b <= e^epsilon a + delta and 1 - a <= e^epsilon (1 - b) + delta. Rounded up.
     """
     price, lost = _checked(epsilon, delta)
-    rate = float(within("false_positive_rate", false_positive_rate, rational("", 0), rational("", 1)))
-    growth = math.exp(min(price, _LARGEST_EXPONENT))
-    return min(1.0, growth * rate + lost, 1 - (1 - lost - rate) / growth if 1 - lost > rate else 1.0)
+    rate = within("false_positive_rate", false_positive_rate, Fraction(0), Fraction(1))
+    with precision(_BITS):
+        growth = ball(price).exp()
+        missed = (1 - lost - rate) if 1 - lost > rate else Fraction(0)
+        return min(1.0, ball_above(growth * ball(rate) + ball(lost)), ball_above(1 - ball(missed) / growth))
 
 
 def posterior(epsilon: float, prior: float) -> tuple[float, float]:
@@ -59,14 +70,16 @@ def posterior(epsilon: float, prior: float) -> tuple[float, float]:
 
     **Theorem.** Under epsilon-DP the odds of "the database was D" against "it was D'" change by a factor of at most
     e^epsilon either way, whatever was seen: Bayes' rule, where the ratio of likelihoods lies in
-    [e^-epsilon, e^epsilon].
+    [e^-epsilon, e^epsilon]. Both are rounded outward.
     """
     price, _ = _checked(epsilon, 0.0)
-    chance = float(within("prior", prior, rational("", 0), rational("", 1)))
-    if chance in {0.0, 1.0}:
-        return chance, chance
-    log = math.log(chance) - math.log1p(-chance)
-    return _logistic(log - price), _logistic(log + price)
+    chance = within("prior", prior, Fraction(0), Fraction(1))
+    if chance in {0, 1}:
+        return float(chance), float(chance)
+    with precision(_BITS):
+        odds, rare = ball((1 - chance) / chance), (-ball(price)).exp()
+        low, high = rare / (rare + odds), 1 / (1 + odds * rare)
+        return max(0.0, ball_below(low)), min(1.0, ball_above(high))
 
 
 def words(epsilon: float) -> str:
@@ -76,19 +89,19 @@ def words(epsilon: float) -> str:
     size = "perfect privacy" if price == 0 else "close to no privacy"
     if price > 0:
         size = next((name for limit, name in sizes if price <= limit), size)
-    odds = f"{math.exp(price):.3g}" if price < _LARGEST_EXPONENT else f"10^{price / math.log(10):.0f}"
+    odds = f"10^{math.ceil(float(price) / math.log(10) * 10 + 1e-3) / 10:.1f}"
+    if price < _LARGEST_EXPONENT:
+        with precision(_BITS):
+            odds = digits_above(Fraction(ball_above(ball(price).exp())))
     return (
         f"{size}: someone who knows everything else and guesses whether you took part errs at least "
-        f"{shown_error(price)} of the time (0.5 is a blind guess), and their odds change by at most a factor of {odds}"
+        f"{shown_error(epsilon)} of the time (0.5 is a blind guess), "
+        f"and their odds change by at most a factor of {odds}"
     )
 
 
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(max(x, -_LARGEST_EXPONENT)) / (1 + math.exp(x))
-
-
-def _checked(epsilon: Any, delta: Any) -> tuple[float, float]:
+def _checked(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
     price = rational("epsilon", epsilon)
     if price < 0:
         raise ParameterError("epsilon", f"must not be negative, got {epsilon}", fix="choose an epsilon of 0 or more")
-    return float(price), float(within("delta", delta, rational("", 0), rational("", 1)))
+    return price, within("delta", delta, Fraction(0), Fraction(1))

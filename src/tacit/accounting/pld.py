@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 
 from tacit.accounting import laws
-from tacit.accounting.atoms import Atoms, from_curve, sampled
+from tacit.accounting.atoms import (
+    Atoms,
+    added_sampled,
+    changed_sampled,
+    curve,
+    infinite_of,
+    joined,
+    lost,
+    removed_sampled,
+    worst,
+)
 from tacit.accounting.convert import least
-from tacit.accounting.fold import fold
+from tacit.accounting.fold import FEW, fold
+from tacit.accounting.rounding import double_above
 from tacit.accounting.tilted import Composed, compose, growth
 from tacit.privacy.loss import Leaf, Loss
 
@@ -25,24 +37,27 @@ _COARSE = 64  # grid steps in the natural scale of a loss, for a first look
 _FINE = 512  # grid steps in the spread of all losses, at least
 _LARGEST = 2**21  # points of a window
 _NARROW = 4  # how much finer the grid of the lower bound is
-
-Both = tuple[Atoms, Atoms]
+_ATOMS = 2**14  # sums of losses that are listed one by one, at most
+_HUGE, _MINUTE = 1e9, 1e-60  # losses of one use beyond which nothing is computed
+REMOVED, ADDED, CHANGED = range(3)  # the directions of a pair of neighbors
 
 
 @dataclass(frozen=True)
 class Law:
-    """A leaf, or the sampled or the worst of products."""
+    """A leaf, or the sampled or the worst of products, or what is worst where a unit may move between them."""
 
     leaf: Leaf | None = None
     of: tuple[Product, ...] = ()
     rate: Fraction | None = None
+    moved: bool = False
 
 
 @dataclass(frozen=True)
 class Product:
-    """Laws, each so many times."""
+    """Laws, each so many times. `replaced` says that it is for changes, not for removals and additions."""
 
     terms: tuple[tuple[Law, int], ...]
+    replaced: bool = False
 
 
 class Pld:
@@ -58,51 +73,80 @@ class Pld:
         for product, times in terms:
             for law, each in product.terms:
                 counts[law] = counts.get(law, 0) + each * times
-        return Product(tuple((law, times) for law, times in counts.items() if times))
+        kept = tuple((law, times) for law, times in counts.items() if times)
+        return Product(kept, any(product.replaced for product, _ in terms))
 
     def worst(self, curves: Sequence[Product]) -> Product:
         """The curve above all."""
         distinct = tuple(dict.fromkeys(curves))
-        return distinct[0] if len(distinct) == 1 else Product(((Law(of=distinct), 1),))
+        replaced = any(curve.replaced for curve in curves)
+        return distinct[0] if len(distinct) == 1 else Product(((Law(of=distinct), 1),), replaced)
+
+    def replaced(self, curves: Sequence[Product]) -> Product:
+        """A change inside one part, or a removal in one and an addition in another."""
+        if len(curves) == 1:
+            return Product(curves[0].terms, replaced=True)
+        return Product(((Law(of=tuple(curves), moved=True), 1),), replaced=True)
 
     def sampled(self, curve: Product, rate: Fraction) -> Product:
         """Sampled at this rate."""
         if rate in {0, 1} or not curve.terms:
             return curve if rate else Product(())
-        return Product(((Law(of=(curve,), rate=rate), 1),))
+        return Product(((Law(of=(curve,), rate=rate), 1),), curve.replaced)
 
 
 def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
     """The least epsilon at `delta`, from above, or a lower bound on it for the dominating pair."""
     product = fold(loss, Pld())
+    if _extreme(product):
+        return math.inf if upper else 0.0
     return max((_epsilon(product, way, delta, upper) for way in _ways(product)), default=0.0)
 
 
 def delta(loss: Loss, epsilon: float, *, upper: bool = True) -> float:
     """delta(epsilon), from above, or a lower bound on it for the dominating pair."""
     product = fold(loss, Pld())
+    if _extreme(product):
+        return float(upper)
     return max((_delta(product, way, epsilon, upper) for way in _ways(product)), default=0.0)
 
 
-def _ways(product: Product) -> range:
-    """The directions to try: both where something is sampled."""
-    return range(0 if not product.terms else 2 if _skewed(product) else 1)
+def _ways(product: Product) -> tuple[int, ...]:
+    """The directions to try: one where all are alike, a removal and an addition where something is sampled."""
+    if not product.terms:
+        return ()
+    if not _skewed(product):
+        return (REMOVED,) if not product.replaced else (CHANGED,)
+    return (CHANGED,) if product.replaced else (REMOVED, ADDED)
 
 
 def _skewed(product: Product) -> bool:
     return any(law.rate is not None or any(map(_skewed, law.of)) for law, _ in product.terms)
 
 
+def _extreme(product: Product) -> bool:
+    """Whether a loss in it is so large or so small that nothing is computed: the other accountants bound it."""
+    return any(
+        any(map(_extreme, law.of))
+        if law.leaf is None
+        else not (0 <= laws.scale(law.leaf) <= _HUGE) or 0 < laws.scale(law.leaf) < _MINUTE
+        for law, _ in product.terms
+    )
+
+
 def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
-    lost = _lost(first)
-    if lost >= delta:
+    certain = infinite_of(first)
+    if certain >= delta:
         return math.inf if upper else 0.0
+    whole = joined(first, _ATOMS) if _listed(product) else None
+    if whole is not None:
+        return _least(whole, delta, upper)
     log = growth(first)
 
     def bound(t: float) -> float:
         tilt = math.exp(t)
-        return (log(tilt) - math.log(delta - lost) - math.log1p(tilt)) / tilt - math.log1p(1 / tilt)
+        return (log(tilt) - math.log(delta - certain) - math.log1p(tilt)) / tilt - math.log1p(1 / tilt)
 
     t, guess = least(bound, *_tilts(first))
     slack = 1e-3 * delta
@@ -112,6 +156,8 @@ def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
     step = 4 / found.tilt  # not far: away from where the law was tilted to, the errors grow
     while found.delta(high, upper=upper) > goal:
         low, high, step = high, high + step, 2 * step
+        if high > _HUGE * _HUGE:
+            return math.inf
     while found.delta(low, upper=upper) <= goal:
         if low == 0:
             return 0.0
@@ -121,6 +167,19 @@ def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
     if upper:
         return next(x for x in (near + width, near + 10 * width, near + 1000 * width, high) if found.delta(x) <= delta)
     return max(0.0, near - width - shift)
+
+
+def _least(atoms: Atoms, delta: float, upper: bool) -> float:
+    """The least epsilon at `delta` of a list of atoms, by halving: the end on the safe side."""
+    low, high = 0.0, max(0.0, float(atoms.loss.max())) + 2 * atoms.slip
+    if atoms.delta(0.0, upper=upper) <= delta:
+        return 0.0
+    if atoms.delta(high, upper=upper) > delta:
+        return math.inf if upper else high
+    while high - low > 2.0**-50 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if atoms.delta(middle, upper=upper) > delta else (low, middle)
+    return high if upper else low
 
 
 def _crossing(delta: Callable[[float], float], target: float, low: float, high: float) -> float:
@@ -133,8 +192,11 @@ def _crossing(delta: Callable[[float], float], target: float, low: float, high: 
 
 def _delta(product: Product, way: int, epsilon: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
-    if _lost(first) > 1 - 1e-12:
-        return float(upper)
+    if infinite_of(first) > 1 - 1e-12:
+        return 1.0 if upper else 1 - 2e-12
+    whole = joined(first, _ATOMS) if _listed(product) else None
+    if whole is not None:
+        return whole.delta(epsilon, upper=upper)
     log = growth(first)
     t, _ = least(lambda t: log(math.exp(t)) - math.exp(t) * epsilon, *_tilts(first))
     found, shift = _composed(product, way, first, math.exp(t), epsilon, upper, 1e-18)
@@ -179,13 +241,13 @@ def _exact(product: Product) -> bool:
     return all(isinstance(law.leaf, Approximate | GaussianNoise | LaplaceNoise | Pure) for law, _ in product.terms)
 
 
+def _listed(product: Product) -> bool:
+    """Whether every law in it, sampled ones too, has atoms of its own."""
+    return all(_exact(Product(((law, 1),))) if law.leaf else all(map(_listed, law.of)) for law, _ in product.terms)
+
+
 def _whole(number: float) -> bool:
     return abs(number - round(number)) < 1e-12 * number
-
-
-def _lost(terms: list[tuple[Atoms, int]]) -> float:
-    """The probability of an infinite loss."""
-    return -math.expm1(math.fsum(times * math.log1p(-min(atoms.infinite, 1 - 1e-16)) for atoms, times in terms))
 
 
 def _tilts(terms: list[tuple[Atoms, int]]) -> tuple[float, float, int]:
@@ -207,51 +269,76 @@ def _spread(terms: list[tuple[Atoms, int]]) -> float:
 
 
 def _terms(product: Product, way: int, step: float | None, *, upper: bool) -> list[tuple[Atoms, int]]:
+    """The atoms of each law in this direction, and how often."""
     found = []
     for law, times in product.terms:
         if law.leaf is not None:
             leaf, count = laws.merged(law.leaf, times)
-            found.append((laws.atoms(leaf, step or (laws.scale(leaf) or 1.0) / _COARSE, upper=upper), count))
+            atoms = laws.atoms(leaf, step or (laws.scale(leaf) or 1.0) / _COARSE, upper=upper)
+            found.append((replace(atoms, error=atoms.error + laws.merging_error(law.leaf, times)), count))
         else:
-            found.append((_nested(law, step, upper=upper)[way], times))
+            found.append((_nested(law, way, step, upper=upper), times))
     return found
 
 
-def _nested(law: Law, step: float | None, *, upper: bool) -> Both:
-    """The atoms of a sampled law or of the worst of several, for a removal and for an addition."""
-    inner = None if step is None else step * (min(8.0, float(1 / law.rate)) if law.rate else 1.0)
-    pairs = [_pair(product, inner, upper=upper) for product in law.of]
+def _nested(law: Law, way: int, step: float | None, *, upper: bool) -> Atoms:
+    """The atoms of a sampled law or of the worst of several, in this direction."""
     if law.rate is not None:
-        return sampled(*pairs[0], float(law.rate))
-    return _worst([one for one, _ in pairs], upper=upper), _worst([other for _, other in pairs], upper=upper)
+        return _sampled(law.of[0], law.rate, way, step, upper=upper)
+    if not law.moved or way != CHANGED:
+        return _worst([_single(part, way, step, upper=upper) for part in law.of], upper=upper)
+    changes = [_single(part, CHANGED, step, upper=upper) for part in dict.fromkeys(law.of)]
+    left = [_single(part, REMOVED, step, upper=upper) for part in law.of]
+    entered = [_single(part, ADDED, step, upper=upper) for part in law.of]
+    if len(law.of) > FEW:
+        left, entered = [_worst(left, upper=upper)] * 2, [_worst(entered, upper=upper)] * 2
+    pairs = [(one, other) for one, other in permutations(range(len(left)), 2)]
+    if len(law.of) > FEW or not any(map(_skewed, law.of)):
+        pairs = [(one, other) for one, other in pairs if one < other]  # the other way round is the same
+    exchanges = [_together([(left[one], 1), (entered[other], 1)], step, upper=upper) for one, other in pairs]
+    return _worst([*changes, *exchanges], upper=upper)
 
 
-def _pair(product: Product, step: float | None, *, upper: bool) -> Both:
-    """A product as atoms, both ways."""
-    both = []
-    for way in _ways(product):
-        terms = _terms(product, way, step, upper=upper)
-        if len(terms) == 1 and terms[0][1] == 1:
-            both.append(terms[0][0])
-            continue
-        width = _spread(terms)
-        fine = step or width / _COARSE
-        uses = sum(times for _, times in terms)
-        found = compose(terms, max(min(fine, width / math.sqrt(uses) / 4), 40 * width / _LARGEST), 0.0)
-        lost = (found.error * found.masses.size + 2 * found.outside + found.relative) if upper else 0.0
-        loss = found.start + found.step * np.arange(found.masses.size) + (found.shift if upper else -found.shift)
-        keep = found.masses > 1e-30
-        both.append(Atoms(loss[keep], found.masses[keep] * (1 - found.infinite), found.infinite + lost))
-    return both[0], both[-1]
+def _sampled(inner: Product, rate: Fraction, way: int, step: float | None, *, upper: bool) -> Atoms:
+    """The atoms after sampling; the inner grid is coarser, as sampling brings losses closer together."""
+    atoms = _single(inner, way, None if step is None else step * min(8.0, float(1 / rate)), upper=upper)
+    share = double_above(rate) if upper else float(rate)
+    if share >= 1:
+        return atoms
+    return (removed_sampled, added_sampled, changed_sampled)[way](atoms, share)
+
+
+def _single(product: Product, way: int, step: float | None, *, upper: bool) -> Atoms:
+    """A product as one list of atoms, in this direction."""
+    terms = _terms(product, way, step, upper=upper)
+    return _together(terms, step, upper=upper)
+
+
+def _together(terms: list[tuple[Atoms, int]], step: float | None, *, upper: bool) -> Atoms:
+    """The composition as one list of atoms: all the sums of losses where they are few, or on a grid."""
+    if len(terms) == 1 and terms[0][1] == 1:
+        return terms[0][0]
+    if infinite_of(terms) > 1 - 1e-12 and upper:
+        return lost()
+    if (whole := joined(terms, _ATOMS // 4)) is not None:
+        return whole
+    width = _spread(terms)
+    fine = step or width / _COARSE
+    uses = sum(times for _, times in terms)
+    found = compose(terms, max(min(fine, width / math.sqrt(uses) / 4), 40 * width / _LARGEST), 0.0)
+    spilled = (found.error * found.masses.size + 2 * found.outside + 1e-30 * found.masses.size) if upper else 0.0
+    loss = found.start + found.step * np.arange(found.masses.size) + (found.shift if upper else -found.shift)
+    keep = found.masses > 1e-30
+    infinite = min(1.0, (found.infinite + spilled) * (1 + 2.0**-50))
+    return Atoms(loss[keep], found.masses[keep] * (1 - found.infinite), infinite, error=found.relative + 2.0**-44)
 
 
 def _worst(choices: list[Atoms], *, upper: bool) -> Atoms:
     """A pair whose curve is above those of all the choices (below: one of them)."""
+    if len(choices) == 1:
+        return choices[0]
+    if upper:
+        return worst(choices)
     points = np.unique(np.concatenate([atoms.loss for atoms in choices]))
-    points = points[np.linspace(0, points.size - 1, min(points.size, 2048)).astype(int)]
-    curves = np.array([[atoms.delta(float(x)) for x in points] for atoms in choices])
-    top = curves.max(axis=0)
-    for atoms, curve in zip(choices, curves, strict=True):
-        if np.all(curve >= top):
-            return atoms
-    return from_curve(points, top) if upper else choices[int(np.argmax(curves.sum(axis=1)))]
+    points = points[np.linspace(0, points.size - 1, min(points.size, 256)).astype(int)]
+    return max(choices, key=lambda atoms: float(curve(atoms, points).sum()))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.fold import fold
+from tacit.accounting.fold import fold, pairs_of
 from tacit.accounting.rounding import rounded_up
 from tacit.arithmetic import ball, precision
 from tacit.privacy.loss import (
@@ -78,8 +78,18 @@ class Basic:
         known = [spent.epsilon for spent in curves if spent.epsilon is not None]
         return Spent(max(known) if len(known) == len(curves) else None, max(spent.delta for spent in curves))
 
+    def replaced(self, curves: Sequence[Spent]) -> Spent:
+        """The largest sum of two: one part is left, another entered. A change inside one is no more than its part."""
+        return pairs_of(self, curves)
+
     def sampled(self, curve: Spent, rate: Fraction) -> Spent:
-        """(ln(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe, Gaboardi 2018, theorem 8), rounded up."""
+        """(ln(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe, Gaboardi 2018, theorem 8), rounded up.
+
+        It holds for a removal, an addition and a change. Put f = e^epsilon and g = 1 + q (f - 1). A change is a pair
+        (1-q) A + q B and (1-q) A + q C, and with b = g/f, P - g Q = q (B - f ((1-b) A + b C)): at most q delta, as
+        delta(epsilon) is convex in its second law. A removal has C = A. An addition has B = A, and a negative factor
+        of A is left out.
+        """
         if curve.epsilon is None or rate in {0, 1}:
             return curve if rate else Spent(Fraction(0), Fraction(0))
         if curve.epsilon > 1000:

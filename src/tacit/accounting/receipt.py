@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_RHO, Cost, Standing, shown
+from tacit.accounting.rounding import decimal_above
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Receipt:
             "key": self.key,
             "charged_epsilon": shown(self.charged.epsilon),
             "answer_epsilon": shown(self.price.epsilon),
-            "answer_delta": self.price.delta_a / GRAINS_PER_DELTA,
-            "answer_rho": self.price.rho / GRAINS_PER_RHO,
+            "answer_delta": decimal_above(Fraction(self.price.delta_a, GRAINS_PER_DELTA)),
+            "answer_rho": decimal_above(Fraction(self.price.rho, GRAINS_PER_RHO)),
             "repeat": self.repeat,
             "remaining_epsilon": shown(self.analyst.remaining),
             "remaining_epsilon_overall": shown(self.overall.remaining),

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.convert import renyi_epsilon, renyi_log_delta
-from tacit.accounting.fold import fold
-from tacit.accounting.rounding import MARGIN
+from tacit.accounting.convert import proven_delta, proven_distance, proven_epsilon, renyi_epsilon, renyi_log_delta
+from tacit.accounting.fold import FEW, fold
+from tacit.accounting.rounding import MARGIN, double_above, double_below
 from tacit.privacy.loss import (
     Approximate,
     BoundedRange,
@@ -30,6 +31,7 @@ from tacit.privacy.loss import (
 
 Array = NDArray[Any]
 _WHOLE = 256  # sampling is counted at whole orders up to this one
+_CANCELED = 2.0**-48  # of the sizes of terms that may cancel: more than their roundings
 
 
 @cache
@@ -38,16 +40,42 @@ def orders() -> Array:
     return np.unique(np.concatenate([np.arange(2.0, _WHOLE + 1), 1 + np.geomspace(1e-3, 1e6, 900)]))
 
 
+@cache
+def _fractional() -> Array:
+    """The orders that are not whole at which sampling is counted; between them a line is above the curve."""
+    near = np.concatenate([1 + np.geomspace(1e-3, 0.3, 14), np.arange(1.35, 1.99, 0.05), np.arange(2.1, 6, 0.1)])
+    return np.setdiff1d(np.concatenate([np.round(near, 9), np.arange(6.25, 12, 0.25)]), np.arange(13.0))
+
+
+_LARGE = (288, 320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 2048, 3072, 4096)
+
+
 @dataclass(frozen=True)
 class Renyi:
-    """`growth` is (a - 1) D_a at each order a; `delta` is the probability of losing everything.
+    """`growth` is (a - 1) D_a at each order a, for a removal and for an addition; `delta` is the probability of losing
+    everything.
 
-    `symmetric` says that it is the curve of a pair of laws that a reflection of the outcomes swaps.
+    `leaf` is the one mechanism, and `symmetric` says that the curve is of one pair of laws that dominates and that a
+    reflection of the outcomes swaps. `changed` is the curve of a change, where it is another; `replaced` says that
+    the loss is for changes.
     """
 
     growth: Array
     delta: float = 0.0
     symmetric: bool = True
+    changed: Array | None = None
+    replaced: bool = False
+    leaf: Leaf | None = None
+
+    @property
+    def change(self) -> Array:
+        """The curve of a change."""
+        return self.growth if self.changed is None else self.changed
+
+    @property
+    def told(self) -> Array:
+        """The curve that the loss is priced by."""
+        return self.change if self.replaced else self.growth
 
 
 class RenyiAccountant:
@@ -64,61 +92,103 @@ class RenyiAccountant:
     *A loss in an interval of length e:* the two ends [t - e, t] carry all of it in the worst case, as exp(l L) is
     convex in exp(-L), which has mean one; the worst t is e^t = l A/((l + 1) B), A = e^e - e^{-l e} and
     B = 1 - e^{-l e}.
+
+    Each is rounded up: by 2^-40 of it, and where terms cancel by 2^-48 of their sizes (`docs/proofs/accounting.md`).
     """
 
     def leaf(self, loss: Leaf) -> Renyi:
         """The curve of one mechanism."""
         less = orders() - 1
-        match loss:
-            case LaplaceNoise(scale, sensitivity):
-                return Renyi(_discrete_laplace(less, 1 / float(scale), sensitivity))
-            case ContinuousLaplace(scale):
-                return Renyi(_laplace(less, 1 / float(scale)))
-            case Pure(epsilon):
-                return Renyi(_response(less, float(epsilon)))
-            case Approximate(epsilon, delta):
-                return Renyi(_response(less, float(epsilon)), float(delta))
-            case BoundedRange(epsilon):
-                return Renyi(_range(less, float(epsilon)), symmetric=False)
-            case Concentrated(rho):
-                return Renyi(less * (less + 1) * float(rho), symmetric=rho == 0)
-            case ContinuousGaussian(sigma):
-                return Renyi(less * (less + 1) * float(1 / (2 * sigma**2)))
-            case GaussianNoise(variance, shift, coordinates):
-                return Renyi(less * (less + 1) * float(coordinates * shift**2 / (2 * variance)))
+        delta = double_above(loss.delta) if isinstance(loss, Approximate) else 0.0
+        symmetric = not isinstance(loss, BoundedRange | Concentrated)
+        return Renyi(_curve(loss, less), delta, symmetric, leaf=loss if symmetric else None)
 
     def compose(self, terms: Sequence[tuple[Renyi, int]]) -> Renyi:
         """Sums."""
-        growth = np.zeros(orders().size)
+        if len(terms) == 1 and terms[0][1] == 1:
+            return terms[0][0]
+        growth, changed = np.zeros(orders().size), np.zeros(orders().size)
         for curve, times in terms:
-            growth = growth + curve.growth * times
-        delta = min(1.0, math.fsum(curve.delta * times for curve, times in terms))
-        return Renyi(growth, delta, all(curve.symmetric for curve, _ in terms))
+            growth, changed = growth + curve.growth * times, changed + curve.change * times
+        delta = min(1.0, math.fsum(curve.delta * times for curve, times in terms) * (1 + 2.0**-50))
+        return Renyi(
+            growth,
+            delta,
+            all(curve.symmetric for curve, _ in terms),
+            changed,
+            any(curve.replaced for curve, _ in terms),
+        )
 
     def worst(self, curves: Sequence[Renyi]) -> Renyi:
         """The largest at each order."""
-        growth = np.max([curve.growth for curve in curves], axis=0)
-        return Renyi(growth, max(curve.delta for curve in curves), len(curves) == 1 and curves[0].symmetric)
+        if len(curves) == 1:
+            return curves[0]
+        return Renyi(
+            np.max([curve.growth for curve in curves], axis=0),
+            max(curve.delta for curve in curves),
+            False,
+            np.max([curve.change for curve in curves], axis=0),
+            any(curve.replaced for curve in curves),
+        )
+
+    def replaced(self, curves: Sequence[Renyi]) -> Renyi:
+        """A change inside one part, or a removal in one and an addition in another, whose divergences add up."""
+        worst = self.worst(curves)
+        sums = [one.growth + other.growth for one, other in combinations(curves, 2)] if len(curves) <= FEW else []
+        pairs = sums if len(curves) <= FEW else [2 * worst.growth]
+        delta = sum(sorted((curve.delta for curve in curves), reverse=True)[:2]) * (1 + 2.0**-50)
+        change = np.max([worst.change, *pairs], axis=0)
+        return Renyi(worst.growth, min(1.0, delta), len(curves) == 1 and worst.symmetric, change, True, None)
 
     def sampled(self, curve: Renyi, rate: Fraction) -> Renyi:
         """Poisson sampling.
 
-        **Theorem** (Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair (P, Q), as it does
-        for noise, whose law is even. Then of the two directions the divergence of (1-q) Q + q P from Q is the larger,
-        and for a whole order a its exponential is sum_k C(a,k) (1-q)^{a-k} q^k exp((k-1) D_k). (a - 1) D_a is
-        convex in a, and zero at a = 1, so the line between two whole orders is an upper bound; beyond the largest
-        whole order, and for other curves, the bound is the curve without sampling, by convexity.
+        **Theorem** (for Gaussian noise Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair
+        (P, Q) that dominates, as it does for noise, whose law is even. Let R, A and C be the curves x -> sup (P - x Q)
+        of a removal, an addition and a change after sampling. For x >= 1, C(x) <= R(x) and A(x) <= R(x)
+        (`atoms.changed_sampled`). exp((a - 1) D_a) - 1 is the integral over x >= 1 of
+        a (a - 1) (x^{a-2} H(x) + x^{-a-1} H'(x)), with H' the curve of the pair the other way round. x^{a-2} is at
+        least x^{-a-1}, so for an addition it is at most that of a removal, E, and for a change at most 2 E.
+
+        E is the mean under Q of r(q (P/Q - 1)), r(y) = (1 + y)^a - 1 - a y. For a whole order a that is
+        sum_{k >= 2} C(a,k) (1-q)^{a-k} q^k (exp((k-1) D_k) - 1), a sum of positive terms. For other orders a single
+        mechanism is given as atoms (`_moments`), and below 2, where r'' falls, E <= a (a-1)/2 (1-q)^{a-2} q^2
+        (exp(D_2) - 1) holds for all. (a - 1) D_a is convex in a, and zero at a = 1, so the line between two orders is
+        an upper bound; beyond the largest, and for other curves, the bound is the curve without sampling, by convexity.
+        A probability d of losing everything becomes q d: the run is within q d, in total variation, of one without.
         """
-        share = float(rate)
-        if share == 0:
+        share, rest = double_above(rate), 1 - rate
+        if rate == 0:
             return Renyi(np.zeros(orders().size))
-        if share == 1 or not curve.symmetric:
-            return Renyi(curve.growth, curve.delta * share, symmetric=False)
+        lost = min(1.0, curve.delta * share * (1 + 2.0**-50))
+        if rate == 1 or not curve.symmetric:
+            return Renyi(curve.growth, lost, False, curve.changed, curve.replaced)
         grid = orders()
-        moments = np.concatenate([[0.0, 0.0], np.interp(np.arange(2, _WHOLE + 1), grid, curve.growth)])
-        whole = np.concatenate([[0.0], _binomial(share, moments)])
-        grown = np.interp(grid, np.arange(1, _WHOLE + 1), whole, right=np.inf)
-        return Renyi(np.minimum(curve.growth, grown), curve.delta * share, symmetric=False)
+        moments = np.interp(np.arange(2, _WHOLE + 1), grid, curve.growth)
+        large = np.interp(np.arange(2, _LARGE[-1] + 1), grid, curve.growth)
+        whole = np.append(
+            _binomial(share, double_above(rest), moments),
+            [_one(order, share, double_above(rest), large) for order in _LARGE],
+        )
+        knots = np.concatenate([[1.0], np.arange(2.0, _WHOLE + 1), _LARGE, _fractional()])
+        below = _fractional()[_fractional() < 2]
+        second = below * (below - 1) / 2 * double_above(rest) ** below / double_below(rest) ** 2 * share**2
+        with np.errstate(over="ignore"):
+            second = second * np.expm1(moments[0]) * (1 + 2.0**-40)
+        others = np.full(_fractional().size, np.inf)
+        others[: below.size] = second
+        if curve.leaf is not None:
+            others = np.minimum(others, _moments(curve.leaf, share, double_below(rest), _fractional()))
+        excess = np.concatenate([[0.0], whole, others])
+        kept = excess < 1e300
+        order = np.argsort(knots[kept])
+
+        def line(factor: float) -> Array:
+            values = np.log1p(factor * excess[kept][order]) * (1 + MARGIN)
+            return np.interp(grid, knots[kept][order], values, right=np.inf)
+
+        growth = np.minimum(curve.growth, line(1.0))
+        return Renyi(growth, lost, False, np.minimum(curve.change, line(2.0)), curve.replaced)
 
 
 def curve(loss: Loss) -> Renyi:
@@ -127,53 +197,89 @@ def curve(loss: Loss) -> Renyi:
 
 
 def epsilon(loss: Loss, delta: float) -> float:
-    """The least epsilon at `delta` over all orders, rounded up."""
+    """The least epsilon at `delta` over all orders, rounded up: the best order is found in doubles and then proven."""
     found = curve(loss)
-    room = delta - found.delta * (1 + MARGIN)
-    if not found.growth.any() and room >= 0:
+    told = found.told * (1 + MARGIN)
+    if not told.any() and delta >= found.delta:
         return 0.0
+    room = double_below(Fraction(delta) - Fraction(found.delta))
     if room <= 0:
         return math.inf
-    best = renyi_epsilon(orders(), found.growth / (orders() - 1), room)
-    return float(np.nanmin(best)) * (1 + MARGIN)
+    if proven_distance(float((told / (orders() - 1)).min()) * (1 + MARGIN)) <= room:
+        return 0.0
+    best = int(np.nanargmin(renyi_epsilon(orders(), told / (orders() - 1), room)))
+    if told[best] == math.inf:
+        return math.inf
+    return proven_epsilon(float(orders()[best]), float(told[best]), room)
 
 
 def delta(loss: Loss, epsilon: float) -> float:
-    """The least delta at `epsilon` over all orders, rounded up."""
+    """The least delta at `epsilon` over all orders, rounded up likewise."""
     found = curve(loss)
-    if not found.growth.any():
+    told = found.told * (1 + MARGIN)
+    if not told.any():
         return found.delta
-    best = float(np.nanmin(renyi_log_delta(orders(), found.growth / (orders() - 1), epsilon)))
-    return min(1.0, found.delta + math.exp(min(0.0, best))) * (1 + MARGIN)
+    best = int(np.nanargmin(renyi_log_delta(orders(), told / (orders() - 1), epsilon)))
+    if told[best] == math.inf:
+        return 1.0
+    distance = proven_distance(float((told / (orders() - 1)).min()) * (1 + MARGIN))
+    proven = min(distance, proven_delta(float(orders()[best]), float(told[best]), epsilon))
+    return min(1.0, double_above(Fraction(found.delta) + Fraction(min(proven, 1.0))))
+
+
+def _curve(leaf: Leaf, less: Array) -> Array:
+    """(a - 1) D_a of one mechanism at each a - 1, rounded up."""
+    match leaf:
+        case LaplaceNoise(scale, sensitivity):
+            step, span = double_above(1 / scale), double_above(sensitivity / scale)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = _discrete_laplace(less, step, sensitivity)
+            return np.fmin(found, _response(less, span))
+        case ContinuousLaplace(scale):
+            span = double_above(1 / scale)
+            return np.fmin(_laplace(less, span), _response(less, span))
+        case Pure(epsilon) | Approximate(epsilon, _):
+            return _response(less, double_above(epsilon))
+        case BoundedRange(epsilon):
+            return _range(less, double_above(epsilon))
+        case Concentrated(rho):
+            return _quadratic(less, rho)
+        case ContinuousGaussian(sigma):
+            return _quadratic(less, 1 / (2 * sigma**2))
+        case GaussianNoise(variance, shift, coordinates):
+            return _quadratic(less, Fraction(coordinates * shift**2) / (2 * variance))
+
+
+def _quadratic(less: Array, rho: Fraction) -> Array:
+    with np.errstate(over="ignore"):
+        return np.asarray(less * (less + 1) * double_above(rho), dtype=np.float64)
 
 
 def _response(less: Array, epsilon: float) -> Array:
-    return np.asarray(_log_cosh(epsilon * (less + 0.5)) - _log_cosh(np.array(epsilon / 2)))
-
-
-def _log_cosh(x: Array) -> Any:
-    """ln cosh, exact to the last bits for small x too: cosh x - 1 = 2 sinh^2(x/2)."""
-    small = np.minimum(x, 1.0)
-    return np.where(x < 1, np.log1p(2 * np.sinh(small / 2) ** 2), x + np.log1p(np.expm1(-2 * x) / 2))
+    """ln(cosh(e (l + 1/2))/cosh(e/2)), and cosh x - cosh y = 2 sinh((x + y)/2) sinh((x - y)/2)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = np.log1p(2 * np.sinh(epsilon * (less + 1) / 2) * np.sinh(epsilon * less / 2) / np.cosh(epsilon / 2))
+        large = epsilon * less + np.log1p(np.exp(-epsilon * (2 * less + 1)))
+        return np.where(epsilon * (less + 1) < 100, small, large)
 
 
 def _laplace(less: Array, epsilon: float) -> Array:
-    order = less + 1
     inner = less * np.expm1(-(2 * less + 1) * epsilon) / (2 * less + 1)
-    return np.asarray(less * epsilon + np.log1p(inner), dtype=np.float64) if epsilon else 0 * order
+    return np.asarray(np.maximum(less * epsilon + np.log1p(inner), 0.0) + less * epsilon * _CANCELED)
 
 
 def _discrete_laplace(less: Array, step: float, distance: int) -> Array:
     """The geometric sum, in logarithms; `step` is 1/scale."""
     if distance == 0:
         return np.zeros(less.size)
-    span, ratio = distance * step, (2 * less + 1) * step
-    ends = np.logaddexp(less * span, -(less + 1) * span) - np.logaddexp(0.0, -step)
     if distance == 1:
         return _response(less, step)
+    span, ratio = distance * step, (2 * less + 1) * step
+    ends = np.logaddexp(less * span, -(less + 1) * span) - np.logaddexp(0.0, -step)
     inside = ratio + _log_expm1((distance - 1) * ratio) - _log_expm1(ratio)
     inside = inside - (less + 1) * span + math.log(math.tanh(step / 2))
-    return np.asarray(np.maximum(np.logaddexp(ends, inside), 0.0))
+    sizes = 1 + abs(math.log(step)) + ratio * distance + (less + 1) * span
+    return np.asarray(np.maximum(np.logaddexp(ends, inside), 0.0) + sizes * _CANCELED)
 
 
 def _log_expm1(x: Array) -> Array:
@@ -188,23 +294,70 @@ def _range(less: Array, epsilon: float) -> Array:
     lower = np.log(-np.expm1(-less * epsilon))  # ln B
     worst = np.log(less) + upper - np.log1p(less) - lower
     exact = less * worst + upper - np.log1p(less) - _log_expm1(np.array(epsilon))
-    return np.asarray(np.minimum(np.maximum(exact, 0.0) + 1e-15, less * (less + 1) * epsilon**2 / 8))
+    sizes = less * (np.abs(np.log(less)) + np.abs(upper) + np.log1p(less) + np.abs(lower)) + epsilon + np.abs(upper) + 1
+    sizes = sizes + abs(math.log(epsilon))
+    return np.asarray(np.minimum(np.maximum(exact, 0.0) + sizes * _CANCELED, less * (less + 1) * epsilon**2 / 8))
 
 
 @cache
 def _choose() -> Array:
-    """ln C(a, k) for the whole orders a from 2 on, minus infinity where k > a."""
-    from scipy.special import gammaln
+    """C(a, k) for the whole orders a from 2 on, zero where k > a: Pascal's triangle, with a relative error of 2^-45."""
+    rows = np.zeros((_WHOLE + 1, _WHOLE + 1))
+    rows[:, 0] = 1.0
+    for order in range(1, _WHOLE + 1):
+        rows[order, 1:] = rows[order - 1, 1:] + rows[order - 1, :-1]
+    return rows[2:]
 
-    order, k = np.arange(2.0, _WHOLE + 1)[:, None], np.arange(_WHOLE + 1.0)
-    inside = np.maximum(order - k, 0)
-    return np.where(k <= order, gammaln(order + 1) - gammaln(k + 1) - gammaln(inside + 1), -np.inf)
+
+def _binomial(rate: float, rest: float, moments: Array) -> Array:
+    """For each whole order a from 2 on, the sum over k >= 2 of C(a, k) rest^{a - k} rate^k (exp(moments[k]) - 1)."""
+    order, k = np.arange(2.0, _WHOLE + 1)[:, None], np.arange(2.0, _WHOLE + 1)
+    with np.errstate(divide="ignore", over="ignore"):
+        grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)
+        inside = np.maximum(order - k, 0)
+        logs = np.log(_choose()[:, 2:]) + inside * math.log(rest) + k * math.log(rate) + grown
+        # a term e^x has a relative error of at most |x| 2^-50 and those of its logarithms: below 2^-38 for |x| < 2,000
+        return np.asarray(np.exp(np.where(logs > -2000, logs, -2000.0)).sum(axis=1) * (1 + 2.0**-37))
 
 
-def _binomial(rate: float, moments: Array) -> Array:
-    """For each whole order a from 2 on, ln of the sum over k of C(a, k) (1 - rate)^{a - k} rate^k exp(moments[k])."""
-    order, k = np.arange(2.0, _WHOLE + 1)[:, None], np.arange(_WHOLE + 1.0)
-    logs = _choose() + (order - k) * math.log1p(-rate) + k * math.log(rate) + moments
-    top = logs.max(axis=1, keepdims=True)
-    total = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
-    return np.asarray(np.maximum(0.0, total + 1e-13 * order[:, 0]))
+def _one(order: int, rate: float, rest: float, moments: Array) -> float:
+    """The same for one large order. ln C(a, k) is a sum of logarithms: with a <= 2^12 its error is below 2^-28."""
+    k = np.arange(1.0, order + 1)
+    choose = np.cumsum(np.log((order - k + 1) / k))[1:]
+    with np.errstate(divide="ignore"):
+        grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)[: order - 1]
+    logs = choose + (order - k[1:]) * math.log(rest) + k[1:] * math.log(rate) + grown
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.maximum(logs, -2000.0)).sum()) * (1 + 2.0**-27)
+
+
+def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:
+    """The mean under Q of r(q (P/Q - 1)) at each order, from above, for one mechanism.
+
+    Its atoms dominate: dividing a loss between two raises the mean of a convex function. Losses beyond the largest,
+    where X = P/Q > T, are bounded by moments: r <= X^a, and E[X^a; X > T] <= T^{a-b} E[X^b] for b >= a. The outcomes of
+    Q alone have y = -q.
+    """
+    from tacit.accounting import laws
+
+    if isinstance(leaf, Approximate):  # what is lost for certain is counted apart
+        leaf = Pure(leaf.epsilon)
+    atoms = laws.far(leaf, 1 / 24)
+    if atoms is None:
+        return np.full(at.size, np.inf)
+    ratio = np.exp(-atoms.loss)
+    keep = atoms.mass * ratio > 0
+    under, loss = (atoms.mass * ratio)[keep], atoms.loss[keep]
+    off = np.append(rate * np.expm1(loss), -rate)
+    weight = np.append(under, max(0.0, 1.0 - float(under.sum())) + 2.0**-45) * (1 + atoms.error + 2.0**-36)
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = at[:, None] * np.log1p(np.maximum(off, -1 + rest / 2 if rest else -1.0))
+        raised = np.where(power < 600, np.expm1(np.minimum(power, 600.0)), np.inf)
+        excess = np.maximum(raised - at[:, None] * off, 0.0) + 2.0**-50 * (np.abs(raised) + at[:, None] * np.abs(off))
+        inside = excess @ weight
+        grid = orders()
+        tail = _curve(leaf, grid - 1) * (1 + MARGIN)
+        top = float(loss.max())
+        beyond = [float(np.min(np.where(grid >= order, tail - (grid - order) * top, np.inf))) for order in at]
+        outside = np.exp(np.minimum(beyond, 700.0)) if atoms.infinite else np.zeros(at.size)
+    return np.where(np.isfinite(inside), inside + outside, np.inf)

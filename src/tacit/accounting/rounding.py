@@ -1,23 +1,24 @@
-"""Roundings that are safe: up for what is spent, with the error of the machine on top."""
+"""Roundings that are safe: up for what is spent. `docs/proofs/accounting.md` says of each figure why it is.
+
+>>> double_above(Fraction(1, 3)) > Fraction(1, 3) > double_below(Fraction(1, 3))
+True
+>>> digits_above(Fraction(12344, 10**11))
+'1.24e-07'
+"""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from flint import arb
+from tacit.arithmetic import ball_above as ball_above
+from tacit.arithmetic import ball_below as ball_below
+from tacit.arithmetic import double_above as double_above
+from tacit.arithmetic import double_below as double_below
+from tacit.arithmetic import largest_power_of_ten
+from tacit.arithmetic import rounded_up as rounded_up
 
-_PARTS = 10**24
 MARGIN = 2.0**-40  # relative error that is allowed for a formula in doubles
-
-
-def rounded_up(number: arb) -> Fraction:
-    """A rational with 24 decimals that is at least the real number in this interval, whatever the precision is."""
-    middle, radius, exponent = number.mid_rad_10exp(40)
-    upper = (Fraction(int(middle)) + Fraction(int(radius))) * Fraction(10) ** int(exponent)
-    return Fraction(math.ceil(upper * _PARTS), _PARTS)
 
 
 def at_least(number: float) -> float:
@@ -25,7 +26,15 @@ def at_least(number: float) -> float:
     return number if number in {0.0, math.inf} else math.nextafter(number * (1 + MARGIN), math.inf)
 
 
-def double_above(number: Fraction) -> float:
-    """The least double that is at least this number."""
+def decimal_above(number: Fraction) -> float:
+    """The double next to this number whose shortest decimal, which is what people read, is at least it."""
     near = float(number)
-    return near if Fraction(near) >= number else math.nextafter(near, math.inf)
+    return near if Fraction(repr(near)) >= number else math.nextafter(near, math.inf)
+
+
+def digits_above(number: Fraction, digits: int = 3) -> str:
+    """A number that is not negative as text with so many significant digits, rounded up."""
+    if not number:
+        return "0"
+    unit = largest_power_of_ten(number) / 10 ** (digits - 1)
+    return f"{float(math.ceil(number / unit) * unit):.{digits}g}"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.atoms import ALIGNED, Atoms, split
+from tacit.accounting.atoms import Atoms, infinite_of, split
 
 Array = NDArray[Any]
 _OUTSIDE = 1e-22  # the probability, after tilting, of falling out of the window on one side
@@ -33,7 +33,8 @@ class Composed:
     delta(x) = exp(K - t x) sum over s > x of T(s) exp(-t (s - x)) (1 - exp(x - s)), plus the infinite losses. The
     computed masses differ from T by less than `error` each inside the window; with probability at most `outside` S
     falls out of it, where the factor is at most one. Each mass before the transform is within a factor
-    1 +- `relative`/n of the true one for n uses, and S within `shift` of the sum on the grid.
+    1 +- `relative`/n of the true one for n uses, and S within `shift` of the sum on the grid. A sum of N positive terms
+    has a relative error of at most N 2^-53, an exponential of x one of at most (|x| + 1) 2^-52.
     """
 
     masses: Array
@@ -49,20 +50,24 @@ class Composed:
 
     def delta(self, epsilon: float, *, upper: bool = True) -> float:
         """delta(epsilon), from above or from below."""
-        epsilon = epsilon - self.shift if upper else epsilon + self.shift
-        first = max(0, math.floor((epsilon - self.start) / self.step) + 1)
+        epsilon = float(epsilon - self.shift if upper else epsilon + self.shift)
         last = self.masses.size
+        first = max(0, math.floor(min(float(epsilon - self.start) / float(self.step), last)) + (not upper))
         if self.tilt > 0:  # beyond, the factor is below e^-50, and so is the share of what is left out
             last = min(last, first + math.ceil(50 / (self.tilt * self.step)) + 1)
-        above = self.start + self.step * np.arange(first, last) - epsilon
+        above = np.maximum(self.start + self.step * np.arange(first, last) - epsilon, 0.0)
         factor = np.exp(-self.tilt * above) * -np.expm1(-above)
         sign = 1 if upper else -1
         sums = float(self.masses[first:last] @ factor) + sign * (self.error * float(factor.sum()) + 2 * self.outside)
         if upper and last < self.masses.size:
             sums += math.exp(-50)
         log = self.growth - self.tilt * epsilon
-        found = math.exp(min(log, 700)) * max(sums, 0.0) * (1 + sign * self.relative)
-        return min(1.0, max(0.0, self.infinite + (1 - self.infinite * (not upper)) * found))
+        relative = self.relative + 2.0**-50 * (abs(self.growth) + abs(self.tilt * epsilon) + max(0, last - first) + 1)
+        found = math.ulp(0.0) * upper  # the exponential of less than -2,000, whatever the errors are
+        if log > -2000:
+            found = max(found, math.exp(min(log, 700)) * max(sums, 0.0) * max(0.0, 1 + sign * relative))
+        infinite = self.infinite if upper else self.infinite * (1 - 2.0**-46)
+        return min(1.0, max(0.0, infinite + (1 - infinite * (not upper)) * found) * (1 + sign * 2.0**-50))
 
 
 def growth(terms: Sequence[tuple[Atoms, int]]) -> Callable[[float], float]:
@@ -81,15 +86,18 @@ def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float) -> Com
     g = 8 * 2^-53 * log2 N. The product of powers is wrong by n g |F|^{n-1} and a relative n g, and the way back adds g
     times the mean size of the coefficients.
     """
-    step = max(step, *(float(np.ptp(atoms.loss)) / _TOO_LONG for atoms, _ in terms))
+    step = float(max(step, *(float(np.ptp(atoms.loss)) / _TOO_LONG for atoms, _ in terms)))
     grids = [(*split(atoms, step), times) for atoms, times in terms]
-    factors = []
-    for first, offset, masses, times in grids:
+    factors, relative = [], 0.0
+    for (first, offset, masses, _, times), (atoms, _) in zip(grids, terms, strict=True):
         places = offset + step * (first + np.arange(masses.size))
         with np.errstate(divide="ignore"):
             logs = np.log(masses) + tilt * places
         total = float(np.logaddexp.reduce(logs))
-        factors.append((first, offset, np.exp(logs - total), times, total, places))
+        tilted = np.exp(logs - total)
+        factors.append((first, offset, tilted, times, total, places))
+        far = tilt * float(np.abs(places[tilted > 0]).max())
+        relative += times * (atoms.error + 2.0**-44 + 2.0**-50 * (far + abs(total)))
     total_growth = math.fsum(times * total for *_, times, total, _ in factors)
     offset = math.fsum(times * offset for _, offset, *_, times in grids)
     low, high = _window([(masses, places, times) for _, _, masses, times, _, places in factors])
@@ -116,18 +124,20 @@ def compose(terms: Sequence[tuple[Atoms, int]], step: float, tilt: float) -> Com
             share = np.where(size > 0, whole / size, 0.0)
         lost += times * np.maximum(share, whole) * rounding
     error = 2 * float(np.mean(lost + (uses + 1) * rounding * whole)) + math.exp(-59)
-    finite = math.fsum(times * math.log1p(-min(atoms.infinite, 1 - 1e-16)) for atoms, times in terms)
+    slips = math.fsum(
+        times * (atoms.slip + slip) for (atoms, times), (_, _, _, slip, _) in zip(terms, grids, strict=True)
+    )
     return Composed(
         masses,
         offset + begin * step,
         step,
         tilt,
         total_growth,
-        -math.expm1(finite),
+        infinite_of(terms),
         error,
         _OUTSIDE,
-        math.expm1(math.fsum(times * (atoms.error + 2.0**-44) for atoms, times in terms)),
-        uses * ALIGNED * step + 2.0**-44 * (abs(low) + abs(high)),
+        math.expm1(min(relative, 700.0)),
+        slips + 2.0**-44 * (abs(low) + abs(high)),
     )
 
 

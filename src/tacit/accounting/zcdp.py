@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.fold import fold
+from tacit.accounting.fold import fold, pairs_of
 from tacit.accounting.rounding import rounded_up
 from tacit.arithmetic import ball, precision
 from tacit.privacy.loss import (
@@ -51,7 +51,7 @@ class Zcdp:
     **Theorem (leaves).** Discrete Gaussian noise: coordinates shift^2/(2 variance) (Canonne, Kamath, Steinke 2020,
     theorem 14). Real Gaussian noise: 1/(2 sigma^2). A loss in an interval of length epsilon: epsilon^2/8 (Cesar and
     Rogers 2021). (epsilon, delta): as epsilon, with delta apart. Sampling earns nothing here, but costs nothing:
-    divergences are convex, so a mixture is no worse than its worst part.
+    divergences are convex in both laws together, so a mixture is no worse than its worst part, in every direction.
     """
 
     def leaf(self, loss: Leaf) -> Rho:
@@ -82,6 +82,10 @@ class Zcdp:
     def worst(self, curves: Sequence[Rho]) -> Rho:
         """The largest of each."""
         return Rho(max(curve.rho for curve in curves), max(curve.delta for curve in curves))
+
+    def replaced(self, curves: Sequence[Rho]) -> Rho:
+        """The largest sum of two: one part is left, another entered. A change inside one is no more than its part."""
+        return pairs_of(self, curves)
 
     def sampled(self, curve: Rho, rate: Fraction) -> Rho:
         """No more than without sampling; nothing at rate zero."""

@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tacit.arithmetic import ball, ball_above, double_above, double_below, precision, rounded_up
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_MARGIN = 1 + 2.0**-40  # above the rounding of the formulas below
+_MARGIN = 1 + 2.0**-40  # above the rounding of the formulas below, nearly always; interval arithmetic decides
+_BITS = 192
+_FAR = 700.0  # the largest logarithm of an order that is tried; its exponential is a double
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,7 @@ class Dp:
         """
         if size < 1:
             raise ParameterError("size", f"must be at least one, got {size}", fix="a group has one unit or more")
-        epsilon = float(self.epsilon)
-        if not self.delta:
-            total = Fraction(0)
-        elif epsilon * (size - 1) > 700:
-            total = Fraction(1)
-        else:
-            sum_ = size if not epsilon else math.expm1(epsilon * size) / math.expm1(epsilon)
-            total = min(Fraction(1), Fraction(sum_ * _MARGIN) * self.delta)
+        total = group_delta(self.epsilon, self.delta, size)
         return Dp(self.epsilon * size, total, self.neighbors)
 
     def for_replace(self) -> Dp:
@@ -82,7 +78,7 @@ class Zcdp:
             raise ParameterError(
                 "delta", "must be above the guarantee's own and below one", fix="choose a larger delta"
             )
-        return Dp(Fraction(epsilon_of_rho(float(self.rho) * _MARGIN, float(room) / _MARGIN)), delta, self.neighbors)
+        return Dp(Fraction(epsilon_of_rho(double_above(self.rho), double_below(room))), delta, self.neighbors)
 
     def for_replace(self) -> Zcdp:
         """**Theorem.** For k units rho grows by k^2 (Bun and Steinke 2016, proposition 1.9); here k = 2.
@@ -130,32 +126,74 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     **Theorem** (Canonne, Kamath, Steinke 2020, proposition 12). For every order a > 1, rho-zCDP is (epsilon, delta)-DP
     with epsilon = rho a + (ln(1/delta) - ln a)/(a - 1) + ln(1 - 1/a).
 
-    Any order gives a valid bound, so the search for the best one cannot make it wrong.
+    Any order gives a valid bound, so the search for the best one cannot make it wrong. At the order that is found the
+    formula is evaluated once more in interval arithmetic, and the larger of the two numbers is returned: it is at
+    least the real value, for all doubles (`docs/proofs/accounting.md`).
     """
     if rho == 0:
         return 0.0
-    if delta <= 0:
+    if delta <= 0 or rho == math.inf:
         return math.inf
+    t, found = _order_of_rho(rho, delta)
+    with precision(_BITS):
+        less = ball(Fraction(math.exp(t)))
+        room = -ball(Fraction(delta)).log() - less.log1p()
+        proven = ball_above(ball(Fraction(rho)) * (1 + less) + room / less - (1 / less).log1p())
+    return max(0.0, found * _MARGIN, proven)
+
+
+def near_epsilon_of_rho(rho: float, delta: float) -> float:
+    """`epsilon_of_rho` in doubles alone: the same number but for rounding, to search with. It proves nothing."""
+    return max(0.0, _order_of_rho(rho, delta)[1] * _MARGIN)
+
+
+def _order_of_rho(rho: float, delta: float) -> tuple[float, float]:
+    """The logarithm of the best order less one, and epsilon there."""
+    depth = -math.log(delta)
 
     def at(t: float) -> float:
         less = math.exp(t)
-        return rho * (1 + less) + (-math.log(delta) - math.log1p(less)) / less - math.log1p(1 / less)
+        return rho * (1 + less) + (depth - math.log1p(less)) / less - math.log1p(1 / less)
 
-    guess = 0.5 * math.log(max(-math.log(delta), 1e-3) / rho)
-    return max(0.0, least(at, guess - 8, guess + 8)[1] * _MARGIN)
+    ratio = max(depth, 1e-3) / rho
+    return _best(at, 0.5 * (math.log(ratio) if 0 < ratio < math.inf else -math.log(rho)))
 
 
 def delta_of_rho(rho: float, epsilon: float) -> float:
-    """The delta of rho-zCDP at this epsilon, by the same theorem, rounded up."""
+    """The delta of rho-zCDP at this epsilon, by the same theorem, rounded up: never zero unless rho is."""
     if rho == 0:
         return 0.0
+    if rho == math.inf:
+        return 1.0
 
     def at(t: float) -> float:
         less = math.exp(t)
         return less * (rho * (1 + less) - epsilon) - (1 + less) * math.log1p(1 / less) - t
 
-    guess = math.log(max((epsilon - rho) / (2 * rho), 1e-3))
-    return min(1.0, math.exp(min(0.0, least(at, guess - 8, guess + 8)[1])) * _MARGIN)
+    guess = math.log(epsilon - rho) - math.log(2) - math.log(rho) if epsilon > rho else -7.0
+    t, found = _best(at, max(guess, -7.0))
+    with precision(_BITS):
+        less = ball(Fraction(math.exp(t)))
+        power = less * (ball(Fraction(rho)) * (1 + less) - ball(Fraction(epsilon)))
+        proven = ball_above((power - (1 + less) * (1 / less).log1p() - less.log()).exp())
+    return min(1.0, max(math.exp(min(0.0, found)) * _MARGIN, proven))
+
+
+def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
+    """delta (e^{k epsilon} - 1)/(e^epsilon - 1), rounded up, and at most one."""
+    if epsilon == 0 or delta == 0:
+        return min(Fraction(1), delta * size)
+    if delta * size >= 1 or epsilon * (size - 1) > 1000:
+        return Fraction(1)
+    with precision(_BITS + 2 * math.ceil(epsilon * size)):
+        factor = (ball(epsilon * size).expm1() / ball(epsilon).expm1()) * ball(delta)
+        return min(Fraction(1), rounded_up(factor))
+
+
+def _best(function: Callable[[float], float], guess: float) -> tuple[float, float]:
+    """Where a function of the logarithm of an order is least, near a guess, and how low."""
+    middle = min(max(guess, 8 - _FAR), _FAR - 8)
+    return least(function, middle - 8, middle + 8)
 
 
 def least(function: Callable[[float], float], low: float, high: float, steps: int = 40) -> tuple[float, float]:

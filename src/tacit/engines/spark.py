@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
+from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
 from tacit.errors import Code, DataError, ParameterError
 from tacit.query.nodes import Aggregation
@@ -108,9 +109,10 @@ class Spark:
             self._session.catalog.dropTempView(self._views.pop())
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        left = seconds_left()
         tag = f"tacit-{os.getpid()}-{next(_numbers)}"
         begin, end, stop = _tagging(self._session)
-        limit = threading.Timer(self._timeout, stop, (tag,))
+        limit = threading.Timer(self._timeout if left is None else min(left, self._timeout), stop, (tag,))
         limit.daemon = True
         begin(tag)
         limit.start()

@@ -10,7 +10,7 @@ The first claim stands, with a bound near it. The second is too good for the noi
 diffprivlib 0.6 does not import with the newest scikit-learn, so give it an environment of its own:
 
     python -m venv peers
-    peers/bin/pip install tacit diffprivlib "scikit-learn==1.5.2"
+    peers/bin/pip install tacit-dp diffprivlib "scikit-learn==1.5.2"
     peers/bin/tacit audit callable examples.audit_peers:diffprivlib_geometric --claim epsilon=1 --shape count
     peers/bin/tacit audit callable examples.audit_peers:diffprivlib_laplace --claim epsilon=1 --one "[1, 1]" --other "[1]"
 

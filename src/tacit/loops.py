@@ -1,4 +1,4 @@
-"""Loops that numba compiles where it is installed (`tacit[fast]`), each beside a plain way with the same result."""
+"""Loops that numba compiles where it is installed (`tacit-dp[fast]`), each beside a plain way with the same result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plots, in one style. Needs matplotlib: pip install 'tacit[plot]'.
+"""The plots, in one style. Needs matplotlib: pip install 'tacit-dp[plot]'.
 
 with picture("errors.svg", "Error", "dimension", "error") as axes:
     axes.plot(...)
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tacit.errors import ParameterError
+from tacit.extras import missing_extra
 
 INK = "#26323d"
 COLORS = ("#0b6e8a", "#d1603d", "#5b8c5a", "#8a5a9e", "#b08b2e", "#7a7f87")
@@ -47,7 +47,7 @@ def picture(
     try:
         import matplotlib
     except ModuleNotFoundError:
-        raise ParameterError("picture", "matplotlib is not installed", fix="pip install 'tacit[plot]'") from None
+        raise missing_extra("plot", "a picture", "matplotlib") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

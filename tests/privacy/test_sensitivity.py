@@ -88,12 +88,6 @@ def test_a_cap_on_all_rows_that_caps_nothing_is_none():
     assert (Contribution(4, 5).most, Contribution(4, 5, 19).most) == (20, 19)
 
 
-def test_without_a_cap_on_all_rows_a_contribution_is_written_as_ever():
-    # names of stored answers are made of this text
-    assert repr(Contribution(4, 5)) == "Contribution(groups=4, rows=5)"
-    assert repr(Contribution(20, 20, 20)) == "Contribution(groups=20, rows=20, total=20)"
-
-
 def test_twenty_rows_in_all_move_a_count_as_four_groups_of_five_do():
     # min(k r, T): 20 either way, and with another unit in its place 40; of three groups of five rows it is 15
     for neighbors, far in ((Neighbors.ADD_REMOVE, 20), (Neighbors.REPLACE, 40)):

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.receipt import Receipt
 from tacit.errors import ParameterError
+from tacit.extras import missing_extra
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -121,10 +123,14 @@ class Answer:
 
     def to_pandas(self, intervals: bool = True) -> pandas.DataFrame:
         """A pandas data frame. Needs pandas."""
+        if find_spec("pandas") is None:
+            raise missing_extra("frames", "to_pandas()", "pandas")
         return self.to_arrow(intervals).to_pandas()
 
     def to_polars(self, intervals: bool = True) -> polars.DataFrame:
         """A polars data frame. Needs polars."""
+        if find_spec("polars") is None:
+            raise missing_extra("frames", "to_polars()", "polars")
         import polars
 
         frame = polars.from_arrow(self.to_arrow(intervals))

@@ -1,4 +1,4 @@
-"""An answer as a picture with error bars. Needs matplotlib: pip install 'tacit[plot]'."""
+"""An answer as a picture with error bars. Needs matplotlib: pip install 'tacit-dp[plot]'."""
 
 from __future__ import annotations
 

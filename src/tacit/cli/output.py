@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from tacit.errors import ParameterError
+from tacit.extras import missing_extra
 
 Tell = Callable[[float, str], None]
 """Takes the share that is done, from 0 to 1, and what is being done."""
@@ -61,4 +62,4 @@ def check_plot(file: Path) -> None:
     if not file.absolute().parent.is_dir():
         raise ParameterError("plot", f"there is no folder {file.parent}", fix="make it first")
     if find_spec("matplotlib") is None:
-        raise ParameterError("plot", "pictures need matplotlib", fix="pip install 'tacit[plot]', or use --chart")
+        raise missing_extra("plot", "a picture (unlike --chart)", "matplotlib")

@@ -11,6 +11,7 @@ import typer
 
 from tacit.cli.options import ConfidenceOption, JsonOption
 from tacit.errors import ParameterError, Refused
+from tacit.extras import missing_extra
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
@@ -280,7 +281,7 @@ def _check_chart(file: Path) -> None:
     if not file.absolute().parent.is_dir():
         raise ParameterError("chart", f"there is no folder {file.parent}", fix="make it first")
     if find_spec("matplotlib") is None:
-        raise ParameterError("chart", "pictures need matplotlib", fix="pip install 'tacit[plot]'")
+        raise missing_extra("plot", "a picture", "matplotlib")
 
 
 def _print(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Questions as Ibis expressions. Needs ibis: pip install 'tacit[ibis]'.
+"""Questions as Ibis expressions. Needs ibis: pip install 'tacit-dp[ibis]'.
 
 t = ada.table("visits")
 ada.ask(t.group_by("ward").agg(n=t.count()), epsilon=0.5)
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import Code, Refused
+from tacit.extras import missing_extra
 from tacit.policy.model import ROW, Policy
 
 _TYPES = {"int": "int64", "float": "float64", "text": "string", "bool": "boolean", "date": "date"}
@@ -42,5 +43,5 @@ def _ibis() -> Any:
     try:
         import ibis
     except ImportError:
-        raise ParameterError("ibis", "is not installed", fix="pip install 'tacit[ibis]'") from None
+        raise missing_extra("ibis", "an Ibis expression", "ibis") from None
     return ibis

@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.arithmetic import rational, within
+from tacit.canonical import canonical_text
 from tacit.curator.charge import priced
 from tacit.curator.features import Features, feature_of
 from tacit.engines.rows import OneEach
@@ -221,9 +222,11 @@ def _taking_part(estimator: PrivateLinear, target: Field) -> Scalar:
 
 def _key(policy: Policy, node: OneEach, features: Features, plan: Plan, estimator: PrivateLinear) -> str:
     """The name of a fit: equal for equal rows, readings, methods and prices."""
+    from tacit.curator.fit_key import FITS
+
     facts = plan.facts
     read = (facts.lower.tolist(), facts.upper.tolist(), facts.inner, facts.constant, facts.missing, facts.rows)
     aimed = list(estimator._classes().tolist()) if hasattr(estimator, "classes") else estimator._target()
     price = (facts.epsilon, facts.delta, str(facts.neighbors))
-    text = repr((policy.digest, "fit", node, features, read, aimed, price, plan.loss, plan.name, plan.method))
-    return hashlib.sha256(text.encode()).hexdigest()
+    values = (policy.digest, "fit", node, features, read, aimed, price, plan.loss, plan.name, plan.method)
+    return hashlib.sha256(canonical_text(values, FITS).encode()).hexdigest()

@@ -20,6 +20,7 @@ from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.underflow import flushed
 from tacit.errors import Code, DataError, ParameterError
+from tacit.extras import missing_extra
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Type
 
@@ -29,7 +30,7 @@ try:
 
     from tacit.engines.relations import Connection, check_rights, declarable, declared, table_of, tables_of
 except ImportError as error:  # an extra
-    raise ParameterError("source", "needs psycopg", fix='pip install "tacit[postgres]"') from error
+    raise missing_extra("postgres", "a PostgreSQL source", "psycopg") from error
 
 _log = logging.getLogger("tacit")
 

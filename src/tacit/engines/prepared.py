@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from tacit.canonical import Table, canonical_text, tag
 from tacit.engines import sql
 from tacit.engines.base import Shape
 from tacit.engines.layout import UNIT, Layout, held, narrow, numbered
 from tacit.engines.scalars import name, scalar, text
 from tacit.errors import Code, DataError
+from tacit.extras import missing_extra
+from tacit.query.canonical import NODES
 from tacit.query.nodes import Clamp, Match, Quantize, Rows, Scalar, Scan
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 _MOST_TEXTS = 65_535  # numbers of two bytes
 _ABOUT = "tacit_copy"
+_LAYOUTS: Table = {**NODES, Layout: tag("Layout", "table rows unit scalars texts")}
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER"}
 _MEMORY = 3_200_000_000  # bytes to sort in, the largest part of 4 GB; what does not fit goes to disk
 
@@ -41,7 +45,8 @@ Progress = Callable[[str, float], None]
 
 def stamp_of(meaning: str, layouts: Iterable[Layout]) -> str:
     """What a copy is a copy of: the policy's meaning with the epoch, and how its tables lie."""
-    return hashlib.sha256(json.dumps([FORMAT, meaning, [repr(layout) for layout in layouts]]).encode()).hexdigest()
+    written = [canonical_text(layout, _LAYOUTS) for layout in layouts]
+    return hashlib.sha256(json.dumps([FORMAT, meaning, written]).encode()).hexdigest()
 
 
 def make(
@@ -219,7 +224,7 @@ def attach(
     """Open a copy, if it is one of this data."""
     fix = "make it: tacit prepare"
     if find_spec("numba") is None:
-        raise DataError(Code.DATA, "a prepared copy is read with numba", fix="pip install 'tacit[fast]'")
+        raise missing_extra("fast", "a prepared copy", "numba")
     if not path.exists():
         raise DataError(Code.DATA, f"there is no prepared copy {path.name}", fix=fix)
     try:

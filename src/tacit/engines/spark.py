@@ -16,14 +16,15 @@ from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
-from tacit.errors import Code, DataError, ParameterError
+from tacit.errors import Code, DataError
+from tacit.extras import missing_extra
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Type
 
 try:
     from pyspark.errors import AnalysisException, ParseException, PySparkAttributeError
 except ImportError as error:  # an extra
-    raise ParameterError("engine", "needs pyspark", fix='pip install "tacit[spark]"') from error
+    raise missing_extra("spark", "the Spark engine", "pyspark") from error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,10 @@ row: one row a person.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from tacit.extras import missing_extra
 
 if TYPE_CHECKING:
     from tacit.learn.additive import AdditiveClassifier as AdditiveClassifier
@@ -38,6 +41,8 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is asked for."""
     if name not in _HOMES:
         raise AttributeError(f"learning has no {name!r}")
+    if find_spec("sklearn") is None:
+        raise missing_extra("learn", f"learn.{name}", "scikit-learn")
     return getattr(import_module(f"tacit.learn.{_HOMES[name]}"), name)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.errors import Code, LedgerError, ParameterError
+from tacit.extras import missing_extra
 from tacit.ledger import schema
 from tacit.ledger.entries import GENESIS
 from tacit.ledger.store import Row, Session, Store
@@ -20,7 +21,7 @@ try:
     import psycopg
     from psycopg import errors
 except ImportError as error:  # an extra
-    raise ParameterError("store", "needs psycopg", fix='pip install "tacit[postgres]"') from error
+    raise missing_extra("postgres", "a ledger in PostgreSQL", "psycopg") from error
 
 _TABLES = schema.tables(integer="BIGINT", blob="BYTEA", strict="")
 _KEEP = "keep the database as it is and verify the ledger; an older copy would forget what was spent"

@@ -20,11 +20,13 @@ from tacit.accounting.guard import GRAINS_PER_EPSILON, cost
 from tacit.answers.recipe import KeyColumn, Noisy, Picked, Recipe
 from tacit.answers.stored import Group, Release
 from tacit.arithmetic import within
+from tacit.canonical import canonical_text
 from tacit.engines.base import Cell
 from tacit.errors import Code, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
+from tacit.plan.canonical import PLANS
 from tacit.plan.flatten import flattened
 from tacit.plan.measure import Most, Need, Rank, Vector, finished, needs, weights, worst
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
@@ -196,7 +198,11 @@ def _weighted(halves: Halves, needed: list[tuple[Need, ...]]) -> dict[Need, Frac
     for asked, some in zip(halves.aggregates, needed, strict=True):
         for need, weight in zip(some, weights(asked.aggregate), strict=False):
             found[need] = max(found.get(need, Fraction(0)), weight)
-    return {need: found[need] for need in sorted(found, key=repr)}
+    return {need: found[need] for need in sorted(found, key=_written)}
+
+
+def _written(need: Need) -> str:
+    return canonical_text(need, PLANS)
 
 
 def _recipe(query: Query, halves: Halves, needed: list[tuple[Need, ...]], chosen: list[Need]) -> Recipe:
@@ -276,5 +282,6 @@ def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:
 
     The price is in it through the noise, and the data's epoch through the policy's digest.
     """
-    text = repr((policy.digest, exact, [(part.need, part.mechanism) for part in spending.parts], spending.shown))
+    parts = [(part.need, part.mechanism) for part in spending.parts]
+    text = canonical_text((policy.digest, exact, parts, spending.shown), PLANS)
     return hashlib.sha256(text.encode()).hexdigest()

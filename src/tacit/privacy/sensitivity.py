@@ -32,11 +32,6 @@ class Contribution:
         if self.total >= groups * rows:
             object.__setattr__(self, "total", None)
 
-    def __repr__(self) -> str:
-        # Names of answers are made of this text: without a total it is what it was before there were any.
-        total = "" if self.total is None else f", total={self.total}"
-        return f"Contribution(groups={self.groups}, rows={self.rows}{total})"
-
     @property
     def most(self) -> int:
         """The most rows of one unit, in all groups together."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.curator.curator import Curator
 from tacit.curator.curator import open as open_curator
 from tacit.errors import ParameterError
+from tacit.extras import missing_extra
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, people_of
 from tacit.serve.logs import discreet
@@ -137,7 +138,7 @@ def _http(
         from tacit.serve.heads import protocol
         from tacit.serve.http import app_of
     except ImportError:
-        raise ParameterError("http", "serving needs fastapi and uvicorn", fix="pip install 'tacit[serve]'") from None
+        raise missing_extra("serve", "serving", "fastapi and uvicorn") from None
 
     class Server(uvicorn.Server):
         @contextlib.contextmanager

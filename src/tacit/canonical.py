@@ -1,0 +1,75 @@
+"""A canonical text of nested values, from which the keys of questions, fits and copies are hashed.
+
+A key outlives the release that made it: a stored answer is found again by it, and which rows of a unit are kept depends
+on it. So the text is written from a closed table of tags, which names each class and field as it is *written*, never
+from what Python prints: classes and fields can be renamed without changing a key. What has no tag has no text.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True)
+... class Bounds:
+...     low: int
+...     high: int
+>>> canonical_text((Bounds(0, 9), "x"), {Bounds: tag("Range", "lower=low upper=high")})
+"(Range(lower=0, upper=9), 'x')"
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Tag:
+    """How a class is written: its name, and its fields in order, each with the attribute that holds it.
+
+    A field of `later` is left out where it is None: it was added after keys had been made without it.
+    """
+
+    name: str
+    fields: tuple[tuple[str, str], ...]
+    later: tuple[str, ...] = ()
+
+
+Table = Mapping[type, Tag]
+
+
+def tag(name: str, fields: str = "", later: str = "") -> Tag:
+    """Return the tag of a class: `written=attribute`, or one word where both are the same, with spaces between."""
+    pairs = (field.partition("=") for field in f"{fields} {later}".split())
+    added = tuple(field.partition("=")[0] for field in later.split())
+    return Tag(name, tuple((written, attribute or written) for written, _, attribute in pairs), added)
+
+
+def canonical_text(value: Any, table: Table) -> str:
+    """Return the text of a value. Values that differ have texts that differ; a class without a tag is a TypeError."""
+    match value:
+        case Enum():
+            return f"<{table[type(value)].name}.{value.name}: {value.value!r}>"
+        case None | bool() | int() | float() | str() if type(value) in _PLAIN:
+            return repr(value)
+        case Fraction():
+            return f"Fraction({value.numerator}, {value.denominator})"
+        case datetime.date() if type(value) is datetime.date:
+            return f"datetime.date({value.year}, {value.month}, {value.day})"
+        case list():
+            return f"[{', '.join(canonical_text(item, table) for item in value)}]"
+        case tuple():
+            comma = "," if len(value) == 1 else ""
+            return f"({', '.join(canonical_text(item, table) for item in value)}{comma})"
+    if type(value) not in table:
+        raise TypeError(f"{type(value).__qualname__} has no tag, so it cannot be part of a key")
+    found = table[type(value)]
+    fields = (
+        f"{written}={canonical_text(part, table)}"
+        for written, attribute in found.fields
+        if (part := getattr(value, attribute)) is not None or written not in found.later
+    )
+    return f"{found.name}({', '.join(fields)})"
+
+
+_PLAIN = {type(None), bool, int, float, str}  # what Python prints of these is fixed by the language

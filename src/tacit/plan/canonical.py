@@ -1,0 +1,31 @@
+"""The tags of measurements and mechanisms: how they are written where keys are hashed. A written name never changes."""
+
+from __future__ import annotations
+
+from tacit.canonical import Table, tag
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.partition import PartitionSelection
+from tacit.mechanisms.permute_and_flip import PermuteAndFlip
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.threshold import Threshold
+from tacit.mechanisms.top_k import TopK
+from tacit.plan.measure import Grid, Most, Rank, Vector
+from tacit.plan.noise import Shown
+from tacit.query.canonical import NODES
+
+PLANS: Table = {
+    **NODES,
+    Gaussian: tag("Gaussian", "variance"),
+    Grid: tag("Grid", "scalar step lower upper"),
+    Laplace: tag("Laplace", "scale"),
+    Most: tag("Most", "measure values count"),
+    PartitionSelection: tag("PartitionSelection", "epsilon delta groups"),
+    PermuteAndFlip: tag("PermuteAndFlip", "epsilon sensitivity monotone"),
+    Quantile: tag("Quantile", "epsilon share rows neighbors lower upper target"),
+    Rank: tag("Rank", "measure share grid"),
+    Shown: tag("Shown", "mechanism part"),
+    Threshold: tag("Threshold", "scale delta groups rows"),
+    TopK: tag("TopK", "epsilon count sensitivity monotone"),
+    Vector: tag("Vector", "terms lower upper unit once"),
+}

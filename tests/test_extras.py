@@ -1,0 +1,106 @@
+"""The name under which Tacit is installed, wherever it is said, and the error where an extra is missing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tacit.extras import DISTRIBUTION, install_command
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TEXTS = {".py", ".md", ".toml", ".txt", ".sh", ".cfg", ".yml", ".yaml", ".html", ".js", ".service", ""}
+FOLDERS = ("src", "docs", "examples", "benchmarks", "deploy", "requirements", ".ci", ".github")
+# `tacit` where a package is meant: with extras, or after "pip install" and its options.
+EXTRAS = "|".join(PROJECT["optional-dependencies"])
+NAMED = re.compile(
+    rf"(?<![\w./-])tacit\[(?:{EXTRAS})[],]"
+    r"|pip3? install(?: +-\S+)*(?: +[\"']?[\w.\[\],=<>-]+[\"']?)*? +[\"']?tacit(?![\w-])"
+)
+
+
+def _texts() -> list[Path]:
+    inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in TEXTS]
+    found = [path for path in [*ROOT.iterdir(), *inside] if path.is_file() and path.suffix in TEXTS]
+    return [path for path in found if "__pycache__" not in path.parts]
+
+
+def test_the_distribution_is_the_one_that_the_constant_names() -> None:
+    assert PROJECT["name"] == DISTRIBUTION
+
+
+def test_no_text_names_another_projects_package() -> None:
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path in _texts()
+        if (found := NAMED.findall(path.read_text(errors="replace"))) and path.name != "CHANGELOG.md"
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("pip install 'tacit[serve]'", True),
+        ("pip install -U tacit", True),
+        ("pip install --no-cache-dir numpy tacit", True),
+        ("needs `tacit[fast]`", True),
+        ("pip install 'tacit-dp[serve]'", False),
+        ("pip install tacit-dp", False),
+        ("python -m tacit", False),
+    ],
+)
+def test_the_search_for_such_names_finds_them(text: str, wrong: bool) -> None:
+    assert bool(NAMED.search(text)) == wrong
+
+
+def test_every_extra_that_an_error_or_a_page_names_exists() -> None:
+    named: set[str] = set()
+    for path in _texts():
+        text = path.read_text(errors="replace")
+        named |= set(re.findall(r'missing_extra\(\s*"(\w+)"', text))
+        for some in re.findall(rf"{DISTRIBUTION}\[([a-z, ]+)\]", text):
+            named |= {one.strip() for one in some.split(",")}
+    assert {"serve", "plot", "frames", "learn"} <= named  # the search finds what is there
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
+# Each with the module that is hidden, and the extra that the error must name.
+MISSING = {
+    "frames": ("pandas", "answer.to_pandas()"),
+    "frames ": ("polars", "answer.to_polars()"),
+    "plot": ("matplotlib", "answer.plot('x.svg')"),
+    "learn": ("sklearn", "tacit.learn.Ridge"),
+    "ibis": ("ibis", "ada.table('t')"),
+    "postgres": ("psycopg", "import tacit.engines.postgres"),
+    "postgres ": ("psycopg", "import tacit.ledger.postgres"),
+    "spark": ("pyspark", "import tacit.engines.spark"),
+}
+SCRIPT = """
+import sys
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name == {hidden!r} else find(name, *rest)
+import tacit, tacit.learn, pyarrow
+policy = {{"privacy": {{"epsilon": 3.0}}, "ledger": {{"store": "x.ledger"}}, "analysts": {{"ada": {{"epsilon": 1.0}}}},
+          "tables": {{"t": {{"unit": "row", "columns": {{"x": {{"type": "int", "lower": 0, "upper": 1}}}}}}}}}}
+ada = tacit.open(policy, data={{"t": pyarrow.table({{"x": [0, 1]}})}}).analyst("ada")
+answer = ada.ask("SELECT COUNT(*) AS n FROM t", epsilon=0.5)
+try:
+    {statement}
+except tacit.ParameterError as error:
+    print(error.fix)
+"""
+
+
+@pytest.mark.parametrize("extra", MISSING)
+def test_a_missing_extra_is_an_error_with_the_command_that_installs_it(extra: str, tmp_path: Path) -> None:
+    hidden, statement = MISSING[extra]
+    script = SCRIPT.format(hidden=hidden, statement=statement)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == install_command(extra.strip()), done.stderr

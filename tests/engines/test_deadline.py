@@ -66,10 +66,14 @@ def test_the_limit_is_that_of_a_thread_and_ends_with_its_block():
 def test_an_interrupt_that_came_too_early_comes_again():
     # The first one finds nothing to stop, as between two statements.
     came = []
-    with time_limit(0.01), pytest.raises(TimeLimit), interrupted_at_limit(lambda: came.append(1)):
+
+    def work():
         while len(came) < 3:
             time.sleep(0.01)
         raise RuntimeError("interrupted")
+
+    with time_limit(0.01), pytest.raises(TimeLimit), interrupted_at_limit(lambda: came.append(1)):
+        work()
 
 
 def test_another_error_before_the_limit_stays_what_it_is():

@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -22,6 +25,7 @@ T = TypeVar("T")
 
 RECENT = 10.0  # seconds for which an analyst counts as active after the last question
 _HALF = 10.0  # seconds in which half of the time that an analyst used is forgotten
+_NICE = 10
 _LITTLE = 1e-3  # seconds of use that are not worth remembering
 
 
@@ -34,15 +38,17 @@ class Scheduler:
     were active runs to its end.)
 
     Among those who wait below their share, the one with the fewest running is next, then the one who used the least
-    time of late. An analyst's own work is done in the order in which it came.
+    time of late. An analyst's own work is done in the order in which it came. `polite` threads give way to all others
+    of the machine, where the system has priorities of threads.
     """
 
-    def __init__(self, workers: int, places: int, name: str) -> None:
+    def __init__(self, workers: int, places: int, name: str, *, polite: bool = False) -> None:
         self.closed = False
         self._workers = workers
         self._places = places
         self._own_places = max(1, places // 4)
         self._name = name
+        self._polite = polite
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._waiting: dict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = {}
@@ -93,6 +99,9 @@ class Scheduler:
             return list(self._futures)
 
     def _work(self) -> None:
+        if self._polite and sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while (found := self._next()) is not None:
             who, future, work = found
             started = time.monotonic()

@@ -149,6 +149,18 @@ def test_one_analyst_alone_never_has_all_workers_where_there_are_several(workers
     scheduler.close()
 
 
+def test_work_that_comes_at_once_has_a_thread_each_as_far_as_there_are_some():
+    # A thread that has been told of one piece of work must not be counted on for the next.
+    for _ in range(20):
+        scheduler, gate, order = Scheduler(4, 100, "test"), threading.Event(), []
+        scheduler.submit("first", lambda: None).result(20)  # now one thread waits for work
+        futures = [submitted(scheduler, who, gate, order) for who in ("ada", "ben", "eve")]
+        until(lambda order=order: len(order) == 3)
+        gate.set()
+        wait(futures, 20)
+        scheduler.close()
+
+
 def test_among_those_who_wait_whoever_has_fewest_running_and_used_least_is_next():
     scheduler, gate, order = Scheduler(1, 100, "test"), threading.Event(), []
     futures = [submitted(scheduler, "ada", gate, order) for _ in range(4)]

@@ -41,14 +41,18 @@ def message(body: bytes) -> bytes:
 async def begun(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
     """A connection on which all of SCRAM was said but the proof, and a wrong proof."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    options = b"user\0ada\0database\0clinic\0\0"
-    writer.write(struct.pack(">ii", 8 + len(options), 196608) + options)
-    await reader.readexactly(5 + 4)
-    await reader.readuntil(b"\0\0")
-    first = b"n,,n=,r=0123456789"
-    writer.write(message(b"SCRAM-SHA-256\0" + struct.pack(">i", len(first)) + first))
-    head = await reader.readexactly(9)
-    answer = await reader.readexactly(struct.unpack(">i", head[1:5])[0] - 8)
+    try:
+        options = b"user\0ada\0database\0clinic\0\0"
+        writer.write(struct.pack(">ii", 8 + len(options), 196608) + options)
+        await reader.readexactly(5 + 4)
+        await reader.readuntil(b"\0\0")
+        first = b"n,,n=,r=0123456789"
+        writer.write(message(b"SCRAM-SHA-256\0" + struct.pack(">i", len(first)) + first))
+        head = await reader.readexactly(9)
+        answer = await reader.readexactly(struct.unpack(">i", head[1:5])[0] - 8)
+    except (OSError, EOFError):
+        writer.close()
+        raise
     proof = base64.b64encode(bytes(32))
     return reader, writer, message(b"c=biws," + answer.split(b",")[0] + b",p=" + proof)
 

@@ -22,14 +22,11 @@ _bearer = HTTPBearer(auto_error=False, description="A key that `tacit analyst ad
 
 
 class Checkers:
-    """Checks keys that are not yet remembered, and passwords, in threads of their own, fairly among addresses.
-
-    A check takes some hundredths of a second of a processor on purpose, so the threads give way to others.
-    """
+    """Checks keys that are not yet remembered, and passwords, in threads of their own, fairly among addresses."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
-        self._scheduler = Scheduler(_CHECKERS, _MOST_CHECKS, "door", polite=True)
+        self._scheduler = Scheduler(_CHECKERS, _MOST_CHECKS, "door")
 
     async def by_key(self, key: str, address: str) -> Person:
         """Whoever the key belongs to, or Refused in the same words for every wrong one."""

@@ -9,9 +9,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 import threading
 import time
 from collections import Counter, deque
@@ -25,7 +22,6 @@ T = TypeVar("T")
 
 RECENT = 10.0  # seconds for which an analyst counts as active after the last question
 _HALF = 10.0  # seconds in which half of the time that an analyst used is forgotten
-_NICE = 10
 _LITTLE = 1e-3  # seconds of use that are not worth remembering
 
 
@@ -38,17 +34,15 @@ class Scheduler:
     were active runs to its end.)
 
     Among those who wait below their share, the one with the fewest running is next, then the one who used the least
-    time of late. An analyst's own work is done in the order in which it came. `polite` threads give way to all others
-    of the machine, where the system has priorities of threads.
+    time of late. An analyst's own work is done in the order in which it came.
     """
 
-    def __init__(self, workers: int, places: int, name: str, *, polite: bool = False) -> None:
+    def __init__(self, workers: int, places: int, name: str) -> None:
         self.closed = False
         self._workers = workers
         self._places = places
         self._own_places = max(1, places // 4)
         self._name = name
-        self._polite = polite
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._waiting: dict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = {}
@@ -78,7 +72,8 @@ class Scheduler:
             self._inside[who] += 1
             self._futures.add(future)
             self._waiting.setdefault(who, deque()).append((future, work))
-            if not self._free and len(self._threads) < self._workers:
+            waiting = sum(map(len, self._waiting.values()))
+            if waiting > self._free and len(self._threads) < self._workers:
                 number = len(self._threads)
                 self._threads.append(threading.Thread(target=self._work, name=f"tacit-{self._name}-{number}"))
                 self._threads[-1].daemon = True  # a stop waits for them no longer than its patience
@@ -99,9 +94,6 @@ class Scheduler:
             return list(self._futures)
 
     def _work(self) -> None:
-        if self._polite and sys.platform == "linux":
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while (found := self._next()) is not None:
             who, future, work = found
             started = time.monotonic()

@@ -6,8 +6,8 @@
 Writes benchmarks/hostile.md. The server runs in a process of its own with 1.5 GB of memory and 1,024 descriptors.
 Ordinary analysts ask counts that nobody asked before, one after the other, first alone and then for as long as the
 attack lasts. All at once, the hostile analyst asks the largest questions that are answered, larger ones, catalog
-queries of a hundred million rows, pipelines of messages, and holds sessions open; the stranger holds connections open and
-guesses passwords and keys. Everything is on loopback addresses of this machine, which server and load share.
+queries of a hundred million rows, pipelines of messages, and holds sessions open; the stranger holds connections
+open and guesses passwords and keys. Everything is on loopback addresses of this machine, which server and load share.
 """
 
 from __future__ import annotations

@@ -214,6 +214,24 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(visitor, served):
     people.revoke(served.clinic.people, "vera")
 
 
+def test_a_password_that_is_changed_while_it_is_checked_opens_no_session(visitor, served, monkeypatch):
+    made = people.add(served.clinic.people, "vera", Role.AUDITOR)
+    check = Door.by_password
+
+    def late(self, name, password):
+        found = check(self, name, password)
+        people.rotate(served.clinic.people, "vera")
+        return found
+
+    monkeypatch.setattr(Door, "by_password", late)
+    vera = visitor()
+    (form,) = Page(vera.get("/sign-in").text).forms
+    vera.token = next(field["value"] for field in form[1] if field.get("name") == "csrf")
+    vera.post("/sign-in", name="vera", password=made.password)
+    assert vera.get("/owner").status_code == 303  # back to the form
+    people.revoke(served.clinic.people, "vera")
+
+
 def test_sessions_end_when_unused_and_when_old():
     sessions = Sessions()
     token, now = sessions.open("ada", b""), time.monotonic()

@@ -85,6 +85,11 @@ class Desk:
         return self.curator.policy
 
     @property
+    def rate(self) -> float:
+        """How many requests a second each person may make."""
+        return self._rate.per_second
+
+    @property
     def taken(self) -> int:
         """How many questions are inside, running or waiting."""
         return self._asking.taken

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tacit.serve.connections import Connections
 
 LARGEST_HEAD = 64 * 1024
+MOST_AHEAD = 16  # requests of a connection that wait for the answer to the one before
 SLOWEST_HEAD = 20.0  # seconds in which all of a head must be there, as for a body
 
 
@@ -46,6 +47,8 @@ def with_httptools() -> type[HttpToolsProtocol]:
     class Bounded(_Clock, HttpToolsProtocol):
         """Ends a connection whose head is too long, or whose lines after a body in chunks are.
 
+        So is one that sends many requests without waiting for their answers: each is held until its turn.
+
         **Theorem.** At most 64 KiB of either are held, and what one read gives. Proof: each read inside a message that
         ends no head and brings no body adds its length, and where the sum is too large, nothing more is read. Lines
         after a body are not kept.
@@ -73,6 +76,8 @@ def with_httptools() -> type[HttpToolsProtocol]:
 
         def on_headers_complete(self) -> Any:
             self._inside, self._moved = False, True
+            if len(self.pipeline) >= MOST_AHEAD:  # uvicorn would keep all that one read brings, after each answer anew
+                raise ValueError("too many requests are sent ahead")
             return super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:

@@ -111,6 +111,7 @@ def _sign_in(console: Console) -> Endpoint:
             if _VISIT not in request.cookies or not hmac.compare_digest(stamp.encode(), form.get("csrf", "").encode()):
                 raise Refused(Code.FORBIDDEN, "this form has gone stale", fix="sign in again; cookies must be allowed")
             address = request.client.host if request.client else "-"
+            proof = console.proof(form.get("name", ""))  # before the check: a password may be changed while it runs
             person = await console.check(form.get("name", ""), form.get("password", ""), address)
             if person is None:
                 fix = "check both; the owner can make a new password"
@@ -121,7 +122,7 @@ def _sign_in(console: Console) -> Endpoint:
         request.state.who = person.name
         console.sessions.close(request.cookies.get(console.cookie, ""))
         response = RedirectResponse(BASE, 303)
-        console.set_cookie(response, console.cookie, console.sessions.open(person.name, console.proof(person.name)))
+        console.set_cookie(response, console.cookie, console.sessions.open(person.name, proof))
         response.delete_cookie(_VISIT, path=BASE)
         return response
 

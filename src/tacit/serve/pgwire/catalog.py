@@ -1,37 +1,39 @@
-"""The shadow: an in-memory DuckDB with PostgreSQL's catalog of the policy's tables, and none of their rows.
+"""The catalog: PostgreSQL's tables about the policy's tables, and none of their rows.
 
-Everything in it follows from the policy, which is public, so what clients find out here is free.
+Everything in it follows from the policy, which is public, so what clients find out here is free. Queries of it run
+outside of this process, in ones that hold nothing else (`catalog_worker`): whatever a query does, it does there.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime
+import logging
 import re
-import threading
-from dataclasses import replace
-from functools import cached_property
 from importlib import resources
 from itertools import islice
-from typing import Any
-
-import duckdb
+from typing import Any, Protocol
 
 from tacit.policy.model import Column, Policy, Type
 from tacit.query.types import NUMBERS
+from tacit.serve.pgwire.catalog_process import CatalogProcess, Limits, Unanswered
+from tacit.serve.pgwire.catalog_queue import FairQueue
 from tacit.serve.pgwire.codec import Field
-from tacit.serve.pgwire.lexer import quoted
 from tacit.serve.pgwire.looks import HINT, SAYS, Names, rewritten
-from tacit.serve.pgwire.results import field
+from tacit.serve.pgwire.results import Rows, field
 from tacit.serve.pgwire.settings import Settings
 from tacit.serve.pgwire.types import oid_of, oid_of_engine, size_of
-from tacit.serve.pgwire.words import CANCELED, UNSUPPORTED, Complaint
+from tacit.serve.pgwire.words import CANCELED, CONNECTIONS, INTERNAL, NO_MEMORY, UNSUPPORTED, Complaint
+
+_log = logging.getLogger("tacit.serve")
 
 FIRST = 16384  # the first OID of a table
 _OWN = 12000  # and of one of the catalog, but for those that clients know by heart
 _KNOWN = {"pg_type": 1247, "pg_attribute": 1249, "pg_proc": 1255, "pg_class": 1259, "pg_database": 1262}
 _KNOWN |= {"pg_constraint": 2606, "pg_namespace": 2615}
-MOST_ROWS = 10_000
-SECONDS = 2.0
+_RUNNING = 3  # queries at a time, one of each analyst
+_SHARE, _BURST = 0.25, 4.0  # of a processor for each analyst in the long run, and seconds of it at once
 _SHOWN_KEYS = 8
 _COLLATED = 100
 _GRANTED = ["=r/owner"]  # everybody who is let in may SELECT, by the owner's grant
@@ -39,77 +41,149 @@ _CALL = re.compile(r"(?:\w+\.)?(\w+)\(.*\)$", re.DOTALL)
 _UNNAMED = re.compile(r"['(0-9-]|CAST\(|NULL$")
 
 
-class Shadow:
-    """Answers looks at the catalog. Safe from several threads: each look has a cursor of its own."""
+class CatalogRunner(Protocol):
+    """What answers catalog queries."""
 
-    def __init__(self, policy: Policy) -> None:
+    async def names(self) -> Names:
+        """What a query may name, for nobody in particular."""
+        ...
+
+    def prepare(self, text: str, names: Names) -> str:
+        """The query as the runner's engine reads it, for the session that `names` tells of. Safe from any thread."""
+        ...
+
+    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], Rows]:
+        """The columns and rows of a prepared query, or a Complaint."""
+        ...
+
+    def warm(self) -> None:
+        """Begin to get ready."""
+        ...
+
+    async def close(self) -> None:
+        """End everything that runs."""
+        ...
+
+
+class Catalog:
+    """Answers catalog queries in processes of their own, each held to `limits`.
+
+    Analysts take turns, one query of each at a time, and `share` of a processor for each in the long run.
+    """
+
+    def __init__(
+        self, policy: Policy, limits: Limits | None = None, *, share: float = _SHARE, burst: float = _BURST
+    ) -> None:
         self._policy = policy
-        self._lock = threading.Lock()
+        self._limits = limits or Limits()
+        self._queue = FairQueue(_RUNNING, share, burst)
+        self._starting = asyncio.Lock()
+        self._process: CatalogProcess | None = None
+        self._known: tuple[CatalogProcess, Names] | None = None
+        self._warming: asyncio.Task[Any] | None = None
+        self._closed = False
 
-    @cached_property
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "enable_external_access": "false",
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
-            "threads": "1",
-            "memory_limit": "128MB",
-        }
-        connection = duckdb.connect(":memory:", config=config)
-        connection.execute("SET python_enable_replacements = false")
-        connection.execute(resources.files(__package__).joinpath("shadow.sql").read_text())
-        for name, rows in _rows(self._policy).items():
-            if rows:
-                marks = ", ".join("?" * len(rows[0]))
-                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-        connection.execute("SET lock_configuration = true")
-        return connection
+    @property
+    def pid(self) -> int | None:
+        """The process that the processes of queries are copies of, where it runs."""
+        return self._process.pid if self._process is not None and self._process.alive else None
 
-    def names(self) -> Names:
-        """What a look may name."""
-        with self._lock:
-            return self._names
+    def warm(self) -> None:
+        """Start the process, and wait for nothing."""
+        self._warming = asyncio.create_task(self._warm())
 
-    @cached_property
-    def _names(self) -> Names:
-        cursor = self._connection.cursor()
-        relations = cursor.execute("SELECT table_name FROM information_schema.tables").fetchall()
-        functions = cursor.execute(
-            "SELECT function_name FROM duckdb_functions() WHERE schema_name = 'shadow'"
-        ).fetchall()
-        numbers = cursor.execute("SELECT said, oid FROM shadow.types UNION ALL SELECT typname, oid FROM shadow.types")
-        numbers_of = {name.lower(): oid for name, oid in numbers.fetchall()}
-        numbers_of |= {name: _OWN + index for index, name in enumerate(sorted(_first(relations)))} | _KNOWN
-        numbers_of |= {table.name.lower(): FIRST + index for index, table in enumerate(self._policy.tables)}
-        cursor.close()
-        return Names(_first(relations), _first(functions), numbers_of)
+    async def _warm(self) -> None:
+        with contextlib.suppress(Complaint):  # it is in the log, and the next query tries again
+            await self._running()
 
-    def look(self, text: str, names: Names) -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
-        """The columns and rows of a look, or an error. It takes two seconds and 10,000 rows at most."""
-        known = self.names()
-        names = replace(names, relations=known.relations, functions=known.functions, numbers=known.numbers)
-        statement = rewritten(text, names)
-        cursor = self._connection.cursor()
-        stop = threading.Timer(SECONDS, cursor.interrupt)
-        stop.daemon = True
-        stop.start()
+    async def names(self) -> Names:
+        """What a query may name."""
+        process = await self._running()
+        if self._known is None or self._known[0] is not process:
+            self._known = process, _names(process.names, self._policy)
+        return self._known[1]
+
+    def prepare(self, text: str, names: Names) -> str:
+        """The query for the engine; an error for whatever it may not name."""
+        return rewritten(text, names)
+
+    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], Rows]:
+        """The columns and rows of a query, or an error."""
+        request = {"statement": statement, "database": names.database, "user": names.user}
+        await self._queue.enter(names.user)
         try:
-            cursor.execute("SET search_path = 'shadow'")
-            cursor.execute(f"SET VARIABLE database = {quoted(names.database)}")
-            cursor.execute(f"SET VARIABLE user_name = {quoted(names.user)}")
-            cursor.execute(statement)
-            fields = tuple(field(_named(each[0]), oid_of_engine(str(each[1]))) for each in cursor.description or ())
-            rows = cursor.fetchmany(MOST_ROWS + 1)
-        except duckdb.InterruptException:
-            raise Complaint(CANCELED, f"the catalog was searched for more than {SECONDS:g} seconds", HINT) from None
-        except duckdb.Error as error:
-            raise Complaint(UNSUPPORTED, "the catalog cannot answer this", HINT) from error
-        finally:
-            stop.cancel()
-            cursor.close()
-        if len(rows) > MOST_ROWS:
-            raise Complaint(UNSUPPORTED, f"the catalog shows {MOST_ROWS:,} rows at most", "look at less, with LIMIT")
-        return fields, rows
+            process = await self._running()
+        except BaseException:
+            self._queue.leave(names.user, 0.0)
+            raise
+        try:
+            table = await process.run(request, self._limits, lambda seconds: self._queue.leave(names.user, seconds))
+        except Unanswered as error:
+            raise self._complaint(error.why) from None
+        fields = tuple(field(_named(name), oid_of_engine(kind)) for name, kind in table.columns)
+        return fields, table.rows
+
+    async def close(self) -> None:
+        """End the process, and all that run."""
+        self._closed = True
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait([self._warming])
+        if self._process is not None:
+            self._process.close()
+            await self._process.closed()
+
+    async def _running(self) -> CatalogProcess:
+        """The process, started where there is none or where it has ended."""
+        if self._process is not None and self._process.alive:
+            return self._process
+        async with self._starting:
+            if self._closed:
+                raise Complaint(INTERNAL, "the server is stopping", "connect again in a moment")
+            if self._process is None or not self._process.alive:
+                if self._process is not None:
+                    _log.warning("the catalog's process ended, and is started again")
+                    await self._process.closed()
+                try:
+                    self._process = await CatalogProcess.start(_script(), _rows(self._policy), self._limits)
+                except (OSError, ValueError, Unanswered) as error:
+                    _log.error("the catalog's process does not start: %s", type(error).__name__)
+                    raise Complaint(INTERNAL, "the catalog does not start", "tell the data owner") from None
+            return self._process
+
+    def _complaint(self, why: str) -> Complaint:
+        limits = self._limits
+        match why:
+            case "time":
+                what = f"the catalog was searched for more than {limits.cpu:g} seconds"
+                return Complaint(CANCELED, what, HINT)
+            case "memory":
+                what = f"the catalog query needs more than {limits.memory // 1_000_000:,} MB of memory"
+                return Complaint(NO_MEMORY, what, HINT)
+            case "rows":
+                what = f"the catalog shows {limits.rows:,} rows at most"
+                return Complaint(UNSUPPORTED, what, "look at less, with LIMIT")
+            case "bytes":
+                what = f"the catalog shows {limits.bytes // 1_000_000:,} MB at most"
+                return Complaint(UNSUPPORTED, what, "look at less, with LIMIT")
+            case "busy":
+                return Complaint(CONNECTIONS, "refused [busy]: too many connections are open", "try again in a moment")
+            case "query":
+                return Complaint(UNSUPPORTED, "the catalog cannot answer this", HINT)
+        return Complaint(CANCELED, "the catalog's process ended; it is started again", "send the query again")
+
+
+def _names(found: dict[str, Any], policy: Policy) -> Names:
+    relations = frozenset(str(row[0]) for row in found["relations"])
+    functions = frozenset(str(row[0]) for row in found["functions"])
+    numbers = {str(name): int(oid) for name, oid in found["types"]}
+    numbers |= {name: _OWN + index for index, name in enumerate(sorted(relations))} | _KNOWN
+    numbers |= {table.name.lower(): FIRST + index for index, table in enumerate(policy.tables)}
+    return Names(relations, functions, numbers)
+
+
+def _script() -> str:
+    return resources.files(__package__).joinpath("shadow.sql").read_text()
 
 
 def _named(heading: str) -> str:
@@ -118,10 +192,6 @@ def _named(heading: str) -> str:
     if function is not None:
         return function[1].removesuffix(SAYS)
     return "?column?" if _UNNAMED.match(heading) else heading
-
-
-def _first(rows: list[tuple[Any, ...]]) -> frozenset[str]:
-    return frozenset(str(row[0]).lower() for row in rows)
 
 
 def _rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:

@@ -43,6 +43,9 @@ class Body:
         self._data = data
         self._at = 0
 
+    def __len__(self) -> int:
+        return len(self._data)
+
     def int16(self) -> int:
         """A small integer."""
         return int.from_bytes(self.take(2), "big", signed=True)
@@ -183,6 +186,16 @@ class Channel:
         self._held_size += sum(map(len, messages))
         if self._held_size > _HELD:
             self.send()
+
+    async def settle(self) -> None:
+        """Wait where a client has taken little of what was sent: answers to messages without a Sync add up too.
+
+        A client that is gone is noticed here, while messages of its own are still there to be read.
+        """
+        if self.writer.is_closing():
+            raise Gone
+        if self.writer.transport.get_write_buffer_size() > _HELD:
+            await self.flush()
 
     async def flush(self) -> None:
         """Wait until the client has taken most of it; a client that takes nothing is gone."""

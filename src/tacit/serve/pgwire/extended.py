@@ -1,16 +1,19 @@
 """The extended protocol: prepared statements, and portals, which are statements with their parameters bound.
 
 **Theorem.** A portal is charged at most once. Proof: only `Portal.execute` asks, and it keeps the outcome, so every
-later call takes rows from it; Parse, Bind and Describe make plans and nothing else.
+later call takes rows from it; Parse, Bind and Describe of a question make plans and nothing else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from tacit.policy.model import Policy
 from tacit.serve.pgwire import codec, parameters, results
+from tacit.serve.pgwire.catalog_rows import BatchedRows
 from tacit.serve.pgwire.codec import Body, Field
 from tacit.serve.pgwire.lexer import split, tokens
 from tacit.serve.pgwire.perform import Performer
@@ -31,7 +34,11 @@ from tacit.serve.pgwire.words import (
 
 _MOST_STATEMENTS = 256
 _MOST_TOKENS = 50_000  # of all prepared statements of a session together
+_MOST_CHARACTERS = 500_000  # of their texts
+_CELL = 60  # bytes of one value of an answer, about
+_LONGEST_NAME = 200  # of a statement or a portal
 _MOST_PORTALS = 16  # each may hold an answer
+_MOST_HELD = 4_000_000  # bytes of rows that they hold for later
 _MOST_BYTES = 200_000  # of all values of a portal
 
 
@@ -60,7 +67,15 @@ class Portal:
     outcome: Outcome | None = None
     sent: int = 0
 
-    async def execute(self, performer: Performer, most: int) -> list[bytes]:
+    @property
+    def held(self) -> int:
+        """About how many bytes its rows take."""
+        if self.outcome is None:
+            return 0
+        rows = self.outcome.rows
+        return rows.size if isinstance(rows, BatchedRows) else _CELL * len(rows) * len(self.outcome.fields or ())
+
+    async def execute(self, performer: Performer, most: int) -> Iterable[bytes]:
         """The next rows, `most` of them unless that is 0, and the end or a pause. The first call performs."""
         if self.prepared.statement.kind is Kind.EMPTY:
             return [codec.EMPTY]
@@ -78,13 +93,31 @@ class Portal:
             raise _changed()
         left = outcome.rows[self.sent :] if not most else outcome.rows[self.sent : self.sent + most]
         self.sent += len(left)
-        messages = list(results.data_rows(fields, left))
-        if first and outcome.notice is not None:
-            messages.append(codec.notice(*outcome.notice))
+        rows = results.data_rows(fields, left)
+        notices = [codec.notice(*outcome.notice)] if first and outcome.notice is not None else []
         if self.sent < len(outcome.rows):
-            return [*messages, codec.SUSPENDED]
+            return chain(rows, notices, [codec.SUSPENDED])
+        self.outcome, self.sent = replace(outcome, rows=()), 0  # asked once, and all of it is sent
         tag = f"{outcome.tag} {len(left)}" if outcome.tag == "SELECT" else outcome.tag
-        return [*messages, codec.complete(tag)]
+        return chain(rows, notices, [codec.complete(tag)])
+
+
+def _name(body: Body) -> str:
+    """The name of a statement or portal. A session keeps many, so each is short."""
+    found = body.text()
+    if len(found) > _LONGEST_NAME:
+        what = f"a name has {len(found):,} characters; {_LONGEST_NAME} is the most"
+        raise Complaint(TOO_MUCH, what, "choose a shorter one")
+    return found
+
+
+def _count(body: Body) -> int:
+    """How many parameters follow, before any of them is read."""
+    found = body.count()
+    if found > parameters.MOST_PARAMETERS:
+        what = f"there are {found:,} parameters; {parameters.MOST_PARAMETERS:,} is the most"
+        raise Complaint(TOO_MUCH, what, "ask with fewer")
+    return found
 
 
 def _changed() -> Complaint:
@@ -105,8 +138,8 @@ class Extended:
 
     def parse(self, body: Body) -> bytes:
         """Prepare a statement. Free."""
-        name, text = body.text(), body.text()
-        given = [body.int32() & 0xFFFFFFFF for _ in range(body.count())]
+        name, text = _name(body), body.text()
+        given = [body.int32() & 0xFFFFFFFF for _ in range(_count(body))]
         body.end()
         if name and name in self.statements:
             raise Complaint(STATEMENT_EXISTS, "there is a prepared statement of that name", "close it first")
@@ -118,8 +151,9 @@ class Extended:
         made = statement(text, parts[0], self.policy) if parts else EMPTY
         if made.kind not in {Kind.COMMIT, Kind.ROLLBACK, Kind.ROLLBACK_TO}:
             self.performer.transaction.check()
-        others = sum(len(each.statement.tokens) for known, each in self.statements.items() if known != name)
-        if others + len(made.tokens) > _MOST_TOKENS:
+        others = [each.statement for known, each in self.statements.items() if known != name]
+        words = sum(len(each.tokens) for each in (*others, made))
+        if words > _MOST_TOKENS or sum(len(each.text) for each in (*others, made)) > _MOST_CHARACTERS:
             raise Complaint(TOO_MUCH, "the prepared statements are too long together", "close some")
         self.described.pop(name, None)
         self.statements[name] = Prepared(made, parameters.types_of(made.tokens, given, self.policy))
@@ -127,9 +161,9 @@ class Extended:
 
     def bind(self, body: Body) -> bytes:
         """Give a statement its values. Free."""
-        name, called = body.text(), body.text()
+        name, called = _name(body), _name(body)
         formats = body.formats()
-        values = [body.value() for _ in range(body.count())]
+        values = [body.value() for _ in range(_count(body))]
         wanted = body.formats()
         body.end()
         prepared = self._statement(called)
@@ -169,7 +203,14 @@ class Extended:
         if kind != b"P":
             raise Complaint(PROTOCOL, "only statements and portals are described")
         portal = self._portal(name)
-        found = await self.performer.fields(portal.prepared.statement, portal.values)
+        if portal.prepared.statement.kind is Kind.CATALOG and portal.outcome is None:
+            portal.outcome = await self.performer.outcome(portal.prepared.statement, portal.values)  # free, and once
+            self._check_held(name)
+        found = (
+            await self.performer.fields(portal.prepared.statement, portal.values)
+            if portal.outcome is None
+            else portal.outcome.fields
+        )
         if found is None:
             return codec.NO_DATA
         portal.described = results.formatted(found, portal.formats)
@@ -178,14 +219,23 @@ class Extended:
             self.described[portal.called] = found, portal.intervals
         return codec.row_description(portal.described)
 
-    async def execute(self, body: Body) -> list[bytes]:
+    async def execute(self, body: Body) -> Iterable[bytes]:
         """Run a portal, or go on with it."""
         name, most = body.text(), body.int32()
         body.end()
         portal = self._portal(name)
         messages = await portal.execute(self.performer, max(0, most))
+        self._check_held(name)
         self.performed(portal.prepared.statement)
         return messages
+
+    def _check_held(self, name: str) -> None:
+        """Forget the portal of this name where all of them hold too much."""
+        held = [each.held for each in self.portals.values() if each.held]
+        if len(held) > 1 and sum(held) > _MOST_HELD:
+            del self.portals[name]
+            what = f"the portals hold more than {_MOST_HELD // 1_000_000:,} MB of rows that were not fetched"
+            raise Complaint(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
 
     def close(self, body: Body) -> bytes:
         """Forget a statement or a portal."""

@@ -16,16 +16,17 @@ from tacit.errors import Code, TacitError
 from tacit.plan.plan import Plan
 from tacit.policy.model import Policy
 from tacit.serve.desk import Desk
-from tacit.serve.door import Door, Person
 from tacit.serve.pgwire import looks, parameters, results
-from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.catalog import CatalogRunner
 from tacit.serve.pgwire.codec import Field
+from tacit.serve.pgwire.credential import Credential
 from tacit.serve.pgwire.lexer import Edited
 from tacit.serve.pgwire.results import Outcome
 from tacit.serve.pgwire.statements import Kind, Statement, for_parser
+from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.pgwire.types import TEXT
-from tacit.serve.pgwire.words import CANCELED, FORBIDDEN, Complaint, complaint
+from tacit.serve.pgwire.words import CANCELED, Complaint, complaint
 
 T = TypeVar("T")
 
@@ -36,11 +37,11 @@ _ENDS = frozenset({Kind.COMMIT, Kind.ROLLBACK, Kind.ROLLBACK_TO})
 
 @dataclass(frozen=True)
 class House:
-    """What all sessions share: the desk, the door, and the shadow of the catalog."""
+    """What all sessions share: the desk, what answers catalog queries, and how many messages an analyst may send."""
 
     desk: Desk
-    door: Door
-    shadow: Shadow
+    catalog: CatalogRunner
+    messages: Throttle
 
     @property
     def policy(self) -> Policy:
@@ -51,10 +52,10 @@ class House:
 class Performer:
     """Performs the statements of one person."""
 
-    def __init__(self, house: House, person: Person, transaction: Transaction, database: str) -> None:
+    def __init__(self, house: House, credential: Credential, transaction: Transaction, database: str) -> None:
         self._house = house
-        self._person = person
-        self._names = replace(house.shadow.names(), user=person.name, database=database)
+        self.credential = credential
+        self._database = database
         self._running: asyncio.Task[Any] | None = None
         self._canceled = False
         self.transaction = transaction
@@ -82,8 +83,7 @@ class Performer:
 
     async def outcome(self, statement: Statement, values: Sequence[Any]) -> Outcome:
         """What a statement gives. A question is charged here."""
-        if self._house.door.person(self._who) is None:  # let out since they came in
-            raise Complaint(FORBIDDEN, f"{self._who} is let in no longer", "ask the data owner", fatal=True)
+        self.credential.check()
         if statement.kind not in _ENDS:
             self.transaction.check()
         match statement.kind:
@@ -124,7 +124,7 @@ class Performer:
 
     @property
     def _who(self) -> str:
-        return self._person.name
+        return self.credential.name
 
     def _question(self, statement: Statement, values: Sequence[Any]) -> Edited:
         found = statement.tokens
@@ -171,11 +171,22 @@ class Performer:
             budget = await self._asked(edited, self._house.desk.budget(self._who))
         columns = ", ".join(f"{sql} AS {name}" for name, sql in results.budget_columns(budget).items())
         settings = dict(self.transaction.settings.listed())
-        names = replace(self._names, budget=f"SELECT {columns}", explained=explained, settings=settings)
-        shadow = self._house.shadow
+        catalog, desk = self._house.catalog, self._house.desk
+
+        async def run() -> tuple[tuple[Field, ...], results.Rows]:
+            names = replace(
+                await catalog.names(),
+                user=self._who,
+                database=self._database,
+                budget=f"SELECT {columns}",
+                explained=explained,
+                settings=settings,
+            )
+            prepared = await desk.look(self._who, lambda: catalog.prepare(edited.text, names))
+            return await catalog.run(prepared, names)
+
         try:
-            looked = self._house.desk.look(self._who, lambda: shadow.look(edited.text, names))
-            fields, rows = await self._asked(edited, looked)
+            fields, rows = await self._asked(edited, run())
         except Complaint as error:
             if error.position:
                 error.position = edited.written(error.position - 1) + 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from itertools import chain
 
 from tacit.serve.pgwire import codec, results
 from tacit.serve.pgwire.codec import Body, Channel
+from tacit.serve.pgwire.credential import Credential
 from tacit.serve.pgwire.extended import Extended
 from tacit.serve.pgwire.lexer import split, tokens
 from tacit.serve.pgwire.perform import House, Performer
@@ -17,11 +19,19 @@ from tacit.serve.pgwire.words import INTERNAL, STOPPING, Complaint, malformed, s
 
 _log = logging.getLogger("tacit.serve")
 _BATCH = 200  # messages handed over before the client must have taken most of them
+_SIZE = 65_536  # bytes of them
+_BYTES = 32  # of a message count as one message more: so many take about as long to read
 _EXTENDED = frozenset({b"P", b"B", b"D", b"E", b"C"})
 
 
 class Session:
-    """One client. Its errors are its own: whatever it sends, it gets an error or is closed, and others go on."""
+    """One client. Its errors are its own: whatever it sends, it gets an error or is closed, and others go on.
+
+    **Theorem.** Between two messages of a session, or two statements of one message, everything else that is ready is
+    served once; and an analyst's messages are served at the rate of `House.messages`, however many connections they
+    come through. Proof: `_wait` comes before each, gives way to the loop even where there is no delay, and charges the
+    throttle of the analyst.
+    """
 
     def __init__(self, house: House, channel: Channel, performer: Performer) -> None:
         self._house = house
@@ -33,6 +43,11 @@ class Session:
         self._reported = self._transaction.settings.reported
         self.idle = True
         self.stopping = False
+
+    @property
+    def credential(self) -> Credential:
+        """What it was opened with."""
+        return self._performer.credential
 
     def cancel(self) -> None:
         """Stop waiting for what runs."""
@@ -47,12 +62,18 @@ class Session:
                 raise Complaint(STOPPING, "the server is stopping", "connect again in a moment", fatal=True)
             self.idle = True
             kind, body = await self._channel.message()
-            self.idle = False
             if kind == b"X":
                 return
+            await self._wait(1 + len(body) / _BYTES)
+            self.idle = False
+            self.credential.check()
             if self._skipping and kind != b"S":
                 continue
             await self._handle(kind, body)
+            await self._channel.settle()
+
+    async def _wait(self, cost: float) -> None:
+        await asyncio.sleep(self._house.messages.delay(self.credential.name, cost))
 
     async def _handle(self, kind: bytes, body: Body) -> None:
         try:
@@ -126,7 +147,9 @@ class Session:
             raise stacked(questions)
         if not parts:
             self._channel.send(codec.EMPTY)
-        for part in parts:
+        for place, part in enumerate(parts):
+            if place:
+                await self._wait(1)
             await self._perform(part)
         self._ready()
         await self._channel.flush()
@@ -134,20 +157,22 @@ class Session:
     async def _perform(self, part: Statement) -> None:
         outcome = await self._performer.outcome(part, ())
         self._extended.performed(part)
-        messages = [] if outcome.fields is None else [codec.row_description(outcome.fields)]
-        messages += results.data_rows(outcome.fields or (), outcome.rows)
-        if outcome.notice is not None:
-            messages.append(codec.notice(*outcome.notice))
-        await self._send([*messages, codec.complete(outcome.done)])
+        first = [] if outcome.fields is None else [codec.row_description(outcome.fields)]
+        rows = results.data_rows(outcome.fields or (), outcome.rows)
+        last = [] if outcome.notice is None else [codec.notice(*outcome.notice)]
+        await self._send(chain(first, rows, last, [codec.complete(outcome.done)]))
 
     async def _send(self, messages: Iterable[bytes]) -> None:
         """Send messages, never far ahead of a client that takes its time. The last ones go with what follows them."""
         waiting: list[bytes] = []
+        size = 0
         for message in messages:
             waiting.append(message)
-            if len(waiting) == _BATCH:
+            size += len(message)
+            if len(waiting) == _BATCH or size > _SIZE:
                 self._channel.send(*waiting)
                 waiting.clear()
+                size = 0
                 await self._channel.flush()
                 await asyncio.sleep(0)  # others have their turn, however quickly this client takes its rows
         self._channel.hold(*waiting)

@@ -19,14 +19,16 @@ from tacit.serve.addresses import Network, is_trusted
 from tacit.serve.connections import Connections, ServedConnection
 from tacit.serve.descriptors import connections_allowed
 from tacit.serve.desk import Desk
-from tacit.serve.door import Door, Person
+from tacit.serve.door import Door
 from tacit.serve.pgwire import codec
-from tacit.serve.pgwire.catalog import Shadow
+from tacit.serve.pgwire.catalog import Catalog, CatalogRunner
 from tacit.serve.pgwire.codec import CANCEL, GSS, TLS, Body, Channel, Gone
+from tacit.serve.pgwire.credential import Credential
 from tacit.serve.pgwire.perform import House, Performer
 from tacit.serve.pgwire.scram import Exchange, end_point
 from tacit.serve.pgwire.session import Session
 from tacit.serve.pgwire.settings import Settings
+from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.pgwire.words import CONNECTIONS, FORBIDDEN, PASSWORD, STOPPING, Complaint, malformed
 from tacit.serve.proxy_protocol import NotProxied, client_of
@@ -34,6 +36,9 @@ from tacit.serve.proxy_protocol import NotProxied, client_of
 _log = logging.getLogger("tacit.serve")
 
 SECONDS = 15.0  # to be let in
+_MESSAGES = 40  # a second, for each request a second that an analyst may make
+_LEAST_BURST = 100  # messages at once, however few requests are allowed
+_SWEEP = 1.0  # seconds between two looks for sessions whose password was changed
 _DATABASE = "tacit"
 
 
@@ -48,15 +53,18 @@ class Wire:
         certificate: bytes | None = None,
         connections: Connections | None = None,
         proxies: Sequence[Network] = (),
+        catalog: CatalogRunner | None = None,
     ) -> None:
         self._connections = Connections(connections_allowed()) if connections is None else connections
         self._proxies = proxies
-        self._house = House(desk, door, Shadow(desk.policy))
+        messages = _MESSAGES * desk.rate
+        self._house = House(desk, catalog or Catalog(desk.policy), Throttle(messages, max(_LEAST_BURST, 2 * messages)))
         self._door = door
         self._tls = tls
         self._binding = None if tls is None or certificate is None else end_point(certificate)
         self._sessions: dict[tuple[int, int], Session] = {}
         self._tasks: dict[asyncio.Task[Any], Session | None] = {}
+        self._endings: dict[asyncio.Task[Any], Complaint] = {}  # of tasks that were canceled for a reason of their own
         self._numbers = 0
 
     @property
@@ -64,9 +72,10 @@ class Wire:
         """How many connections there are, strangers among them."""
         return len(self._tasks)
 
-    def warm(self) -> None:
-        """Build the shadow, which takes half a second."""
-        self._house.shadow.names()
+    @property
+    def catalog(self) -> CatalogRunner:
+        """What answers catalog queries."""
+        return self._house.catalog
 
     def listeners(self, host: str, port: int) -> list[socket.socket]:
         """Sockets that listen on every address of a host, their connections counted."""
@@ -93,9 +102,11 @@ class Wire:
         except (Gone, ConnectionError, ssl.SSLError, TimeoutError):
             pass
         except asyncio.CancelledError:
-            channel.send(codec.error(Complaint(STOPPING, "the server is stopping", "connect again", fatal=True)))
+            stopping = Complaint(STOPPING, "the server is stopping", "connect again", fatal=True)
+            channel.send(codec.error(self._endings.get(task, stopping)))
         finally:
             del self._tasks[task]
+            self._endings.pop(task, None)
             for each in reversed(writers):
                 each.close()
             with contextlib.suppress(Exception, asyncio.CancelledError):
@@ -110,11 +121,11 @@ class Wire:
             options = await self._started(channel, writers)
             if options is None:
                 return
-            person = await self._let_in(channel, options, address)
-        if connection is not None and not connection.let_in(person.name):
-            what = f"{person.name} has too many connections open"
+            credential = await self._let_in(channel, options, address)
+        if connection is not None and not connection.let_in(credential.name):
+            what = f"{credential.name} has too many connections open"
             raise Complaint(CONNECTIONS, what, "close some of them", fatal=True)
-        session = self._session(channel, person, options)
+        session = self._session(channel, credential, options)
         if connection is not None:
             connection.is_busy = lambda: not session.idle
         key = (self._numbers, secrets.randbits(32))
@@ -174,7 +185,7 @@ class Wire:
         if session is not None:
             session.cancel()
 
-    async def _let_in(self, channel: Channel, options: dict[str, str], address: str) -> Person:
+    async def _let_in(self, channel: Channel, options: dict[str, str], address: str) -> Credential:
         """SCRAM. A name that is not known takes the same steps and gets the same error as a wrong password."""
         name = options.get("user", "")
         verifier = await asyncio.to_thread(self._door.verifier, name)
@@ -200,11 +211,13 @@ class Wire:
             _log.warning("a wrong name or password from %s", address)
             hint = "check both; the data owner makes new ones: tacit analyst rotate"
             raise Complaint(PASSWORD, "the name or the password is wrong", hint, fatal=True)
+        credential = Credential(self._door, name, verifier)
+        credential.check()
         channel.send(codec.authentication(12, proved), codec.authentication(0))
-        return person
+        return credential
 
-    def _session(self, channel: Channel, person: Person, options: dict[str, str]) -> Session:
-        settings = Settings().with_value("session_authorization", person.name)
+    def _session(self, channel: Channel, credential: Credential, options: dict[str, str]) -> Session:
+        settings = Settings().with_value("session_authorization", credential.name)
         try:
             for name, value in _settings(options):
                 settings = settings.with_value(name, value)
@@ -215,7 +228,7 @@ class Wire:
         for name, value in settings.reported.items():
             channel.send(codec.parameter_status(name, value))
         database = options.get("database", "") or _DATABASE
-        performer = Performer(self._house, person, Transaction(settings), database)
+        performer = Performer(self._house, credential, Transaction(settings), database)
         return Session(self._house, channel, performer)
 
     def stop(self) -> None:
@@ -225,6 +238,21 @@ class Wire:
                 task.cancel()
             else:
                 session.stopping = True
+
+    async def sweep(self) -> None:
+        """End idle sessions of analysts who were let out or have a new password. The others end at their next message.
+
+        It never returns.
+        """
+        while True:
+            await asyncio.sleep(_SWEEP)
+            for task, session in list(self._tasks.items()):
+                if session is not None and session.idle:
+                    try:
+                        session.credential.check()
+                    except Complaint as error:
+                        self._endings[task] = error
+                        task.cancel()
 
     async def stopped(self) -> None:
         """Wait until every connection has ended."""
@@ -238,6 +266,7 @@ class Listener:
     def __init__(self, wire: Wire, servers: Sequence[asyncio.Server]) -> None:
         self.wire = wire
         self._servers = servers
+        self._sweeping = asyncio.create_task(wire.sweep())
 
     @property
     def sockets(self) -> tuple[Any, ...]:
@@ -248,13 +277,17 @@ class Listener:
         """Take no more connections, and end those that are there as soon as their question is answered."""
         for server in self._servers:
             server.close()
+        self._sweeping.cancel()
         self.wire.stop()
 
     async def wait_closed(self) -> None:
         """Wait until all have ended."""
-        await self.wire.stopped()
-        for server in self._servers:
-            await server.wait_closed()
+        try:
+            await self.wire.stopped()
+            for server in self._servers:
+                await server.wait_closed()
+        finally:
+            await self.wire.catalog.close()
 
 
 async def start(
@@ -267,11 +300,16 @@ async def start(
     certificate: bytes | None = None,
     connections: Connections | None = None,
     proxies: Sequence[Network] = (),
+    catalog: CatalogRunner | None = None,
 ) -> Listener:
-    """Listen for PostgreSQL clients. `proxies` must speak the PROXY protocol, and are believed."""
-    wire = Wire(desk, door, tls, certificate, connections, proxies)
-    await asyncio.to_thread(wire.warm)
-    return Listener(wire, [await asyncio.start_server(wire.serve, sock=each) for each in wire.listeners(host, port)])
+    """Listen for PostgreSQL clients. Catalog queries are answered by `catalog`, or by processes of Tacit's own.
+
+    `proxies` must speak the PROXY protocol, and are believed.
+    """
+    wire = Wire(desk, door, tls, certificate, connections, proxies, catalog)
+    servers = [await asyncio.start_server(wire.serve, sock=each) for each in wire.listeners(host, port)]
+    wire.catalog.warm()
+    return Listener(wire, servers)
 
 
 async def _encrypted(channel: Channel, tls: ssl.SSLContext) -> asyncio.StreamWriter:

@@ -1,0 +1,284 @@
+"""One connection that sends as much as it can, and who is served beside it. Messages are counted, not seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+import time
+import tracemalloc
+
+import pytest
+
+from tacit.serve.desk import Desk
+from tacit.serve.pgwire import start
+from tacit.serve.pgwire.perform import Performer
+from tacit.serve.pgwire.session import Session
+
+SYNC = b"S\0\0\0\4"
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    return kind + struct.pack(">I", len(body) + 4) + body
+
+
+@pytest.fixture
+def order(monkeypatch, served):
+    """Whose messages and statements are handled, in their order, once nobody else is there."""
+    until = time.monotonic() + 60
+    while served.listener.wire.connections and time.monotonic() < until:
+        time.sleep(0.01)
+    found, handle, outcome = [], Session._handle, Performer.outcome
+
+    async def noted(self, kind, body):
+        found.append(self._performer._who)
+        await handle(self, kind, body)
+
+    async def performed(self, statement, values):
+        found.append(self._who)
+        return await outcome(self, statement, values)
+
+    monkeypatch.setattr(Session, "_handle", noted)
+    monkeypatch.setattr(Performer, "outcome", performed)
+    return found
+
+
+@contextlib.contextmanager
+def held(loop):
+    """The loop does nothing while the block lasts."""
+    begun, go_on = threading.Event(), threading.Event()
+    loop.call_soon_threadsafe(lambda: (begun.set(), go_on.wait(60)))
+    begun.wait(60)
+    try:
+        yield
+    finally:
+        go_on.set()
+
+
+FLOODS = {
+    "sync": SYNC * 10_000,
+    "empty queries": message(b"Q", b"\0") * 5_000,
+    "close": message(b"C", b"Sx\0") * 5_000 + SYNC,
+    "bind and describe": (message(b"P", b"\0SELECT 1\0\0\0") + message(b"C", b"S\0")) * 2_000 + SYNC,
+    "skipped after an error": message(b"B", b"\0nothing\0\0\0\0\0\0\0") * 2_000 + SYNC,
+    "rest of a copy": message(b"d", b"x") * 5_000 + SYNC,
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_another_connection_is_served_after_a_few_messages_of_a_flood(raw, served, order, flood):
+    with raw() as loud, raw() as quiet:
+        loud.login("ada")
+        quiet.login("ben")
+        done = threading.Event()
+
+        def drain():
+            with contextlib.suppress(OSError):
+                while not done.is_set() and loud.socket.recv(65536):
+                    pass
+
+        with held(served.loop):  # both are there when the loop goes on
+            sending = threading.Thread(target=lambda: _send(loud.socket, flood))
+            sending.start()
+            sending.join(0.2)  # what its buffers take is there before the other's
+            quiet.socket.sendall(SYNC)
+        reading = threading.Thread(target=drain)
+        reading.start()
+        assert quiet.receive()[0] == b"Z"
+        done.set()
+        with contextlib.suppress(OSError):
+            loud.socket.unwrap().close()
+        sending.join()
+        reading.join()
+    assert order.index("ben") <= 4  # what was sent is read in a few steps, and both take one at a time
+
+
+def _send(connection, data):
+    with contextlib.suppress(OSError):
+        connection.sendall(data)
+
+
+def test_statements_of_one_message_give_way_too(raw, served, order):
+    with raw() as loud, raw() as quiet:
+        loud.login("ada")
+        quiet.login("ben")
+        with held(served.loop):
+            loud.send(b"Q", b"SET application_name = 'a';" * 800 + b"\0")
+            quiet.socket.sendall(SYNC)
+        assert quiet.receive()[0] == b"Z"
+        seen = loud.until(b"Z")
+    assert sum(kind == b"C" for kind, _ in seen) == 800
+    assert order.count("ada") == 801 and order.index("ben") <= 4
+
+
+def test_messages_are_counted_against_a_rate_of_the_analyst(served, raw):
+    """At so low a rate a hundred messages come at once, and the next after minutes, through any connection."""
+
+    async def begin():
+        return await start(Desk(served.curator, rate=0.001), served.door, "127.0.0.1", 0)
+
+    async def end():
+        listener.close()
+        await listener.wait_closed()
+
+    listener = served.run(begin())
+    port = listener.sockets[0].getsockname()[1]
+    try:
+        with contextlib.ExitStack() as opened:
+            one, two, other = (opened.enter_context(raw(tls=False, port=port)) for _ in range(3))
+            one.login("ada")
+            two.login("ada")
+            other.login("ben")
+            one.socket.sendall(SYNC * 60)
+            assert [one.receive()[0] for _ in range(60)] == [b"Z"] * 60
+            two.socket.sendall(SYNC * 500)
+            assert [two.receive()[0] for _ in range(40)] == [b"Z"] * 40
+            for each in (one, two):
+                each.socket.sendall(SYNC)
+                each.socket.settimeout(0.05)
+                with pytest.raises(TimeoutError):
+                    each.socket.recv(1)
+            other.socket.sendall(SYNC * 3)
+            assert [other.receive()[0] for _ in range(3)] == [b"Z"] * 3
+    finally:
+        served.run(end())
+
+
+def test_answers_that_nobody_takes_are_not_piled_up(raw, served, order):
+    """All settings, shown again and again without a Sync to a client that reads nothing."""
+    show = message(b"B", b"\0w\0\0\0\0\0\0\0") + message(b"E", b"\0\0\0\0\0")
+    with raw() as client:
+        client.login()
+        client.send(b"P", b"w\0SHOW ALL\0\0\0")
+        client.socket.sendall(show + SYNC)
+        size = sum(len(body) for _, body in client.until(b"Z"))
+        rounds = 20_000
+        assert rounds * size > 20_000_000
+        handled = len(order)
+        tracemalloc.start()
+        try:
+            client.socket.settimeout(0.5)
+            with contextlib.suppress(TimeoutError):
+                client.socket.sendall(show * rounds)
+            served.run(_until_blocked(served))
+            assert tracemalloc.get_traced_memory()[1] < 4_000_000
+        finally:
+            tracemalloc.stop()
+    until = time.monotonic() + 60
+    while served.listener.wire.connections and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(order) - handled < 2 * rounds  # what was not answered when the client went away never was
+
+
+async def _until_blocked(served):
+    """Wait until a session waits for its client to take its answers, or has no message left."""
+    buffered = -1
+    while True:
+        await asyncio.sleep(0.3)
+        now = served.listener.wire.connections
+        sizes = sum(
+            session._channel.writer.transport.get_write_buffer_size()
+            for session in served.listener.wire._sessions.values()
+        )
+        if (now, sizes) == buffered:
+            return
+        buffered = (now, sizes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"n" * 300 + b"\0SELECT 1\0\0\0",
+        b"\0SELECT 1\0" + struct.pack(">H", 30_000) + bytes(4 * 30_000),
+    ],
+    ids=["a long name", "many types"],
+)
+def test_a_statement_with_a_long_name_or_many_parameters_is_refused(raw, body):
+    with raw() as client:
+        client.login()
+        client.send(b"P", body)
+        client.socket.sendall(SYNC)
+        found = dict(client.until(b"Z"))
+        assert b"54000" in found[b"E"]
+
+
+def test_a_bind_of_many_values_is_refused_before_they_are_read(raw):
+    with raw() as client:
+        client.login()
+        client.send(b"P", b"\0SELECT $1\0\0\0")
+        client.send(b"B", b"\0\0\0\0" + struct.pack(">H", 32_000) + b"\xff\xff\xff\xff" * 32_000 + b"\0\0")
+        client.socket.sendall(SYNC)
+        assert b"54000" in dict(client.until(b"Z"))[b"E"]
+
+
+def test_prepared_statements_of_a_session_are_bounded_in_number_and_in_text(raw):
+    with raw() as client:
+        client.login()
+        for number in range(300):
+            client.send(b"P", b"s%d\0SELECT 1\0\0\0" % number)
+            client.socket.sendall(SYNC)
+        kinds = [kind for _ in range(300) for kind, _ in client.until(b"Z")]
+        assert kinds.count(b"1") == 256 and kinds.count(b"E") == 44
+    with raw() as client:
+        client.login()
+        for number in range(20):
+            client.send(b"P", b"s%d\0SELECT '%s'\0\0\0" % (number, b"x" * 50_000))
+            client.socket.sendall(SYNC)
+        kinds = [kind for _ in range(20) for kind, _ in client.until(b"Z")]
+        assert kinds.count(b"1") == 9 and kinds.count(b"E") == 11  # of 500,000 characters
+
+
+def test_a_message_that_comes_byte_by_byte_holds_up_nobody(raw, served, order):
+    with raw() as slow, raw() as quiet:
+        slow.login("ada")
+        quiet.login("ben")
+        text = b"SELECT 1\0"
+        for place in range(len(message(b"Q", text))):
+            slow.socket.sendall(message(b"Q", text)[place : place + 1])
+            quiet.socket.sendall(SYNC)
+            assert quiet.receive()[0] == b"Z"
+        assert slow.until(b"Z")[-1][0] == b"Z"
+
+
+def test_cancel_requests_without_end_hold_up_nobody(raw, served):
+    cancel = struct.pack(">III", 16, 80877102, 1) + struct.pack(">I", 1)
+    with raw() as quiet:
+        quiet.login("ben")
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+                client.sendall(cancel * 20)
+        assert dict(quiet.query("SELECT 1"))[b"D"] == b"\0\1\0\0\0\0011"
+
+
+def test_a_portal_keeps_no_rows_that_were_sent(raw, served):
+    with raw() as client:
+        client.login()
+        client.send(b"Q", b"BEGIN\0")
+        client.until(b"Z")
+        for name in (b"a", b"b"):
+            client.send(b"P", b"\0SELECT i FROM generate_series(1, 50) AS g(i)\0\0\0")
+            client.send(b"B", name + b"\0\0\0\0\0\0\0\0")
+            client.send(b"E", name + b"\0\0\0\0\0")
+            client.send(b"E", name + b"\0\0\0\0\0")  # again: nothing is left
+        client.socket.sendall(SYNC)
+        found = client.until(b"Z")
+        assert [body for kind, body in found if kind == b"C"] == [b"SELECT 50\0", b"SELECT 0\0"] * 2
+        session = list(served.listener.wire._sessions.values())[-1]
+        assert [len(portal.outcome.rows) for portal in session._extended.portals.values()] == [0, 0]
+
+
+def test_rows_that_portals_hold_for_later_are_bounded_together(raw):
+    wide = b"SELECT i, '" + b"x" * 150 + b"' FROM generate_series(1, 9000) AS g(i)"
+    with raw() as client:
+        client.login()
+        client.query("BEGIN")
+        client.send(b"P", b"w\0" + wide + b"\0\0\0")
+        ended = []
+        for name in (b"a", b"b", b"c", b"d"):
+            client.send(b"B", name + b"\0w\0\0\0\0\0\0\0")
+            client.send(b"E", name + b"\0\0\0\0\1")  # one row now, and the others later
+            client.socket.sendall(SYNC)
+            ended.append({kind for kind, _ in client.until(b"Z")} & {b"s", b"E"})
+        assert ended == [{b"s"}] * 2 + [{b"E"}] * 2  # each is about 1.5 million bytes, and 4 million are the most

@@ -25,7 +25,7 @@ _log = logging.getLogger("tacit.serve")
 STRANGER = 30.0  # seconds that an idle connection may stay without anyone having been let in on it
 IDLE = 2 * 3600.0  # seconds that an idle session may stay
 SWEEP = 5.0  # seconds between two looks for those that have stayed too long
-_PER_SECOND, _BURST = 64.0, 256  # new connections of one address
+_PER_SECOND, _BURST = 20.0, 128  # new connections of one address
 _CLOSING = 64  # connections that may be on their way out
 _AT_ONCE = 16  # connections before others have their turn
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -142,7 +142,7 @@ class Connections:
     """At most `most` connections, of which a quarter at most are strangers' and a quarter one analyst's.
 
     A stranger's connection is one on which nobody was let in yet. An address has at most a quarter of the strangers',
-    and 64 new ones a second. Where strangers are too many, the oldest of the address that has most goes, so that a
+    and 20 new ones a second. Where strangers are too many, the oldest of the address that has most goes, so that a
     newcomer can always try. Where all are too many, the one that was idle for longest goes, of whoever has most. What
     is being answered is never ended.
     """

@@ -20,6 +20,7 @@ from tests.forks import fork, outcome
 import tacit
 from tacit.curator.curator import check_links, engine_of
 from tacit.engines.base import Shape
+from tacit.engines.deadline import time_limit
 from tacit.engines.dialect import POSTGRES
 from tacit.engines.postgres import Postgres, columns_of
 from tacit.engines.reference import Reference
@@ -332,6 +333,18 @@ def test_a_statement_that_takes_too_long_is_stopped(place):
     engine = Postgres([shape(x="int")], place.dsn(), timeout=0.2)
     with locked(place), pytest.raises(psycopg.errors.QueryCanceled):
         engine.run(by("x"))
+    engine.close()
+
+
+def test_a_question_s_own_limit_stops_it_and_leaves_the_next_one_alone(place):
+    place.do(SLOW, "CREATE TABLE fast (x INTEGER)", "INSERT INTO fast VALUES (3)")
+    engine = Postgres([shape(x="int"), shape(name="fast", x="int")], place.dsn())
+    with time_limit(0.2), pytest.raises(psycopg.errors.QueryCanceled):
+        engine.run(by("x"))
+    with time_limit(30):
+        engine.run(by("x", table="fast"))
+    with engine._snapshot() as connection:
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("10min",)
     engine.close()
 
 

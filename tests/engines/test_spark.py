@@ -17,6 +17,7 @@ import pytest
 import tacit
 from tacit.engines import sql
 from tacit.engines.base import Shape
+from tacit.engines.deadline import time_limit
 from tacit.engines.dialect import SPARK
 from tacit.engines.scalars import scalar
 from tacit.errors import DataError, Refused
@@ -254,6 +255,19 @@ def test_a_statement_that_takes_too_long_is_stopped_and_the_next_is_not(spark):
     engine.close()
     assert list(spark.sparkContext.getJobTags()) == []
     assert spark.range(3).count() == 3
+
+
+def test_a_question_s_own_limit_stops_it(spark):
+    from py4j.protocol import Py4JJavaError
+
+    from tacit.engines.spark import Spark
+
+    engine = Spark([shape(id="int")], spark, {"t": spark.range(10**13)})
+    with time_limit(1), pytest.raises(Py4JJavaError):
+        engine.run(
+            Aggregation(Scan("t", (("id", "id"),)), None, None, (), Contribution(1, 1), (Measure("sum", Column("id")),))
+        )
+    engine.close()
 
 
 def test_patterns_never_go_back():

@@ -28,7 +28,6 @@ from tacit.accounting.guard import Cost, Standing, admits, caps, cost
 from tacit.accounting.meaning import game_error
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer, Bars, Heading
-from tacit.errors import Refused
 from tacit.ledger.verify import check_receipt
 from tacit.policy.load import load
 from tacit.privacy.loss import LaplaceNoise
@@ -39,7 +38,7 @@ from tacit.serve.console import charts, prices, views
 from tacit.serve.console.game import Game
 from tacit.serve.console.learn import attacked, most
 from tacit.serve.console.sessions import Asked, Session, Sessions
-from tacit.serve.console.web import POLICY, Console
+from tacit.serve.console.web import POLICY
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door
 from tacit.serve.http import app_of
@@ -231,19 +230,6 @@ def test_a_password_that_is_changed_while_it_is_checked_opens_no_session(visitor
     vera.post("/sign-in", name="vera", password=made.password)
     assert vera.get("/owner").status_code == 303  # back to the form
     people.revoke(served.clinic.people, "vera")
-
-
-def test_passwords_cannot_be_tried_without_end(curator, clinic):
-    async def attempts():
-        console = Console(Desk(curator), Door(clinic.people, curator.policy), secure=True)
-        return [await console.check("ada", "wrong", "10.0.0.1") for _ in range(10)], console
-
-    tried, console = asyncio.run(attempts())
-    assert tried == [None] * 10
-    with pytest.raises(Refused, match="too many wrong passwords") as caught:
-        asyncio.run(console.check("ada", clinic.secrets["ada"].password, "10.0.0.1"))
-    assert caught.value.code == "rate-limit"
-    assert asyncio.run(console.check("ada", clinic.secrets["ada"].password, "10.0.0.2")).name == "ada"
 
 
 def test_sessions_end_when_unused_and_when_old():

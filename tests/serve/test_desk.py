@@ -18,7 +18,7 @@ from tacit.plan.accuracy import Price
 from tacit.query.sql import parse
 from tacit.serve.buckets import edge, stepped
 from tacit.serve.desk import Desk
-from tacit.serve.limits import Attempts, Rate
+from tacit.serve.limits import Rate
 from tacit.serve.plans import Plans
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -273,15 +273,6 @@ def test_a_rate_forgets_the_unused_and_stays_small():
     for n in range(20_100):
         rate.take(f"address {n}", now=1)
     assert len(rate._buckets) == 20_000
-
-
-def test_ten_wrong_keys_and_an_address_must_wait():
-    attempts = Attempts()
-    for _ in range(10):
-        assert attempts.wait("192.0.2.1") == 0
-        attempts.failed("192.0.2.1")
-    assert attempts.wait("192.0.2.1") > 0
-    assert attempts.wait("192.0.2.2") == 0
 
 
 def test_steps_double():

@@ -312,9 +312,29 @@ def test_what_is_not_accepted(accept):
         chosen(accept)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\tx", "\rx", "\nx"),
+        *("\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20SUM(A1)", "\ufe661", "\u22121"),  # full width, small, minus
+        *("\u00a0=1", "\u3000=1", "\u200b=1", "\ufeff=1", "\u202e=1", "\x1f=1", '"=1'),  # after what is not seen
+    ],
+)
 def test_what_begins_like_a_formula_is_quoted(text):
     assert harmless(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t", "|", "\n", "\r", "\uff1b", "\u2028"])
+@pytest.mark.parametrize("formula", ["=1+1", " +1", "\u00a0-1", "\uff20A1", '"=1'])
+def test_no_part_of_a_text_is_a_formula_whatever_a_spreadsheet_separates_by(separator, formula):
+    # A spreadsheet in another language cuts a line at semicolons, so a;=1+1 is two cells there.
+    assert harmless(f"a{separator}{formula}") == f"a{separator}'{formula}"
+    assert harmless(f"{separator}{formula}").endswith(f"'{formula}")
+
+
+@pytest.mark.parametrize("text", ["", "a", "a;b", "2025-01-31", "x = y", "a-b, c+d", "Ärzte & Pflege", "3 @ 4"])
+def test_other_text_stays_as_it_is(text):
+    assert harmless(text) == text
 
 
 def test_numbers_in_csv_stay_numbers_and_infinities_leave_json(ask):

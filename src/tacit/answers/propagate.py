@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 2_000_000
 _MOST_DRAWS = 1_000
 _LEAST_DRAWS = 200
+_MOST_VALUES = 4_000_000  # of all columns that are held at a time, of 8 bytes each
 _SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
 
 
@@ -40,7 +41,37 @@ def bars_of_expressions(
     """
     groups = noisy.num_rows
     draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_ROWS // max(1, groups)))
+    computed = [
+        (index, result)
+        for index, result in enumerate(recipe.results)
+        if not isinstance(result.scalar, Released)
+        and result.type in {Type.INT, Type.FLOAT}
+        and any(isinstance(node, Released) for node in walk(result.scalar))
+    ]
     bits = ReplayBits(seed)
+    size = max(1, _MOST_VALUES // (draws * (len(recipe.parts) + len(recipe.values))))  # groups at a time
+    stretches = []
+    for start in range(0, max(1, groups), size):
+        some = [numbers[start : start + size] for numbers in released]
+        stretches.append(_bars(cursor, noisy.slice(start, size), some, recipe, computed, confidence, draws, bits))
+    ends = pa.concat_tables(stretches)
+    for name in ends.column_names:
+        noisy = noisy.append_column(name, ends.column(name))
+    return noisy
+
+
+def _bars(
+    cursor: DuckDBPyConnection,
+    noisy: Any,
+    released: list[list[int]],
+    recipe: Recipe,
+    computed: list[tuple[int, Result]],
+    confidence: Fraction,
+    draws: int,
+    bits: Bits,
+) -> Any:
+    """The columns x_low and x_high of some groups."""
+    groups = noisy.num_rows
     parts = [_redrawn(numbers, part, draws, bits) for numbers, part in zip(released, recipe.parts, strict=True)]
     columns: dict[str, Any] = {"g": pa.array(np.repeat(np.arange(groups), draws))}
     for index, _ in enumerate(recipe.keys):
@@ -52,21 +83,16 @@ def bars_of_expressions(
         else:
             columns[f"v{index}"] = pa.array(simulated, from_pandas=True)
     cursor.register("redrawn", pa.table(columns))
-    for index, result in enumerate(recipe.results):
-        if isinstance(result.scalar, Released) or result.type not in {Type.INT, Type.FLOAT}:
-            continue
-        if not any(isinstance(node, Released) for node in walk(result.scalar)):
-            continue
-        low, high = float((1 - confidence) / 2), float((1 + confidence) / 2)
+    low, high = float((1 - confidence) / 2), float((1 + confidence) / 2)
+    ends: dict[str, Any] = {}
+    for index, result in computed:
         found = cursor.sql(
             f"SELECT quantile_cont(x, {low!r}) AS low, quantile_cont(x, {high!r}) AS high "
             f"FROM (SELECT g, {shown(replace(result, type=Type.FLOAT))} AS x FROM redrawn) GROUP BY g ORDER BY g"
         ).to_arrow_table()
-        noisy = noisy.append_column(f"x{index}_low", found.column("low")).append_column(
-            f"x{index}_high", found.column("high")
-        )
+        ends |= {f"x{index}_low": found.column("low"), f"x{index}_high": found.column("high")}
     cursor.unregister("redrawn")
-    return noisy
+    return pa.table(ends)
 
 
 def shown(result: Result) -> str:

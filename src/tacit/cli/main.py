@@ -77,7 +77,9 @@ def main() -> None:
     """Run the command; an error of Tacit's own becomes a message and an exit code."""
     log = os.environ.get("TACIT_LOG")
     if log:  # the owner's log, which may name the cause of a failure
-        logging.basicConfig(filename=log, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+        from tacit.serve.logs import OwnerFile
+
+        logging.basicConfig(handlers=[OwnerFile(log)], format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
         sys.exit(app(prog_name="tacit", standalone_mode=False) or 0)
     except TacitError as error:

@@ -30,8 +30,20 @@ def serve(
     workers: Annotated[int, typer.Option(help="Questions that run at a time.")] = 4,
     seats: Annotated[int, typer.Option(help="Questions that run or wait; more are refused as busy.")] = 64,
     rate: Annotated[float, typer.Option(help="Requests a second of one person.")] = 50.0,
+    cells: Annotated[int, typer.Option(help="The most values of an answer, groups by columns.")] = 100_000,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds that the engine may work on a question.", metavar="SECONDS")
+    ] = 300.0,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="A proxy whose X-Forwarded-For is believed; may be given often.", metavar="ADDRESS"),
+    ] = None,
+    proxy_protocol: Annotated[
+        bool, typer.Option("--proxy-protocol", help="These proxies speak the PROXY protocol before PostgreSQL's.")
+    ] = False,
 ) -> None:
     """Serve the curator over HTTP and the PostgreSQL wire, until Ctrl-C or SIGTERM."""
+    from tacit.serve.addresses import networks_of
     from tacit.serve.people import people_of, read
     from tacit.serve.server import Listening, Settings, run
 
@@ -41,6 +53,8 @@ def serve(
         ("workers", workers, 1, 256),
         ("seats", seats, 1, 10**6),
         ("rate", rate, 0.001, 10**6),
+        ("cells", cells, 1, 10**8),
+        ("time-limit", time_limit, 0.1, 10**6),
     ):
         if not least <= value <= most:
             fix = f"--{name} takes a number from {least:g} to {most:,}"
@@ -54,6 +68,10 @@ def serve(
         workers=workers,
         seats=max(workers, seats),
         rate=rate,
+        cells=cells,
+        limit=time_limit,
+        proxies=networks_of(proxy or []),
+        proxy_protocol=proxy_protocol,
     )
 
     def ready(listening: Listening) -> None:

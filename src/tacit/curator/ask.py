@@ -16,6 +16,7 @@ from tacit.answers.answer import Answer
 from tacit.answers.finish import finish
 from tacit.answers.stored import pack
 from tacit.arithmetic import within
+from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
 from tacit.query.sql import parse
 from tacit.sampling.bits import refreshed
@@ -28,8 +29,20 @@ if TYPE_CHECKING:
     from tacit.query.nodes import Query
 
 
-def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, request: str = "") -> Answer:
-    """The private answer to a question, with its error bars and its receipt; or Refused, at no cost."""
+def ask(
+    text: str,
+    who: str,
+    curator: Curator,
+    price: Price,
+    confidence: Any,
+    request: str = "",
+    seconds: float | None = None,
+) -> Answer:
+    """The private answer to a question, with its error bars and its receipt; or Refused, at no cost.
+
+    `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
+    on rows, so the charge stays, and the question is never taken up again at that charge.
+    """
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     query = parse(text)  # allow-listed SQL as our own nodes
     plan = plan_of(query, who, curator, price, level)  # bounds, sensitivity, noise, what it costs
@@ -37,7 +50,7 @@ def ask(text: str, who: str, curator: Curator, price: Price, confidence: Any, re
     claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is None:  # otherwise a repeat: it is already there
         with curator.ledger.held(claim):
-            claim = curator.ledger.commit(claim, _release(plan, claim, curator))
+            claim = curator.ledger.commit(claim, _release(plan, claim, curator, seconds))
     assert claim.stored is not None
     return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
 
@@ -49,10 +62,11 @@ def plan_of(query: Query, who: str, curator: Curator, price: Price, confidence: 
     return former if former is not None and curator.ledger.knows_only(former.key, plan.key) else plan
 
 
-def _release(plan: Plan, claim: Claim, curator: Curator) -> bytes:
+def _release(plan: Plan, claim: Claim, curator: Curator, seconds: float | None) -> bytes:
     """The noisy values of one pass over the data, ready to be stored; or Failed, with no trace of the cause."""
     try:
-        exact = curator.engine.run(plan.exact)  # integers, which never leave this function
+        with time_limit(seconds):
+            exact = curator.engine.run(plan.exact)  # integers, which never leave this function
         return pack(plan.release(exact, refreshed(curator.bits)))
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error

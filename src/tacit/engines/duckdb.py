@@ -21,6 +21,7 @@ import duckdb
 from tacit.engines import readable
 from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
+from tacit.engines.deadline import interrupted_at_limit, seconds_left
 from tacit.engines.dialect import DUCKDB
 from tacit.engines.guess import guessed
 from tacit.engines.layout import Layout, straight
@@ -109,7 +110,12 @@ class DuckDB:
     def _computed(self, aggregation: Aggregation) -> Groups:
         """The same by SQL alone."""
         with self._snapshot() as cursor:
-            return collect(aggregation, self._sources, DUCKDB, lambda statement: cursor.execute(statement).fetchall())
+
+            def rows(statement: str) -> list[tuple[Any, ...]]:
+                seconds_left()  # an interrupt between two statements stops neither
+                return cursor.execute(statement).fetchall()
+
+            return collect(aggregation, self._sources, DUCKDB, rows)
 
     def rows(self, node: OneEach) -> Any:
         """One row of each unit, as an Arrow table; for learning, inside the curator."""
@@ -139,13 +145,14 @@ class DuckDB:
 
     @contextmanager
     def _snapshot(self) -> Iterator[DuckDBPyConnection]:
-        """A cursor that sees one state of the tables until it is closed."""
+        """A cursor that sees one state of the tables until it is closed. Its work is interrupted at the time limit."""
         if self._process != os.getpid():
             raise RuntimeError("DuckDB does not survive a fork: open the curator in the process that asks")
         with self._lock:
             cursor = self._connection.cursor()
         try:
-            yield cursor.begin()
+            with interrupted_at_limit(cursor.interrupt):
+                yield cursor.begin()
         finally:
             cursor.close()
         self._files.check()  # what was read meanwhile was checked at open

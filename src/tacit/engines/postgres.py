@@ -12,9 +12,11 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
+from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.underflow import flushed
 from tacit.errors import Code, DataError, ParameterError
@@ -43,6 +45,7 @@ _SETTINGS = {
     "DateStyle": "ISO, YMD",
     "jit": "off",  # its time depends on what the planner expects of the rows
 }
+_LIMIT = "SELECT set_config('statement_timeout', %s, true)"
 _WRITABLE = "SELECT has_table_privilege(CAST(%s AS regclass), 'INSERT, UPDATE, DELETE, TRUNCATE')"
 
 
@@ -85,9 +88,14 @@ class Postgres:
         }
         node = flushed(aggregation, floats)
         with self._snapshot() as connection:
-            return collect(
-                node, self._sources, self._dialect, lambda statement: connection.execute(statement.encode()).fetchall()
-            )
+
+            def rows(statement: str) -> list[tuple[Any, ...]]:
+                left = seconds_left()
+                if left is not None and left < self._timeout:  # for this transaction only
+                    connection.execute(_LIMIT, (f"{max(1, round(left * 1000))}ms",))
+                return connection.execute(statement.encode()).fetchall()
+
+            return collect(node, self._sources, self._dialect, rows)
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""

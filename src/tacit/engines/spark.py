@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.engines.base import Groups, Shape
 from tacit.engines.collect import collect
+from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
 from tacit.errors import Code, DataError
 from tacit.extras import missing_extra
@@ -125,9 +126,10 @@ class Spark:
             raise DataError(Code.DATA, f"{shape.name} cannot be read to its end", fix=fix) from error
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        left = seconds_left()
         tag = f"tacit-{os.getpid()}-{next(_numbers)}"
         begin, end, stop = _tagging(self._session)
-        limit = threading.Timer(self._timeout, stop, (tag,))
+        limit = threading.Timer(self._timeout if left is None else min(left, self._timeout), stop, (tag,))
         limit.daemon = True
         begin(tag)
         limit.start()

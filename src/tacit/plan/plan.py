@@ -56,6 +56,10 @@ MOST_EPSILON = Fraction(1000)
 _MOST_LOOKS = 10**7  # some seconds of choosing
 
 
+_Terms = list[tuple[int, int]]
+"""Factors, each with the position of a measure."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What the engine computes, what is added to it, what that costs, and how to read the result."""
@@ -75,6 +79,16 @@ class Plan:
         found = cost(self.loss, self.delta)
         return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
 
+    @property
+    def cells(self) -> int:
+        """The most values that are released or shown, from public numbers: groups by columns.
+
+        Columns are those of the answer or the values measured for them, whichever are more. Of private keys at most
+        MAX_GROUPS are shown.
+        """
+        groups = MAX_GROUPS if self.recipe.groups is None else self.recipe.groups
+        return groups * max(len(self.parts), len(self.recipe.results))
+
     def release(self, exact: Mapping[Group, tuple[Cell, ...]], bits: Bits) -> Release:
         """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
@@ -84,7 +98,8 @@ class Plan:
         if self.shown is None:
             groups: list[Group] = list(product(*(key.values or () for key in self.exact.keys)))
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
-        counts = {group: self._counted(exact[group]) for group in sorted(exact, key=_order)}
+        counted = self._counted()
+        counts = {group: _number(counted, exact[group]) for group in sorted(exact, key=_order)}
         if isinstance(self.shown.mechanism, Threshold):
             reached = self.shown.mechanism.release(counts, bits)
             kept = list(reached)[:MAX_GROUPS]
@@ -96,29 +111,26 @@ class Plan:
         kept = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
         return Release(kept, [self._part(part, exact, kept, bits) for part in self.parts])
 
-    def _counted(self, row: tuple[Cell, ...]) -> int:
+    def _counted(self) -> _Terms:
         """What the selection of keys looks at: the part that it counts by, or the number of units."""
         assert self.shown is not None
         if self.shown.part is None:
-            return self._number(((1, Measure("units", None)),), row)
+            return self._located(((1, Measure("units", None)),))
         part = self.parts[self.shown.part]
         assert isinstance(part, Part)
-        return self._number(part.need.terms, row)
+        return self._located(part.need.terms)
 
-    def _number(self, terms: tuple[tuple[int, Measure], ...], row: tuple[Cell, ...]) -> int:
-        total = 0
-        for factor, measure in terms:
-            cell = row[self.exact.measures.index(measure)]
-            assert isinstance(cell, int)
-            total += factor * cell
-        return total
+    def _located(self, terms: tuple[tuple[int, Measure], ...]) -> _Terms:
+        """Each factor with the position of its measure, found once for all groups."""
+        return [(factor, self.exact.measures.index(measure)) for factor, measure in terms]
 
     def _part(
         self, part: Part | Pick, exact: Mapping[Group, tuple[Cell, ...]], groups: list[Group], bits: Bits
     ) -> list[int]:
         if isinstance(part, Part):
             nothing: tuple[Cell, ...] = tuple({} if m.function == "histogram" else 0 for m in self.exact.measures)
-            values = [self._number(part.need.terms, exact.get(group, nothing)) for group in groups]
+            terms = self._located(part.need.terms)
+            values = [_number(terms, exact.get(group, nothing)) for group in groups]
             return part.mechanism.release(values, bits)
         position = self.exact.measures.index(part.need.measure)
         chosen: list[int] = []
@@ -127,6 +139,15 @@ class Plan:
             assert not isinstance(cell, int)
             chosen += _choices(part, cell, bits)
         return chosen
+
+
+def _number(terms: _Terms, row: tuple[Cell, ...]) -> int:
+    total = 0
+    for factor, position in terms:
+        cell = row[position]
+        assert isinstance(cell, int)
+        total += factor * cell
+    return total
 
 
 def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> Plan:

@@ -69,6 +69,12 @@ def client_address(peer: str, forwarded_for: str, trusted: Sequence[Network]) ->
     return str(client)
 
 
+def is_trusted(address: str, trusted: Sequence[Network]) -> bool:
+    """Return whether an address is that of a trusted proxy."""
+    found = _address(address)
+    return found is not None and _is_trusted(found, trusted)
+
+
 def address_group(address: str) -> str:
     """Return what limits are counted for: an IPv4 address, or the /64 network of an IPv6 address.
 

@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from tacit.errors import Code, Refused
-from tacit.serve.door import Door, Person
+from tacit.serve.addresses import address_group
+from tacit.serve.door import Door, Person, key_id
+from tacit.serve.guard import hold
+from tacit.serve.scheduler import Scheduler
 
 _CHECKERS = 2  # threads for keys that are not yet remembered
-_MOST_CHECKS = 32  # keys waiting for these threads
+_MOST_CHECKS = 128  # keys and passwords waiting for these threads, a quarter of them from one address
 _bearer = HTTPBearer(auto_error=False, description="A key that `tacit analyst add` printed.")
 
 
 class Checkers:
-    """Keys that are not yet remembered, checked in threads of their own; so many at a time, and so many waiting."""
+    """Checks keys that are not yet remembered, and passwords, in threads of their own, fairly among addresses."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
-        self._pool = ThreadPoolExecutor(_CHECKERS, "tacit-door")
-        self._waiting = 0
+        self._scheduler = Scheduler(_CHECKERS, _MOST_CHECKS, "door")
 
-    async def check(self, key: str, address: str) -> Person:
-        """Whoever the key belongs to, or Refused; also where this address sent too many wrong ones."""
-        seconds = self._door.attempts.wait(address)
-        if seconds > 0:
-            fix = f"wait {math.ceil(seconds)} seconds"
-            raise Refused(Code.RATE, "too many wrong keys came from this address", fix=fix)
+    async def by_key(self, key: str, address: str) -> Person:
+        """Whoever the key belongs to, or Refused in the same words for every wrong one."""
         if not key:
             raise _unknown()
-        if self._waiting >= _MOST_CHECKS:
-            raise Refused(Code.BUSY, "too many keys are being checked", fix="ask again in a moment")
-        self._waiting += 1
-        try:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._door.by_key, key)
-        finally:
-            self._waiting -= 1
+        found = await self._checked(key_id(key), address, partial(self._door.by_key, key))
         if found is None:
-            self._door.attempts.failed(address)
             raise _unknown()
         return found
+
+    async def by_password(self, name: str, password: str, address: str) -> Person | None:
+        """Whoever has this name and password."""
+        return await self._checked(name, address, partial(self._door.by_password, name, password))
+
+    async def _checked(self, account: str, address: str, check: Callable[[], Person | None]) -> Person | None:
+        async with self._door.attempts.trying(account, address) as tried:
+            found = await asyncio.wrap_future(self._scheduler.submit(address_group(address), check))
+            if found is not None:
+                tried.succeeded()
+            return found
 
 
 def _unknown() -> Refused:
@@ -59,8 +61,9 @@ async def person_of(
     door: Door = request.app.state.door
     address = request.client.host if request.client else "-"
     key = credentials.credentials if credentials else ""
-    found = door.recall(key) or await request.app.state.checkers.check(key, address)
+    found = door.recall(key) or await request.app.state.checkers.by_key(key, address)
     request.state.who = found.name
+    hold(request.scope, found.name)
     return found
 
 

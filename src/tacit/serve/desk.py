@@ -6,10 +6,9 @@ HTTP and the PostgreSQL wire share one desk. Questions run in threads of their o
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
+from concurrent.futures import wait
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
@@ -24,12 +23,15 @@ from tacit.policy.model import Policy
 from tacit.serve.buckets import FIRST, stepped
 from tacit.serve.limits import Rate
 from tacit.serve.pace import Pace
-from tacit.serve.plans import Plans, Remembering
+from tacit.serve.plans import CELLS, Plans
 from tacit.serve.repeats import Again, Kept, Lane, Shelf, key_of
+from tacit.serve.scheduler import Scheduler, stopping
 
 T = TypeVar("T")
 
 _REPEATS = 16  # repeats that may wait for each seat: they are quick
+SECONDS = 300.0  # that the engine may work on a question
+_SHORT = 2_000  # cells of a question that is soon done; a longer one does not keep others from starting
 _LOOKERS = 2  # threads for what is free, so that it never waits behind a long question
 
 
@@ -37,10 +39,14 @@ class Desk:
     """Takes questions for a curator.
 
     At most `workers` questions run at a time, few of them in their first moments (`Pace`), and at most `seats` are
-    inside, running or waiting; no one person has more than a quarter of the seats. What does not fit is refused as busy
-    at once, before anything is charged. Repeats of answers that are kept have a lane of their own. `rate` is how many
-    requests a second each person may make, after a burst of twice as many. `first` is the first step of response times,
-    in seconds; 0 turns the steps off.
+    inside, running or waiting; no one person has more than a quarter of the seats, nor more of the workers than
+    `Scheduler` gives them. What does not fit is refused as busy at once, before anything is charged. Repeats of answers
+    that are kept have a lane of their own. `rate` is how many requests a second each person may make, after a burst of
+    twice as many. `first` is the first step of response times, in seconds; 0 turns the steps off.
+
+    **A question's work is bounded by public numbers before it is charged**: `cells` is the most values that it may
+    release or show, groups by columns. `limit` is the most seconds that the engine may work on it. Whether that is
+    reached may depend on rows, so a question that reaches it has failed: the charge stays.
 
     **Theorem.** Whatever is cut off by a cancellation, a stop or a kill costs at most what its question costs, and
     asking it again goes on with the same charge. Proof: a question that waits for a thread has charged nothing, and one
@@ -48,7 +54,15 @@ class Desk:
     """
 
     def __init__(
-        self, curator: Curator, *, workers: int = 4, seats: int = 64, rate: float = 50.0, first: float = FIRST
+        self,
+        curator: Curator,
+        *,
+        workers: int = 4,
+        seats: int = 64,
+        rate: float = 50.0,
+        first: float = FIRST,
+        cells: int = CELLS,
+        limit: float = SECONDS,
     ) -> None:
         if workers < 1 or seats < workers:
             fix = "choose at least one worker, and at least as many seats"
@@ -56,7 +70,8 @@ class Desk:
         self.curator = curator
         self.workers = workers
         self._first = first
-        self._plans = Plans(curator.policy)
+        self._limit = limit
+        self._plans = Plans(curator.policy, cells)
         self._pace = Pace()
         self._rate = Rate(rate, max(1, int(2 * rate)))
         self._asking = _Room(workers, seats, "ask")
@@ -102,11 +117,13 @@ class Desk:
         kept = self._shelf.find(key) if not request else None
 
         def first() -> Answer:
-            with self._pace:
+            planned = price.planned(rational("confidence", confidence))
+            with self._pace if planned.made.cells <= _SHORT else nullcontext():
                 if self._asking.closed:
-                    raise _stopping()
-                answer = ask(sql, who, self.curator, price, confidence, request)
-                self._keep(key, who, price, confidence, answer)
+                    raise stopping()
+                answer = ask(sql, who, self.curator, planned, confidence, request, self._limit)
+                if key is not None:
+                    self._shelf.keep(key, Kept(who, planned.made, answer, self.curator.ledger))
                 return answer
 
         if kept is not None:
@@ -139,9 +156,13 @@ class Desk:
         """What would be done and what it would cost. Free."""
         self._admit(who)
         analyst = self.curator.analyst(who)
-        return await self._looking.run(
-            who, lambda: analyst.explain(sql, epsilon=epsilon, within=within, confidence=confidence)
-        )
+        price = self._plans.priced(who, sql, epsilon, within)
+
+        def explained() -> Explanation:
+            self._plans.plan(price, rational("confidence", confidence))  # refused where `ask` would be
+            return analyst.explain(sql, epsilon=epsilon, within=within, confidence=confidence)
+
+        return await self._looking.run(who, explained)
 
     async def plan(
         self,
@@ -181,14 +202,8 @@ class Desk:
 
         Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open.
         """
-        for room in (self._asking, self._looking, self._lane):
-            room.closed = True
+        self._lane.closed = True
         await asyncio.gather(self._asking.empty(patience), self._looking.empty(patience), self._lane.empty(patience))
-
-    def _keep(self, key: Hashable | None, who: str, price: Remembering, confidence: Any, answer: Answer) -> None:
-        if key is not None:
-            plan = self._plans.plan(price, rational("confidence", confidence))
-            self._shelf.keep(key, Kept(who, plan, answer, self.curator.ledger))
 
     def _admit(self, who: str) -> None:
         seconds = self._rate.take(who)
@@ -198,62 +213,31 @@ class Desk:
 
 
 class _Room:
-    """Threads, and seats for those who wait for one."""
+    """A scheduler for callers on the event loop."""
 
     def __init__(self, workers: int, seats: int, name: str) -> None:
-        self.closed = False
-        self._pool = ThreadPoolExecutor(workers, f"tacit-{name}")
-        self._seats = seats
-        self._share = max(1, seats // 4)
-        self._lock = threading.Lock()
-        self._inside: Counter[str] = Counter()
-        self._futures: set[Future[Any]] = set()
+        self._scheduler = Scheduler(workers, seats, name)
+
+    @property
+    def closed(self) -> bool:
+        return self._scheduler.closed
 
     @property
     def taken(self) -> int:
-        with self._lock:
-            return self._inside.total()
+        return self._scheduler.taken
 
     async def run(self, who: str, work: Callable[[], T]) -> T:
         """Run it in a thread; the seat is free again when it is done, whether or not anyone still waits for it."""
-        future = self._enter(who, work)
+        future = self._scheduler.submit(who, work)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if future.cancelled() and self.closed:
-                raise _stopping() from None
+                raise stopping() from None
             raise
 
     async def empty(self, patience: float) -> None:
         """Turn away whoever waits, and wait for the others."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        with self._lock:
-            left = list(self._futures)
+        left = self._scheduler.close()
         if left:
             await asyncio.get_running_loop().run_in_executor(None, wait, left, patience)
-
-    def _enter(self, who: str, work: Callable[[], T]) -> Future[T]:
-        with self._lock:
-            if self.closed:
-                raise _stopping()
-            if self._inside.total() >= self._seats:
-                raise Refused(Code.BUSY, "all seats are taken", fix="ask again in a moment")
-            if self._inside[who] >= self._share:
-                what = f"{who} has {self._share} questions waiting already"
-                raise Refused(Code.BUSY, what, fix="wait for one of them")
-            future = self._pool.submit(work)
-            self._inside[who] += 1
-            self._futures.add(future)
-        future.add_done_callback(lambda done: self._leave(who, done))
-        return future
-
-    def _leave(self, who: str, done: Future[Any]) -> None:
-        with self._lock:
-            self._futures.discard(done)
-            self._inside[who] -= 1
-            if not self._inside[who]:
-                del self._inside[who]
-
-
-def _stopping() -> Refused:
-    return Refused(Code.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged")

@@ -40,7 +40,7 @@ class Door:
     """Checks keys and passwords against the people of a file, which is read again whenever it changes.
 
     An analyst must be in the policy too; owners and auditors need not be. A file that cannot be read lets nobody in.
-    `attempts` counts the failures of each address: ask it before checking, tell it after a failure.
+    `attempts` counts failures by account and address: whoever checks a key or a password does it inside its `trying`.
     Checks take a few hundredths of a second on purpose: call them outside the event loop.
     """
 
@@ -87,7 +87,7 @@ class Door:
         if known is not None:
             return known
         people = self._current()
-        public, _, secret = key[:_LONGEST].removeprefix(PREFIX).partition("_")
+        public, secret = key_id(key), key[:_LONGEST].removeprefix(PREFIX).partition("_")[2]
         record = next((each for each in people.records if each.key_id == public), None)
         salt, expected = (record.key_salt, record.key_hash) if record else (self._stretched(f"key {public}")[:16], b"")
         same = hmac.compare_digest(key_hash(secret, salt), expected)
@@ -141,6 +141,11 @@ class Door:
         self._people = read(self.path)
         self._secret = self._people.secret or self._session
         self._remembered.clear()
+
+
+def key_id(key: str) -> str:
+    """The public half of a key, by which failures are counted; any text where it is no key."""
+    return key[:_LONGEST].removeprefix(PREFIX).partition("_")[0]
 
 
 def _stamp_of(path: Path) -> tuple[int, ...] | None:

@@ -17,7 +17,7 @@ from tacit.errors import TacitError
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door
 from tacit.serve.forms import Question
-from tacit.serve.guard import Application, Message, Receive, Send
+from tacit.serve.guard import Application, Message, Receive, Send, hold
 from tacit.serve.metrics import Metrics
 from tacit.serve.replies import chosen, failure, reply
 
@@ -57,7 +57,7 @@ class Express:
             await self._application(scope, _after(first, receive), send)
             return
         scope["route"], scope["state"]["who"] = self._route, repeat.who
-        response = await self._answer(repeat)
+        response = await self._answer(scope, repeat)
         await response(scope, receive, send)
 
     def _read(self, scope: Message, body: bytes) -> _Repeat | None:
@@ -83,8 +83,9 @@ class Express:
         except (ValidationError, ValueError, RecursionError, TacitError):
             return None
 
-    async def _answer(self, repeat: _Repeat) -> Response:
+    async def _answer(self, scope: Message, repeat: _Repeat) -> Response:
         try:
+            hold(scope, repeat.who)
             answer = await self._desk.ask(repeat.who, repeat.question.sql, **repeat.question.price)
             return await reply(answer, repeat.media)
         except TacitError as error:

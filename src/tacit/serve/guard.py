@@ -1,7 +1,7 @@
 """Around every HTTP request: how much is read, what headers go back, what is counted and logged, and no trace of a bug.
 
-A log line has the moment, the route, the status and the caller's name. It never has a body, a query, a header, a path
-as it was written, or the text of an exception.
+A log line has the moment, the route, the status and the caller's name, or the caller's address where nobody was let
+in. It never has a body, a query, a header, a path as it was written, or the text of an exception.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 from tacit.errors import Code, Refused
+from tacit.serve.addresses import Network, client_address
+from tacit.serve.logs import REQUEST, STRANGER
 from tacit.serve.metrics import Metrics
 from tacit.serve.replies import as_json, told
 
@@ -22,6 +24,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
+CONNECTION = "connection"  # where a request's state has its connection
 LARGEST_BODY = 512 * 1024  # bytes: the longest question, with every character escaped
 SLOWEST_BODY = 20.0  # seconds in which all of a body must be there
 _DRAIN, _DRAIN_SECONDS = 8 * LARGEST_BODY, 2.0
@@ -42,9 +45,15 @@ _log = logging.getLogger("tacit.serve")
 
 
 class Guard:
-    """An application with its guard. A page may set a header of its own in place of one of these."""
+    """An application with its guard. A page may set a header of its own in place of one of these.
 
-    def __init__(self, application: Application, metrics: Metrics, *, secure: bool) -> None:
+    Behind `proxies` the caller's address is the one that they name in X-Forwarded-For; nobody else's word is taken.
+    """
+
+    def __init__(
+        self, application: Application, metrics: Metrics, *, secure: bool, proxies: Sequence[Network] = ()
+    ) -> None:
+        self._proxies = proxies
         self._application = application
         self._metrics = metrics
         self._headers = list(HEADERS.items()) + ([STRICT_TRANSPORT] if secure else [])
@@ -55,7 +64,12 @@ class Guard:
             await self._application(scope, receive, send)
             return
         scope.setdefault("state", {})
+        if self._proxies and scope.get("client"):
+            scope["client"] = (_caller(scope, self._proxies), 0)
         visit = _Visit(scope, send, self._headers)
+        connection = scope["state"].get(CONNECTION)
+        if connection is not None:
+            connection.requests += 1
         try:
             if declared(scope) > LARGEST_BODY:
                 raise _too_large()
@@ -71,6 +85,8 @@ class Guard:
             if not visit.status:
                 await visit.refuse(500, Refused(Code.FAILED, "the server failed", fix="tell the data owner"))
         finally:
+            if connection is not None:
+                connection.requests -= 1
             self._note(scope, visit)
 
     def _note(self, scope: Message, visit: _Visit) -> None:
@@ -78,7 +94,13 @@ class Guard:
         route = str(getattr(found, "path", "")) or "-"
         seconds = time.monotonic() - visit.started
         self._metrics.count(route, visit.status, seconds)
-        _log.info("http %s %s %d %s", scope["method"], route, visit.status, scope["state"].get("who", "-"))
+        who = scope["state"].get("who")
+        if who is not None:
+            _log.info(REQUEST, scope["method"], route, visit.status, who)
+        else:
+            client = scope.get("client")
+            address = str(client[0]) if client else "-"
+            _log.info(STRANGER, scope["method"], route, visit.status, address)
 
 
 class _Visit:
@@ -108,6 +130,13 @@ class _Visit:
         ]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
+
+
+def hold(scope: Message, who: str) -> None:
+    """Count the connection of a request for whoever was let in; Refused where they have too many."""
+    connection = scope["state"].get(CONNECTION)
+    if connection is not None and not connection.let_in(who):
+        raise Refused(Code.BUSY, f"{who} has too many connections open", fix="close some of them, or use fewer")
 
 
 async def _whole(receive: Receive) -> bytes:
@@ -155,6 +184,12 @@ def declared(scope: Message) -> int:
         if name == b"content-length":
             return int(value) if value.isdigit() and len(value) < 20 else LARGEST_BODY + 1
     return 0
+
+
+def _caller(scope: Message, proxies: Sequence[Network]) -> str:
+    """The address of whoever calls, by the word of proxies."""
+    named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    return client_address(scope["client"][0], ",".join(named), proxies)
 
 
 def _too_large() -> Refused:

@@ -9,21 +9,26 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from tacit.serve.guard import CONNECTION
+
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    from tacit.serve.connections import Connections
 
 LARGEST_HEAD = 64 * 1024
 MOST_AHEAD = 16  # requests of a connection that wait for the answer to the one before
 SLOWEST_HEAD = 20.0  # seconds in which all of a head must be there, as for a body
 
 
-def protocol() -> type[asyncio.Protocol]:
-    """What uvicorn is to read HTTP with."""
+def protocol(connections: Connections | None = None) -> type[asyncio.Protocol]:
+    """What uvicorn is to read HTTP with. Each request's state has its connection, where these are counted."""
     try:
-        return with_httptools()
+        chosen: type[asyncio.Protocol] = with_httptools()
     except ImportError:
-        return with_h11()
+        chosen = with_h11()
+    return chosen if connections is None else type("Counted", (_Counted, chosen), {"counted": connections})
 
 
 def with_h11() -> type[H11Protocol]:
@@ -84,6 +89,17 @@ def with_httptools() -> type[HttpToolsProtocol]:
             super().on_message_complete()
 
     return Bounded
+
+
+class _Counted(asyncio.Protocol):
+    """Tells each request which connection it came on."""
+
+    counted: Connections
+    app_state: dict[str, Any]  # uvicorn's: what every request's state begins with
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.app_state = {**self.app_state, CONNECTION: self.counted.of_transport(transport)}
+        super().connection_made(transport)
 
 
 class _Clock(asyncio.Protocol):

@@ -6,6 +6,7 @@ curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Header, Path, Query, Request, Response
@@ -16,6 +17,7 @@ from starlette.exceptions import HTTPException
 from tacit import __version__
 from tacit.client import carry
 from tacit.errors import Code, Refused, TacitError
+from tacit.serve.addresses import Network
 from tacit.serve.bearer import Caller, Checkers
 from tacit.serve.console import pages
 from tacit.serve.desk import Desk
@@ -42,12 +44,14 @@ _WHEN = {
 }
 
 
-def app_of(desk: Desk, door: Door, *, metrics: Metrics | None = None, secure: bool = False) -> Application:
+def app_of(
+    desk: Desk, door: Door, *, metrics: Metrics | None = None, secure: bool = False, proxies: Sequence[Network] = ()
+) -> Application:
     """The application with its pages, behind its guard. `secure` says that callers come over TLS."""
     api = api_of(desk, door, metrics := metrics or Metrics())
     pages.mount(api, desk, door, secure=secure)
     route = next(each for each in api.routes if getattr(each, "path", "") == _ASK)
-    return Guard(Express(api, desk, door, metrics, path=_ASK, route=route), metrics, secure=secure)
+    return Guard(Express(api, desk, door, metrics, path=_ASK, route=route), metrics, secure=secure, proxies=proxies)
 
 
 def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:

@@ -1,4 +1,4 @@
-"""How often: so many requests a second for each person, and so many wrong keys a minute for each address.
+"""How often: so many requests a second for each person, and ever longer waits after wrong keys and passwords.
 
 >>> rate = Rate(per_second=1.0, burst=2)
 >>> [rate.take("ada", now=0.0) for _ in range(3)]  # the third must wait a second
@@ -9,10 +9,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+from tacit.errors import Code, Refused
+from tacit.serve.addresses import address_group
+
+LONGEST = 4.0  # seconds that a try may have to wait
+_FIRST = 0.25  # seconds after one failure too many; each further one doubles them
+_MOST_WAITING = 64  # tries of one address
+_MOST_COUNTED = 20  # failures: a minute after the last one, tries are free again
 _MOST = 20_000  # names or addresses kept; those unused for longest are forgotten first
 
 
@@ -51,15 +62,80 @@ class Rate:
 
 
 class Attempts:
-    """Wrong keys and passwords of each address: ten at once, then one every six seconds."""
+    """Tries to be let in, by account and address: ten failures are free, each further one makes the next try wait.
 
-    def __init__(self, per_second: float = 1 / 6, burst: int = 10) -> None:
-        self._failures = Rate(per_second, burst)
+    A try counts as a failure from its beginning until it has succeeded, so tries at the same time count each other.
+    Failures are counted for an account from an address and for the address alone, and the longer wait holds. They are
+    forgotten at one every six seconds.
 
-    def wait(self, address: str) -> float:
-        """Seconds until this address may try again; 0 where it may now."""
-        return self._failures.wait(address)
+    **Nobody is locked out.** No try waits for more than four seconds, and every try is checked then, except where 64 of
+    one address wait already. From an address without failures, a try is checked at once, whatever happens elsewhere.
+    **Nobody learns who exists.** What is counted does not depend on whether the account does.
+    """
 
-    def failed(self, address: str) -> None:
-        """Count a failure."""
-        self._failures.take(address)
+    def __init__(self, free: int = 10, per_second: float = 1 / 6) -> None:
+        self._free = free
+        self._per_second = per_second
+        self._lock = threading.Lock()
+        self._failures: OrderedDict[bytes, tuple[float, float]] = OrderedDict()  # how many, and when there were
+        self._waiting: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def trying(self, account: str, address: str) -> AsyncIterator[Try]:
+        """Wait as long as a try must; call `succeeded` on what is yielded where the password or key was right."""
+        group = address_group(address)
+        if self._waiting[group] >= _MOST_WAITING:
+            fix = f"wait {LONGEST:.0f} seconds"
+            raise Refused(Code.RATE, "too many tries from this address are waiting", fix=fix)
+        self._waiting[group] += 1
+        try:
+            tried = Try()
+            await asyncio.sleep(self.begin(account, group))
+            yield tried
+            if tried.right:
+                self.succeeded(account, group)
+        finally:
+            self._waiting[group] -= 1
+            if not self._waiting[group]:
+                del self._waiting[group]
+
+    def begin(self, account: str, group: str, now: float | None = None) -> float:
+        """Count a try, and return the seconds that it must wait."""
+        now = time.monotonic() if now is None else now
+        failed = max(self._add(name, 1, now) for name in _names(account, group))
+        return min(LONGEST, _FIRST * 2 ** (failed - self._free - 1)) if failed > self._free else 0.0
+
+    def succeeded(self, account: str, group: str, now: float | None = None) -> None:
+        """Forget the failures of an account from an address; of the address itself, only this try."""
+        now = time.monotonic() if now is None else now
+        own, shared = _names(account, group)
+        self._add(own, -_MOST_COUNTED, now)
+        self._add(shared, -1, now)  # or an own account would pay for guesses at another
+
+    def _add(self, name: bytes, change: float, now: float) -> float:
+        with self._lock:
+            count, then = self._failures.pop(name, (0.0, now))
+            count = max(0.0, count - max(0.0, now - then) * self._per_second) + change
+            count = min(float(_MOST_COUNTED), max(0.0, count))
+            if count > 0:
+                self._failures[name] = (count, now)
+            while len(self._failures) > _MOST:
+                self._failures.popitem(last=False)
+        return count
+
+
+class Try:
+    """One try to be let in."""
+
+    right = False
+
+    def succeeded(self) -> None:
+        """The key or the password was right."""
+        self.right = True
+
+
+def _names(account: str, group: str) -> tuple[bytes, bytes]:
+    """What failures are counted under, of one length whatever was sent."""
+    both = (f"{group}\0{account}", group)
+    own, shared = (hashlib.blake2b(each.encode("utf-8", "surrogatepass"), digest_size=16).digest() for each in both)
+    return own, shared

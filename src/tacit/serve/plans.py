@@ -7,25 +7,31 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from tacit.errors import Code, Refused
 from tacit.plan.accuracy import Price
 from tacit.plan.plan import Plan
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
 from tacit.query.sql import parse
 
+CELLS = 100_000  # values that a question may release or show: some seconds of work
 _MOST = 500
 _LONGEST = 5_000  # characters of a question worth remembering
 
 
 class Plans:
-    """The plans made last under one policy. Threads may share it. A refusal is not remembered."""
+    """The plans made last under one policy. Threads may share it. A refusal is not remembered.
 
-    def __init__(self, policy: Policy) -> None:
+    A question of more than `cells` values is refused: how many there are is a function of the question and the policy.
+    """
+
+    def __init__(self, policy: Policy, cells: int = CELLS) -> None:
         self._whole = policy
+        self._cells = cells
         self._lock = threading.Lock()
         self._made: OrderedDict[Hashable, Plan] = OrderedDict()
 
@@ -43,6 +49,10 @@ class Plans:
                 return found
         asked = parse(price.text) if query is None else query
         made = Price(price.epsilon, price.within).plan(asked, price.policy or self._whole, confidence)
+        if made.cells > self._cells:
+            what = f"the answer would have up to {made.cells:,} cells, groups by columns; {self._cells:,} is the most"
+            fix = "ask for fewer columns at a time, or group by fewer or coarser keys: FLOOR(age / 10)"
+            raise Refused(Code.TOO_LARGE, what, at=asked.at, fix=fix)
         if key is not None:
             with self._lock:
                 self._made[key] = made
@@ -58,9 +68,23 @@ class Remembering(Price):
     text: str = ""
     plans: Plans | None = None
     policy: Policy | None = None  # for whoever asks
+    _made: Plan | None = None
+
+    def planned(self, confidence: Fraction) -> Remembering:
+        """The same price with its plan made, which is not made again."""
+        assert self.plans is not None
+        return replace(self, _made=self.plans.plan(self, confidence))
+
+    @property
+    def made(self) -> Plan:
+        """The plan that `planned` made."""
+        assert self._made is not None
+        return self._made
 
     def plan(self, query: Query, policy: Policy, confidence: Fraction) -> Plan:
         """The plan at this price."""
+        if self._made is not None:
+            return self._made
         return (
             super().plan(query, policy, confidence) if self.plans is None else self.plans.plan(self, confidence, query)
         )

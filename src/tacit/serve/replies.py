@@ -14,6 +14,7 @@ import io
 import json
 import math
 import re
+import unicodedata
 from typing import Any
 
 from starlette.responses import Response
@@ -28,6 +29,9 @@ OFFERED = (JSON, CSV, carry.MEDIA, TEXT)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _SHORT = 100  # rows that are written out at once; a longer answer is no matter for the event loop
 _KINDS = {"*/*": JSON, "application/*": JSON, "text/*": CSV}
+
+_SEPARATORS = re.compile("(?<=[;,|\t\r\n\v\f\x85\u2028\u2029\uff1b\uff0c\uff5c])")
+_SIGNS = {"=", "+", "-", "@", "\u2212"}  # the last one is the minus of mathematics
 
 _STATUS: dict[Code, int] = {
     Code.SYNTAX: 400,
@@ -156,8 +160,25 @@ def table(answer: Answer) -> str:
 
 
 def harmless(text: str) -> str:
-    """Text that a spreadsheet shows and does not run: a quote stands before what begins like a formula."""
-    return f"'{text}" if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+    """Text that a spreadsheet shows and does not run: a quote stands before what begins like a formula.
+
+    A spreadsheet may cut the text at another separator than the comma, by the language that it is set to, so each part
+    is looked at. Signs are known in all their widths, after any blanks, invisible characters and quotes.
+    """
+    if text.isalnum():
+        return text
+    parts = _SEPARATORS.split(text)
+    found = "".join(f"'{part}" if _is_formula(part) else part for part in parts)
+    return f"'{found}" if text[0:1] in {"\t", "\r", "\n"} and not found.startswith("'") else found
+
+
+def _is_formula(part: str) -> bool:
+    for character in part:
+        plain = unicodedata.normalize("NFKC", character)
+        if unicodedata.category(character)[0] in "ZC" or plain == '"':
+            continue
+        return plain[:1] in _SIGNS
+    return False
 
 
 def _cell(value: Any) -> str:

@@ -19,9 +19,13 @@ from tacit.curator.curator import Curator
 from tacit.curator.curator import open as open_curator
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
-from tacit.serve.desk import Desk
+from tacit.serve.addresses import LOOPBACK, Network
+from tacit.serve.connections import SWEEP, Connections
+from tacit.serve.descriptors import connections_allowed
+from tacit.serve.desk import SECONDS, Desk
 from tacit.serve.door import Door, people_of
 from tacit.serve.logs import discreet
+from tacit.serve.plans import CELLS
 from tacit.serve.tls import Certificate, is_loopback
 
 if TYPE_CHECKING:
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
     from tacit.serve.pgwire import Listener
 
 _log = logging.getLogger("tacit.serve")
-PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # whose word is taken for who calls
 _SWITCH = 0.0005  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
 _COLLECTED = (10_000, 10, 10)  # a million new objects before all are looked through, while nobody else can work
 
@@ -40,7 +43,10 @@ class Settings:
     """Where to listen, and how. A port of 0 is any free one; None is no listener.
 
     `proxied` says that a proxy on the way to this server speaks TLS: plain connections are then accepted from
-    elsewhere, and the proxy's word is taken for who calls. `rate` is how many requests a second a person may make.
+    elsewhere. The word of `proxies` is taken for who calls over HTTP, and over PostgreSQL's protocol where they speak
+    the PROXY protocol; `proxied` without any is one on this machine. `rate` is how many requests a second a person may
+    make, `cells` the most values of an answer, `limit` the seconds that the engine may work on a question,
+    `connections` how many there may be, by default what the system has descriptors for.
     """
 
     host: str = "127.0.0.1"
@@ -52,6 +58,11 @@ class Settings:
     seats: int = 64
     rate: float = 50.0
     patience: float = 10.0
+    proxies: tuple[Network, ...] = ()
+    proxy_protocol: bool = False
+    cells: int = CELLS
+    limit: float = SECONDS
+    connections: int | None = None
 
     def __post_init__(self) -> None:
         if self.certificate is None and not self.proxied and not is_loopback(self.host):
@@ -60,6 +71,14 @@ class Settings:
             raise ParameterError("host", what, fix=fix)
         if self.http is None and self.postgres is None:
             raise ParameterError("http", "there is nothing to listen on", fix="leave out --no-http or --no-postgres")
+        if self.proxy_protocol and not self.trusted:
+            what = "nobody is named whose PROXY protocol is believed"
+            raise ParameterError("proxy-protocol", what, fix="name the proxy: --proxy 192.0.2.7")
+
+    @property
+    def trusted(self) -> tuple[Network, ...]:
+        """The proxies whose word is taken for who calls."""
+        return self.proxies or (LOOPBACK if self.proxied else ())
 
 
 @dataclass(frozen=True)
@@ -100,10 +119,18 @@ async def serve(
 ) -> int:
     """Serve until `stop` is set or a signal comes; then how many questions still run."""
     stopping = stop or asyncio.Event()
-    desk = Desk(curator, workers=settings.workers, seats=settings.seats, rate=settings.rate)
+    desk = Desk(
+        curator,
+        workers=settings.workers,
+        seats=settings.seats,
+        rate=settings.rate,
+        cells=settings.cells,
+        limit=settings.limit,
+    )
+    connections = Connections(settings.connections or connections_allowed())
     with _signals(stopping), contextlib.ExitStack() as opened:
-        http = _http(desk, door, settings, opened)
-        wire = await _wire(desk, door, settings)
+        http = _http(desk, door, settings, connections, opened)
+        wire = await _wire(desk, door, settings, connections)
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait())]
         place = ""
         if http is not None:
@@ -111,8 +138,10 @@ async def serve(
             tasks.append(asyncio.create_task(server.serve(sockets=[listener])))
             place = _address("https" if settings.certificate else "http", listener)
         ready(Listening(place, _address("postgresql", wire.sockets[0]) if wire is not None else ""))
+        sweeper = asyncio.create_task(_sweep(connections))
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         _log.info("stopping")
+        sweeper.cancel()
         stopping.set()
         if wire is not None:
             wire.close()
@@ -126,8 +155,14 @@ async def serve(
     return desk.taken
 
 
+async def _sweep(connections: Connections) -> None:
+    while True:
+        await asyncio.sleep(SWEEP)
+        connections.sweep()
+
+
 def _http(
-    desk: Desk, door: Door, settings: Settings, opened: contextlib.ExitStack
+    desk: Desk, door: Door, settings: Settings, connections: Connections, opened: contextlib.ExitStack
 ) -> tuple[uvicorn.Server, socket.socket] | None:
     """The HTTP server with its socket, bound before anything else, so that a taken port is said at once."""
     if settings.http is None:
@@ -147,16 +182,14 @@ def _http(
 
     certificate = settings.certificate
     config = uvicorn.Config(
-        app_of(desk, door, secure=certificate is not None or settings.proxied),
-        http=protocol(),
+        app_of(desk, door, secure=certificate is not None or settings.proxied, proxies=settings.trusted),
+        http=protocol(connections),
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
         server_header=False,
-        proxy_headers=settings.proxied,
-        forwarded_allow_ips=PROXIES if settings.proxied else None,
-        limit_concurrency=2000,
+        proxy_headers=False,  # the guard reads them
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.patience)),
         ssl_certfile=str(certificate.certificate) if certificate else None,
@@ -164,10 +197,11 @@ def _http(
     )
     if certificate is not None:
         certificate.context()  # an error in our words
-    return Server(config), opened.enter_context(_bound(settings.host, settings.http))
+    listener = connections.listen(_bound(settings.host, settings.http), settings.trusted)
+    return Server(config), opened.enter_context(listener)
 
 
-async def _wire(desk: Desk, door: Door, settings: Settings) -> Listener | None:
+async def _wire(desk: Desk, door: Door, settings: Settings, connections: Connections) -> Listener | None:
     if settings.postgres is None:
         return None
     from tacit.serve.pgwire import start
@@ -175,7 +209,17 @@ async def _wire(desk: Desk, door: Door, settings: Settings) -> Listener | None:
     made = settings.certificate
     tls, der = (made.context(), made.der) if made else (None, None)
     try:
-        return await start(desk, door, settings.host, settings.postgres, tls, certificate=der)
+        proxies = settings.trusted if settings.proxy_protocol else ()
+        return await start(
+            desk,
+            door,
+            settings.host,
+            settings.postgres,
+            tls,
+            certificate=der,
+            connections=connections,
+            proxies=proxies,
+        )
     except OSError as error:
         raise _taken("postgres", settings.host, settings.postgres) from error
 

@@ -198,15 +198,11 @@ def test_who_takes_too_long_is_hung_up_on(served, raw, unharmed, monkeypatch):
         assert client.receive()[0] == b""
 
 
-def test_too_many_strangers_are_told_so_and_analysts_stay(served, unharmed, monkeypatch):
-    monkeypatch.setattr(wire, "MOST_STRANGERS", 3)
-    clients = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(3)]
+def test_too_many_strangers_make_way_for_newcomers_and_analysts_stay(served, unharmed, monkeypatch):
+    monkeypatch.setattr(served.listener.wire._connections, "of_address", 3)
+    clients = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(6)]
     try:
-        until = time.monotonic() + 10
-        while served.listener.wire.connections < 4 and time.monotonic() < until:
-            time.sleep(0.01)
-        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
-            assert b"53300" in client.recv(4096)
+        assert [client.recv(1) for client in clients[:3]] == [b""] * 3
         unharmed()
     finally:
         for client in clients:

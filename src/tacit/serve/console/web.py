@@ -23,17 +23,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tacit.errors import Code, Refused, TacitError
+from tacit.serve.bearer import Checkers
 from tacit.serve.console.sessions import Session, Sessions
 from tacit.serve.console.views import refused
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, Person, Role
+from tacit.serve.guard import hold
 from tacit.serve.replies import status_of
 
 BASE = "/console"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _FIELDS = 20  # of a form
 _WAITING = 16  # who may wait for long work
-_SIGN_IN = 8  # passwords that are checked or wait to be
 
 
 class Console:
@@ -49,7 +50,7 @@ class Console:
         self._secret = secrets.token_bytes(32)
         self._long = asyncio.Semaphore(1)
         self._waiting = 0
-        self._signing = 0
+        self._checkers = Checkers(door)
         texts = {path.name: path.read_text("utf-8") for path in (files(__package__) / "templates").iterdir()}
         self._templates = Environment(
             loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -91,20 +92,8 @@ class Console:
         return hmac.digest(self._secret, self.door.verifier(who).stored_key, "sha256")
 
     async def check(self, name: str, password: str, address: str) -> Person | None:
-        """Whoever has this name and password; Refused where too many try."""
-        seconds = self.door.attempts.wait(address)
-        if seconds > 0:
-            raise Refused(Code.RATE, "too many wrong passwords came from here", fix=f"wait {seconds + 1:.0f} seconds")
-        if self._signing >= _SIGN_IN:
-            raise Refused(Code.BUSY, "too many passwords are being checked", fix="try again in a moment")
-        self._signing += 1
-        try:
-            found = await asyncio.to_thread(self.door.by_password, name, password)
-        finally:
-            self._signing -= 1
-        if found is None:
-            self.door.attempts.failed(address)
-        return found
+        """Whoever has this name and password; after many wrong ones it takes seconds."""
+        return await self._checkers.by_password(name, password, address)
 
     @asynccontextmanager
     async def long(self) -> AsyncIterator[None]:
@@ -179,6 +168,7 @@ def signed_in(console: Console, handler: Handler, *, readers: bool = False) -> E
             return _to_sign_in(request)
         session, person = found
         request.state.who = person.name
+        hold(request.scope, person.name)
         visit = Visit(console, request, session, person)
         try:
             if request.method == "POST":

@@ -11,8 +11,13 @@ import logging
 import secrets
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
+from tacit.errors import Refused
+from tacit.serve.addresses import Network, is_trusted
+from tacit.serve.connections import Connections, ServedConnection
+from tacit.serve.descriptors import connections_allowed
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door
 from tacit.serve.pgwire import codec
@@ -26,11 +31,10 @@ from tacit.serve.pgwire.settings import Settings
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.pgwire.words import CONNECTIONS, FORBIDDEN, PASSWORD, STOPPING, Complaint, malformed
+from tacit.serve.proxy_protocol import NotProxied, client_of
 
 _log = logging.getLogger("tacit.serve")
 
-MOST_SESSIONS = 1_000
-MOST_STRANGERS = 400  # connections that are not yet let in
 SECONDS = 15.0  # to be let in
 _MESSAGES = 40  # a second, for each request a second that an analyst may make
 _LEAST_BURST = 100  # messages at once, however few requests are allowed
@@ -47,8 +51,12 @@ class Wire:
         door: Door,
         tls: ssl.SSLContext | None = None,
         certificate: bytes | None = None,
+        connections: Connections | None = None,
+        proxies: Sequence[Network] = (),
         catalog: CatalogRunner | None = None,
     ) -> None:
+        self._connections = Connections(connections_allowed()) if connections is None else connections
+        self._proxies = proxies
         messages = _MESSAGES * desk.rate
         self._house = House(desk, catalog or Catalog(desk.policy), Throttle(messages, max(_LEAST_BURST, 2 * messages)))
         self._door = door
@@ -57,7 +65,6 @@ class Wire:
         self._sessions: dict[tuple[int, int], Session] = {}
         self._tasks: dict[asyncio.Task[Any], Session | None] = {}
         self._endings: dict[asyncio.Task[Any], Complaint] = {}  # of tasks that were canceled for a reason of their own
-        self._strangers = 0
         self._numbers = 0
 
     @property
@@ -69,6 +76,15 @@ class Wire:
     def catalog(self) -> CatalogRunner:
         """What answers catalog queries."""
         return self._house.catalog
+
+    def listeners(self, host: str, port: int) -> list[socket.socket]:
+        """Sockets that listen on every address of a host, their connections counted."""
+        found: list[socket.socket] = []
+        for family, *_, address in dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)):
+            same = found[0].getsockname()[1] if found else port  # 0 is any port, and one for all addresses
+            plain = socket.create_server((address[0], same), family=family, backlog=1024)
+            found.append(self._connections.listen(plain, self._proxies))
+        return found
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end. Never raises, whatever is sent."""
@@ -98,19 +114,20 @@ class Wire:
                     await channel.writer.wait_closed()
 
     async def _served(self, channel: Channel, writers: list[asyncio.StreamWriter], task: asyncio.Task[Any]) -> None:
-        if self._strangers >= MOST_STRANGERS or len(self._sessions) >= MOST_SESSIONS:
-            raise Complaint(CONNECTIONS, "there are too many connections", "connect again in a moment", fatal=True)
         _keep_alive(channel.writer)
-        self._strangers += 1
-        try:
-            async with asyncio.timeout(SECONDS):
-                options = await self._started(channel, writers)
-                if options is None:
-                    return
-                credential = await self._let_in(channel, options)
-        finally:
-            self._strangers -= 1
+        connection = self._connections.of_transport(channel.writer)
+        async with asyncio.timeout(SECONDS):
+            address = await self._caller(channel, connection)
+            options = await self._started(channel, writers)
+            if options is None:
+                return
+            credential = await self._let_in(channel, options, address)
+        if connection is not None and not connection.let_in(credential.name):
+            what = f"{credential.name} has too many connections open"
+            raise Complaint(CONNECTIONS, what, "close some of them", fatal=True)
         session = self._session(channel, credential, options)
+        if connection is not None:
+            connection.is_busy = lambda: not session.idle
         key = (self._numbers, secrets.randbits(32))
         self._sessions[key], self._tasks[task] = session, session
         channel.limit = codec.MOST
@@ -119,6 +136,18 @@ class Wire:
             await session.run()
         finally:
             del self._sessions[key]
+
+    async def _caller(self, channel: Channel, connection: ServedConnection | None) -> str:
+        """The address of whoever connects, by a proxy's word where it is one that is believed."""
+        address = _address(channel.writer)
+        if is_trusted(address, self._proxies):
+            try:
+                address = await client_of(channel.reader, address)
+            except NotProxied:
+                raise Gone from None
+            if connection is not None:
+                connection.came_from(address)
+        return address
 
     async def _started(self, channel: Channel, writers: list[asyncio.StreamWriter]) -> dict[str, str] | None:
         """The options of the startup message, after TLS where there is some; None where there is nothing to start."""
@@ -156,14 +185,9 @@ class Wire:
         if session is not None:
             session.cancel()
 
-    async def _let_in(self, channel: Channel, options: dict[str, str]) -> Credential:
+    async def _let_in(self, channel: Channel, options: dict[str, str], address: str) -> Credential:
         """SCRAM. A name that is not known takes the same steps and gets the same error as a wrong password."""
         name = options.get("user", "")
-        address = _address(channel.writer)
-        seconds = self._door.attempts.wait(address)
-        if seconds > 0:
-            hint = f"try again in {seconds:.0f} seconds"
-            raise Complaint(FORBIDDEN, "there were too many wrong passwords from this address", hint, fatal=True)
         verifier = await asyncio.to_thread(self._door.verifier, name)
         exchange = Exchange(verifier, self._binding)
         channel.send(codec.mechanisms(exchange.mechanisms))
@@ -174,10 +198,16 @@ class Wire:
         if first is None:
             raise malformed("the first message of SCRAM is missing")
         channel.send(codec.authentication(11, exchange.first(mechanism, first)))
-        proved = exchange.final((await _response(channel)).rest())
-        person = self._door.person(name)
+        final = (await _response(channel)).rest()
+        try:
+            async with self._door.attempts.trying(name, address) as tried:
+                proved = exchange.final(final)
+                person = self._door.person(name)
+                if proved is not None and person is not None:
+                    tried.succeeded()
+        except Refused as error:
+            raise Complaint(FORBIDDEN, error.what, error.fix, fatal=True) from None
         if proved is None or person is None:
-            self._door.attempts.failed(address)
             _log.warning("a wrong name or password from %s", address)
             hint = "check both; the data owner makes new ones: tacit analyst rotate"
             raise Complaint(PASSWORD, "the name or the password is wrong", hint, fatal=True)
@@ -233,19 +263,20 @@ class Wire:
 class Listener:
     """What `start` returns. It is used as an asyncio.Server is: `sockets`, `close`, `wait_closed`."""
 
-    def __init__(self, wire: Wire, server: asyncio.Server) -> None:
+    def __init__(self, wire: Wire, servers: Sequence[asyncio.Server]) -> None:
         self.wire = wire
-        self._server = server
+        self._servers = servers
         self._sweeping = asyncio.create_task(wire.sweep())
 
     @property
     def sockets(self) -> tuple[Any, ...]:
         """The sockets that listen."""
-        return self._server.sockets
+        return tuple(each for server in self._servers for each in server.sockets)
 
     def close(self) -> None:
         """Take no more connections, and end those that are there as soon as their question is answered."""
-        self._server.close()
+        for server in self._servers:
+            server.close()
         self._sweeping.cancel()
         self.wire.stop()
 
@@ -253,7 +284,8 @@ class Listener:
         """Wait until all have ended."""
         try:
             await self.wire.stopped()
-            await self._server.wait_closed()
+            for server in self._servers:
+                await server.wait_closed()
         finally:
             await self.wire.catalog.close()
 
@@ -266,13 +298,18 @@ async def start(
     tls: ssl.SSLContext | None = None,
     *,
     certificate: bytes | None = None,
+    connections: Connections | None = None,
+    proxies: Sequence[Network] = (),
     catalog: CatalogRunner | None = None,
 ) -> Listener:
-    """Listen for PostgreSQL clients. Catalog queries are answered by `catalog`, or by processes of Tacit's own."""
-    wire = Wire(desk, door, tls, certificate, catalog)
-    listener = Listener(wire, await asyncio.start_server(wire.serve, host, port))
+    """Listen for PostgreSQL clients. Catalog queries are answered by `catalog`, or by processes of Tacit's own.
+
+    `proxies` must speak the PROXY protocol, and are believed.
+    """
+    wire = Wire(desk, door, tls, certificate, connections, proxies, catalog)
+    servers = [await asyncio.start_server(wire.serve, sock=each) for each in wire.listeners(host, port)]
     wire.catalog.warm()
-    return listener
+    return Listener(wire, servers)
 
 
 async def _encrypted(channel: Channel, tls: ssl.SSLContext) -> asyncio.StreamWriter:

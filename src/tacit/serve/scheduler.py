@@ -1,0 +1,178 @@
+"""Threads for work of many analysts: a bounded queue, and a fair choice of who is next.
+
+>>> from concurrent.futures import wait
+>>> scheduler = Scheduler(2, 8, "example")
+>>> wait([scheduler.submit("ada", lambda: 6 * 7)]).done.pop().result()
+42
+>>> scheduler.close()
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from tacit.errors import Code, Refused
+
+T = TypeVar("T")
+
+RECENT = 10.0  # seconds for which an analyst counts as active after the last question
+_HALF = 10.0  # seconds in which half of the time that an analyst used is forgotten
+_LITTLE = 1e-3  # seconds of use that are not worth remembering
+
+
+class Scheduler:
+    """Runs work in `workers` threads; at most `places` run or wait, of one analyst at most a quarter of these.
+
+    **Theorem.** With two workers or more, no analyst alone occupies all of them, and where n analysts are active, one
+    has at most max(1, workers // n) of them at a time. Proof: `_next` starts work of an analyst only below `_share`,
+    which is at most that and at most workers - 1, and work is started by nothing else. (What was started when fewer
+    were active runs to its end.)
+
+    Among those who wait below their share, the one with the fewest running is next, then the one who used the least
+    time of late. An analyst's own work is done in the order in which it came.
+    """
+
+    def __init__(self, workers: int, places: int, name: str) -> None:
+        self.closed = False
+        self._workers = workers
+        self._places = places
+        self._own_places = max(1, places // 4)
+        self._name = name
+        self._changed = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        self._waiting: dict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = {}
+        self._running: Counter[str] = Counter()
+        self._inside: Counter[str] = Counter()
+        self._futures: set[Future[Any]] = set()
+        self._used: dict[str, tuple[float, float]] = {}  # seconds of work, and when there were so many
+        self._free = 0  # threads that wait for work
+
+    @property
+    def taken(self) -> int:
+        """How many are inside, running or waiting."""
+        with self._changed:
+            return self._inside.total()
+
+    def submit(self, who: str, work: Callable[[], T]) -> Future[T]:
+        """Queue some work; Refused as busy where there is no place. A future that is canceled leaves at once."""
+        future: Future[T] = Future()
+        with self._changed:
+            if self.closed:
+                raise stopping()
+            if self._inside.total() >= self._places:
+                raise Refused(Code.BUSY, "all seats are taken", fix="ask again in a moment")
+            if self._inside[who] >= self._own_places:
+                what = f"{who} has {self._own_places} questions waiting already"
+                raise Refused(Code.BUSY, what, fix="wait for one of them")
+            self._inside[who] += 1
+            self._futures.add(future)
+            self._waiting.setdefault(who, deque()).append((future, work))
+            waiting = sum(map(len, self._waiting.values()))
+            if waiting > self._free and len(self._threads) < self._workers:
+                number = len(self._threads)
+                self._threads.append(threading.Thread(target=self._work, name=f"tacit-{self._name}-{number}"))
+                self._threads[-1].daemon = True  # a stop waits for them no longer than its patience
+                self._threads[-1].start()
+            self._changed.notify()
+        future.add_done_callback(lambda done: self._leave(who, done))
+        return future
+
+    def close(self) -> list[Future[Any]]:
+        """Take no more work, cancel what waits, and return what still runs."""
+        with self._changed:
+            self.closed = True
+            waiting = [future for queue in self._waiting.values() for future, _ in queue]
+            self._changed.notify_all()
+        for future in waiting:
+            future.cancel()
+        with self._changed:
+            return list(self._futures)
+
+    def _work(self) -> None:
+        while (found := self._next()) is not None:
+            who, future, work = found
+            started = time.monotonic()
+            try:
+                if future.set_running_or_notify_cancel():
+                    _run(future, work)
+            finally:
+                del future, work, found  # so that nothing of an answer stays here
+                self._done(who, time.monotonic() - started)
+
+    def _next(self) -> tuple[str, Future[Any], Callable[[], Any]] | None:
+        """Wait for the work that is next; None once there will be none."""
+        with self._changed:
+            while True:
+                share = self._share()
+                below = [who for who, queue in self._waiting.items() if queue and self._running[who] < share]
+                if below:
+                    who = min(below, key=lambda each: (self._running[each], self._recent(each)))
+                    future, work = self._waiting[who].popleft()
+                    self._forget(who)
+                    self._running[who] += 1
+                    return who, future, work
+                if self.closed and not any(self._waiting.values()):
+                    return None
+                self._free += 1
+                # A share grows as others fall silent, of which nobody tells.
+                self._changed.wait(RECENT / 10 if any(self._waiting.values()) else None)
+                self._free -= 1
+
+    def _share(self) -> int:
+        """The most that one analyst may have running now."""
+        active = set(self._waiting) | set(self._running)
+        now = time.monotonic()
+        active |= {who for who, (_, then) in self._used.items() if now - then < RECENT}
+        return max(1, min(self._workers - 1, self._workers // max(1, len(active))))
+
+    def _recent(self, who: str) -> float:
+        """The seconds of work of an analyst, those of long ago counted less."""
+        seconds, then = self._used.get(who, (0.0, 0.0))
+        return float(seconds * 0.5 ** ((time.monotonic() - then) / _HALF))
+
+    def _done(self, who: str, seconds: float) -> None:
+        with self._changed:
+            self._running[who] -= 1
+            if not self._running[who]:
+                del self._running[who]
+            self._used[who] = (self._recent(who) + seconds, time.monotonic())
+            now = time.monotonic()
+            old = [
+                each for each, (_, then) in self._used.items() if now - then > RECENT and self._recent(each) < _LITTLE
+            ]
+            for each in old:
+                del self._used[each]
+            self._changed.notify_all()
+
+    def _leave(self, who: str, done: Future[Any]) -> None:
+        with self._changed:
+            self._futures.discard(done)
+            self._inside[who] -= 1
+            if not self._inside[who]:
+                del self._inside[who]
+            if who in self._waiting:  # it may have been canceled while it waited
+                self._waiting[who] = deque(each for each in self._waiting[who] if each[0] is not done)
+                self._forget(who)
+
+    def _forget(self, who: str) -> None:
+        if not self._waiting[who]:
+            del self._waiting[who]
+
+
+def _run(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        found = work()
+    except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+        future.set_exception(error)
+    else:
+        future.set_result(found)
+
+
+def stopping() -> Refused:
+    """The refusal of a server that stops."""
+    return Refused(Code.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged")

@@ -1,0 +1,213 @@
+"""Bounded work: what a question may take before it is charged, how long it may run, and whose turn it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import wait
+
+import pytest
+
+from tacit.answers import propagate
+from tacit.errors import Code, Failed, Refused
+from tacit.ledger.entries import Kind
+from tacit.ledger.verify import verify
+from tacit.ledger.witness import Witness
+from tacit.serve.desk import Desk
+from tacit.serve.scheduler import Scheduler
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+# 111 ages by 365 days is more than 10,000 groups; 111 by 3 wards by 2 is 666.
+GROUPED = " FROM visits GROUP BY age, ward, paid"
+
+
+def sums(count: int) -> str:
+    return "SELECT " + ", ".join(f"SUM(cost * {1 + n / 1000}) AS s{n}" for n in range(count)) + GROUPED
+
+
+def test_a_question_of_too_many_cells_is_refused_before_it_is_charged(curator):
+    async def work():
+        desk = Desk(curator, first=0)
+        # 110 + 1 ages, 3 wards and 2 truth values: 666 groups by 160 columns are 106,560 cells.
+        for asked in (desk.ask, desk.explain, desk.plan):
+            with pytest.raises(Refused, match=r"106,560 cells.*100,000") as caught:
+                await asked("ada", sums(160), epsilon=0.000001)
+            assert caught.value.code == Code.TOO_LARGE and caught.value.fix
+        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "0"
+        await desk.explain("ada", sums(140), epsilon=0.000001)
+        await desk.close()
+
+    asyncio.run(work())
+    assert [entry.kind for entry in curator.ledger.entries()] == [Kind.OPEN]
+
+
+def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curator):
+    # 10,000 keys at most: 10 columns fit into 100,000 cells, the key among them, and 11 do not.
+    columns = [f"SUM(age + {n}) AS s{n}" for n in range(10)]
+
+    async def work():
+        desk = Desk(curator, first=0)
+        with pytest.raises(Refused) as caught:
+            await desk.plan("ada", f"SELECT illness, {', '.join(columns)} FROM visits GROUP BY illness", epsilon=1)
+        assert caught.value.code == Code.TOO_LARGE
+        await desk.plan("ada", f"SELECT illness, {', '.join(columns[1:])} FROM visits GROUP BY illness", epsilon=1)
+        await desk.close()
+
+    asyncio.run(work())
+
+
+def halt(curator):
+    """Make the engine wait; returns what lets it go on, and a semaphore of those who have reached it."""
+    gate, entered, run = threading.Event(), threading.Semaphore(0), curator.engine.run
+
+    def waits(aggregation):
+        entered.release()
+        gate.wait(20)
+        return run(aggregation)
+
+    curator.engine.run = waits
+    return gate, entered
+
+
+def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
+    async def work():
+        desk = Desk(curator, workers=4, first=0)
+        gate, entered = halt(curator)
+        try:
+            asked = [asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE age > {n}", epsilon=1)) for n in range(6)]
+            loop = asyncio.get_running_loop()
+            for _ in range(3):
+                await loop.run_in_executor(None, entered.acquire)
+            asked.append(asyncio.create_task(desk.ask("ben", COUNT, epsilon=1)))
+            assert await loop.run_in_executor(None, lambda: entered.acquire(timeout=20))
+            assert {entry.who for entry in curator.ledger.entries() if entry.kind is Kind.RESERVE} == {"ada", "ben"}
+        finally:
+            gate.set()
+        await asyncio.gather(*asked)
+        await desk.close()
+
+    asyncio.run(work())
+
+
+def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_free(curator):
+    fast = dict(curator.engine._sources)
+
+    async def work():
+        desk = Desk(curator, workers=1, first=0, limit=0.3)
+        curator.engine._sources = {
+            name: f"(SELECT rows.* FROM {source} AS rows, range(10000000000))" for name, source in fast.items()
+        }
+        started = time.monotonic()
+        with pytest.raises(Failed):
+            await desk.ask("ada", COUNT, epsilon=1, request="first")
+        assert time.monotonic() - started < 60
+        assert desk.taken == 0
+        curator.engine._sources = fast
+        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "1"
+        with pytest.raises(Failed):  # under its own name it has one outcome
+            await desk.ask("ada", COUNT, epsilon=1, request="first")
+        again = await desk.ask("ada", COUNT, epsilon=1)  # and asked anew it is a new charge; the one worker is free
+        assert not again.receipt.repeat
+        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "2"
+        await desk.close()
+
+    asyncio.run(work())
+    kinds = [entry.kind for entry in curator.ledger.entries()]
+    assert kinds == [Kind.OPEN, Kind.RESERVE, Kind.FAIL, Kind.RESERVE, Kind.COMMIT]
+    assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
+
+
+def submitted(scheduler, who, gate, order):
+    def work():
+        order.append(who)
+        gate.wait(20)
+
+    return scheduler.submit(who, work)
+
+
+def until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(("workers", "alone"), [(1, 1), (2, 1), (3, 2), (8, 7)])
+def test_one_analyst_alone_never_has_all_workers_where_there_are_several(workers, alone):
+    scheduler, gate, order = Scheduler(workers, 100, "test"), threading.Event(), []
+    futures = [submitted(scheduler, "ada", gate, order) for _ in range(20)]
+    until(lambda: len(order) == alone)
+    time.sleep(0.05)
+    assert len(order) == alone
+    if workers > 1:
+        futures.append(submitted(scheduler, "ben", gate, order))
+        until(lambda: "ben" in order)
+    gate.set()
+    wait(futures, 20)
+    assert len(order) == len(futures)
+    scheduler.close()
+
+
+def test_work_that_comes_at_once_has_a_thread_each_as_far_as_there_are_some():
+    # A thread that has been told of one piece of work must not be counted on for the next.
+    for _ in range(20):
+        scheduler, gate, order = Scheduler(4, 100, "test"), threading.Event(), []
+        scheduler.submit("first", lambda: None).result(20)  # now one thread waits for work
+        futures = [submitted(scheduler, who, gate, order) for who in ("ada", "ben", "eve")]
+        until(lambda order=order: len(order) == 3)
+        gate.set()
+        wait(futures, 20)
+        scheduler.close()
+
+
+def test_among_those_who_wait_whoever_has_fewest_running_and_used_least_is_next():
+    scheduler, gate, order = Scheduler(1, 100, "test"), threading.Event(), []
+    futures = [submitted(scheduler, "ada", gate, order) for _ in range(4)]
+    until(lambda: order == ["ada"])
+    futures += [submitted(scheduler, who, gate, order) for who in ("ben", "ben", "eve")]
+    time.sleep(0.02)  # of ada's use
+    gate.set()
+    wait(futures, 20)
+    # Those who have used nothing come before ada's second, and both of them before anybody's second.
+    assert order[0] == "ada" and set(order[1:3]) == {"ben", "eve"} and order.count("ada") == 4
+    scheduler.close()
+
+
+def test_what_is_canceled_while_it_waits_leaves_its_place_and_is_not_run():
+    scheduler, gate, order = Scheduler(1, 8, "test"), threading.Event(), []
+    running = submitted(scheduler, "ada", gate, order)
+    until(lambda: order == ["ada"])
+    for _ in range(50):
+        assert submitted(scheduler, "ada", gate, order).cancel()
+    assert scheduler.taken == 1 and not scheduler._waiting
+    gate.set()
+    running.result(20)
+    assert order == ["ada"]
+    scheduler.close()
+
+
+def test_what_is_remembered_of_analysts_is_bounded(monkeypatch):
+    monkeypatch.setattr("tacit.serve.scheduler.RECENT", 0.0)
+    monkeypatch.setattr("tacit.serve.scheduler._LITTLE", 1.0)
+    scheduler = Scheduler(1, 8, "test")
+    for n in range(100):
+        scheduler.submit(f"analyst {n}", lambda: None).result(20)
+    until(lambda: not scheduler._running)
+    assert len(scheduler._used) <= 1
+    assert not scheduler._inside
+    scheduler.close()
+
+
+def test_error_bars_of_many_groups_are_drawn_a_stretch_at_a_time(curator, monkeypatch):
+    sql = "SELECT age, 2 * COUNT(*) AS n, SUM(cost) / COUNT(*) AS c FROM visits GROUP BY age"
+    ada = curator.analyst("ada")
+    held = []
+    redrawn = propagate._redrawn
+    monkeypatch.setattr(propagate, "_MOST_VALUES", 60_000)
+    monkeypatch.setattr(propagate, "_redrawn", lambda *all: held.append(len(all[0]) * all[2]) or redrawn(*all))
+    answer = ada.ask(sql, epsilon=1)
+    assert len(answer) == 111 and max(held) <= 60_000 // 2
+    values = answer.to_arrow().to_pydict()
+    assert all(low < n < high for low, n, high in zip(values["n_low"], values["n"], values["n_high"], strict=True))
+    assert answer.to_arrow() == ada.ask(sql, epsilon=1).to_arrow()  # a repeat shows the same

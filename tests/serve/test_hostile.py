@@ -1,0 +1,26 @@
+"""The attack of benchmarks/hostile.py, small and short: all are answered, nothing crashes, the log stays small."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def test_ordinary_analysts_are_answered_while_another_attacks(tmp_path, full):
+    seconds, scale = ("20", "1") if full else ("3", "0.1")
+    command = [sys.executable, str(BENCHMARKS / "hostile.py"), "--seconds", seconds, "--scale", scale]
+    done = subprocess.run(
+        [*command, "--json", str(tmp_path / "found.json")], cwd=BENCHMARKS, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["alive"] and found["status"] == 0
+    assert found["errors"] == 0 and found["during"] and found["answered_after"] >= 4
+    assert found["ledger"] and found["entries"] > 4
+    assert found["log"] < 1_000_000 and found["memory"] < 1_500_000_000
+    assert any(name.startswith("wrong keys") for name in found["attack"])  # it did attack
+    assert found["attack"].get("120 sums: answered", 0) == 0

@@ -148,7 +148,7 @@ def _factors(scaled: Scaled, at: Long) -> Iterator[Array]:
     """For each block of rows the residuals, as whole units of three sizes."""
     for block in scaled.rows.blocks():
         residuals = scaled.loss.residuals(_scores(scaled, at, block), scaled.labels[block])
-        yield split_in_units(residuals.reshape(len(residuals), -1), scaled.loss.slope, _LIMBS)
+        yield split_in_units(residuals.reshape(len(residuals), scaled.loss.outputs), scaled.loss.slope, _LIMBS)
 
 
 def _scores(scaled: Scaled, at: Long, block: slice) -> Array:

@@ -12,8 +12,8 @@ from tacit.accounting import price
 from tacit.accounting.calibrate import gaussian_sigma
 from tacit.errors import ParameterError
 from tacit.learn import profile
-from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
 from tacit.learn.certified import Long, Scaled, gradient
+from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
 from tacit.learn.minimize import minimize
 from tacit.learn.objective import Objective, penalty_for
 from tacit.learn.output import with_cut

@@ -64,14 +64,13 @@ class Long:
 
     @classmethod
     def of(cls, *terms: Array) -> Long:
-        """The sum of a few vectors of doubles, the longest first, truncated to 96 bits."""
+        """About the sum of a few vectors of doubles, the longest first: to 96 bits, or nearly so many."""
         parts: list[Array] = []
-        rest = [np.asarray(term, dtype=np.float64) for term in terms]
+        rest = _renormalized(list(terms))
         for _ in range(_LIMBS):
-            part = legible(np.sum(rest, axis=0))
+            part = legible(rest[0])
             parts.append(part)
-            rest = [rest[0] - part, *rest[1:]]  # exact: what legible keeps of a double is a part of its bits
-            rest = [np.asarray(term) for term in _renormalized(rest)]
+            rest = _renormalized([rest[0] - part, *rest[1:]])
         return cls(tuple(parts))
 
     def plus(self, step: Array) -> Long:

@@ -65,7 +65,9 @@ def check_solvable(loss: LinearLoss, norm: float, features: int, penalty: float)
         raise ParameterError("width", what, fix="width=0.5, say")
     least, most = least_penalty(loss, norm), loss.bend * norm**2 / _LEAST_RATIO
     if not least <= penalty <= most:
-        what = f"of {penalty:.3g} is not between {least:.3g} and {most:.3g}, where rows of a norm of {norm:.3g} are solved"
+        what = (
+            f"of {penalty:.3g} is not between {least:.3g} and {most:.3g}, where rows of a norm of {norm:.3g} are solved"
+        )
         fix = f"choose C between {1 / most:.3g} and {1 / least:.3g}, leave it out, or use method='gradient'"
         raise ParameterError("penalty", what, fix=fix)
 
@@ -111,8 +113,8 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
     or as 2^14 (2^6 times on machines without extended precision). **No rows make it fail.** Proof. J is
     penalty-strongly convex, so |w - w*| <= |grad J(w) + tilt|/penalty. What is computed of this gradient has a known
     error (`certified.gradient`); it is added to it, with what the rounding of w to doubles moves, at most
-    2^-52 penalty |w|. With n rows, both are together below n slope norm 2^-51 for what `check_solvable` admits, half the
-    tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are made, and
+    2^-52 penalty |w|. With n rows, both are together below n slope norm 2^-51 for what `check_solvable` admits, half
+    the tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are made, and
     at last `_shortened`, whose number of steps is proved to be enough.
 
     Each step does the same work whatever the rows hold: one curvature, one solve and `_SEARCH` looks along a line. All
@@ -200,7 +202,8 @@ def _thinned(scaled: Scaled) -> Scaled:
 
 def _newton(scaled: Scaled, start: Array, plan: list[float]) -> tuple[Array, Solve]:
     """Newton steps in doubles, each as long as is best along its line, and a solver for the last curvature."""
-    weights, solve = start, _identity
+    weights = start
+    solve: Solve = _identity
     table, labels, loss = scaled.rows.units * 2.0**-BITS, scaled.labels, scaled.loss
     single = table.astype(np.float32)  # without error, as units are below 2^24; enough where chords are used
     for share in plan:
@@ -250,7 +253,7 @@ def _between(low: float, below: float, high: float, above: float) -> float:
 
 def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
     """Divides by the Hessian, summed up in the table's precision; for several outputs by conjugate gradients."""
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg.lapack import dpotrf, dpotrs
 
     bends = curvature if scaled.loss.outputs == 1 else _mean_bend(curvature)
     columns = table.shape[1]
@@ -262,13 +265,12 @@ def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
     size = float(np.trace(gram))
     # positive in spite of rounding
     gram[np.diag_indices(columns)] += scaled.penalty + 16 * float(np.finfo(table.dtype).eps) * size
-    try:
-        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
+    factor, fault = dpotrf(gram, lower=1)
+    if fault:
         return lambda v: v / (size + scaled.penalty)
 
     def divided(v: Array) -> Array:
-        return np.asarray(cho_solve(factor, v, check_finite=False))
+        return np.asarray(dpotrs(factor, v, lower=1)[0]).reshape(v.shape)
 
     if scaled.loss.outputs == 1:
         return divided
@@ -310,7 +312,7 @@ def _ratio(one: float, other: float) -> float:
 
 def _finite(way: Array) -> Array:
     """A way with 0 for what is no number."""
-    return np.nan_to_num(way, nan=0.0, posinf=0.0, neginf=0.0)
+    return way if np.isfinite(way).all() else np.nan_to_num(way, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _identity(v: Array) -> Array:

@@ -181,7 +181,9 @@ def check_penalty(loss: LinearLoss, norm: float, penalty: float) -> None:
     least, most = (loss.bend * norm**2 * factor for factor in (_LEAST_PENALTY, _MOST_PENALTY))
     if not least <= penalty <= most:
         what = f"of {penalty:.3g} is not between {least:.3g} and {most:.3g}"
-        raise ParameterError("penalty", what, fix=f"choose C between {1 / most:.3g} and {1 / least:.3g}, or leave it out")
+        raise ParameterError(
+            "penalty", what, fix=f"choose C between {1 / most:.3g} and {1 / least:.3g}, or leave it out"
+        )
 
 
 def _length(norm: float) -> None:

@@ -96,7 +96,9 @@ def split_in_units(numbers: Array, bound: float, parts: int) -> Array:
 
     Each part is at most 2^20 units. The numbers may be in extended precision, all of which is used.
     """
-    rest = np.clip(np.nan_to_num(numbers / bound, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
+    rest = np.clip(numbers / bound, -1, 1)
+    if not np.isfinite(rest).all():
+        rest = np.nan_to_num(rest, nan=0.0)
     found = []
     for _ in range(parts):
         rest = rest * 2.0**BITS
@@ -125,14 +127,16 @@ def legible(weights: Array) -> Array:
 
     None is beyond 2^500, and what is not finite is 0, so that no later step overflows.
     """
-    known = np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0), -_FARTHEST, _FARTHEST)
+    known = weights
+    if not (np.abs(weights) <= _FARTHEST).all():
+        known = np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0), -_FARTHEST, _FARTHEST)
     exponent = _exponent(known)
     return np.asarray(np.ldexp(np.trunc(np.ldexp(known, exponent)), -exponent))
 
 
 def _exponent(weights: Array) -> int:
     """The e for which weights times 2^e, each column of them, are between 2^31 and 2^32 long."""
-    length = float(np.sqrt(np.max(np.sum(np.square(weights), axis=0), initial=0.0)))
+    length = math.sqrt(float(np.max(np.einsum("i...,i...->...", weights, weights), initial=0.0)))
     return _WEIGHTS - math.frexp(length)[1] if length > 0 else 0
 
 

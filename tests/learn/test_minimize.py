@@ -54,8 +54,8 @@ def exact_gradient(problem, weights, tilt):
     with mp.workdps(100):
         rows, at = [[mp.mpf(float(x)) for x in row] for row in read(problem)], [mp.mpf(x) for x in weights]
         found = [mp.mpf(problem.penalty) * w + mp.mpf(float(t)) for w, t in zip(at, tilt, strict=True)]
-        for row, y in zip(rows, problem.labels, strict=True):
-            score, y = mp.fdot(row, at), mp.mpf(float(y))
+        for row, label in zip(rows, problem.labels, strict=True):
+            score, y = mp.fdot(row, at), mp.mpf(float(label))
             match problem.loss:
                 case Logistic(cut):
                     residual = -y * min(1 / (1 + mp.exp(y * score)), mp.mpf(cut))

@@ -6,7 +6,7 @@
 >>> problem = Problem(rows, labels, Logistic(), 1.0, Neighbors.ADD_REMOVE, 3, penalty=1.0)
 >>> found = solved(problem, np.zeros(1), tolerance(Logistic(), 1.0, 3))
 >>> found.weights.round(4).tolist(), found.steps == planned_steps(problem), found.proved
-([0.7876], True, True)
+([0.8139], True, True)
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
     penalty-strongly convex, so |w - w*| <= |grad J(w) + tilt|/penalty. What is computed of this gradient has a known
     error (`certified.gradient`); it is added to it, with what the rounding of w to doubles moves, at most
     2^-52 penalty |w|. With n rows, both are together below n slope norm 2^-51 for what `check_solvable` admits, half
-    the tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are made, and
+    the tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are
+    made, and
     at last `_shortened`, whose number of steps is proved to be enough.
 
     Each step does the same work whatever the rows hold: one curvature, one solve and `_SEARCH` looks along a line. All

@@ -82,7 +82,8 @@ class Output:
     row replaced, by twice that. Proof: J is penalty-strongly convex, and at the minimizer of one side the gradient of
     the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side, whatever
     the rows hold (`minimize.solved`; settings for which it does not promise that are refused). So what is released
-    moves by at most (L R + 2 tau)/penalty. `Noise`, or `LaplaceGrid` for a delta of 0, prices the rest. L is the cut, where the logistic loss is cut.
+    moves by at most (L R + 2 tau)/penalty. `Noise`, or `LaplaceGrid` for a delta of 0, prices the rest. L is the
+    cut, where the logistic loss is cut.
     """
 
     noise: Noise | LaplaceGrid

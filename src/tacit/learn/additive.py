@@ -22,6 +22,7 @@ from tacit.learn.base import Plan, forget, refuse
 from tacit.learn.facts import Facts
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
+from tacit.learn.sums import on_grid
 
 _MOST_KNOTS = 1000
 
@@ -70,7 +71,7 @@ class Hats:
                 found[:, start] = share
             else:
                 place = share * (count - 1)
-                below = np.minimum(place.astype(np.intp), count - 2)
+                below = np.minimum(on_grid(place, 1.0, count - 1).astype(np.intp), count - 2)
                 found[rows, start + below] = 1 - (place - below)
                 found[rows, start + below + 1] = place - below
             start += count

@@ -43,11 +43,13 @@ class Rule:
 
     `plenty`: the signal from which objective perturbation is as good as any, at the price of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
-    Both were settled on made-up data: benchmarks/rules.md.
+    `factored`: the most columns that a minimizer is certified for.
+    The first two were settled on made-up data: benchmarks/rules.md.
     """
 
     plenty: float = 800.0
     wide: int = 32
+    factored: int = 2000
 
 
 RULE = Rule()
@@ -65,7 +67,7 @@ def chosen(facts: Facts, loss: LinearLoss, rule: Rule = RULE) -> str:
     if isinstance(loss, Squared):
         return "newton" if facts.width <= rule.wide else "gradient"
     signal = float(facts.epsilon) * facts.rows / math.sqrt(facts.width * loss.outputs)
-    return "objective" if signal >= rule.plenty else "gradient"
+    return "objective" if signal >= rule.plenty and facts.width <= rule.factored else "gradient"
 
 
 def planned(name: str, facts: Facts, loss: LinearLoss, penalty: float | None) -> tuple[str, Method]:

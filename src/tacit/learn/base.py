@@ -164,6 +164,11 @@ class PrivateLinear(BaseEstimator):
         """The targets as the loss takes them."""
         raise NotImplementedError
 
+    @property
+    def _most_points(self) -> int:
+        """The most points that a row can have."""
+        raise NotImplementedError
+
     def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
         """How well each row is predicted, as whole points from 0 to the most there are."""
         raise NotImplementedError

@@ -26,9 +26,11 @@ from tacit.learn.one import OneRelease, Plan, box, scaled, seen
 from tacit.sampling.bits import Bits
 
 _STEPS = 7
+_MOST_CLUSTERS, _MOST_STEPS = 10_000, 1_000
 _SETTLING = 3  # steps at the end in which no clusters are joined, so that sums of steps are sums of the same
 _BLOCK = 2**12  # rows whose distances are worked on at a time
 _WORTH = 1.5  # times what joining costs: what a split is to gain, for both to be done
+_FARTHEST = 1e100  # of a declared center: squares of distances are doubles
 _DOUBT = 3.0  # deviations of its noise up to which a count is taken for none
 _HALF = math.sqrt(2 / math.pi)  # the mean of half a normal law, in deviations; the variance that is left is 1 - 2/pi
 
@@ -113,7 +115,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         """What a fit on so many columns would do and cost. No data is needed."""
         facts = self.facts(features, rows)
         self._start(facts)
-        groups, times = integer("n_clusters", self.n_clusters, least=1), integer("max_iter", self.max_iter, least=1)
+        groups = _up_to("n_clusters", self.n_clusters, _MOST_CLUSTERS)
+        times = _up_to("max_iter", self.max_iter, _MOST_STEPS)
         shape = {"groups": groups, "columns": features, "degree": 2, "times": times}
         return Plan(facts, Columns.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
 
@@ -172,10 +175,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
             found = np.asarray(self.init, dtype=np.float64)
         except (TypeError, ValueError):
             found = np.zeros(0)
-        if found.shape != (self.n_clusters, facts.columns) or not np.all(np.isfinite(found)):
+        if found.shape != (self.n_clusters, facts.columns) or not np.all(np.abs(found) <= _FARTHEST):
             what = "must be None, or a center for each cluster with a number a column"
             raise ParameterError("init", what, fix="leave it out: the clusters are found by splitting")
         return found
+
+
+def _up_to(name: str, value: Any, most: int) -> int:
+    """A number of something, or an error that says how many there may be."""
+    found = integer(name, value, least=1)
+    if found > most:
+        raise ParameterError(name, f"must be at most {most:,}", fix=f"{name}=8, say")
+    return found
 
 
 def nearest(rows: Array, centers: Array) -> Array:

@@ -23,7 +23,7 @@ from tacit.arithmetic import integer
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
 from tacit.learn.noise import FINE, Noise, root_above, unit_sigma
-from tacit.learn.sums import BITS, EXPONENT, Rows
+from tacit.learn.sums import BITS, EXPONENT, Rows, on_grid
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat
 from tacit.privacy.unit import Neighbors
@@ -148,7 +148,7 @@ class Columns:
 
     def sums(self, values: Array, places: Array) -> list[Array]:
         """The same without noise, as integers in units of 2^-40."""
-        whole = np.trunc(np.clip(values, -1.0, 1.0) * 2.0**BITS)
+        whole = on_grid(values, 2.0**BITS, 2**BITS)
         terms = [np.ones((len(values), 1)), whole, 2 * whole**2 - _ONE][: self.degree + 1]
         units = _ONE, _ONE >> BITS, 1
         # Rows adds whole numbers of at most 2^40 without error, a block of rows at a time

@@ -34,6 +34,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
 _CONSTANT = 0.5  # of a row's length: the constant that brings the sum and the number of rows
+_FARTHEST = 1e100  # of a center: squares of it are doubles
 _ROOM = 1 + 2.0**-40  # above the rounding of a norm
 
 
@@ -244,8 +245,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
             found = np.broadcast_to(np.asarray(self.center, dtype=np.float64), (features,))
         except (TypeError, ValueError):
             found = np.full(features, np.nan)
-        if not np.all(np.isfinite(found)):
-            raise ParameterError("center", f"does not fit {features} columns", fix="a number, or one a column")
+        if not np.all(np.abs(found) <= _FARTHEST):
+            what = f"does not fit {features} columns, or is beyond {_FARTHEST:g}"
+            raise ParameterError("center", what, fix="a number, or one a column")
         return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import integer, rational, within
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
 from tacit.learn.problem import bounded, positive, scaling, shortened
@@ -23,6 +23,9 @@ from tacit.privacy.guarantee import Dp
 from tacit.privacy.unit import Neighbors
 
 _ROOM = 1 + 2.0**-40  # above the rounding of a norm
+_PRICES = Fraction(1, 10**9), Fraction(10**9)
+_MOST_ROWS = 2**40
+_SHORTEST = 1e-6  # norm, of columns in [-1, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +145,8 @@ def _price(epsilon: Any) -> Fraction:
         raise ParameterError("epsilon", "is not declared, so no noise is enough", fix="epsilon=1.0, say")
     price = rational("epsilon", epsilon)
     if price <= 0:
-        raise ParameterError("epsilon", f"must be positive, got {epsilon}", fix="epsilon=1.0, say")
-    return price
+        raise ParameterError("epsilon", f"must be positive, got {epsilon!s:.40}", fix="epsilon=1.0, say")
+    return within("epsilon", price, *_PRICES)
 
 
 def _delta(delta: Any, rows: int) -> Fraction:
@@ -178,7 +181,10 @@ def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
     if rows is None:
         what = "is not declared, and adding or removing a row changes it, so it is not read from the data"
         raise ParameterError("rows", what, fix="say about how many there are: rows=10_000")
-    return integer("rows", rows, least=1)
+    found = integer("rows", rows, least=1)
+    if found > _MOST_ROWS:
+        raise ParameterError("rows", f"are more than {_MOST_ROWS:,}", fix="say about how many there are: rows=10_000")
+    return found
 
 
 def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
@@ -190,7 +196,12 @@ def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
         if norm is None:
             what = "are not declared, and are never read from the data"
             raise ParameterError("bounds", what, fix="bounds=(0, 1), or (lows, highs) with a number a column")
+        if not 1e-100 <= norm <= 1e100:
+            raise ParameterError("norm", "must be between 1e-100 and 1e100", fix="norm=1, with features scaled to it")
         bounds, norm = (-norm, norm), 1.0
+    if norm is not None and norm < _SHORTEST:
+        what = f"must be {_SHORTEST:g} or more: columns are scaled to [-1, 1]"
+        raise ParameterError("norm", what, fix="norm=1, say")
     try:
         lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), (columns,)) for end in bounds)
     except (TypeError, ValueError):

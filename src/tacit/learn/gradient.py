@@ -22,7 +22,7 @@ from tacit.arithmetic import integer, rational, within
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array, LinearLoss, Logistic
 from tacit.learn.noise import FINE, Noise, strays
-from tacit.learn.problem import Problem, positive
+from tacit.learn.problem import Problem, check_penalty, positive
 from tacit.learn.sums import EXPONENT, Rows, in_units, legible
 from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat, Sampled
 from tacit.privacy.unit import Neighbors
@@ -83,7 +83,7 @@ class Gradient:
         unit = unit_noise(epsilon, delta, neighbors)
         most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
         weight = penalty_for(loss, most, unit, norm, features) if penalty is None else penalty
-        positive("penalty", weight)
+        check_penalty(loss, norm, weight)
         condition = 1 + loss.bend * norm**2 * rows / weight
         chosen = min(max(math.ceil(_PATIENCE * math.sqrt(condition)), _FEWEST), _MOST)
         times = chosen if steps is None else integer("steps", steps, least=1)

@@ -12,6 +12,7 @@ Dp(epsilon=Fraction(1, 1), delta=Fraction(1, 9000000), neighbors=<Neighbors.ADD_
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,16 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from tacit.arithmetic import rational
+from tacit.arithmetic import rational, within
 from tacit.errors import ParameterError
 from tacit.learn import labels
 from tacit.learn.base import PrivateLinear
 from tacit.learn.losses import Array, Huber, LinearLoss, Logistic, Multinomial, Squared
+from tacit.learn.sums import on_grid
 
 _GRID = 2**20  # points of a regressor's row
+_WIDTHS = Fraction(1, 16), Fraction(512)  # of a hinge: for these, all methods are proved to end
+_TARGETS = 1e100, 1e-100  # the farthest that targets may be, and the least width of their bounds
 
 
 class _Classifier(ClassifierMixin, PrivateLinear):
@@ -69,9 +73,13 @@ class _Classifier(ClassifierMixin, PrivateLinear):
         places = labels.places(classes, target)
         return 2.0 * places - 1 if len(classes) == 2 else places.astype(np.float64)
 
+    @property
+    def _most_points(self) -> int:
+        return 1
+
     def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
         """A point for each right class."""
-        return np.asarray(self.predict(X) == target, dtype=np.int64), 1
+        return np.asarray(self.predict(X) == target, dtype=np.int64), self._most_points
 
     def _show(self, coefficients: Array, intercept: Array) -> None:
         """One row of coefficients for two classes, else one a class."""
@@ -184,7 +192,7 @@ class LinearSVC(_Classifier):
         if len(self._classes()) != 2:
             fix = "declare two classes, or use LogisticRegression"
             raise ParameterError("classes", "Only binary classification is supported.", fix=fix)
-        return Huber(float(rational("width", self.width)))
+        return Huber(float(within("width", self.width, *_WIDTHS)))
 
 
 class Ridge(RegressorMixin, PrivateLinear):
@@ -250,6 +258,9 @@ class Ridge(RegressorMixin, PrivateLinear):
             low, high = 0.0, 0.0
         if not low < high:
             raise ParameterError("target_bounds", "must be two numbers, the lower one first", fix="(0, 100), say")
+        if max(-low, high) > _TARGETS[0] or high - low < _TARGETS[1]:
+            what = "must be within 1e100 of 0, and 1e-100 apart"
+            raise ParameterError("target_bounds", what, fix="predict the target in other units")
         return (low + high) / 2, (high - low) / 2
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
@@ -258,12 +269,18 @@ class Ridge(RegressorMixin, PrivateLinear):
 
     def _encoded(self, target: Array) -> Array:
         middle, half = self._target()
-        return np.clip((np.asarray(target, dtype=np.float64) - middle) / half, -1.0, 1.0)
+        known = np.asarray(target, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities are beyond the ends
+            return np.clip(np.nan_to_num((known - middle) / half, nan=0.0), -1.0, 1.0)
+
+    @property
+    def _most_points(self) -> int:
+        return _GRID
 
     def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
         """The squared error of what is clipped to the bounds, off the most there can be, on a grid."""
         error = self._encoded(self.predict(X)) - self._encoded(target)
-        return _GRID - np.minimum(np.floor(error**2 / 4 * _GRID), _GRID).astype(np.int64), _GRID
+        return _GRID - on_grid(error**2 / 4, _GRID, _GRID).astype(np.int64), self._most_points
 
     def _show(self, coefficients: Array, intercept: Array) -> None:
         middle, half = self._target()

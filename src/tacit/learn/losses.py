@@ -38,6 +38,13 @@ class LinearLoss(Protocol):
         """The largest f'': the largest eigenvalue where there are several outputs."""
 
     @property
+    def relative_bend(self) -> float:
+        """The largest |s f''(s)|: how much f' changes where the score s changes by a small part of itself.
+
+        With several outputs, for scores s whose largest is 0, which changes none.
+        """
+
+    @property
     def one_sided(self) -> bool:
         """Whether the label alone decides the sign of f'."""
 
@@ -64,6 +71,13 @@ class LinearLoss(Protocol):
     def curvature(self, scores: Array, labels: Array) -> Array:
         """f'' for each row. For `Multinomial` the probabilities p, of which f'' is diag(p) - p p^T."""
 
+    def chord(self, scores: Array, labels: Array) -> Array:
+        """The curvature, at least f'', of a parabola that touches f at the score and lies above it everywhere.
+
+        Where scores are far from where f bends, f'' says nothing of what lies on the way there, and this does. A step
+        by it never overshoots. For `Multinomial` it is the curvature itself.
+        """
+
     def volume(self, share: Array, ratio: float) -> Array:
         """The largest ln det(I + f'' ratio) where the residual is at `share` of the way from 0 to its corners.
 
@@ -87,6 +101,7 @@ class Logistic:
             raise ParameterError("cut", f"must be in (0, 1], got {self.cut}", fix="cut=1, or leave it out")
 
     bend = 0.25
+    relative_bend = 0.25  # the most of s/(2 cosh(s/2))^2 is 0.224
     one_sided = True
     outputs = 1
     corners = 1
@@ -123,6 +138,11 @@ class Logistic:
 
         return np.asarray(expit(scores) * expit(-scores) * (labels * scores >= self._turn))
 
+    def chord(self, scores: Array, labels: Array) -> Array:
+        """tanh(s/2)/(2 s), by Jaakkola and Jordan; for the line of a cut too, which lies below."""
+        far = np.maximum(np.abs(scores), 1e-6)
+        return np.asarray(np.tanh(far / 2) / (2 * far))
+
     def volume(self, share: Array, ratio: float) -> Array:
         """ln(1 + t (1 - t) ratio): where the residual is large, the bend is small."""
         t = share * self.cut
@@ -153,6 +173,11 @@ class Huber:
         """1/(2 width)."""
         return 1 / (2 * self.width)
 
+    @property
+    def relative_bend(self) -> float:
+        """(1 + width)/(2 width), where the parabola begins."""
+        return (1 + self.width) * self.bend
+
     def admits(self, labels: Array) -> bool:
         """Whether every label is -1 or +1."""
         return signs(labels)
@@ -170,6 +195,10 @@ class Huber:
     def curvature(self, scores: Array, labels: Array) -> Array:
         """1/(2 width) on the parabola, 0 beside it."""
         return np.asarray((np.abs(1 - labels * scores) < self.width) * self.bend)
+
+    def chord(self, scores: Array, labels: Array) -> Array:
+        """One over twice the width, or the distance from the margin where that is more."""
+        return np.asarray(0.5 / np.maximum(np.abs(1 - labels * scores), self.width))
 
     def volume(self, share: Array, ratio: float) -> Array:
         """ln(1 + bend ratio), whatever the residual is."""
@@ -199,6 +228,11 @@ class Squared:
     corners = 2
 
     @property
+    def relative_bend(self) -> float:
+        """The largest score on the parabola."""
+        return self.target_bound + self.slope
+
+    @property
     def slope(self) -> float:
         """The largest residual: the target's bound and the prediction's, rounded up."""
         other = self.target_bound if self.prediction_bound is None else self.prediction_bound
@@ -222,6 +256,10 @@ class Squared:
         """1 inside, 0 beyond."""
         return np.asarray((np.abs(scores - labels) < self.slope) * 1.0)
 
+    def chord(self, scores: Array, labels: Array) -> Array:
+        """The slope over the error, or 1 where that is less."""
+        return np.asarray(self.slope / np.maximum(np.abs(scores - labels), self.slope))
+
     def volume(self, share: Array, ratio: float) -> Array:
         """ln(1 + ratio), whatever the residual is."""
         return np.full(np.shape(share), math.log1p(ratio))
@@ -244,6 +282,11 @@ class Multinomial:
     slope = math.sqrt(2) * (1 + 2**-52)
     bend = 0.5
     one_sided = True
+
+    @property
+    def relative_bend(self) -> float:
+        """2 ln(classes): |f'' (e s)| <= 2 e sum_j p_j |s_j|, which is 2 e times at most the entropy of p."""
+        return 2 * math.log(self.classes)
 
     @property
     def outputs(self) -> int:
@@ -275,6 +318,10 @@ class Multinomial:
         """The probabilities p; the curvature is diag(p) - p p^T."""
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def chord(self, scores: Array, labels: Array) -> Array:
+        """The probabilities."""
+        return self.curvature(scores, labels)
 
     def volume(self, share: Array, ratio: float) -> Array:
         """(K - 1) ln(1 + t ratio/(K - 1)), with t = 1 - (1 - s)^2 - s^2/(K - 1) for the share s = 1 - p_y.

@@ -21,7 +21,7 @@ from tacit.learn.gradient import distance, penalty_for, unit_noise
 from tacit.learn.losses import Array, LinearLoss, Squared
 from tacit.learn.newton import Second
 from tacit.learn.noise import Noise, root_above, unit_sigma
-from tacit.learn.problem import Problem, positive
+from tacit.learn.problem import Problem, check_penalty
 from tacit.learn.sums import EXPONENT, Rows
 from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss
 from tacit.privacy.unit import Neighbors
@@ -69,7 +69,7 @@ class Moments:
             raise ParameterError("loss", "only the squared loss has sums that suffice", fix="use Newton")
         unit = unit_noise(epsilon, delta, neighbors)
         weight = penalty_for(loss, loss.slope, unit, norm, features) if penalty is None else penalty
-        positive("penalty", weight)
+        check_penalty(loss, norm, weight)
         part = within("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
         whole = unit_sigma(epsilon, delta, features * (features + 3) // 2)
         second = Second.of(whole * root_above(1 / part), features, neighbors)

@@ -21,7 +21,7 @@ from tacit.errors import ParameterError
 from tacit.learn.gradient import Pulls, checked_cut, cut_for, distance, penalty_for, unit_noise
 from tacit.learn.losses import Array, LinearLoss
 from tacit.learn.noise import FINE, Noise, root_above, unit_sigma
-from tacit.learn.problem import Problem, positive
+from tacit.learn.problem import Problem, check_penalty
 from tacit.learn.sums import EXPONENT, Rows, legible
 from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat
 from tacit.privacy.unit import Neighbors
@@ -151,7 +151,7 @@ class Newton:
         unit = unit_noise(epsilon, delta, neighbors)
         most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
         weight = penalty_for(loss, most, unit, norm, features) if penalty is None else penalty
-        positive("penalty", weight)
+        check_penalty(loss, norm, weight)
         times = integer("steps", _STEPS if steps is None else steps, least=1)
         part = within("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
         coordinates = features * loss.outputs

@@ -132,7 +132,8 @@ def release(values: Array, step: Fraction, sigma: Fraction, bits: Bits) -> Array
 
     For callers that keep their own account: each coordinate strays with probability `strays(sigma / step)`.
     """
-    on_grid: Array = np.rint(np.asarray(values, dtype=np.float64) / float(step))
+    known = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    on_grid: Array = np.rint(known / float(step))
     return (on_grid + _draws(sigma / step, on_grid, bits).astype(np.float64)) * float(step)
 
 

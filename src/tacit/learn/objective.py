@@ -21,7 +21,8 @@ from tacit.errors import ParameterError
 from tacit.learn import profile
 from tacit.learn.gradient import checked_cut, cut_for, unit_noise
 from tacit.learn.losses import Array, LinearLoss
-from tacit.learn.minimize import minimize, tolerance
+from tacit.learn.minimize import check_solvable, minimize, tolerance
+from tacit.learn.minimize import least_penalty as solvable
 from tacit.learn.noise import FINE, Noise, release, strays
 from tacit.learn.output import decisive, with_cut
 from tacit.learn.problem import Problem, agreed, positive
@@ -79,8 +80,10 @@ class Objective:
         unit = unit_noise(epsilon, delta, neighbors)
         most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
         learned = with_cut(loss, most)
-        chosen = penalty_for(loss, most, epsilon, unit, norm, coordinates, rows) if penalty is None else penalty
+        rule = penalty_for(loss, most, epsilon, unit, norm, coordinates, rows) if penalty is None else penalty
+        chosen = max(rule, solvable(learned, norm)) if penalty is None else penalty
         positive("penalty", chosen)
+        check_solvable(learned, norm, features, chosen)
         bent = 1 + rows * loss.bend * norm**2 / (coordinates * chosen)
         share = _share(tolerance(learned, norm, rows) / (learned.slope * norm) * bent)
         astray = coordinates * strays(Fraction(2**FINE))
@@ -95,7 +98,8 @@ class Objective:
             penalty=chosen,
             neighbors=neighbors,
         )
-        tau = Fraction(tolerance(learned, norm, rows)) + _rounding(Fraction(sigma), coordinates)
+        tau = Fraction(_goal(learned, norm, rows, Fraction(sigma), coordinates))
+        tau += _rounding(Fraction(sigma), coordinates)
         last = Noise.calibrated(epsilon * share, delta * share, 2 * tau / Fraction(chosen), coordinates)
         rest = Approximate(epsilon * share, delta * share + astray)
         return cls(main, rest, Fraction(sigma), last, loss, norm, rows, neighbors, chosen, most)
@@ -110,7 +114,8 @@ class Objective:
         learned = with_cut(self.loss, self.cut)
         known = agreed(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
         tilt = release(np.zeros(problem.shape), _step(self.sigma), self.sigma, bits)
-        found = minimize(known, tilt, tolerance(learned, self.norm, self.rows))
+        goal = _goal(learned, self.norm, self.rows, self.sigma, math.prod(problem.shape))
+        found = minimize(known, tilt, goal)
         return self.last.release(found, bits)
 
 
@@ -139,6 +144,11 @@ def _share(ratio: float) -> Fraction:
     penalty; and share + a^2/2 is least near this.
     """
     return Fraction(min(0.25, max(2.0**-10, (2 * ratio) ** (2 / 3))))
+
+
+def _goal(loss: LinearLoss, norm: float, rows: int, sigma: Fraction, coordinates: int) -> float:
+    """The gradient that is solved for: no less than what rounding leaves of the random term."""
+    return max(tolerance(loss, norm, rows), float(_rounding(sigma, coordinates)))
 
 
 def _step(sigma: Fraction) -> Fraction:

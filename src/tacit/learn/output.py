@@ -19,7 +19,7 @@ import numpy as np
 from tacit.arithmetic import integer, rational
 from tacit.learn.gradient import checked_cut, cut_for, distance, unit_noise
 from tacit.learn.losses import Array, LinearLoss, Logistic
-from tacit.learn.minimize import minimize, tolerance
+from tacit.learn.minimize import check_solvable, least_penalty, minimize, tolerance
 from tacit.learn.noise import Noise
 from tacit.learn.problem import Problem, agreed, positive
 from tacit.mechanisms.given import price
@@ -68,7 +68,7 @@ class LaplaceGrid:
 
     def release(self, values: Array, bits: Bits) -> Array:
         """The values, rounded to the grid, with noise."""
-        whole = [int(value) for value in np.rint(np.ldexp(values, self.exponent)).ravel()]
+        whole = [int(value) for value in np.rint(np.ldexp(np.nan_to_num(values), self.exponent)).ravel()]
         noisy = Laplace.calibrated(self.epsilon, self.move).release(whole, bits)
         step = Fraction(2) ** -self.exponent
         return np.array([float(value * step) for value in noisy]).reshape(values.shape)
@@ -80,9 +80,10 @@ class Output:
 
     **Theorem.** With L the slope and R the norm, a row more or less moves the minimizer by at most L R/penalty in L2; a
     row replaced, by twice that. Proof: J is penalty-strongly convex, and at the minimizer of one side the gradient of
-    the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side
-    (`minimize`), so what is released moves by at most (L R + 2 tau)/penalty. `Noise`, or `LaplaceGrid` for a
-    delta of 0, prices the rest. L is the cut, where the logistic loss is cut.
+    the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side, whatever
+    the rows hold (`minimize.solved`; settings for which it does not promise that are refused). So what is released
+    moves by at most (L R + 2 tau)/penalty. `Noise`, or `LaplaceGrid` for a delta of 0, prices the rest. L is the
+    cut, where the logistic loss is cut.
     """
 
     noise: Noise | LaplaceGrid
@@ -115,9 +116,11 @@ class Output:
         else:
             unit = math.sqrt(2 * coordinates) / float(epsilon) * float(distance(neighbors))
         most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
-        weight = penalty_for(loss, most, unit, norm, rows) if penalty is None else penalty
-        positive("penalty", weight)
         learned = with_cut(loss, most)
+        rule = penalty_for(loss, most, unit, norm, rows)
+        weight = max(rule, least_penalty(learned, norm)) if penalty is None else penalty
+        positive("penalty", weight)
+        check_solvable(learned, norm, features, weight)
         move = distance(neighbors) * Fraction(learned.slope) * Fraction(norm)
         sensitivity = (move + 2 * Fraction(tolerance(learned, norm, rows))) / Fraction(weight)
         noise: Noise | LaplaceGrid

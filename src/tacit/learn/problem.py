@@ -20,6 +20,8 @@ from tacit.learn.losses import Array, LinearLoss
 from tacit.privacy.unit import Neighbors
 
 _UNIT = 2.0**-53  # the relative error of one rounding
+_LEAST_PENALTY, _MOST_PENALTY = 2.0**-40, 2.0**64  # in units of the largest curvature of a row
+_FARTHEST, _NARROWEST = 1e100, 1e-100  # of bounds: squares and quotients of these are doubles
 _BLOCK = 1 << 16  # entries that are worked on at a time, so that no second copy is made
 
 
@@ -126,8 +128,13 @@ def scaling(lower: Any, upper: Any, columns: int) -> tuple[Array, Array]:
         ) from None
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low <= high)):
         raise ParameterError("bounds", "must be finite, the lower end first", fix="bounds=(0, 1), say")
+    if max(np.max(np.abs(low), initial=0.0), np.max(np.abs(high), initial=0.0)) > _FARTHEST:
+        raise ParameterError("bounds", "must be between -1e100 and 1e100", fix="give the column in larger units")
     origin = np.clip(0.0, low, high)
     width = np.maximum(high - origin, origin - low)
+    if np.any((width > 0) & (width < _NARROWEST)):
+        what = "that differ must differ by 1e-100 or more, and one that is not 0 be as far from it"
+        raise ParameterError("bounds", what, fix="give the column in smaller units")
     return origin, np.where(width > 0, width, 1.0)
 
 
@@ -139,9 +146,12 @@ def shortened(features: Array, norm: float) -> Array:
     that is at most norm (1 - 2e); otherwise it is scaled to norm (1 - 4e) and rounded, and then it would stay.
     """
     slack = (features.shape[1] + 8) * _UNIT
-    lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
     if not np.all(np.isfinite(lengths)):
-        raise ParameterError("features", "are not finite", fix="declare bounds, and what NaN is read as")
+        if not np.all(np.isfinite(features)):
+            raise ParameterError("features", "are not finite", fix="declare bounds, and what NaN is read as")
+        return shortened(_tamed(features, lengths, norm), norm)
     long = np.flatnonzero(lengths > norm * (1 - 2 * slack))
     if not long.size:
         return features
@@ -151,10 +161,29 @@ def shortened(features: Array, norm: float) -> Array:
     return found
 
 
+def _tamed(features: Array, lengths: Array, norm: float) -> Array:
+    """The rows, of which those whose squares overflow are at least twice the norm still, in the same direction."""
+    far = ~np.isfinite(lengths)
+    found = features.copy()
+    found[far] *= 2 * norm / np.max(np.abs(features[far]), axis=1, keepdims=True)
+    return found
+
+
 def positive(name: str, value: float) -> None:
     """Refuse what is no positive finite number."""
     if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < math.inf:
         raise ParameterError(name, f"must be a positive number, got {value!r:.40}", fix=f"{name}=1, say")
+
+
+def check_penalty(loss: LinearLoss, norm: float, penalty: float) -> None:
+    """Refuse a penalty with which weights could leave the range of doubles, whatever the rows and the noise."""
+    positive("penalty", penalty)
+    least, most = (loss.bend * norm**2 * factor for factor in (_LEAST_PENALTY, _MOST_PENALTY))
+    if not least <= penalty <= most:
+        what = f"of {penalty:.3g} is not between {least:.3g} and {most:.3g}"
+        raise ParameterError(
+            "penalty", what, fix=f"choose C between {1 / most:.3g} and {1 / least:.3g}, or leave it out"
+        )
 
 
 def _length(norm: float) -> None:

@@ -84,7 +84,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         each["rows"] = learned if facts.neighbors is Neighbors.ADD_REMOVE else None  # then they are counted
         models = [clone(model).set_params(**candidate, **each) for candidate in candidates]
         bits = source_of(self.bits)
-        found = _best(models, trials, features, target, _coins(share, len(features), bits), bits)
+        found = _best(models, trials, features, target, _coins(share, len(features), facts.neighbors, bits), bits)
         self.best_params_, self.best_estimator_ = candidates[found.candidate], found.model
         self.best_score_ = found.points / (found.most * float(facts.rows * share))
         for name in ("n_features_in_", "feature_names_in_"):
@@ -171,14 +171,28 @@ def _best(
         model = clone(models[candidate])
         plan = model.plan(features.shape[1], int(learned.sum()))
         model.take(plan, plan.weights(features[learned], model._encoded(target[learned]), bits))
-        points, most = model._points(features[held], target[held])
-        noisy = Laplace.calibrated(plan.facts.epsilon, most).release([int(points.sum())], bits)[0]
+        points, most = _scored(model, features[held], target[held])
+        noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]
         if best is None or noisy > best.points:
             best = _Found(noisy, most, candidate, model)
     assert best is not None
     return best
 
 
-def _coins(chance: Fraction, count: int, bits: Bits) -> Array:
-    """Heads with this chance for each row, on its own."""
-    return belows(chance.denominator, count, bits) < chance.numerator
+def _scored(model: PrivateLinear, features: Array, target: Array) -> tuple[int, int]:
+    """The points of all rows together, and the most that one can have. Of no rows it is 0: no error tells of it."""
+    if not len(target):
+        return 0, model._most_points
+    points, most = model._points(features, target)
+    return int(points.sum()), most
+
+
+def _coins(chance: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
+    """Heads with this chance for each row, on its own.
+
+    Under REPLACE, where the number of rows is public, one row at least is learned from, whatever the coins say.
+    """
+    heads: Array = belows(chance.denominator, count, bits) < chance.numerator
+    if neighbors is Neighbors.REPLACE:
+        heads[0] &= not heads.all()
+    return heads

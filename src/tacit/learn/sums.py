@@ -21,6 +21,7 @@ BITS = 20  # a length of one is 2^20 units
 EXPONENT = 2 * BITS  # products of two numbers in units are in units of 2^-40
 _BLOCK = 2**13  # rows whose products add up in a double without error: 13 + 40 = 53 bits
 _WEIGHTS = 32  # bits of weights: 20 + 32 < 53
+_FARTHEST = 2.0**500  # no weight is beyond: its square is a double
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +78,11 @@ def in_units(vectors: Array, bound: float) -> Array:
     """Vectors (or numbers) of at most `bound`, truncated toward zero to whole units of bound/2^20.
 
     One that rounding, or a caller, has made longer than the bound is shortened, so that no row is above 2^20 units,
-    exactly, whatever is given.
+    exactly, whatever is given: what is not finite is 0.
     """
-    found: Array = np.asarray(vectors, dtype=np.float64) * (2.0**BITS / bound)
-    np.trunc(found, out=found)
+    found = on_grid(vectors, 2.0**BITS / bound, 2**BITS)
     if found.ndim == 1:
-        return np.clip(found, -(2.0**BITS), 2.0**BITS, out=found)
+        return found
     while True:
         square = np.einsum("ij,ij->i", found, found)
         long = square > 4.0**BITS
@@ -91,15 +91,52 @@ def in_units(vectors: Array, bound: float) -> Array:
         found[long] = np.trunc(found[long] * (2.0**BITS * (1 - 2.0**-18) / np.sqrt(square[long]))[:, None])
 
 
+def split_in_units(numbers: Array, bound: float, parts: int) -> Array:
+    """Numbers of at most `bound` as whole units of bound/2^20, bound/2^40 and so on, side by side, toward zero.
+
+    Each part is at most 2^20 units. The numbers may be in extended precision, all of which is used.
+    """
+    rest = np.clip(numbers / bound, -1, 1)
+    if not np.isfinite(rest).all():
+        rest = np.nan_to_num(rest, nan=0.0)
+    found = []
+    for _ in range(parts):
+        rest = rest * 2.0**BITS
+        whole = np.trunc(rest)
+        rest = rest - whole
+        found.append(whole.astype(np.float64))
+    return np.hstack(found)
+
+
+def on_grid(numbers: Array, units: float, most: int) -> Array:
+    """Numbers times `units`, truncated toward zero to whole numbers of at most `most`, as doubles.
+
+    **Theorem.** Each is a finite whole number in [-most, most], whatever is given: NaN and the infinities are 0, and
+    what is beyond the ends is at them. So a cast to 64-bit integers is exact, for `most` up to 2^53. All integers of
+    this package that come from measured numbers come through here.
+    """
+    found: Array = np.asarray(numbers, dtype=np.float64)
+    found = np.where(np.isfinite(found), found, 0.0) if not np.all(np.isfinite(found)) else found
+    with np.errstate(over="ignore"):  # what overflows is beyond the ends
+        found = found * units
+    return np.clip(np.trunc(found, out=found), -float(most), float(most), out=found)
+
+
 def legible(weights: Array) -> Array:
-    """Weights rounded to 32 bits of their length, for which scores are exact. They are public, so this is free."""
-    exponent = _exponent(weights)
-    return np.asarray(np.ldexp(np.trunc(np.ldexp(weights, exponent)), -exponent))
+    """Weights rounded to 32 bits of their length, for which scores are exact. They are public, so this is free.
+
+    None is beyond 2^500, and what is not finite is 0, so that no later step overflows.
+    """
+    known = weights
+    if not (np.abs(weights) <= _FARTHEST).all():
+        known = np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0), -_FARTHEST, _FARTHEST)
+    exponent = _exponent(known)
+    return np.asarray(np.ldexp(np.trunc(np.ldexp(known, exponent)), -exponent))
 
 
 def _exponent(weights: Array) -> int:
     """The e for which weights times 2^e, each column of them, are between 2^31 and 2^32 long."""
-    length = float(np.sqrt(np.max(np.sum(np.square(weights), axis=0), initial=0.0)))
+    length = math.sqrt(float(np.max(np.einsum("i...,i...->...", weights, weights), initial=0.0)))
     return _WEIGHTS - math.frexp(length)[1] if length > 0 else 0
 
 

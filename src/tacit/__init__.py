@@ -8,5 +8,5 @@ print(ada.ask("SELECT COUNT(*) FROM visits", epsilon=0.5))
 
 from tacit.lazy import attach
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

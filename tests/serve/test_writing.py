@@ -1,4 +1,4 @@
-"""Long answers are written out in threads that analysts share fairly, never on the event loop and never in one queue."""
+"""Long answers are written out in threads that analysts share fairly, and never on the event loop."""
 
 from __future__ import annotations
 

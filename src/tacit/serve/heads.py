@@ -113,8 +113,8 @@ class _Clock(asyncio.Protocol):
     that byte uvicorn's own clock runs.
 
     **Theorem.** A connection that holds more than its buffer of what was not taken is ended after 30 seconds in which
-    fewer than 256 KiB of it were. Proof: the clock starts when the transport says that its buffer is full, and each time
-    it rings that much must have left, because nothing is added before the buffer is nearly empty, which stops it.
+    fewer than 256 KiB of it were. Proof: the clock starts when the transport says that its buffer is full, and each
+    time it rings that much must have left, as nothing is added before the buffer is nearly empty, which stops it.
     """
 
     cycle: Any  # uvicorn's: the request that came last

@@ -185,6 +185,30 @@ def test_strangers_have_a_short_deadline_and_sessions_a_long_one():
     asyncio.run(work())
 
 
+def test_strangers_who_are_always_being_answered_have_no_more_than_others():
+    async def work():
+        async with Place(64) as place:  # 16 strangers, 4 of one address
+            for source in ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"):
+                held = []
+                for _ in range(6):
+                    held += await place.connect(1, source)
+                    place.served(held[-1]).is_busy = lambda: True
+                assert place.live(held) == [False] * 2 + [True] * 4
+            assert place.connections._strangers == 16
+            assert place.live(await place.connect(1, "127.0.0.5")) == [True]  # a newcomer can always try
+            assert place.connections._strangers == 16
+            (idle,) = await place.connect(1, "127.0.0.4")
+            assert place.live(held) == [False] * 3 + [True] * 3
+            await place.connect(1, "127.0.0.4")
+            assert place.live(held) == [False] * 3 + [True] * 3 and place.live([idle]) == [False]  # an idle one first
+            for each in place.connections._open:
+                each.since -= 61
+            place.connections.sweep()
+            assert len(place.connections._open) == 0
+
+    asyncio.run(work())
+
+
 def test_what_is_sent_counts_as_activity():
     async def work():
         async with Place(64) as place:

@@ -224,8 +224,9 @@ def _written(need: Measurement) -> str:
 def _recipe(query: Query, halves: Halves, needed: list[tuple[Measurement, ...]], chosen: list[Measurement]) -> Recipe:
     """How to read the released parts, in the order chosen."""
     values = []
+    places = {need: place for place, need in enumerate(chosen)}
     for asked, some in zip(halves.aggregates, needed, strict=True):
-        positions = [chosen.index(need) for need in some]
+        positions = [places[need] for need in some]
         values.append(function_of(asked.aggregate).estimator(asked, some, positions))
     return Recipe(
         keys=_keys(halves),

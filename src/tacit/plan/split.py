@@ -67,7 +67,7 @@ class _Splitter:
         self.keys: list[GroupKey] = []
         self.key_types: list[Type] = []
         self.known: list[Scalar] = []
-        self.aggregates: list[BoundAggregate] = []
+        self.aggregates: dict[BoundAggregate, int] = {}  # and their places, in order of appearance
 
     def halves(self) -> Halves:
         query = self.query
@@ -194,10 +194,8 @@ class _Splitter:
 
     def aggregate(self, node: Aggregate) -> Bound:
         asked = self.asked(node)
-        if asked not in self.aggregates:
-            self.aggregates.append(asked)
-        kind = function_of(node).result_type(asked)
-        return Bound(Released(self.aggregates.index(asked)), kind)
+        place = self.aggregates.setdefault(asked, len(self.aggregates))
+        return Bound(Released(place), function_of(node).result_type(asked))
 
     def asked(self, node: Aggregate) -> BoundAggregate:
         if node.argument is None:

@@ -60,6 +60,7 @@ def draws(variance: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) ->
     return kept
 
 
+@lru_cache(maxsize=1024)  # the columns of one question mostly share their noise
 def tail(variance: Fraction, chance: Fraction) -> int:
     """A w with P(|k| > w) <= chance, where 0 < chance < 1: the least one, or for wide laws at most one step above.
 

@@ -22,7 +22,7 @@ from tacit.serve.limits import Rate
 
 _log = logging.getLogger("tacit.serve")
 
-STRANGER = 30.0  # seconds that an idle connection may stay without anyone having been let in on it
+STRANGER = 30.0  # seconds that an idle connection may stay without anyone having been let in on it; a busy one twice
 IDLE = 2 * 3600.0  # seconds that an idle session may stay
 SWEEP = 5.0  # seconds between two looks for those that have stayed too long
 _PER_SECOND, _BURST = 20.0, 128  # new connections of one address
@@ -143,8 +143,9 @@ class Connections:
 
     A stranger's connection is one on which nobody was let in yet. An address has at most a quarter of the strangers',
     and 20 new ones a second. Where strangers are too many, the oldest of the address that has most goes, so that a
-    newcomer can always try. Where all are too many, the one that was idle for longest goes, of whoever has most. What
-    is being answered is never ended.
+    newcomer can always try: an idle one where there is one. Where all are too many, the one that was idle for longest
+    goes, of whoever has most. What is being answered to somebody who was let in is never ended; what is being answered
+    to a stranger is nothing that anybody paid for, and a stranger who does not read it would stay for ever.
     """
 
     def __init__(self, most: int) -> None:
@@ -191,9 +192,12 @@ class Connections:
         """End what has been idle for too long."""
         now = time.monotonic()
         for each in list(self._open):
-            if each.is_busy():
-                continue
-            if (each.is_stranger and now - each.since > STRANGER) or now - each.seen > IDLE:
+            busy = each.is_busy()
+            if each.is_stranger:
+                late = now - each.since > (2 * STRANGER if busy else STRANGER)
+            else:
+                late = not busy and now - each.seen > IDLE
+            if late:
                 each.end()
 
     def shed(self, listener: CountingListener) -> None:
@@ -241,11 +245,17 @@ class Connections:
             if self._arrivals.take(group) > 0:
                 return False
             if self._holders[f"address {group}"] >= self.of_address:
-                _end_oldest(each for each in self._open if each.is_stranger and each.group == group)
+                self._end_stranger(group)
             elif self._strangers >= self.of_strangers:
                 heaviest = Counter(each.group for each in self._open if each.is_stranger).most_common(1)[0][0]
-                _end_oldest(each for each in self._open if each.is_stranger and each.group == heaviest)
+                self._end_stranger(heaviest)
         return len(self._open) < self.most or self._relieve()
+
+    def _end_stranger(self, group: str) -> None:
+        """End the oldest stranger's connection of an address, where none is idle one that is being answered."""
+        some = [each for each in self._open if each.is_stranger and each.group == group]
+        if some and not _end_oldest(some):
+            min(some, key=lambda each: each.since).end()
 
     def _relieve(self) -> bool:
         """End the connection that was idle for longest, of whoever has most of those that have an idle one."""

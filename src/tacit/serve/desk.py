@@ -76,6 +76,7 @@ class Desk:
         self._rate = Rate(rate, max(1, int(2 * rate)))
         self._asking = _Room(workers, seats, "ask")
         self._looking = _Room(_LOOKERS, seats, "look")
+        self._writing = _Room(_LOOKERS, _REPEATS * seats, "write")
         self._shelf = Shelf()
         self._lane = Lane(curator.ledger, most=_REPEATS * seats, share=max(1, seats // 4))
 
@@ -197,13 +198,22 @@ class Desk:
         self._admit(who)
         return await self._looking.run(who, work)
 
+    async def write(self, who: str, work: Callable[[], T]) -> T:
+        """Write out a long answer in a thread, fairly among analysts, as part of a request that was admitted.
+
+        Where an analyst has too many of these waiting it is refused as busy; asking again is then a free repeat.
+        """
+        return await self._writing.run(who, work)
+
     async def close(self, patience: float = 10.0) -> None:
         """Take no more questions and wait for those that run. `taken` says how many are still there after that.
 
         Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open.
         """
         self._lane.closed = True
-        await asyncio.gather(self._asking.empty(patience), self._looking.empty(patience), self._lane.empty(patience))
+        rooms = (self._asking, self._looking, self._lane)
+        await asyncio.gather(*(each.empty(patience) for each in rooms))
+        await self._writing.empty(patience)  # last, because it writes what the others found
 
     def _admit(self, who: str) -> None:
         seconds = self._rate.take(who)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastapi import Response
@@ -87,7 +88,7 @@ class Express:
         try:
             hold(scope, repeat.who)
             answer = await self._desk.ask(repeat.who, repeat.question.sql, **repeat.question.price)
-            return await reply(answer, repeat.media)
+            return await reply(answer, repeat.media, partial(self._desk.write, repeat.who))
         except TacitError as error:
             self._metrics.error(str(error.code))
             return failure(error)

@@ -1,7 +1,7 @@
 """How HTTP is read: by httptools where that is installed, which takes a third of h11's time, and with h11's care.
 
 A head, which is all before the body, has at most 64 KiB and 20 seconds. h11 sees to the size itself; httptools would go
-on reading. Neither has a clock.
+on reading. Neither has a clock, and neither has one for whoever does not read the answer.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LARGEST_HEAD = 64 * 1024
 MOST_AHEAD = 16  # requests of a connection that wait for the answer to the one before
 SLOWEST_HEAD = 20.0  # seconds in which all of a head must be there, as for a body
+SLOWEST_READER = 30.0  # seconds in which so many bytes of an answer, or all, must be taken
+LEAST_READ = 256 * 1024
 
 
 def protocol(connections: Connections | None = None) -> type[asyncio.Protocol]:
@@ -103,17 +105,22 @@ class _Counted(asyncio.Protocol):
 
 
 class _Clock(asyncio.Protocol):
-    """Ends a connection on which a head does not come in time.
+    """Ends a connection on which a head does not come in time, or an answer is not taken in time.
 
     **Theorem.** A connection on which nothing is being answered is ended 20 seconds after it began, or after the first
     byte that followed the last answer, unless a whole head comes before. Proof: the clock starts at either, runs on
     whatever comes, and only a request that is being answered, which needs a whole head, stops it. Between an answer and
     that byte uvicorn's own clock runs.
+
+    **Theorem.** A connection that holds more than its buffer of what was not taken is ended after 30 seconds in which
+    fewer than 256 KiB of it were. Proof: the clock starts when the transport says that its buffer is full, and each
+    time it rings that much must have left, as nothing is added before the buffer is nearly empty, which stops it.
     """
 
     cycle: Any  # uvicorn's: the request that came last
     transport: Any
     _deadline: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -125,7 +132,33 @@ class _Clock(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        self._taken()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._taken()
+        self._expect(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        self._taken()
+        super().resume_writing()
+
+    def _expect(self, left: int) -> None:
+        """Look again after a while, at which less must be left."""
+        self._reading = asyncio.get_running_loop().call_later(SLOWEST_READER, self._look, left)
+
+    def _look(self, before: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left > before - LEAST_READ:
+            self.transport.abort()
+        else:
+            self._expect(left)
+
+    def _taken(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _watch(self) -> None:
         if self.transport.is_closing() or (self.cycle is not None and not self.cycle.response_complete):

@@ -7,6 +7,7 @@ curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Header, Path, Query, Request, Response
@@ -103,7 +104,7 @@ async def ask(
     """Ask a question and pay for it. The same question again is free."""
     media = _chosen(accept)  # before anything is paid
     answer = await _desk(request).ask(who.name, question.sql, **question.price, request=name)
-    return await reply(answer, media)
+    return await reply(answer, media, partial(_desk(request).write, who.name))
 
 
 async def explain(request: Request, who: Caller, question: Annotated[Question, Body()]) -> Response:

@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
 import math
 import re
 import unicodedata
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.responses import Response
@@ -27,7 +27,7 @@ from tacit.serve.repeats import made
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 OFFERED = (JSON, CSV, carry.MEDIA, TEXT)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-_SHORT = 100  # rows that are written out at once; a longer answer is no matter for the event loop
+_SHORT = 200  # cells that are written out at once; a longer answer is no matter for the event loop
 _KINDS = {"*/*": JSON, "application/*": JSON, "text/*": CSV}
 
 _SEPARATORS = re.compile("(?<=[;,|\t\r\n\v\f\x85\u2028\u2029\uff1b\uff0c\uff5c])")
@@ -56,12 +56,16 @@ def status_of(error: TacitError) -> int:
     return _STATUS.get(error.code, 422)
 
 
-async def reply(answer: Answer, media: str) -> Response:
-    """The answer as a response. A long one is written out in a thread, not on the event loop."""
+async def reply(answer: Answer, media: str, write: Callable[[Callable[[], bytes]], Awaitable[bytes]]) -> Response:
+    """The answer as a response. A long one is written out by `write` in a thread, not on the event loop."""
     kind = f"{media}; charset=utf-8" if media.startswith("text/") else media
-    short = len(answer) <= _SHORT
-    content = body(answer, media) if short else await asyncio.to_thread(body, answer, media)
+    content = body(answer, media) if is_short(answer) else await write(lambda: body(answer, media))
     return Response(content, media_type=kind, headers={"Tacit-Entry": str(answer.receipt.entry)})
+
+
+def is_short(answer: Answer) -> bool:
+    """Whether an answer is written out in a moment."""
+    return len(answer) * len(answer.headings) <= _SHORT
 
 
 def failure(error: TacitError) -> Response:

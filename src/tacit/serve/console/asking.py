@@ -99,7 +99,8 @@ async def download(visit: Visit) -> Response:
     answer = _kept(visit).answer
     name = f"answer-{answer.receipt.entry}.{visit.request.path_params['form']}"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(body(answer, media), media_type=media, headers=headers)
+    content = await visit.console.desk.look(visit.who, lambda: body(answer, media))
+    return Response(content, media_type=media, headers=headers)
 
 
 async def receipt(visit: Visit) -> Response:

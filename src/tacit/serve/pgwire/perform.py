@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from tacit.answers.answer import Answer
 from tacit.answers.finish import headings_of
 from tacit.errors import Code, TacitError
 from tacit.plan.plan import Plan
@@ -27,6 +28,7 @@ from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.pgwire.types import TEXT
 from tacit.serve.pgwire.words import CANCELED, Complaint, complaint
+from tacit.serve.replies import is_short
 
 T = TypeVar("T")
 
@@ -147,9 +149,15 @@ class Performer:
         if settings.request:
             self.transaction.assign("tacit.request", None, local=False)
         fields = results.fields_of(answer.headings, settings.intervals)
-        rows = results.rows_of(answer, settings.intervals)
+        rows = await self._asked(edited, self._rows(answer, settings.intervals))
         quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
         return Outcome("SELECT", fields, rows, None if quiet else results.notice_of(answer))
+
+    async def _rows(self, answer: Answer, intervals: bool) -> results.Rows:
+        """The rows of an answer; those of a long one are made in a thread, not on the event loop."""
+        if is_short(answer):
+            return results.rows_of(answer, intervals)
+        return await self._house.desk.write(self._who, lambda: results.rows_of(answer, intervals))
 
     async def _explain(self, edited: Edited) -> str:
         settings = self.transaction.settings

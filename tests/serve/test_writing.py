@@ -1,0 +1,102 @@
+"""Long answers are written out in threads that analysts share fairly, and never on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+import threading
+
+import httpx
+import psycopg
+import pytest
+
+from tacit.errors import Refused
+from tacit.serve import replies
+from tacit.serve.console import asking
+from tacit.serve.desk import Desk
+from tacit.serve.pgwire import results
+
+# 111 ages by three columns.
+LONG = "SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY age"
+
+
+@pytest.fixture
+def writers(monkeypatch):
+    """The names of the threads that wrote answers out."""
+    found: list[str] = []
+
+    def noted(work):
+        def noting(*given):
+            found.append(threading.current_thread().name)
+            return work(*given)
+
+        return noting
+
+    monkeypatch.setattr(replies, "body", noted(replies.body))
+    monkeypatch.setattr(asking, "body", noted(asking.body))
+    monkeypatch.setattr(results, "rows_of", noted(results.rows_of))
+    return found
+
+
+def trusting(served) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=served.cafile)
+
+
+def is_shared(names: list[str]) -> bool:
+    return bool(names) and all(name.startswith(("tacit-write-", "tacit-look-")) for name in names)
+
+
+@pytest.mark.parametrize("media", replies.OFFERED)
+def test_over_http_and_so_is_a_repeat(served, writers, media):
+    headers = {"Authorization": f"Bearer {served.key('ada')}", "Accept": media}
+    with httpx.Client(base_url=served.http, verify=trusting(served), headers=headers) as client:
+        for _ in range(2):
+            assert client.post("/v1/ask", json={"sql": LONG, "epsilon": 0.01}).status_code == 200
+    assert len(writers) == 2 and is_shared(writers)
+
+
+def test_over_postgres(served, writers):
+    password = served.clinic.secrets["ada"].password
+    where = served.postgres.replace("://", "://ada@") + "/clinic"
+    with psycopg.connect(where, password=password, sslmode="require", autocommit=True) as connection:
+        connection.execute("SET tacit.epsilon = 0.01")
+        assert len(connection.execute(LONG).fetchall()) == 111
+    assert is_shared(writers)
+
+
+def test_in_a_download_of_the_console_which_counts_as_a_request(served, writers, monkeypatch):
+    token = re.compile(r'name="csrf" value="([^"]+)"')
+    with httpx.Client(base_url=served.http, verify=trusting(served), follow_redirects=True) as browser:
+        page = browser.get("/console/sign-in")
+        form = {"name": "ada", "password": served.clinic.secrets["ada"].password, "csrf": token.search(page.text)[1]}
+        page = browser.post("/console/sign-in", data=form)
+        form = {"sql": LONG, "epsilon": "0.01", "confidence": "0.95", "csrf": token.search(page.text)[1]}
+        page = browser.post("/console/ask", data=form)
+        place = re.search(r"/console/answers/\d+\.csv", page.text)[0]
+        assert browser.get(place).status_code == 200 and browser.get(place.replace("csv", "json")).status_code == 200
+        assert is_shared(writers)
+        monkeypatch.setattr("tacit.serve.limits.Rate.take", lambda *_: 1.0)
+        assert browser.get(place).status_code == 429
+
+
+def test_nobody_has_all_of_the_threads_and_what_waits_is_bounded(curator):
+    async def work():
+        desk = Desk(curator, seats=4, first=0)
+        go, begun = threading.Event(), threading.Semaphore(0)
+
+        def long() -> bool:
+            begun.release()
+            return go.wait(60)
+
+        waiting = [asyncio.ensure_future(desk.write("ada", long)) for _ in range(16)]
+        await asyncio.to_thread(begun.acquire)
+        assert await asyncio.wait_for(desk.write("ben", lambda: "written"), 60) == "written"
+        assert not begun.acquire(blocking=False)  # of ada's, one at a time
+        with pytest.raises(Refused, match="waiting already"):
+            await desk.write("ada", long)
+        go.set()
+        assert all(await asyncio.gather(*waiting))
+        await desk.close()
+
+    asyncio.run(work())

@@ -132,3 +132,14 @@ def test_bad_input():
     ):
         with pytest.raises(ParameterError, match=r"epsilon|delta|shift"):
             call()
+
+
+@pytest.mark.parametrize("far", [15, 17, 30])
+def test_a_delta_next_to_one_is_calibrated_at_once(far, monkeypatch):
+    # no double is between 1 - 2^-53 and 1, and what is returned is proven with doubles
+    looked = []
+    real = calibrate._real_delta
+    monkeypatch.setattr(calibrate, "_real_delta", lambda *given: looked.append(given) or real(*given))
+    sigma = calibrate.gaussian_sigma(Fraction(1), 1 - Fraction(1, 10**far))
+    assert real(Fraction(1), sigma) <= 1 - Fraction(1, 10**far)
+    assert len(looked) < 500

@@ -54,3 +54,22 @@ def test_noise_far_below_one_step():
     assert epsilon(GaussianNoise(Fraction(1, 100), 1), 1e-5) == pytest.approx(50 - 1e-5, abs=1e-6)
     # fifty coordinates: 2,500
     assert epsilon(GaussianNoise(Fraction(1, 100), 1, 50), 1e-5) == pytest.approx(2500, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        BoundedRange(Fraction(10) ** 160),  # its square is no double
+        GaussianNoise(Fraction(40), 1000, 10**6),  # hardly any noise, and too many integers to list
+    ],
+    ids=lambda loss: str(loss)[:60],
+)
+def test_losses_far_beyond_any_use_have_a_bound_too(loss):
+    for by in METHODS:
+        assert epsilon(loss, 0.5, by=by) >= 0
+        assert 0 <= delta(loss, 1.0, by=by) <= 1
+
+
+def test_the_least_delta_there_is():
+    assert epsilon(Pure(Fraction(1, 3)), 5e-324, by="optimal") == pytest.approx(1 / 3)
+    assert epsilon(Pure(Fraction(10) ** 200), 5e-324, by="optimal") == pytest.approx(1e200)

@@ -446,8 +446,30 @@ def test_a_frame_for_an_unknown_table():
 
 @pytest.mark.parametrize(
     "frame",
-    [42, "visits.csv", None, [1, 2], object(), {"age": [1, 2], "ward": ["A"]}, {"age": [1, "two"]}, {}, []],
-    ids=["int", "str", "None", "list", "object", "uneven dict", "mixed dict", "empty dict", "empty list"],
+    [
+        42,
+        "visits.csv",
+        None,
+        [1, 2],
+        object(),
+        {"age": [1, 2], "ward": ["A"]},
+        {"age": [1, "two"]},
+        {"age": [1, 10**30]},
+        {},
+        [],
+    ],
+    ids=[
+        "int",
+        "str",
+        "None",
+        "list",
+        "object",
+        "uneven dict",
+        "mixed dict",
+        "large integers",
+        "empty dict",
+        "empty list",
+    ],
 )
 def test_a_frame_that_is_no_table(frame):
     assert "visits" in refused(None, {"visits": frame}).what

@@ -204,11 +204,13 @@ def _start(epsilon: Fraction, delta: Fraction) -> float:
 def _search(delta_at: Callable[[Fraction], float], delta: Fraction, start: Fraction) -> Fraction:
     """The least sigma whose delta is at most `delta`, rounded up, near `start`.
 
-    The search proves nothing; what it finds is checked, and made larger until it is safe.
+    The search proves nothing; what it finds is checked, and made larger until it is safe. Deltas are told as doubles,
+    so one next to 1 is the double below it: no other is ever found to be within it.
     """
     from scipy.optimize import brentq
 
-    goal = math.log(delta.numerator) - math.log(delta.denominator)
+    delta = Fraction(double_below(delta))
+    goal = math.log(delta)
 
     def over(factor: float) -> float:
         return math.log(max(delta_at(Fraction(factor) * start), 1e-300)) - goal

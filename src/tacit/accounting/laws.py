@@ -205,6 +205,8 @@ def gaussian(variance: Fraction, shift: int, step: float, *, upper: bool) -> Ato
         fine = max(fine, 64 * spacing)
     if reach > _MOST and spacing < fine / 16:
         found = _gaussian(mean, fine, upper=upper)
+        if found.loss.size == 1:  # hardly any noise: all of it at the largest loss, which needs no mass of an integer
+            return found
         return replace(found, error=found.error + (spacing / (2 * _REACH * mean / (found.loss.size - 1))) ** 2)
     k = np.arange(-reach, reach + 1.0)
     weight = np.exp(-((k / sigma) ** 2) / 2)

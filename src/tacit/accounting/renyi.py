@@ -296,7 +296,9 @@ def _range(less: Array, epsilon: float) -> Array:
     exact = less * worst + upper - np.log1p(less) - _log_expm1(np.array(epsilon))
     sizes = less * (np.abs(np.log(less)) + np.abs(upper) + np.log1p(less) + np.abs(lower)) + epsilon + np.abs(upper) + 1
     sizes = sizes + abs(math.log(epsilon))
-    return np.asarray(np.minimum(np.maximum(exact, 0.0) + sizes * _CANCELED, less * (less + 1) * epsilon**2 / 8))
+    return np.asarray(
+        np.minimum(np.maximum(exact, 0.0) + sizes * _CANCELED, less * (less + 1) * (epsilon * epsilon) / 8)
+    )
 
 
 @cache

@@ -128,7 +128,9 @@ def optimal_epsilon(loss: Loss, delta: Fraction) -> float:
     from scipy.optimize import brentq
 
     goal = math.log(double_above(delta))
-    near = brentq(lambda x: math.log(max(_equal(kinds[0], x), 1e-320)) - goal, 0.0, high, xtol=1e-300, rtol=1e-13)
+    near = brentq(
+        lambda x: math.log(max(_equal(kinds[0], x), math.ulp(0.0))) - goal, 0.0, high, xtol=1e-300, rtol=1e-13
+    )
     tries = (near * (1 + 2.0**-power) for power in range(44, 0, -4))
     return next((x for x in tries if x < high and _equal(kinds[0], x) <= delta), high)  # what is returned is proven
 

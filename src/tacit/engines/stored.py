@@ -116,7 +116,7 @@ def copied_frame(connection: DuckDBPyConnection, table: str, frame: Any, positio
 
     try:
         arrow = pyarrow.table(frame)
-    except (TypeError, ValueError, pyarrow.ArrowException) as problem:
+    except (TypeError, ValueError, OverflowError, pyarrow.ArrowException) as problem:
         first = (str(problem).splitlines() or [""])[0][:120]
         raise DataError(
             Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"

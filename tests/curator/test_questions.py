@@ -448,7 +448,7 @@ def test_every_question_is_answered_over_awkward_rows(start, engines):
         release = plan.release(engines[0].run(plan.exact), ReplayBits(text.encode()))
         assert unpack(pack(release)) == release
         groups = plan.recipe.groups if release.groups is None else len(release.groups)
-        each = [part.need.count if isinstance(part.need, TopKMeasurement) else 1 for part in plan.parts]
+        each = [part.need.k if isinstance(part.need, TopKMeasurement) else 1 for part in plan.parts]
         assert [len(part) for part in release.parts] == [groups * many for many in each]
 
 

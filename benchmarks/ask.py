@@ -22,9 +22,9 @@ from environment import HERE, say
 from report import seconds, table
 
 import tacit
+from tacit.aggregates.registry import read_question as parse
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.query.sql import parse
 
 COLUMNS = {
     "age": {"type": "int", "lower": 0, "upper": 110, "nullable": False},

@@ -15,9 +15,9 @@ from hypothesis import settings
 
 FULL = os.environ.get("TACIT_FULL") == "1"
 
-settings.register_profile("quick", max_examples=50)  # of tests that do not say how many
-if not FULL:
-    settings.load_profile("quick")
+settings.register_profile("quick", max_examples=50, deadline=None)  # of tests that do not say how many
+settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact
+settings.load_profile("full" if FULL else "quick")
 
 
 @pytest.fixture(scope="session")

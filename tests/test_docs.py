@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.demo.clinic import POLICY_TEXT, build
 from tacit.demo.walk import COUNT
 from tacit.errors import Code, Refused
 from tacit.plan.explain import explain
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.query.sql import parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import tacit
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
 from tacit.plan.accuracy import Price
-from tacit.query.sql import parse
 from tacit.serve.plans import Plans
 
 POLICY = {

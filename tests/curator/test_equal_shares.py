@@ -10,6 +10,7 @@ import pytest
 
 import tacit
 from tacit.accounting.guard import GRAINS_PER_EPSILON, cost, whole
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, limits
 from tacit.errors import Code, Refused
 from tacit.ledger.entries import Kind
@@ -17,7 +18,6 @@ from tacit.ledger.verify import verify
 from tacit.plan.accuracy import Price
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.query.sql import parse
 
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
 QUESTIONS = {

@@ -12,6 +12,7 @@ import pytest
 
 import tacit
 from tacit.accounting.guard import GRAINS_PER_EPSILON
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, engine_of, limits, shapes
 from tacit.curator.features import Feature, Features
 from tacit.curator.prepare import prepare
@@ -24,7 +25,6 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.plan.scope import Scope
 from tacit.policy.load import load
-from tacit.query.sql import parse
 from tacit.sampling.bits import ReplayBits
 
 QUESTION = "SELECT age, ward, died FROM visits"

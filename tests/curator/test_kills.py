@@ -24,6 +24,7 @@ import pytest
 
 import tacit
 from tacit.accounting.guard import Cost
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, books_of, limits, shapes
 from tacit.engines.duckdb import DuckDB
 from tacit.ledger.entries import Kind
@@ -34,7 +35,6 @@ from tacit.ledger.sqlite import SqliteStore
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.policy.load import load
-from tacit.query.sql import parse
 from tacit.sampling.bits import SystemBits
 
 PRICE = 10**9  # grains: epsilon 0.001

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, engine_of, limits, shapes
 from tacit.curator.prepare import prepare
 from tacit.engines.duckdb import DuckDB
@@ -28,7 +29,6 @@ from tacit.ledger.ledger import Ledger
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Analyst, Budget, Policy
-from tacit.query.sql import parse
 
 FULL = os.environ.get("TACIT_FULL") == "1"
 NUMBERS: dict[str, dict[str, Any]] = {

@@ -18,6 +18,7 @@ import pytest
 from scipy.stats import binom
 
 import tacit
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import engine_of
 from tacit.curator.prepare import copy_of, prepare
 from tacit.engines import choose
@@ -26,7 +27,6 @@ from tacit.engines.layout import straight
 from tacit.errors import DataError, PolicyError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.query.sql import parse
 
 FIRST = datetime.date(2025, 1, 1)
 COLUMNS: dict[str, dict[str, Any]] = {

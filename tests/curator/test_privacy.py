@@ -30,6 +30,7 @@ import numpy as np
 import pytest
 from scipy.special import betainccinv
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.reference import Reference
@@ -44,7 +45,6 @@ from tacit.policy.load import load
 from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 from tacit.query.nodes import Call, Case, Clamp, Measure, Quantize, ToFloat
-from tacit.query.sql import parse
 from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-9 / 60

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.aggregates.base import TopKMeasurement
+from tacit.aggregates.registry import read_question as parse
 from tacit.answers.stored import pack, unpack
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
@@ -29,7 +30,6 @@ from tacit.plan.noise import Pick
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Analyst, Budget
-from tacit.query.sql import parse
 from tacit.sampling.bits import ReplayBits
 
 FIRST = datetime.date(2025, 1, 1)
@@ -175,6 +175,8 @@ AGGREGATES = """
 COUNT(*) | COUNT(age) | COUNT(note) | COUNT(DISTINCT patient) | COUNT(DISTINCT age) | COUNT(DISTINCT note)
 COUNT(DISTINCT cost) | SUM(age) | SUM(cost) | SUM(stay) | AVG(age) | AVG(cost) | AVG(stay) | VAR_SAMP(age)
 VARIANCE(cost) | VAR_POP(age) | STDDEV(age) | STDDEV_SAMP(stay) | STDDEV_POP(cost) | COUNT(*) FILTER (WHERE urgent)
+COVAR_SAMP(age, cost) | COVAR_POP(stay, age) | CORR(age, cost) | CORR(cost, stay) FILTER (WHERE urgent)
+GEOMEAN(cost + 1) | GEOMETRIC_MEAN(age + 1)
 SUM(age) FILTER (WHERE ward = 'A') | AVG(cost) FILTER (WHERE age > 40) | SUM(CASE WHEN urgent THEN cost ELSE 0 END)
 SUM(CASE ward WHEN 'A' THEN 1 WHEN 'B' THEN 2 END) | COUNT(CASE WHEN age >= 65 THEN 1 END) | COUNT(NULLIF(ward, 'A'))
 """
@@ -446,7 +448,7 @@ def test_every_question_is_answered_over_awkward_rows(start, engines):
         release = plan.release(engines[0].run(plan.exact), ReplayBits(text.encode()))
         assert unpack(pack(release)) == release
         groups = plan.recipe.groups if release.groups is None else len(release.groups)
-        each = [part.need.count if isinstance(part.need, TopKMeasurement) else 1 for part in plan.parts]
+        each = [part.need.k if isinstance(part.need, TopKMeasurement) else 1 for part in plan.parts]
         assert [len(part) for part in release.parts] == [groups * many for many in each]
 
 

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.aggregates.base import QuantileMeasurement
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import shapes
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.reference import Reference
@@ -38,7 +39,6 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
-from tacit.query.sql import parse
 
 NAN, INF = math.nan, math.inf
 FULL = os.environ.get("TACIT_FULL") == "1"

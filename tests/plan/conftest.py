@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
-from tacit.query.sql import parse
 
 
 def _policy(neighbors: str = "add-remove", epoch: int = 1, delta: float = 0, **visits: Any) -> Policy:

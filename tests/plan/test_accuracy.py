@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tacit.accounting import pure
 from tacit.aggregates.direct import DirectEstimator
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.accuracy import Price, plan_within
 from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
 from tacit.query.nodes import Released
-from tacit.query.sql import parse
 
 EXAMPLES = 200 if os.environ.get("TACIT_FULL") == "1" else 25
 USUAL = Fraction(95, 100)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.engines.evaluate import evaluate
 from tacit.errors import Code, Refused
 from tacit.plan.bounds import MOST_PARTS, Bound, bind
 from tacit.plan.plan import Plan
 from tacit.query.nodes import Column, Literal, Scalar, walk
-from tacit.query.sql import parse
 from tacit.query.types import Type
 
 MakePlan = Callable[..., Plan]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Refused
 from tacit.plan.flatten import flattened
-from tacit.query.sql import parse
 
 INNER = "(SELECT ward, COUNT(*) AS n, AVG(cost) AS m FROM visits GROUP BY ward) AS t"
 

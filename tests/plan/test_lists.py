@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.query.sql import parse
 
 
 def test_a_list_of_many_values_in_many_groups_is_refused_before_anything_is_charged():

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.plan.explain import explain
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
-from tacit.query.sql import parse
 
 MakePlan = Callable[..., Plan]
 WARDS = "there are 'A', 'B', 'C'."

@@ -17,6 +17,7 @@ import pytest
 from tacit.accounting import pure
 from tacit.aggregates.direct import DirectEstimator
 from tacit.aggregates.mean import MeanEstimator
+from tacit.aggregates.registry import read_question as parse
 from tacit.answers.stored import Release
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.threshold import Threshold
@@ -28,7 +29,6 @@ from tacit.policy.model import Policy
 from tacit.privacy.loss import Compose, LaplaceNoise, decode, encode
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.nodes import Quantize, Scan
-from tacit.query.sql import parse
 from tacit.sampling.bits import ReplayBits
 
 MakePlan = Callable[..., Plan]
@@ -154,9 +154,10 @@ QUESTIONS = [
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_price_is_epsilon_exactly(plan: MakePlan, sql: str, epsilon: Any, neighbors: str) -> None:
     made = plan(sql, epsilon, neighbors=neighbors)
-    # 0.1 is a tenth; the price shown is rounded up to a grain of 1e-12
-    exactly = epsilon if isinstance(epsilon, Fraction) else Fraction(str(epsilon))
-    assert made.price == (Fraction(math.ceil(exactly * 10**12), 10**12), 0)
+    # 0.1 is a tenth; what is asked is rounded down to a grain of 1e-12, and noise and charge are of that number
+    asked = epsilon if isinstance(epsilon, Fraction) else Fraction(str(epsilon))
+    exactly = Fraction(math.floor(asked * 10**12), 10**12)
+    assert made.price == (exactly, 0)
     assert pure.epsilon(made.loss) == exactly
     assert decode(encode(made.loss)) == made.loss
 

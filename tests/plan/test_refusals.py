@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.model import Policy
-from tacit.query.sql import parse
 
 FILES = sorted((Path(__file__).parent / "refusals").glob("*.txt"))
 ABOUT_MEANING = list(Code)[list(Code).index(Code.UNKNOWN_TABLE) : list(Code).index(Code.UNKNOWN_ANALYST)]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.engines.reference import Reference
 from tacit.errors import Code, Refused
 from tacit.plan.contribution import vector_l2_sensitivity
@@ -21,7 +22,6 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.nodes import Fold, Match, Rows, Scan, Select, Stack
-from tacit.query.sql import parse
 
 MakePlan = Callable[..., Plan]
 EXAMPLES = 1_000 if os.environ.get("TACIT_FULL") == "1" else 60

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import open as open_curator
 from tacit.curator.view import Schema
 from tacit.demo import clinic
@@ -18,7 +19,6 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.query.functions import Fn
 from tacit.query.refuse import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_SOURCES, MAX_TOKENS
-from tacit.query.sql import parse
 
 DOCS = Path(__file__).parents[2] / "docs"
 ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
 from tacit.query.refuse import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_NESTED, MAX_SOURCES, MAX_TOKENS
-from tacit.query.sql import parse
 
 DEEP = 10**5
 COUNT = "SELECT COUNT(*) FROM visits "

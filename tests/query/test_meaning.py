@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Refused
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Case, Literal, Query, Scalar
-from tacit.query.sql import parse
 
 FULL = os.environ.get("TACIT_FULL") == "1"
 EXAMPLES = 5000 if FULL else 300

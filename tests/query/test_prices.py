@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.model import Policy
-from tacit.query.sql import parse
 
 
 def refused(curator: Curator, sql: Any, **price: Any) -> Refused:

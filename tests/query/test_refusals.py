@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
 from tacit.query.refuse import CASTS, CLAUSES, INSTEAD, JOINS, SIGNS
-from tacit.query.sql import parse
 
 FILES = sorted((Path(__file__).parent / "refusals").glob("*.txt"))
 ABOUT_THE_TEXT = list(Code)[: list(Code).index(Code.RAW_COLUMN) + 1]

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
 from tacit.query.functions import Fn
 from tacit.query.nodes import (
@@ -27,7 +28,6 @@ from tacit.query.nodes import (
     scalars,
 )
 from tacit.query.refuse import MAX_DEPTH, MAX_NESTED, MAX_SOURCES
-from tacit.query.sql import parse
 
 COUNT = Aggregate("count", None)
 AGE = Column("age")

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 import pytest
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Failed, ParameterError, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.plan.accuracy import Price
-from tacit.query.sql import parse
 from tacit.serve.buckets import edge, stepped
 from tacit.serve.desk import Desk
 from tacit.serve.limits import Rate

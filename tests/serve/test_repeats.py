@@ -13,13 +13,13 @@ import pytest
 from tests.serve.test_desk import COUNT, halted, reached, run
 
 import tacit
+from tacit.aggregates.registry import read_question as parse
 from tacit.client import carry
 from tacit.errors import Code, LedgerError, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 from tacit.plan.accuracy import Price
-from tacit.query.sql import parse
 from tacit.serve import people
 from tacit.serve.desk import Desk
 from tacit.serve.repeats import Again, Kept, Shelf, key_of

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.attacks.recovered import most_under
 from tacit.errors import ParameterError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.privacy.unit import Neighbors
-from tacit.query.sql import parse
 from tacit.trial.attacked import ALARM
 from tacit.trial.sides import attack
 from tacit.trial.target import target

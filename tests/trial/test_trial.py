@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.answers.finish import finish
 from tacit.answers.stored import pack
 from tacit.audit.claim import Claim
@@ -25,7 +26,6 @@ from tacit.engines.duckdb import DuckDB
 from tacit.errors import ParameterError, PolicyError, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.query.sql import parse
 from tacit.sampling.bits import ReplayBits
 from tacit.trial.neighbors import Database, pairs
 from tacit.trial.questions import questions

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from tacit.aggregates.base import QuantizedArgument
 from tacit.arithmetic import largest_power_of_ten
 from tacit.errors import Code, Refused
 from tacit.query.bound import LEAST_INT, MOST_INT, Bound
+from tacit.query.calls import Written, single_operand
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, place_of
 from tacit.query.types import NUMBERS, Type
@@ -55,6 +57,11 @@ def quantize_argument(
     if isinstance(scalar, Clamp) and (scalar.lower, scalar.upper) == (lower * step, upper * step):
         scalar = scalar.operand  # rounding moves nothing across a point of the grid, so clamping once is enough
     return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
+
+
+def read_argument(function: str) -> Callable[[Written], Aggregate]:
+    """Return the reader of an aggregate with one argument."""
+    return lambda written: Aggregate(function, single_operand(written), written.distinct)
 
 
 def is_never_null(scalar: Scalar) -> bool:

@@ -1,15 +1,16 @@
 """What an aggregate is to the planner and to post-processing: measurements over rows, and an estimate from releases.
 
-An aggregate function says what it measures and what one row adds (`measure`), how the price is shared between its
-measurements (`budget_weights`), and how released numbers make its value (`estimator`). An estimator gives values with
-intervals, redraws them from simulated noise, and says how accurate it is before anything was asked.
+An aggregate function says how it is written (`syntax`), what it measures and what one row adds (`measure`), how the
+price is shared between its measurements (`budget_weights`), and how released numbers make its value (`estimator`). An
+estimator gives values with intervals, redraws them from simulated noise, and says how accurate it is before anything
+was asked.
 
 Whatever is computed here from releases is post-processing: it costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.query.bound import Bound
+from tacit.query.calls import AggregateSyntax
 from tacit.query.nodes import Aggregate, Measure, Scalar
 from tacit.query.types import Key, Type
 
@@ -188,12 +190,13 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class BoundAggregate:
-    """An aggregate over rows: its bound argument, the public keys of it, and whether it is the unit."""
+    """An aggregate over rows: its bound arguments, the public keys of the first, and whether it is the unit."""
 
     aggregate: Aggregate
     argument: Bound | None
     values: tuple[Key, ...] | None
     of_unit: bool
+    others: tuple[Bound, ...] = ()
 
     @property
     def required(self) -> Bound:
@@ -204,12 +207,14 @@ class BoundAggregate:
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """One aggregate: the functions that it answers, and how.
+    """One aggregate: how it is written, the functions that this makes, and how they are answered.
 
-    `measure` returns the measurements in the order in which `estimator` reads them; its second argument are the
-    arguments whose average the same question asks for. What is needed twice is measured once.
+    `syntax` is by the names that SQL has for it, in small letters. `measure` returns the measurements in the order in
+    which `estimator` reads them; its second argument are the arguments whose average the same question asks for. What
+    is needed twice is measured once.
     """
 
+    syntax: Mapping[str, AggregateSyntax]
     functions: tuple[str, ...]
     result_type: Callable[[BoundAggregate], Type]
     measure: Callable[[BoundAggregate, frozenset[Bound]], tuple[Measurement, ...]]

@@ -15,6 +15,7 @@ from tacit.aggregates.base import (
 from tacit.aggregates.direct import DirectEstimator
 from tacit.errors import Code, Refused
 from tacit.query.bound import Bound
+from tacit.query.calls import AggregateSyntax, Written, single_operand
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Measure
 from tacit.query.types import NUMBERS, Type
@@ -66,7 +67,15 @@ def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, .
     return (count_measurement(bound.aggregate, bound.argument),)
 
 
+def _read(written: Written) -> Aggregate:
+    """Read COUNT(*), COUNT(), COUNT(x) and COUNT(DISTINCT x)."""
+    if not written.distinct and not written.arguments:
+        return Aggregate("count", None)
+    return Aggregate("count", single_operand(written), written.distinct)
+
+
 COUNT = AggregateFunction(
+    syntax={"count": AggregateSyntax(_read, takes_distinct=True)},
     functions=("count",),
     result_type=lambda bound: Type.INT,
     measure=_measure,

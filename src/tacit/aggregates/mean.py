@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.aggregates.argument import is_never_null, quantize_argument, quote_aggregate
+from tacit.aggregates.argument import is_never_null, quantize_argument, quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -28,6 +28,7 @@ from tacit.aggregates.count import count_measurement
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.query.bound import Bound
+from tacit.query.calls import AggregateSyntax
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregate, Call, Literal, Measure, Scalar
 
@@ -222,6 +223,11 @@ def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: lis
     return mean_estimator(quantize_argument(bound.aggregate, bound.required), positions[0], positions[1])
 
 
+# The error of a mean is that of the sum over the count and, at most, as much again from the count: an even split.
 AVG = AggregateFunction(
-    functions=("avg",), result_type=float_type, measure=_measure, estimator=_estimator
-)  # its error is that of the sum over the count and, at most, as much again from the count: an even split
+    syntax={"avg": AggregateSyntax(read_argument("avg"))},
+    functions=("avg",),
+    result_type=float_type,
+    measure=_measure,
+    estimator=_estimator,
+)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -22,9 +22,12 @@ from tacit.aggregates.base import (
 )
 from tacit.mechanisms.quantile import Quantile
 from tacit.query.bound import Bound
-from tacit.query.nodes import Measure
+from tacit.query.calls import AggregateSyntax, Written, single_operand
+from tacit.query.nodes import Aggregate, Literal, Measure, Scalar
+from tacit.query.refuse import unsupported
 from tacit.query.types import Type
 
+_DECIMALS = 10**6  # a level has at most six decimals
 _LEVELS = {"min": Fraction(0), "max": Fraction(1)}
 
 
@@ -94,6 +97,54 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     return QuantileEstimator(positions[0], point.argument.step, argument_type(bound))
 
 
+def _read_median(written: Written) -> Aggregate:
+    return Aggregate("quantile", single_operand(written), share=Fraction(1, 2))
+
+
+def _read_quantile(written: Written) -> Aggregate:
+    """Read QUANTILE(x, 0.9)."""
+    match written.arguments:
+        case (operand, level):
+            return Aggregate("quantile", operand, share=_level(level, written, "QUANTILE(x, 0.9)"))
+    raise unsupported(f"this {written.name.upper()}", "write QUANTILE(x, 0.9)", written.at)
+
+
+def _read_percentile(written: Written) -> Aggregate:
+    """Read PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x). In descending order the level counts from above."""
+    usage = f"{written.name.upper()}(0.9) WITHIN GROUP (ORDER BY x)"
+    match written.arguments, written.within:
+        case (level,), (operand, descending):
+            below = _level(level, written, usage)
+            return Aggregate("quantile", operand, share=1 - below if descending else below)
+    raise unsupported(f"this {written.name.upper()}", f"write {usage}", written.at)
+
+
+def _level(scalar: Scalar, written: Written, usage: str) -> Fraction:
+    """Return the share of rows below: a constant with at most six decimals."""
+    value = scalar.value if isinstance(scalar, Literal) else None
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise unsupported(f"{written.name.upper()} of a share that is no constant", f"write {usage}", written.at)
+    if not 0 <= value <= 1 or (value * _DECIMALS) % 1:
+        fix = f"a share is between 0 and 1, with at most six decimals: {usage}"
+        raise unsupported(f"the share {float(value):g}", fix, scalar.at if isinstance(scalar, Literal) else written.at)
+    return Fraction(value)
+
+
+_QUANTILE = AggregateSyntax(_read_quantile, usage="QUANTILE(x, 0.9)")
+_PERCENTILE = AggregateSyntax(_read_percentile, takes_order=True)
 QUANTILE = AggregateFunction(
-    functions=("min", "max", "quantile"), result_type=argument_type, measure=_measure, estimator=_estimator
+    syntax={
+        "min": AggregateSyntax(read_argument("min")),
+        "max": AggregateSyntax(read_argument("max")),
+        "median": AggregateSyntax(_read_median, usage="QUANTILE(x, 0.9)"),
+        "quantile": _QUANTILE,
+        "quantile_cont": _QUANTILE,
+        "quantile_disc": _QUANTILE,
+        "percentile_cont": _PERCENTILE,
+        "percentile_disc": _PERCENTILE,
+    },
+    functions=("min", "max", "quantile"),
+    result_type=argument_type,
+    measure=_measure,
+    estimator=_estimator,
 )

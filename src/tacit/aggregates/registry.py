@@ -1,18 +1,32 @@
-"""All aggregates, by the function that a question names."""
+"""All aggregates, and the reading of a question in which they may stand.
+
+>>> read_question("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward").outputs[1].name
+'n'
+"""
 
 from __future__ import annotations
 
 from tacit.aggregates.base import AggregateFunction
+from tacit.aggregates.correlation import CORRELATION
 from tacit.aggregates.count import COUNT
+from tacit.aggregates.covariance import COVARIANCE
+from tacit.aggregates.geometric_mean import GEOMETRIC_MEAN
 from tacit.aggregates.mean import AVG
 from tacit.aggregates.quantile import QUANTILE
 from tacit.aggregates.top_k import MODE, TOP_K
 from tacit.aggregates.total import SUM
 from tacit.aggregates.variance import VARIANCE
-from tacit.query.nodes import Aggregate
+from tacit.query.nodes import Aggregate, Query
+from tacit.query.sql import parse
 
-_ALL = (COUNT, SUM, AVG, VARIANCE, QUANTILE, MODE, TOP_K)
-_BY_FUNCTION = {function: aggregate for aggregate in _ALL for function in aggregate.functions}
+AGGREGATES = (COUNT, SUM, AVG, VARIANCE, QUANTILE, MODE, TOP_K, COVARIANCE, CORRELATION, GEOMETRIC_MEAN)
+SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate.syntax.items()}
+_BY_FUNCTION = {function: aggregate for aggregate in AGGREGATES for function in aggregate.functions}
+
+
+def read_question(text: str) -> Query:
+    """Return the question that a text asks, or raise Refused with the place and the fix."""
+    return parse(text, SYNTAX)
 
 
 def function_of(aggregate: Aggregate) -> AggregateFunction:

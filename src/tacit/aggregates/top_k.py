@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from tacit.aggregates.argument import quote_aggregate
+from tacit.aggregates.argument import quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -23,8 +23,12 @@ from tacit.errors import Code, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.query.bound import Bound
-from tacit.query.nodes import Measure
+from tacit.query.calls import AggregateSyntax, Written, refuse_arguments
+from tacit.query.nodes import Aggregate, Literal, Measure
+from tacit.query.refuse import unsupported
 from tacit.query.types import Key
+
+MAX_TOP_K = 100  # keys that are named
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,32 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     return TopKEstimator(positions[0], most.values, bound.aggregate.count)
 
 
-MODE = AggregateFunction(functions=("mode",), result_type=argument_type, measure=_measure, estimator=_estimator)
+def _read_top_k(written: Written) -> Aggregate:
+    """Read TOP_K(x, 3)."""
+    usage = f"{written.name.upper()}(x, 3)"
+    if written.star or len(written.arguments) != 2:
+        raise refuse_arguments(written, usage)
+    operand, wanted = written.arguments
+    number = wanted.value if isinstance(wanted, Literal) else None
+    if type(number) is not int or not 1 <= number <= MAX_TOP_K:
+        what = f"{written.name.upper()} without a constant number of values from 1 to {MAX_TOP_K}"
+        raise unsupported(what, f"write {usage}", written.at)
+    return Aggregate("top_k", operand, count=number)
+
+
+_TOP_K = AggregateSyntax(_read_top_k, usage="{}(x, 3)")
+MODE = AggregateFunction(
+    syntax={"mode": AggregateSyntax(read_argument("mode"), takes_order=True)},
+    functions=("mode",),
+    result_type=argument_type,
+    measure=_measure,
+    estimator=_estimator,
+)
 TOP_K = AggregateFunction(
-    functions=("top_k",), result_type=argument_type, measure=_measure, estimator=_estimator, gives_list=True
+    syntax={"top_k": _TOP_K, "approx_top_k": _TOP_K},
+    functions=("top_k",),
+    result_type=argument_type,
+    measure=_measure,
+    estimator=_estimator,
+    gives_list=True,
 )

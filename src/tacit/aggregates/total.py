@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -23,6 +23,7 @@ from tacit.aggregates.base import (
 from tacit.aggregates.direct import DirectEstimator, around
 from tacit.aggregates.mean import centered_measurements, combined_tail
 from tacit.query.bound import Bound
+from tacit.query.calls import AggregateSyntax
 from tacit.query.nodes import Measure
 from tacit.query.types import Type
 
@@ -111,4 +112,10 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     return SumEstimator(positions[0], positions[1], center, kind)
 
 
-SUM = AggregateFunction(functions=("sum",), result_type=argument_type, measure=_measure, estimator=_estimator)
+SUM = AggregateFunction(
+    syntax={"sum": AggregateSyntax(read_argument("sum"))},
+    functions=("sum",),
+    result_type=argument_type,
+    measure=_measure,
+    estimator=_estimator,
+)

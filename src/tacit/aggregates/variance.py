@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from tacit.aggregates.argument import FINEST_SQUARE, quantize_argument, quote_aggregate
+from tacit.aggregates.argument import FINEST_SQUARE, quantize_argument, quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -28,6 +28,7 @@ from tacit.aggregates.mean import (
     summed_scalar,
 )
 from tacit.query.bound import Bound
+from tacit.query.calls import AggregateSyntax
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Clamp, Literal, Measure
 
@@ -156,7 +157,16 @@ def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: lis
 
 # The error of a variance is, per row and in units of the squared range, 1/8 from the squares, up to 1/2 from the sum
 # and up to 5/8 from the count; the sum of a_i/e_i is least where e_i is proportional to the root of a_i.
+_NAMES = {
+    "variance": "var_samp",
+    "var_samp": "var_samp",
+    "var_pop": "var_pop",
+    "stddev": "stddev_samp",
+    "stddev_samp": "stddev_samp",
+    "stddev_pop": "stddev_pop",
+}
 VARIANCE = AggregateFunction(
+    syntax={name: AggregateSyntax(read_argument(function)) for name, function in _NAMES.items()},
     functions=("var_samp", "var_pop", "stddev_samp", "stddev_pop"),
     result_type=float_type,
     measure=_measure,

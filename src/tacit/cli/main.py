@@ -185,12 +185,12 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Say what a question would cost and how accurate it would be. Free; no data is touched."""
+    from tacit.aggregates.registry import read_question
     from tacit.arithmetic import rational
     from tacit.errors import Code
     from tacit.plan import explain as explaining
     from tacit.plan.accuracy import Price
     from tacit.policy.load import load
-    from tacit.query.sql import parse
 
     loaded = load(policy)
     if loaded.analyst(who) is None:
@@ -198,7 +198,7 @@ def explain(
             Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
         )
     level = rational("confidence", confidence)
-    plan = Price(epsilon, _widths(within, epsilon)).plan(parse(_read(question)), loaded.asked_by(who), level)
+    plan = Price(epsilon, _widths(within, epsilon)).plan(read_question(_read(question)), loaded.asked_by(who), level)
     found = _with_refusal(explaining.explain(plan, loaded, level), plan, who, loaded)
     if as_json:
         print_json(found.to_dict())

@@ -12,13 +12,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from tacit.aggregates.registry import read_question
 from tacit.answers.answer import Answer
 from tacit.answers.finish import finish
 from tacit.answers.stored import pack
 from tacit.arithmetic import within
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
-from tacit.query.sql import parse
 from tacit.sampling.bits import refreshed
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def ask(
     on rows, so the charge stays, and the question is never taken up again at that charge.
     """
     level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
-    query = parse(text)  # allow-listed SQL as our own nodes
+    query = read_question(text)  # allow-listed SQL as our own nodes
     plan = plan_of(query, who, curator, price, level)  # bounds, sensitivity, noise, what it costs
     curator.check_data()  # that it is what was opened: nothing about its rows
     claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from tacit.accounting.guard import caps
+from tacit.aggregates.registry import read_question
 from tacit.answers.answer import Answer
 from tacit.arithmetic import rational
 from tacit.curator import expressions
@@ -32,7 +33,6 @@ from tacit.plan.accuracy import Price
 from tacit.plan.explain import Explanation, explain
 from tacit.policy.load import load
 from tacit.policy.model import ROW, Books, Policy, Through
-from tacit.query.sql import parse
 from tacit.sampling.bits import Bits, SystemBits
 
 _log = logging.getLogger("tacit")
@@ -243,7 +243,7 @@ class Analyst:
         """
         level = rational("confidence", confidence)
         policy = self._curator.policy.asked_by(self.name)
-        plan = Price(epsilon, within).plan(parse(expressions.text_of(sql)), policy, level)
+        plan = Price(epsilon, within).plan(read_question(expressions.text_of(sql)), policy, level)
         found, ledger = explain(plan, policy, level), self._curator.ledger
         return found.refused_by(refusal(plan, self.name, ledger.standing(self.name), ledger.overall(), ledger))
 

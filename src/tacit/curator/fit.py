@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.guard import is_whole, whole
+from tacit.aggregates.registry import read_question
 from tacit.arithmetic import rational, within
 from tacit.canonical import canonical_text
 from tacit.curator.charge import priced
@@ -35,7 +36,6 @@ from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Literal, Query, Scalar
-from tacit.query.sql import parse
 from tacit.query.types import NUMBERS, Type
 from tacit.sampling.bits import refreshed
 
@@ -92,7 +92,7 @@ class _Study:
     def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> _Study:
         """The plan of a fit at a price, or Refused."""
         lost = policy.question_delta if delta is None else rational("delta", delta)
-        query = parse(text)
+        query = read_question(text)
         relation = _one_each(Scope(policy).subquery(query), query, policy)
         ready = _checked(estimator, policy)
         wanted, others = _split(relation, target, query)

@@ -205,7 +205,8 @@ class _Splitter:
         found = self.relation.field_of(node.argument) if isinstance(node.argument, Column) else None
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
             return BoundAggregate(node, None, None, of_unit=True)
-        return BoundAggregate(node, self.relation.bind(node.argument), self.declared(node.argument), of_unit=False)
+        others = tuple(self.relation.bind(self.relation.bare(other)) for other in node.others)
+        return BoundAggregate(node, self.relation.bind(node.argument), self.declared(node.argument), False, others)
 
     def declared(self, scalar: Scalar) -> tuple[Key, ...] | None:
         """The declared values of a column, or of one that FILTER leaves out of some rows."""

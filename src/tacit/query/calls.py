@@ -1,15 +1,15 @@
-"""Functions and aggregates by the names SQL has for them, made of the few that there are.
+"""Functions by the names SQL has for them, made of the few that there are.
 
-What a name stands for is written here once: NULLIF, IF and STARTS_WITH become CASE and LIKE, MEDIAN becomes a quantile,
-FILTER becomes a CASE inside the aggregate. So the planner and the engines know fewer functions than an analyst does.
+What a name stands for is written here once: NULLIF, IF and STARTS_WITH become CASE and LIKE, FILTER becomes a CASE
+inside the aggregate. So the planner and the engines know fewer functions than an analyst does. Aggregates say
+themselves how they are written: the parser is handed their syntax.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from tacit.errors import Code, Place, Refused
 from tacit.query.functions import MOST_POSITION, UNITS, Fn
@@ -18,9 +18,7 @@ from tacit.query.refuse import MAX_ITEMS, plain, too_large, unsupported
 from tacit.query.types import iso_date
 
 MANY = MAX_ITEMS
-_DECIMALS = 10**6  # a share of rows has at most six decimals
 _MOST_DIGITS = 15
-MOST_NAMES = 100  # that a top-k gives
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,18 @@ class Written:
     within: tuple[Scalar, bool] | None = None
     where: Scalar | None = None
 
+
+@dataclass(frozen=True)
+class AggregateSyntax:
+    """How an aggregate is written under one of its names; `usage` is an example, with {} for the name."""
+
+    read: Callable[[Written], Aggregate]
+    usage: str = "{}(x)"
+    takes_distinct: bool = False
+    takes_order: bool = False  # WITHIN GROUP (ORDER BY x)
+
+
+Aggregates = Mapping[str, AggregateSyntax]  # by the name in small letters
 
 # The function, the least and the largest number of arguments, and how it is written.
 _PLAIN: dict[str, tuple[Fn, int, int, str]] = {
@@ -72,40 +82,16 @@ _PLAIN: dict[str, tuple[Fn, int, int, str]] = {
 }
 _PARTS = {"year": Fn.YEAR, "quarter": Fn.QUARTER, "month": Fn.MONTH, "day": Fn.DAY, "isodow": Fn.WEEKDAY}
 
-_AGGREGATES = {
-    "count": "count",
-    "sum": "sum",
-    "avg": "avg",
-    "var_samp": "var_samp",
-    "variance": "var_samp",
-    "var_pop": "var_pop",
-    "stddev": "stddev_samp",
-    "stddev_samp": "stddev_samp",
-    "stddev_pop": "stddev_pop",
-    "min": "min",
-    "max": "max",
-    "mode": "mode",
-    "top_k": "top_k",
-    "approx_top_k": "top_k",
-    "median": "quantile",
-    "quantile": "quantile",
-    "quantile_cont": "quantile",
-    "quantile_disc": "quantile",
-    "percentile_cont": "quantile",
-    "percentile_disc": "quantile",
-}
-_ORDERED = frozenset({"mode", "percentile_cont", "percentile_disc"})  # take WITHIN GROUP
 
-
-def is_known(name: str) -> bool:
+def is_known(name: str, aggregates: Aggregates) -> bool:
     """Whether a function of this name, in small letters, is answered."""
-    return name in _PLAIN or name in _SPECIAL or name in _AGGREGATES
+    return name in _PLAIN or name in _SPECIAL or name in aggregates
 
 
-def call(written: Written) -> Scalar:
+def call(written: Written, aggregates: Aggregates) -> Scalar:
     """What a call means, or Refused."""
-    if written.name in _AGGREGATES:
-        return _aggregate(written)
+    if written.name in aggregates:
+        return _aggregate(written, aggregates[written.name])
     if written.star or written.distinct or written.within is not None or written.where is not None:
         raise _only_aggregates(written)
     if len(written.arguments) > MAX_ITEMS:
@@ -131,94 +117,51 @@ def _only_aggregates(written: Written) -> Refused:
 
 def _count(written: Written, least: int, most: int, usage: str) -> None:
     if not least <= len(written.arguments) <= most:
-        what = f"{written.name.upper()} with {_arguments(len(written.arguments))}"
+        what = f"{written.name.upper()} with {count_arguments(len(written.arguments))}"
         raise unsupported(what, f"write {usage}", written.at)
 
 
-def _arguments(number: int) -> str:
+def count_arguments(number: int) -> str:
+    """How many arguments there are, in words."""
     return "1 argument" if number == 1 else f"{number or 'no'} arguments"
 
 
-def _aggregate(written: Written) -> Aggregate:
+def _aggregate(written: Written, syntax: AggregateSyntax) -> Aggregate:
     """An aggregate. FILTER (WHERE c) is a CASE around the argument: all of them leave NULLs out.
 
     So AGG(x) FILTER (WHERE c) is AGG(CASE WHEN c THEN x END), and COUNT(*) FILTER (WHERE c) counts a constant.
     """
-    function, name = _AGGREGATES[written.name], written.name.upper()
-    if written.distinct and function != "count":
+    name = written.name.upper()
+    if written.distinct and not syntax.takes_distinct:
         fix = "leave DISTINCT out; COUNT(DISTINCT x) counts the values"
         raise unsupported(f"{name}(DISTINCT ...)", fix, written.at)
-    if written.within is not None and written.name not in _ORDERED:
-        usage = {"quantile": "QUANTILE(x, 0.9)", "top_k": f"{name}(x, 3)"}.get(function, f"{name}(x)")
-        raise unsupported(f"WITHIN GROUP in {name}", f"write {usage}", written.at)
-    argument: Scalar | None
-    share, names = None, None
-    if function == "quantile":
-        argument, share = _quantile(written)
-    elif function == "top_k":
-        argument, names = _top(written)
-    elif function == "count" and not written.distinct and not written.arguments:
-        argument = None
-    else:
-        argument = _operand(written, name)
-    if written.where is not None:
-        chosen = Literal(1) if argument is None else argument
-        argument = Case(((written.where, chosen),), Literal(None), written.at)
-    return Aggregate(function, argument, written.distinct, share, names, written.at)
+    if written.within is not None and not syntax.takes_order:
+        raise unsupported(f"WITHIN GROUP in {name}", f"write {syntax.usage.format(name)}", written.at)
+    found = syntax.read(written)
+    if written.where is None:
+        return replace(found, at=written.at)
+    chosen = Literal(1) if found.argument is None else found.argument
+    return replace(found, argument=Case(((written.where, chosen),), Literal(None), written.at), at=written.at)
 
 
-def _operand(written: Written, name: str) -> Scalar:
-    """The one argument; MODE may have it in WITHIN GROUP."""
+def single_operand(written: Written) -> Scalar:
+    """The one argument of an aggregate; where it takes an order, it may stand in WITHIN GROUP."""
+    name = written.name.upper()
     if written.within is not None and not written.arguments and not written.star:
         return written.within[0]
     if written.star or written.within is not None or len(written.arguments) != 1:
         distinct = "DISTINCT " if written.distinct else ""
-        found = "*" if written.star else _arguments(len(written.arguments))
+        found = "*" if written.star else count_arguments(len(written.arguments))
         if written.within is not None:
             found += " and WITHIN GROUP"
         raise unsupported(f"{name} of {found}", f"give it one argument: {name}({distinct}x)", written.at)
     return written.arguments[0]
 
 
-def _quantile(written: Written) -> tuple[Scalar, Fraction]:
-    """The argument and the share of rows below it. In descending order the share counts from above."""
-    name = written.name.upper()
-    if written.name == "median":
-        return _operand(written, name), Fraction(1, 2)
-    usage = "QUANTILE(x, 0.9)"
-    if written.name.startswith("percentile"):
-        usage = f"{name}(0.9) WITHIN GROUP (ORDER BY x)"
-    match written.arguments, written.within:
-        case (share,), (operand, descending) if written.name.startswith("percentile"):
-            below = _share(share, written, usage)
-            return operand, 1 - below if descending else below
-        case (operand, share), None if written.name.startswith("quantile"):
-            return operand, _share(share, written, usage)
-    raise unsupported(f"this {name}", f"write {usage}", written.at)
-
-
-def _top(written: Written) -> tuple[Scalar, int]:
-    """The argument, and how many of its values are named."""
-    usage = f"{written.name.upper()}(x, 3)"
-    if written.star or len(written.arguments) != 2:
-        found = "*" if written.star else _arguments(len(written.arguments))
-        raise unsupported(f"{written.name.upper()} of {found}", f"write {usage}", written.at)
-    operand, wanted = written.arguments
-    number = wanted.value if isinstance(wanted, Literal) else None
-    if type(number) is not int or not 1 <= number <= MOST_NAMES:
-        what = f"{written.name.upper()} without a constant number of values from 1 to {MOST_NAMES}"
-        raise unsupported(what, f"write {usage}", written.at)
-    return operand, number
-
-
-def _share(scalar: Scalar, written: Written, usage: str) -> Fraction:
-    value = scalar.value if isinstance(scalar, Literal) else None
-    if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise unsupported(f"{written.name.upper()} of a share that is no constant", f"write {usage}", written.at)
-    if not 0 <= value <= 1 or (value * _DECIMALS) % 1:
-        fix = f"a share is between 0 and 1, with at most six decimals: {usage}"
-        raise unsupported(f"the share {float(value):g}", fix, scalar.at if isinstance(scalar, Literal) else written.at)
-    return Fraction(value)
+def refuse_arguments(written: Written, usage: str) -> Refused:
+    """The refusal of an aggregate with other arguments than it takes."""
+    found = "*" if written.star else count_arguments(len(written.arguments))
+    return unsupported(f"{written.name.upper()} of {found}", f"write {usage}", written.at)
 
 
 def _if(written: Written) -> Case:

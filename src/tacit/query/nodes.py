@@ -16,8 +16,6 @@ from tacit.errors import Place
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.types import Key
 
-_SPREADS = ["var_samp", "var_pop", "stddev_samp", "stddev_pop"]
-AGGREGATES = frozenset(["count", "sum", "avg", *_SPREADS, "min", "max", "quantile", "mode", "top_k"])
 STAR = "*"  # the name of a column that stands for all of them
 Value = int | Fraction | str | bool | datetime.date | None
 
@@ -63,9 +61,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate of a scalar over rows, by a name of `AGGREGATES`; no argument means COUNT(*).
+    """An aggregate of a scalar over rows; no argument means COUNT(*).
 
-    `share` is which quantile: 1/2 is the median. `count` is how many values a top-k names.
+    `function` is one that `aggregates/` answers. `share` is which quantile: 1/2 is the median. `count` is how many
+    values a top-k names. `others` are further arguments, as of CORR(x, y).
     """
 
     function: str
@@ -73,6 +72,7 @@ class Aggregate:
     distinct: bool = False
     share: Fraction | None = None
     count: int | None = None
+    others: tuple[Scalar, ...] = ()
     at: Place | None = _place()
 
 
@@ -296,8 +296,8 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
             return arguments
         case Case(branches, otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
-        case Aggregate(_, argument):
-            return () if argument is None else (argument,)
+        case Aggregate(_, argument, others=others):
+            return others if argument is None else (argument, *others)
         case Clamp(operand) | ToFloat(operand) | Quantize(operand):
             return (operand,)
         case _:

@@ -89,7 +89,7 @@ _CLOCK = "write the date itself: DATE '2025-12-31'"
 _WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
 _HOUR = "a date has no time of day; use YEAR, QUARTER, MONTH, DAY or ISODOW"
 _LOGARITHM = "write LN(x) / LN(10), or LN(x) / LN(2)"
-_TOGETHER = "made of averages: AVG(x * y) - AVG(x) * AVG(y)"
+_TOGETHER = "made of others: COVAR_POP(y, x) / VAR_POP(x) is the slope"
 _CHANCE = "the answer depends on the data alone; leave it out"
 
 _INSTEAD = {
@@ -116,9 +116,9 @@ _INSTEAD = {
     "count days: DATE_DIFF('day', a, b) < 30": "date_add date_sub datesub age interval add_months last_day",
     "use YEAR(d), MONTH(d) or DAY(d)": "strftime monthname to_char date_format",
     _LOGARITHM: "log log10 log2",
-    _TOGETHER: "corr covar_samp covar_pop regr_slope regr_intercept regr_r2 regr_count",
+    _TOGETHER: "regr_slope regr_intercept regr_r2 regr_count",
     "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
-    "write AVG(LN(x)) and take EXP of the answer": "product geomean geometric_mean",
+    "write AVG(LN(x)) and take EXP of the answer": "product",
     "write COUNT(*) FILTER (WHERE ...)": "count_if countif",
     "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": (
         "bool_and bool_or every logical_and logical_or bit_and bit_or bit_xor"

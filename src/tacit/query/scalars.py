@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from tacit.errors import Code, Place, Refused
-from tacit.query.calls import Written, call, date, is_known, like
+from tacit.query.calls import Aggregates, Written, call, date, is_known, like
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, Fn
 from tacit.query.nodes import Call, Case, Column, Literal, Scalar
 from tacit.query.refuse import (
@@ -63,8 +63,9 @@ _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 class Scalars(Cursor):
     """Reads expressions."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, aggregates: Aggregates) -> None:
         super().__init__(text)
+        self.aggregates = aggregates
         self.level = 0
 
     def scalar(self, least: int = _OR) -> Scalar:
@@ -319,7 +320,7 @@ class Scalars(Cursor):
             raise unsupported(name.upper(), fix, self.through(start, closing))
         if self.token.key in RESERVED - {"LEFT", "RIGHT"}:
             self.unexpected("a value")
-        if not is_known(name) and name not in _CASTING:
+        if not is_known(name, self.aggregates) and name not in _CASTING:
             raise unknown_function(name, self.through(start, closing))
         self.index += 2
         if name in _CASTING:
@@ -337,7 +338,7 @@ class Scalars(Cursor):
             self.expect(")")
         if self.sees("OVER"):
             self._window(start, self.index)
-        return call(Written(name, tuple(arguments), self.since(start), star, distinct, within, where))
+        return call(Written(name, tuple(arguments), self.since(start), star, distinct, within, where), self.aggregates)
 
     def _arguments(self, name: str, start: int, closing: int) -> tuple[bool, bool, list[Scalar]]:
         """What stands between the brackets of a call: whether it is *, whether it has DISTINCT, and the arguments."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from tacit.errors import Code, Refused
+from tacit.query.calls import Aggregates
 from tacit.query.nodes import Derived, From, Joined, Named, Query, Scalar, Union
 from tacit.query.refuse import JOINS, MAX_NODES, MAX_SOURCES, RESERVED, plain, size, too_large, unsupported
 from tacit.query.scalars import Scalars
@@ -26,8 +27,8 @@ class Part:
 class Sources(Scalars, ABC):
     """Reads what a query is over."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, aggregates: Aggregates) -> None:
+        super().__init__(text, aggregates)
         self.parts: dict[str, Part] = {}  # by name in small letters
         self.sources = 0
         self.nodes = 0

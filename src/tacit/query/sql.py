@@ -1,7 +1,9 @@
 """From SQL text to nodes, by an allow-list: what is not read here is refused.
 
->>> parse("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward").outputs[1]
-Output(name='n', scalar=Aggregate(function='count', argument=None, distinct=False, share=None, count=None))
+>>> from tacit.query.calls import AggregateSyntax
+>>> counting = {"count": AggregateSyntax(lambda written: Aggregate("count", None))}
+>>> parse("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", counting).outputs[1]
+Output(name='n', scalar=Aggregate(function='count', argument=None, distinct=False, share=None, count=None, others=()))
 
 The grammar is a part of DuckDB's, and means what it means there. It is closed and small, and each token is read once,
 so reading takes time in proportion to the text; parsers of all of SQL try and go back, and may take hours over thirty
@@ -15,6 +17,7 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from tacit.errors import Code, Place, Refused
+from tacit.query.calls import Aggregates
 from tacit.query.functions import Fn
 from tacit.query.nodes import STAR, Aggregate, Call, Column, Literal, Order, Output, Query, Scalar, Union, is_star, walk
 from tacit.query.refuse import (
@@ -47,9 +50,9 @@ _STACKS = {
 }
 
 
-def parse(text: str) -> Query:
-    """The question that `text` asks, or Refused with the place and the fix."""
-    return _Reader(check_text(text)).question()
+def parse(text: str, aggregates: Aggregates) -> Query:
+    """The question that `text` asks of the `aggregates` that there are, or Refused with the place and the fix."""
+    return _Reader(check_text(text), aggregates).question()
 
 
 class _Reader(Sources):

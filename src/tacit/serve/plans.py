@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from tacit.aggregates.registry import read_question
 from tacit.errors import Code, Refused
 from tacit.plan.accuracy import Price
 from tacit.plan.plan import Plan
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
-from tacit.query.sql import parse
 
 CELLS = 100_000  # values that a question may release or show: some seconds of work
 _MOST = 500
@@ -47,7 +47,7 @@ class Plans:
             if found is not None:
                 self._made.move_to_end(key)
                 return found
-        asked = parse(price.text) if query is None else query
+        asked = read_question(price.text) if query is None else query
         made = Price(price.epsilon, price.within).plan(asked, price.policy or self._whole, confidence)
         if made.cells > self._cells:
             what = f"the answer would have up to {made.cells:,} cells, groups by columns; {self._cells:,} is the most"

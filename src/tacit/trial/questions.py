@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tacit.aggregates.registry import read_question
 from tacit.errors import Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.model import ROW, Column, Policy, Table
-from tacit.query.sql import parse
 from tacit.query.types import NUMBERS, Type
 
 _MOST_KEYS = 20  # public keys of one question; more make the answer long and tell no more
@@ -30,7 +30,7 @@ def questions(policy: Policy) -> tuple[str, ...]:
 def _answered(text: str, policy: Policy) -> bool:
     """Whether a question is planned rather than refused."""
     try:
-        plan_for(parse(text), policy, 1)
+        plan_for(read_question(text), policy, 1)
     except Refused:
         return False
     return True
@@ -114,7 +114,7 @@ def name(text: str) -> str:
     if not text.isascii() or not text.isidentifier():
         return quoted
     try:
-        parse(f"SELECT SUM({text}) AS x FROM {text} WHERE {text} > 1 GROUP BY {text}")
+        read_question(f"SELECT SUM({text}) AS x FROM {text} WHERE {text} > 1 GROUP BY {text}")
     except Refused:
         return quoted
     return text

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting.guard import GRAINS_PER_EPSILON
+from tacit.aggregates.registry import read_question
 from tacit.arithmetic import within
 from tacit.attacks.averaging import Averaged, average, reworded
 from tacit.attacks.differencing import leave_one_out
@@ -36,7 +37,6 @@ from tacit.policy import model
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.unit import Neighbors
-from tacit.query.sql import parse
 from tacit.sampling.bits import Bits as Source
 from tacit.sampling.bits import ReplayBits
 from tacit.trial.attacked import Attacked, Line
@@ -174,7 +174,7 @@ class _Sides:
         return Fraction(int(self.total * GRAINS_PER_EPSILON) // questions, GRAINS_PER_EPSILON)
 
     def _plan(self, question: str, epsilon: Fraction) -> Plan:
-        return plan_for(parse(question), self.policy, epsilon)
+        return plan_for(read_question(question), self.policy, epsilon)
 
     @contextmanager
     def _analyst(self, name: str) -> Iterator[Analyst]:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.pgwire.test_lexer import POLICY, TEXTS
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
-from tacit.query.sql import parse
 from tacit.serve.pgwire import parameters
 from tacit.serve.pgwire.casts import Casts
 from tacit.serve.pgwire.lexer import Edited, quoted, tokens

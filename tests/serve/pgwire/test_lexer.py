@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
-from tacit.query.sql import parse
 from tacit.serve.pgwire import parameters
 from tacit.serve.pgwire.lexer import Edited, quoted, split, tokens
 from tacit.serve.pgwire.statements import Kind, for_parser, statement

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from tacit.accounting.guard import Caps, Cost, Standing, admits, cost, room, shown
 from tacit.accounting.meaning import game_error
+from tacit.aggregates.registry import read_question
 from tacit.curator.ask import plan_of
 from tacit.curator.curator import Curator
 from tacit.curator.view import Budget
@@ -20,7 +21,6 @@ from tacit.plan.explain import Column as Accuracy
 from tacit.plan.explain import Explanation, explain
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
-from tacit.query.sql import parse
 from tacit.serve.console import charts
 from tacit.serve.console.charts import Line, Mark, Scale
 
@@ -46,7 +46,7 @@ class Pricing:
 
 def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidence: Fraction) -> Pricing:
     """What a question would cost at a price or an accuracy, or Refused. Free: no data is touched."""
-    query = parse(sql)
+    query = read_question(sql)
     policy = curator.policy.asked_by(budget.who)
     plan = plan_of(query, budget.who, curator, wanted, confidence)
     found = explain(plan, policy, confidence)

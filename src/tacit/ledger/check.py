@@ -58,10 +58,12 @@ def check_scope(known: Mapping[str, Set[str]], limits: Limits) -> None:
     """Nothing contradicts what the ledger was ever a promise about, by whichever opening.
 
     A policy may leave out a table and bring it back: with its unit, because what was told of it is still counted by
-    that unit. A table that was public may become private, which promises more; not the other way round.
+    that unit. A table that was public may become private, which promises more; not the other way round. Names are those
+    of tables, which SQL reads in upper and lower case alike: `Visits` is `visits`.
     """
     for name, now in limits.scope.items():
-        for was in sorted(known.get(name, set()) - {now, PUBLIC}):
+        ever = {was for other, values in known.items() if other.lower() == name.lower() for was in values}
+        for was in sorted(ever - {now, PUBLIC}):
             what = f"it counts what was spent with {name} {was!r}, and now it is {now!r}"
             fix = "name a new ledger in the policy; what was told from the old one is not undone by it"
             raise LedgerError(Code.LEDGER_SCOPE, what, fix=fix)

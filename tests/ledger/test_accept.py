@@ -13,6 +13,7 @@ from tests.ledger.conftest import clock, grains, limits, noise, price
 
 from tacit.accounting.guard import Cost
 from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger import accept
 from tacit.ledger.accept import accept_loss
 from tacit.ledger.entries import ALL, Kind
 from tacit.ledger.history import History
@@ -202,6 +203,57 @@ def test_a_lost_key_costs_nothing_while_the_witness_is_there(office):
         assert ledger.terms().key == office.key.public
 
 
+def test_a_lost_key_beside_a_witness_that_has_seen_nothing_charges_every_cap(office):
+    office.limits = limits("10", delta="1e-6", ada="8", bo="5")
+    with office.open() as ledger:
+        copy = office.copy_of_open(ledger)
+        office.ask(ledger, "ada", "a")
+    shutil.copy(copy, office.path)
+    begun_anew(office.witness)
+    (office.folder / "key").unlink()
+    office.key = Key.at(office.folder / "key", create=True)
+    office.accept()
+    office.check()
+    with office.open() as ledger:
+        assert ledger.overall().remaining == ledger.standing("ada").remaining == 0
+
+
+def test_an_older_copy_beside_a_witness_that_has_seen_nothing_is_refused(office):
+    office.limits = limits("10", delta="1e-6", ada="8", bo="5")
+    with office.open() as ledger:
+        copies = [office.copy_of_open(ledger)]
+        office.ask(ledger, "ada", "a")
+        copies.append(office.copy_of_open(ledger))
+        office.ask(ledger, "ada", "b")
+    for copy in copies:
+        shutil.copy(copy, office.path)
+        begun_anew(office.witness)
+        with pytest.raises(LedgerError) as error:
+            office.open()
+        assert error.value.code is Code.LEDGER_WITNESS
+    office.accept()
+    office.check()
+
+
+def test_a_ledger_is_opened_though_whoever_made_it_or_named_its_witness_was_killed(office, monkeypatch):
+    Ledger(office.path, office.limits, key=office.key).close()
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_note", lambda self, last: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                office.open()
+        assert office.opens()
+        office.path.unlink()  # now one that has a witness from the start
+        office.witness.path.unlink()
+        (office.folder / "key").unlink()
+        office.key = Key.at(office.folder / "key", create=True)
+
+
+def begun_anew(witness: Witness) -> None:
+    witness.path.unlink()
+    witness.create()
+
+
 def test_charges_without_an_answer_fail(office):
     # Their answers may be among what was lost, so a second one must not be given.
     with office.open() as ledger:
@@ -273,24 +325,48 @@ def test_every_old_witness_is_kept(office):
         office.check()
 
 
-def test_an_interrupted_acceptance_is_done_again(office, monkeypatch):
-    # The charges are on disk, and the witness has not seen them: accepting again charges more, never less.
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [(accept, "_copy"), (Witness, "create"), (Witness, "note"), (Path, "replace"), (accept, "sync_folder")],
+)
+def test_an_interrupted_acceptance_is_done_again(office, monkeypatch, where, what):
+    # The charges are on disk, and the witness may not have seen them: accepting again charges more, never less. It is
+    # never a lost witness, which would charge every cap in full.
     with office.open() as ledger:
         office.ask(ledger, "ada", "a")
     office.path.unlink()
 
-    def interrupted(path, target):
+    def interrupted(*given):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", interrupted)
+        patch.setattr(where, what, interrupted)
         with pytest.raises(KeyboardInterrupt):
             office.accept()
-    with pytest.raises(LedgerError) as error:
-        office.open()
-    assert error.value.code is Code.LEDGER_OLDER
-    office.accept()
+    if what == "sync_folder":
+        assert office.opens()
+    else:
+        with pytest.raises(LedgerError) as error:
+            office.open()
+        assert error.value.code is Code.LEDGER_OLDER
+        office.accept()
     office.check()
+    with office.open() as ledger:
+        assert ledger.overall().spent.epsilon <= price("3").epsilon
+
+
+def test_a_witness_that_is_a_link_stays_where_it_is(office):
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    other = office.folder / "other"
+    other.mkdir()
+    office.witness.path.rename(other / "seen")
+    office.witness.path.symlink_to(other / "seen")
+    office.path.unlink()
+    assert office.accept().kept == other / "seen.1"
+    office.check()
+    assert office.witness.path.is_symlink()
+    assert sorted(path.name for path in other.iterdir()) == ["seen", "seen.1"]
 
 
 @pytest.mark.parametrize("lost", ["ledger", "witness"])

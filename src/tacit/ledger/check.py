@@ -9,7 +9,7 @@ from tacit.ledger.book import Book
 from tacit.ledger.budget import PUBLIC, Limits, Terms
 from tacit.ledger.keys import Key
 from tacit.ledger.store import Store
-from tacit.ledger.witness import Sight
+from tacit.ledger.witness import Sight, Witness
 
 _ON = "put the newest ledger back; if it is lost, charge all that may be missing: tacit ledger accept-loss"
 
@@ -25,6 +25,17 @@ def check_witness(book: Book, seen: Sight | None) -> None:
     if entry is None or entry.hash != seen.hash:
         what = f"its entry {seen.sequence} is not the one that its witness saw: it is another one, or rewritten"
         raise LedgerError(Code.LEDGER_OLDER, what, fix=_ON)
+
+
+def check_sighted(witness: Witness, recorded: Terms | None, *, marked: bool) -> None:
+    """A witness that has seen nothing is a new one, and not the ledger's own, once the ledger's key is marked.
+
+    Proof: an opening tells the witness of its entries before it marks the key, and a ledger that has a witness named
+    later is seen before it says so. Otherwise an older copy would pass beside a witness that was begun anew.
+    """
+    if marked and recorded is not None and recorded.witnessed and witness.last() is None:
+        fix = "put the ledger's own back; if it is lost, charge all that may be missing: tacit ledger accept-loss"
+        raise LedgerError(Code.LEDGER_WITNESS, f"the witness {witness.path} has seen none of its entries", fix=fix)
 
 
 def check_terms(recorded: Terms | None, terms: Terms) -> None:

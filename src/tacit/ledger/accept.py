@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
-from tacit.accounting.guard import LARGEST, Caps, Cost
+from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, LARGEST, Caps, Cost, Share, cost
 from tacit.errors import ParameterError
 from tacit.ledger.book import NOTHING, Book
 from tacit.ledger.budget import Limits, Terms
@@ -18,6 +19,7 @@ from tacit.ledger.history import standing_of
 from tacit.ledger.keys import Key
 from tacit.ledger.store import store_at
 from tacit.ledger.witness import Sight, Witness
+from tacit.privacy.loss import Approximate
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     and the ledger share. What was spent on the lost ledger after s is at most the growth of the witness's sum over all
     charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
     to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
-    charged in full; one that has seen nothing, beside a key that signs a ledger or beside a ledger whose key is lost, is
-    a lost one. A charge without an answer fails, because its answer may be among what was lost.
+    charged in full; one that has seen nothing is a lost one, beside a key that signs a ledger or a ledger whose key is
+    lost. A charge without an answer fails, because its answer may be among what was lost.
 
     The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
     whom only the lost entries named is in the sum of all together.
@@ -99,8 +101,16 @@ def _holds(book: Book, sight: Sight) -> bool:
 
 
 def _rest(spent: Cost, cap: Caps) -> Cost:
-    """What is left of a cap."""
-    return Cost(*(max(0, limit - gone) for limit, gone in zip(cap.grains, spent.grains, strict=True)))
+    """What is left of a cap, for each filter at least what the whole of it costs as one question.
+
+    What was asked under the cap is within one of the filters, and not known to be within which; all of it together is
+    (epsilon, delta)-DP by the theorem of the union (`accounting/guard.py`). Counted as one question of that, it counts
+    for the other filter too, should the cap be raised or be given a delta afterwards.
+    """
+    delta = Fraction(cap.delta_a, GRAINS_PER_DELTA) / Share().basic
+    whole = cost(Approximate(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
+    sides = zip(cap.grains, whole.grains, spent.grains, strict=True)
+    return Cost(*(max(0, limit - gone, all_of - gone) for limit, all_of, gone in sides))
 
 
 def _fail_open_claims(book: Book) -> int:

@@ -127,12 +127,8 @@ def _restart(witness: Witness, sight: Sight) -> Path | None:
     It takes the old one's place in one step: whoever is killed meanwhile leaves the one or the other, and never a
     witness that has seen nothing, which would be a lost one.
     """
-    place, kept = Path(os.path.realpath(witness.path)), None
-    if witness.exists():
-        number = 1
-        while (kept := place.with_name(f"{place.name}.{number}")).exists():
-            number += 1
-        _copy(place, kept)
+    place = Path(os.path.realpath(witness.path))
+    kept = _copy(place) if witness.exists() else None
     draft = Witness(place.with_name(f"{place.name}.new"))
     draft.path.unlink(missing_ok=True)
     draft.create()
@@ -142,10 +138,14 @@ def _restart(witness: Witness, sight: Sight) -> Path | None:
     return kept
 
 
-def _copy(path: Path, kept: Path) -> None:
-    """A durable copy, on any file system: not every one has links."""
+def _copy(path: Path) -> Path:
+    """A durable copy under the next number, on any file system: not every one has links."""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
     handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     with os.fdopen(handle, "wb") as file:
         file.write(path.read_bytes())
         file.flush()
         os.fsync(file.fileno())
+    return kept

@@ -52,6 +52,7 @@ class Outcomes:
     def __init__(self, place: Path | str, folder: Path, set_to: Callable[[str], None], seed: int) -> None:
         self.place, self.folder, self.set_to = place, folder, set_to
         self.random = random.Random(seed)
+        self.today = 1
         self.set_to("2030-01-15")
         self.key, self.witness = Key.at(self.folder / "key", create=True), Witness(self.folder / "witness")
         self.tokens, self.losses = itertools.count(), 0
@@ -118,7 +119,8 @@ class Outcomes:
             work = pick(self.works[-3:])
             {"answer": self.answer, "fail": self.fail, "interrupt": self.interrupt}[what](work)
         elif what == "month":
-            self.set_to(f"2030-0{self.random.randint(1, 9)}-15")
+            self.today = min(9, self.today + self.random.randint(0, 2))  # set back, a clock hides that a sum began anew
+            self.set_to(f"2030-0{self.today}-15")
         elif what == "kill":
             self.close()
             self.open()

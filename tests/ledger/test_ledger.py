@@ -497,6 +497,15 @@ def test_what_a_ledger_was_ever_a_promise_about_is_kept_through_every_opening(pl
             assert name in error.value.what
 
 
+def test_a_table_in_other_letters_is_the_same_table(place):
+    Ledger(place, limits("3", ada="2", scope={"unit of visits": "patient"})).close()
+    for name in ("Visits", "VISITS"):
+        with pytest.raises(LedgerError) as error:
+            Ledger(place, limits("3", ada="2", scope={f"unit of {name}": "row"}))
+        assert error.value.code is Code.LEDGER_SCOPE
+        Ledger(place, limits("3", ada="2", scope={f"unit of {name}": "patient"})).close()
+
+
 def test_a_ledger_that_counted_by_two_units_is_refused(place):
     # Written by an earlier version, which remembered the scope of the last opening only.
     with Ledger(place, limits("3", ada="2", scope={"unit of a": "x"})) as ledger, ledger._writing() as book:

@@ -7,18 +7,15 @@ gives, and a failure is an outcome like any other; so the outcomes seen can be c
 from __future__ import annotations
 
 import itertools
+import random
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from tests.ledger.conftest import MEMORY, clock, fresh, grains, limits, noise
 
 from tacit.errors import Failed, ParameterError, Refused
@@ -31,9 +28,10 @@ from tacit.ledger.witness import Witness
 
 ANALYSTS = ("ada", "bo", "cy")
 LIMITS = limits("500", ada="90", bo="90", cy="3", monthly=["bo"])
-ONE = noise("1")
-analysts, questions = st.sampled_from(ANALYSTS), st.sampled_from("aaab")
-processes, requests = st.integers(0, 1), st.sampled_from(["", "", "r-1", "r-2"])
+PRICES = {("a", "1"): noise("1"), ("a", "0.5"): noise("0.5"), ("b", "1"): noise("1")}
+Question = tuple[str, str]  # a key, and the epsilon that it is asked at
+REQUESTS = ("", "", "r-1", "r-2")
+STEPS = {"ask": 3, "again": 12, "answer": 6, "fail": 6, "interrupt": 1, "month": 1, "kill": 1, "copy": 2, "lose": 1}
 
 
 @dataclass(frozen=True)
@@ -42,31 +40,39 @@ class Work:
 
     claim: Claim
     who: str
-    question: str
+    question: Question
+    request: str
     process: int
     name: str  # of the charge, unlike any other
 
 
-class Outcomes(RuleBasedStateMachine):
+class Outcomes:
     """Two processes ask for three analysts; answers come, fail, or never come; copies are lost and losses accepted."""
 
-    new_place: ClassVar[Callable[[], Path | str]]
-
-    @initialize()
-    def start(self):
-        self.month = clock()
-        self.set_to = self.month.__enter__()
-        self.day(1)
-        self.place = self.new_place()
-        self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
+    def __init__(self, place: Path | str, folder: Path, set_to: Callable[[str], None], seed: int) -> None:
+        self.place, self.folder, self.set_to = place, folder, set_to
+        self.random = random.Random(seed)
+        self.today = 1
+        self.set_to("2030-01-15")
         self.key, self.witness = Key.at(self.folder / "key", create=True), Witness(self.folder / "witness")
         self.tokens, self.losses = itertools.count(), 0
-        self.seen: dict[tuple[str, str], set[str]] = {}
-        self.charged: Counter[tuple[str, str]] = Counter()
-        self.named: dict[tuple[str, str], str] = {}
-        self.works: list[Work] = []
+        self.seen: dict[tuple[str, Question], set[str]] = {}
+        self.charged: Counter[tuple[str, Question]] = Counter()
         self.copies: list[Path] = []
+        self.forget()
         self.open()
+
+    def forget(self) -> None:
+        """What holds from one loss to the next only: what comes of an open charge, an answer or a name is lost too."""
+        self.asked: list[tuple[str, Question]] = []
+        self.works: list[Work] = []
+        self.answers: dict[Question, str] = {}
+        self.answered: set[tuple[str, Question]] = set()  # who was shown which
+        self.named: dict[tuple[str, str], str] = {}
+        self.outcomes: dict[tuple[str, str, Question], str] = {}  # of each name
+        self.idle = Counter(self.charged)  # charges whose outcome nobody will see
+        for about, seen in self.seen.items():
+            self.idle[about] -= len(seen)
 
     def open(self) -> None:
         more = {"key": self.key, "witness": self.witness}
@@ -77,107 +83,139 @@ class Outcomes(RuleBasedStateMachine):
             ledger.close()
         self.works.clear()
 
-    def shows(self, who: str, question: str, outcome: str) -> None:
+    def shows(self, who: str, question: Question, request: str, outcome: str) -> None:
+        """Of one question nobody sees more outcomes than charges, and one name, one charge, has one outcome."""
         seen = self.seen.setdefault((who, question), set())
         seen.add(outcome)
         assert len(seen) <= self.charged[who, question], (who, question, seen)
+        if outcome.startswith("answer"):
+            assert self.answers.setdefault(question, outcome) == outcome
+            self.answered.add((who, question))
+        if request:
+            assert self.outcomes.setdefault((who, request, question), outcome) == outcome
+        self.spent_covers_what_was_seen(self.ledgers[0])
 
-    @rule(month=st.integers(1, 9))
-    def day(self, month):
-        self.set_to(f"2030-0{month}-15")
+    def spent_covers_what_was_seen(self, ledger: Ledger) -> None:
+        """The sums hold what was shown, also where its charges are lost; the cap that refreshes holds a month of it."""
+        told: Counter[str] = Counter()
+        overall: dict[Question, set[str]] = {}
+        for (who, question), seen in self.seen.items():
+            told[who] += len(seen) * grains(question[1])
+            overall.setdefault(question, set()).update(seen)
+        for who in ("ada", "cy"):
+            assert told[who] <= ledger.standing(who).spent.epsilon
+        together = sum(len(seen) * grains(question[1]) for question, seen in overall.items())
+        assert together <= ledger.overall().spent.epsilon
 
-    @rule(who=analysts, question=questions, process=processes, request=requests)
-    def ask(self, who, question, process, request):
-        ledger = self.ledgers[process]
+    def step(self) -> str:
+        """One step of the walk, and what it was. One that cannot be taken now is none."""
+        what, pick = self.random.choices(list(STEPS), list(STEPS.values()))[0], self.random.choice
+        if what == "ask":
+            self.ask(pick(ANALYSTS), pick(list(PRICES)))
+        elif what == "again" and self.asked:
+            first, question = pick(self.asked[-2:])
+            self.ask(pick((first, *ANALYSTS)), question)
+        elif what in {"answer", "fail", "interrupt"} and self.works:
+            work = pick(self.works[-3:])
+            {"answer": self.answer, "fail": self.fail, "interrupt": self.interrupt}[what](work)
+        elif what == "month":
+            self.today = min(9, self.today + self.random.randint(0, 2))  # set back, a clock hides that a sum began anew
+            self.set_to(f"2030-0{self.today}-15")
+        elif what == "kill":
+            self.close()
+            self.open()
+        elif what == "copy" and isinstance(self.place, Path):
+            with self.ledgers[0].store._lock:
+                self.ledgers[0].store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self.copies.append(Path(shutil.copy(self.place, self.folder / f"copy{len(self.copies)}")))
+        elif what == "lose" and self.copies:
+            self.lose(pick(self.copies), with_witness=self.random.random() < 0.8)
+        return what
+
+    def ask(self, who: str, question: Question) -> None:
+        process, request = self.random.randrange(2), self.random.choice(REQUESTS)
+        self.asked.append((who, question))
+        ledger, about = self.ledgers[process], (who, question)
         before = sum(ledger.standing(name).spent.epsilon for name in ANALYSTS)
         try:
-            claim = ledger.reserve(who, ONE, question, request=request)
+            claim = ledger.reserve(who, PRICES[question], question[0], request=request)
         except Refused:
             return
         except Failed:
-            self.shows(who, question, self.named[who, request])
+            if (who, request) in self.named:
+                self.shows(who, question, request, self.named[who, request])
+            else:
+                assert self.losses  # it says nothing of the data: the loss made the charge fail
             return
         after = sum(ledger.standing(name).spent.epsilon for name in ANALYSTS)
-        self.charged[who, question] += round((after - before) / grains("1"))
+        charges = round((after - before) / grains(question[1]))
+        if self.charged[about] - self.idle[about] > len(self.seen.get(about, ())):
+            assert charges == 0  # a charge without an outcome is gone on with
+        if about in self.answered:
+            assert charges == 0  # an answer is never charged again
+        self.charged[about] += charges
         name = f"charge {claim.entry} after {self.losses} losses"
         if request:
             self.named[who, request] = name
         if claim.stored is not None:
-            self.shows(who, question, claim.stored.decode())
+            self.shows(who, question, request, claim.stored.decode())
             assert check_receipt(ledger, claim.receipt.to_dict()) == []
         else:
-            self.works.append(Work(claim, who, question, process, name))
+            self.works.append(Work(claim, who, question, request, process, name))
 
-    @precondition(lambda self: self.works)
-    @rule(data=st.data())
-    def answer(self, data):
-        work = data.draw(st.sampled_from(self.works))
+    def answer(self, work: Work) -> None:
         try:
             shown = self.ledgers[work.process].commit(work.claim, f"answer {next(self.tokens)}".encode()).stored
         except Failed:
-            self.shows(work.who, work.question, work.name)
+            self.shows(work.who, work.question, work.request, work.name)
         else:
-            self.shows(work.who, work.question, shown.decode())
+            self.shows(work.who, work.question, work.request, shown.decode())
 
-    @precondition(lambda self: self.works)
-    @rule(data=st.data())
-    def fail(self, data):
-        work = data.draw(st.sampled_from(self.works))
+    def fail(self, work: Work) -> None:
         stands = self.ledgers[work.process].fail(work.claim)
-        self.shows(work.who, work.question, work.name if stands is None else stands.decode())
+        self.shows(work.who, work.question, work.request, work.name if stands is None else stands.decode())
 
-    @precondition(lambda self: self.works)
-    @rule(data=st.data())
-    def interrupt(self, data):
-        work = data.draw(st.sampled_from(self.works))
+    def interrupt(self, work: Work) -> None:
         with pytest.raises(KeyboardInterrupt), self.ledgers[work.process].held(work.claim):
             raise KeyboardInterrupt
 
-    @rule()
-    def kill(self):
+    def lose(self, copy: Path, *, with_witness: bool) -> None:
         self.close()
-        self.open()
-
-    @precondition(lambda self: isinstance(self.place, Path))
-    @rule()
-    def copy(self):
-        with self.ledgers[0].store._lock:
-            self.ledgers[0].store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        self.copies.append(Path(shutil.copy(self.place, self.folder / f"copy{len(self.copies)}")))
-
-    @precondition(lambda self: self.copies)
-    @rule(data=st.data(), with_witness=st.booleans())
-    def lose(self, data, with_witness):
-        self.close()
-        shutil.copy(data.draw(st.sampled_from(self.copies)), self.place)
+        shutil.copy(copy, self.place)
         if not with_witness:
             self.witness.path.unlink()
         try:
             accept_loss(self.place, LIMITS, key=self.key, witness=self.witness, because="a disk died")
         except ParameterError:
             assert with_witness  # nothing is missing
-        self.losses += 1
+        else:
+            self.losses += 1
+            self.forget()
         self.open()
-
-    def teardown(self):
-        if hasattr(self, "ledgers"):
-            report = verify(self.ledgers[0], self.witness)
-            self.close()
-            shutil.rmtree(self.folder)
-            self.month.__exit__(None, None, None)
-            assert report.ok, report.problems
+        self.spent_covers_what_was_seen(self.ledgers[1])
 
 
-def run(new_place: Callable[[], Path | str], examples: int) -> None:
-    machine = type("Run", (Outcomes,), {"new_place": staticmethod(new_place)})
-    steps = settings(max_examples=examples, stateful_step_count=30, deadline=None, derandomize=True, database=None)
-    run_state_machine_as_test(machine, settings=steps)
+def run(new_place: Callable[[], Path | str], walks: int) -> None:
+    for seed in range(walks):
+        steps: list[str] = []
+        with clock() as set_to, tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            walk = Outcomes(new_place(), Path(folder), set_to, seed)
+            try:
+                while len(steps) < 40:
+                    steps.append(walk.step())
+                report = verify(walk.ledgers[0], walk.witness)
+                assert report.ok, report.problems
+            except BaseException as error:
+                error.add_note(f"walk {seed}: {', '.join(steps)}")
+                raise
+            finally:
+                walk.close()
 
 
 def test_nobody_sees_more_outcomes_than_they_were_charged_for(full):
     numbers = itertools.count()
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        run(lambda: Path(folder) / f"{next(numbers)}", 1500 if full else 40)
+        run(lambda: Path(folder) / f"{next(numbers)}", 2000 if full else 60)
 
 
 def test_nobody_sees_more_outcomes_than_they_were_charged_for_on_postgres(postgres, full):

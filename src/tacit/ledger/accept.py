@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
-from tacit.accounting.guard import LARGEST, Caps, Cost
+from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, LARGEST, Caps, Cost, Share, cost
 from tacit.errors import ParameterError
 from tacit.ledger.book import NOTHING, Book
 from tacit.ledger.budget import Limits, Terms
 from tacit.ledger.check import check_scope
 from tacit.ledger.entries import ALL, Kind
+from tacit.ledger.files import PRIVATE, sync_folder
 from tacit.ledger.history import standing_of
 from tacit.ledger.keys import Key
 from tacit.ledger.store import store_at
 from tacit.ledger.witness import Sight, Witness
+from tacit.privacy.loss import Approximate
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     and the ledger share. What was spent on the lost ledger after s is at most the growth of the witness's sum over all
     charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
     to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
-    charged in full; one that has seen nothing, beside a key that signs a ledger, is a lost one. A charge without an
-    answer fails, because its answer may be among what was lost.
+    charged in full; one that has seen nothing is a lost one, beside a key that signs a ledger or a ledger whose key is
+    lost. A charge without an answer fails, because its answer may be among what was lost.
 
     The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
     whom only the lost entries named is in the sum of all together.
@@ -46,14 +50,15 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
     store = store_at(place)
     try:
         seen = list(witness.backwards()) if witness.exists() else None
-        if not seen and key.is_marked():  # it has seen an entry, if it is the one that stood beside this key
-            seen = None
         with store.write() as session:
             if store.is_blank(session):
                 store.create(session)
             book = Book(session)
             recorded = book.terms()
             check_scope(book.scopes(), limits)
+            lost = recorded is not None and recorded.witnessed and recorded.key != key.public
+            if not seen and (key.is_marked() or lost):  # it has seen an entry, if it is the one that stood beside it
+                seen = None
             missing = _missing(book, seen) if seen is not None else None
             whole = seen is not None and (not seen or _holds(book, seen[0]))
             if whole and recorded is not None and recorded.key == key.public:
@@ -69,9 +74,8 @@ def accept_loss(place: Path | str, limits: Limits, *, key: Key, witness: Witness
                 charged[who] = charge
             last = book.last
         key.mark()
-        kept = _restart(witness)
         assert last is not None
-        witness.note(Sight(last.sequence, last.hash, last.everyone))
+        kept = _restart(witness, Sight(last.sequence, last.hash, last.everyone))
     finally:
         store.close()
     return Acceptance(charged, failed, kept)
@@ -97,8 +101,16 @@ def _holds(book: Book, sight: Sight) -> bool:
 
 
 def _rest(spent: Cost, cap: Caps) -> Cost:
-    """What is left of a cap."""
-    return Cost(*(max(0, limit - gone) for limit, gone in zip(cap.grains, spent.grains, strict=True)))
+    """What is left of a cap, for each filter at least what the whole of it costs as one question.
+
+    What was asked under the cap is within one of the filters, and not known to be within which; all of it together is
+    (epsilon, delta)-DP by the theorem of the union (`accounting/guard.py`). Counted as one question of that, it counts
+    for the other filter too, should the cap be raised or be given a delta afterwards.
+    """
+    delta = Fraction(cap.delta_a, GRAINS_PER_DELTA) / Share().basic
+    whole = cost(Approximate(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
+    sides = zip(cap.grains, whole.grains, spent.grains, strict=True)
+    return Cost(*(max(0, limit - gone, all_of - gone) for limit, all_of, gone in sides))
 
 
 def _fail_open_claims(book: Book) -> int:
@@ -109,14 +121,31 @@ def _fail_open_claims(book: Book) -> int:
     return len(claims)
 
 
-def _restart(witness: Witness) -> Path | None:
-    """Put the old witness aside, for whoever wants to know what was lost, and start a new one."""
-    if not witness.exists():
-        witness.create()
-        return None
+def _restart(witness: Witness, sight: Sight) -> Path | None:
+    """Keep the old witness, for whoever wants to know what was lost, and start a new one that has seen this entry.
+
+    It takes the old one's place in one step: whoever is killed meanwhile leaves the one or the other, and never a
+    witness that has seen nothing, which would be a lost one.
+    """
+    place = Path(os.path.realpath(witness.path))
+    kept = _copy(place) if witness.exists() else None
+    draft = Witness(place.with_name(f"{place.name}.new"))
+    draft.path.unlink(missing_ok=True)
+    draft.create()
+    draft.note(sight)
+    draft.path.replace(place)
+    sync_folder(place.parent)
+    return kept
+
+
+def _copy(path: Path) -> Path:
+    """A durable copy under the next number, on any file system: not every one has links."""
     number = 1
-    while (kept := witness.path.with_name(f"{witness.path.name}.{number}")).exists():
+    while (kept := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
-    witness.path.rename(kept)
-    witness.create()
+    handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    with os.fdopen(handle, "wb") as file:
+        file.write(path.read_bytes())
+        file.flush()
+        os.fsync(file.fileno())
     return kept

@@ -9,7 +9,7 @@ from tacit.ledger.book import Book
 from tacit.ledger.budget import PUBLIC, Limits, Terms
 from tacit.ledger.keys import Key
 from tacit.ledger.store import Store
-from tacit.ledger.witness import Sight
+from tacit.ledger.witness import Sight, Witness
 
 _ON = "put the newest ledger back; if it is lost, charge all that may be missing: tacit ledger accept-loss"
 
@@ -25,6 +25,17 @@ def check_witness(book: Book, seen: Sight | None) -> None:
     if entry is None or entry.hash != seen.hash:
         what = f"its entry {seen.sequence} is not the one that its witness saw: it is another one, or rewritten"
         raise LedgerError(Code.LEDGER_OLDER, what, fix=_ON)
+
+
+def check_sighted(witness: Witness, recorded: Terms | None, *, marked: bool) -> None:
+    """A witness that has seen nothing is a new one, and not the ledger's own, once the ledger's key is marked.
+
+    Proof: an opening tells the witness of its entries before it marks the key, and a ledger that has a witness named
+    later is seen before it says so. Otherwise an older copy would pass beside a witness that was begun anew.
+    """
+    if marked and recorded is not None and recorded.witnessed and witness.last() is None:
+        fix = "put the ledger's own back; if it is lost, charge all that may be missing: tacit ledger accept-loss"
+        raise LedgerError(Code.LEDGER_WITNESS, f"the witness {witness.path} has seen none of its entries", fix=fix)
 
 
 def check_terms(recorded: Terms | None, terms: Terms) -> None:
@@ -58,10 +69,12 @@ def check_scope(known: Mapping[str, Set[str]], limits: Limits) -> None:
     """Nothing contradicts what the ledger was ever a promise about, by whichever opening.
 
     A policy may leave out a table and bring it back: with its unit, because what was told of it is still counted by
-    that unit. A table that was public may become private, which promises more; not the other way round.
+    that unit. A table that was public may become private, which promises more; not the other way round. Names are those
+    of tables, which SQL reads in upper and lower case alike: `Visits` is `visits`.
     """
     for name, now in limits.scope.items():
-        for was in sorted(known.get(name, set()) - {now, PUBLIC}):
+        ever = {was for other, values in known.items() if other.lower() == name.lower() for was in values}
+        for was in sorted(ever - {now, PUBLIC}):
             what = f"it counts what was spent with {name} {was!r}, and now it is {now!r}"
             fix = "name a new ledger in the policy; what was told from the old one is not undone by it"
             raise LedgerError(Code.LEDGER_SCOPE, what, fix=fix)

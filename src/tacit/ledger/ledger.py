@@ -32,7 +32,7 @@ from tacit.accounting.receipt import Receipt
 from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.book import NOTHING, Book, answer_hash, tampered
 from tacit.ledger.budget import Limits, Terms, admit, stricter
-from tacit.ledger.check import check_key, check_scope, check_terms, check_witness, gone
+from tacit.ledger.check import check_key, check_scope, check_sighted, check_terms, check_witness, gone
 from tacit.ledger.entries import ALL, Asked, Claim, Entry, Kind
 from tacit.ledger.files import tighten
 from tacit.ledger.history import History, standing_of, unknown
@@ -224,6 +224,8 @@ class Ledger(History):
             raise gone(self.store)
         if self._key is not None and marked:
             check_key(self.store, recorded, self._key)
+        if self._witness is not None:
+            check_sighted(self._witness, recorded, marked=marked)
         if new is not None:
             new.create()  # before the ledger says that there is one
         with self.store.write() as session:
@@ -239,6 +241,8 @@ class Ledger(History):
                 check_key(self.store, book.terms(), self._key)  # again, now that nobody else writes
             check_terms(book.terms(), terms)
             check_scope(book.scopes(), terms.limits)
+            if new is not None and book.last is not None:
+                self._note(book.last)  # before the ledger says that it was seen
             book.record(terms)
         if self._key is not None:
             self._key.mark()  # before anything is signed, and not before there is a ledger that names it
@@ -258,10 +262,15 @@ class Ledger(History):
                 self._flying |= book.taken  # before others can see them
             last = book.last
             if self._witness is not None and last is not None and (seen is None or last.sequence > seen.sequence):
-                self._witness.note(Sight(last.sequence, last.hash, last.everyone))
+                self._note(last)
         except BaseException:
             self._flying -= book.taken if book is not None else set()
             raise
+
+    def _note(self, last: Entry) -> None:
+        """Tell the witness of an entry that is on disk."""
+        if self._witness is not None:
+            self._witness.note(Sight(last.sequence, last.hash, last.everyone))
 
     def _dropped(self, claim: Claim | None) -> None:
         """Whoever asked was interrupted and works on nothing."""

@@ -20,7 +20,7 @@ from tacit.answers.answer import Answer
 from tacit.arithmetic import rational
 from tacit.curator import expressions
 from tacit.curator.admission import refusal
-from tacit.curator.ask import ask
+from tacit.curator.ask import ask, plan_of
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape, Tables, Watched
 from tacit.errors import Code, DataError, ParameterError, Refused
@@ -243,7 +243,8 @@ class Analyst:
         """
         level = rational("confidence", confidence)
         policy = self._curator.policy.asked_by(self.name)
-        plan = Price(epsilon, within).plan(read_question(expressions.text_of(sql)), policy, level)
+        query = read_question(expressions.text_of(sql))
+        plan = plan_of(query, self.name, self._curator, Price(epsilon, within), level)
         found, ledger = explain(plan, policy, level), self._curator.ledger
         return found.refused_by(refusal(plan, self.name, ledger.standing(self.name), ledger.overall(), ledger))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,7 @@ from tacit.learn.minimize import check_solvable, least_penalty, minimize, planne
 from tacit.learn.problem import Problem
 from tacit.privacy.unit import Neighbors
 
+FULL = os.environ.get("TACIT_FULL") == "1"
 LOSSES = [Logistic(), Logistic(0.6), Huber(), Huber(0.05), Squared(1.0), Multinomial(3)]
 
 
@@ -100,10 +102,10 @@ def test_many_rows_start_from_a_part_of_them_and_end_the_same(monkeypatch):
     problem = made(Logistic(), rows=16 * 64 * 2, columns=2)
     goal = tolerance(problem.loss, 1.0, problem.rows)
     with_guess = solved(problem, np.zeros(2), goal)
-    assert with_guess.steps == planned_steps(problem) == 2 * module._STEPS + module._POLISH
+    assert with_guess.steps == planned_steps(problem) == 2 * len(module._planned(problem)) + module._POLISH
     monkeypatch.setattr(module, "_has_guess", lambda problem: False)
     without = solved(problem, np.zeros(2), goal)
-    assert without.steps == module._STEPS + module._POLISH
+    assert without.steps == len(module._planned(problem)) + module._POLISH
     np.testing.assert_allclose(with_guess.weights, without.weights, atol=2 * goal)
 
 
@@ -163,8 +165,9 @@ def test_weights_of_ninety_six_bits_take_steps_that_doubles_do_not_show():
 
 def test_a_goal_that_nothing_proves_ends_all_the_same():
     # more rows than the theorem is for look like this: the best that the errors leave open is returned
-    found = solved(made(Logistic(), rows=20), np.zeros(5), 1e-300)
-    assert found.proved and found.steps == module._STEPS + module._POLISH
+    problem = made(Logistic(), rows=20)
+    found = solved(problem, np.zeros(5), 1e-300)
+    assert found.proved and found.steps == planned_steps(problem)
 
 
 def test_short_steps_reach_the_goal_from_anywhere(monkeypatch):
@@ -176,10 +179,56 @@ def test_short_steps_reach_the_goal_from_anywhere(monkeypatch):
     assert proved and 10 < steps < 300
     expected = minimize(problem, np.zeros(5), goal)
     np.testing.assert_allclose(place.value.astype(float) / scaled.scale, expected, atol=2 * goal)
-    monkeypatch.setattr(module, "_fading", lambda problem: [])
+    monkeypatch.setattr(module, "_planned", lambda problem: [])
     monkeypatch.setattr(module, "_POLISH", 1)
     slow = solved(problem, np.zeros(5), goal)  # no Newton step at all: the rounds and the short steps do it
     np.testing.assert_allclose(slow.weights, expected, atol=2 * goal)
+
+
+def repeated(seed):
+    """A few distinct rows, each many times, of different lengths, some with a wrong label: hard for Newton's steps."""
+    rng = np.random.default_rng(seed)
+    loss, columns = LOSSES[seed % 5], int(rng.choice([1, 3, 10, 20]))
+    count, distinct = int(rng.choice([30, 1000, 5000])), int(rng.integers(1, 6))
+    scales = 10.0 ** -rng.uniform(0, rng.choice([0, 2, 4]), size=columns)
+    few = rng.normal(size=(distinct, columns)) * scales
+    rows = few[rng.integers(0, distinct, count)]
+    labels = np.where(rows @ (rng.normal(size=columns) / scales) > 0, 1.0, -1.0)
+    labels[rng.random(count) < rng.choice([0, 0.01, 0.3])] *= -1
+    penalty = loss.bend / 2.0 ** rng.choice([-10, -4, -2, 0, 2, 4])
+    tilt = rng.normal(size=columns) * rng.choice([0, 4, 40, 1000]) * loss.slope
+    return Problem(rows, labels, loss, 1.0, Neighbors.ADD_REMOVE, count, penalty), tilt
+
+
+def test_rows_that_are_repeated_are_solved_by_the_planned_steps():
+    for seed in range(5000 if FULL else 100):
+        problem, tilt = repeated(seed)
+        found = solved(problem, tilt, tolerance(problem.loss, 1.0, problem.rows))
+        assert found.proved and found.steps == planned_steps(problem), seed
+
+
+def test_rows_that_outlast_the_plan_take_the_same_rounds_more(monkeypatch):
+    # a plan of no Newton steps at all is outlasted by rows whose condition number is not 1
+    problem = made(Logistic(), rows=30, penalty=1.0)
+    monkeypatch.setattr(module, "_planned", lambda problem: [module.Step(1.0, fresh=True, double=False)])
+    found = solved(problem, np.zeros(5), tolerance(problem.loss, 1.0, 30))
+    assert found.proved
+    extra = found.steps - planned_steps(problem)
+    assert extra > 0 and extra % (module._AGAIN * (1 + module._POLISH)) == 0
+
+
+def test_the_number_of_certified_gradients_is_public(monkeypatch):
+    taken = []
+
+    def counted(scaled, place):
+        taken.append(place)
+        return gradient(scaled, place)
+
+    monkeypatch.setattr(module, "gradient", counted)
+    for rows in (made(Logistic(), rows=0), made(Logistic(), rows=50), made(Logistic(), rows=50, sharp=1e6)):
+        taken.clear()
+        minimize(rows, np.zeros(5), tolerance(Logistic(), 1.0, 50))
+        assert len(taken) == module._POLISH
 
 
 def test_settings_that_are_not_promised_are_refused_before_data():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.learn.losses import Array, Huber, LinearLoss, Logistic, Multinomial, Squared
-from tacit.learn.sums import BITS, EXPONENT, Rows, in_units, legible
+from tacit.learn.sums import BITS, EXPONENT, Rows, in_units, legible, split_in_units
 
 LOSSES: list[LinearLoss] = [Logistic(), Huber(), Squared(1.0), Multinomial(3), Multinomial(20)]
 
@@ -111,3 +111,22 @@ def test_a_sample_adds_up_its_own_rows() -> None:
     kept = np.random.default_rng(2).uniform(size=9000) < 0.3
     sampled = Rows.of(features, 1.0).pull(residuals, 1.0, kept)
     assert np.array_equal(sampled, Rows.of(features[kept], 1.0).pull(residuals[kept], 1.0))
+
+
+def test_the_parts_of_a_number_add_up_to_it() -> None:
+    numbers = np.random.default_rng(3).uniform(-3, 3, 2000).astype(np.longdouble) * (1 + np.finfo(np.longdouble).eps)
+    numbers = np.concatenate([numbers, np.longdouble([3, -3, 1]) * (1 - np.finfo(np.longdouble).eps), [0, 3, -3]])
+    found = split_in_units(numbers[:, None], 3.0, 3)
+    assert np.all(np.abs(found) <= 2**20) and np.all(found == np.trunc(found))
+    for number, parts in zip(numbers, found, strict=True):
+        total = sum(Fraction(int(part), 2 ** (20 * size)) for part, size in zip(parts, (1, 2, 3), strict=True))
+        exact = sum(Fraction(float(part)) for part in (number, number - np.longdouble(float(number))))
+        # dividing by the bound is one rounding
+        assert abs(3 * total - exact) <= 3 * (Fraction(1, 2**60) + Fraction(float(np.finfo(np.longdouble).eps)))
+
+
+def test_short_blocks_are_exact_and_cover_every_row() -> None:
+    rows = Rows.of(some(3000, 100), 1.0)
+    places = np.concatenate([np.arange(3000)[block] for block in rows.short_blocks()])
+    assert np.array_equal(places, np.arange(3000))
+    assert all(block.stop - block.start <= 2**13 for block in rows.short_blocks())

@@ -12,14 +12,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tacit.learn.losses import Array, LinearLoss
 from tacit.learn.problem import Problem
-from tacit.learn.sums import BITS, Rows, legible, split_in_units
+from tacit.learn.sums import BITS, Rows, added, exponent_of, legible, split_in_units
 
 EXTENDED = np.longdouble  # 64 bits of precision on x86, 53 where there is no more
 UNIT = float(np.finfo(EXTENDED).eps) / 2  # the relative error of one rounding
@@ -123,13 +122,15 @@ def gradient(scaled: Scaled, at: Long) -> Slope:
     rows, k of outputs, L the slope. The products of rows with each part of the weights are exact (`sums.Rows`), and so
     are their differences from the largest score of a row; they are added from the least on, so a score has an error of
     u 2^-31 |v| and a relative one of 2 u. The former moves a residual by the bend times that, the latter by the loss's
-    `relative_bend` times 2 u. The residual's own evaluation adds (k + 16) u L, and its truncation to 60 bits of L
+    `relative_bend` times 2 u. The residual's own evaluation adds (k + 16) u L, and its splitting into 60 bits of L
     adds sqrt(k) 2^-60 L. The sum of rows times residuals is exact. The last three additions, of terms whose lengths
     are at most n L, penalty |v| and |tilt|, add eight roundings of each at most. |x| <= 1 for each row. The factor 2
     pays for the terms of second order.
     """
     loss, count = scaled.loss, len(scaled.labels)
-    total = scaled.rows.sum_of(_factors(scaled, at))
+    whole = _whole(at)
+    units = scaled.rows.units
+    total = added(units[block].T @ _factors(scaled, whole, block) for block in scaled.rows.short_blocks())
     outputs = loss.outputs
     pull: Array = np.zeros((len(total), outputs), dtype=EXTENDED)
     for limb in reversed(range(_LIMBS)):
@@ -143,16 +144,25 @@ def gradient(scaled: Scaled, at: Long) -> Slope:
     return Slope(value, 2 * (count * each + 8 * UNIT * ends))
 
 
-def _factors(scaled: Scaled, at: Long) -> Iterator[Array]:
-    """For each block of rows the residuals, as whole units of three sizes."""
-    for block in scaled.rows.blocks():
-        residuals = scaled.loss.residuals(_scores(scaled, at, block), scaled.labels[block])
-        yield split_in_units(residuals.reshape(len(residuals), scaled.loss.outputs), scaled.loss.slope, _LIMBS)
+def _whole(at: Long) -> list[tuple[Array, float]]:
+    """The parts of the weights, each as whole numbers below 2^32, and in which units of a score they count."""
+    exponents = [exponent_of(part) for part in at.parts]
+    return [
+        (np.ldexp(part, exponent), math.ldexp(1.0, -exponent - BITS))
+        for part, exponent in zip(at.parts, exponents, strict=True)
+    ]
 
 
-def _scores(scaled: Scaled, at: Long, block: slice) -> Array:
+def _factors(scaled: Scaled, weights: list[tuple[Array, float]], block: slice) -> Array:
+    """The residuals of a block of rows, as whole units of three sizes."""
+    residuals = scaled.loss.residuals(_scores(scaled, weights, block), scaled.labels[block])
+    return split_in_units(residuals.reshape(len(residuals), scaled.loss.outputs), scaled.loss.slope, _LIMBS)
+
+
+def _scores(scaled: Scaled, weights: list[tuple[Array, float]], block: slice) -> Array:
     """x.v for a block of rows; where there are several, less the largest of a row."""
-    products = [scaled.rows.scores(part, block) / scaled.rows.norm for part in at.parts]
+    rows = scaled.rows.units[block]
+    products = [(rows @ whole) * unit for whole, unit in weights]
     if scaled.loss.outputs > 1:
         best = products[0].argmax(axis=1)[:, None]
         products = [product - np.take_along_axis(product, best, axis=1) for product in products]

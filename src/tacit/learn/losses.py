@@ -128,15 +128,13 @@ class Logistic:
 
     def residuals(self, scores: Array, labels: Array) -> Array:
         """-y/(1 + exp(y s)), at most the cut."""
-        from scipy.special import expit
-
-        return np.asarray(-labels * np.minimum(expit(-labels * scores), self.cut))
+        return np.asarray(-labels * np.minimum(_logistic(labels * scores), self.cut))
 
     def curvature(self, scores: Array, labels: Array) -> Array:
         """t (1 - t), or 0 on the line."""
-        from scipy.special import expit
-
-        return np.asarray(expit(scores) * expit(-scores) * (labels * scores >= self._turn))
+        margin = labels * scores
+        tail = _logistic(np.abs(margin))
+        return np.asarray(tail * (1 - tail) * (margin >= self._turn))
 
     def chord(self, scores: Array, labels: Array) -> Array:
         """tanh(s/2)/(2 s), by Jaakkola and Jordan; for the line of a cut too, which lies below."""
@@ -333,6 +331,11 @@ class Multinomial:
         others = self.classes - 1
         trace = 1 - (1 - share) ** 2 - share**2 / others
         return np.asarray(others * np.log1p(np.maximum(trace, 0) * ratio / others))
+
+
+def _logistic(margin: Array) -> Array:
+    """1/(1 + exp(margin)); beyond 700, where the exponential would overflow, what it is there: below 2^-1000."""
+    return np.asarray(1 / (1 + np.exp(np.minimum(margin, 700.0))))
 
 
 def signs(labels: Array) -> bool:

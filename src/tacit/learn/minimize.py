@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,18 +24,22 @@ from tacit.learn.losses import Array, LinearLoss
 from tacit.learn.problem import Problem
 from tacit.learn.sums import BITS, Rows
 
-_FEWEST = 2**14  # rows: for fewer the tolerance is the same
-_STEPS = 10  # Newton steps on all rows, at least,
-_PLAIN = 5  # of which the last so many are by the curvature alone,
-_HARDER = 2.0  # and more for each time that the penalty is halved below the largest curvature of a row
-_FADING = 10  # powers of two by which chords fade before these
-_POLISH = 4  # steps by certified gradients
+_FEWEST = 2**14  # rows: for fewer the tolerance is the same, and so is the plan;
+_MOST = 2**24  # for more, the plan
+_CHORDS = 2  # Newton steps on all rows by chords, at least,
+_EASY = 5.0  # and one for each power of two of the condition number beyond so many,
+_HARD, _HARDER = 14.0, 2.0  # and so many more for each beyond these
+_FADING = 10  # powers of two by which chords fade
+_PLAIN = 3  # pairs of steps by the curvature alone that follow, of which the second keeps the first one's
+_POLISH = 2  # steps by certified gradients
 _SEARCH = 7  # looks along a line
 _SAMPLE = 16  # a first guess is made from one row in so many,
 _ENOUGH = 64  # where so many rows a weight are declared for it
 _INNER = 24  # steps of conjugate gradients for one Newton step, where there are several outputs
-_ROUNDS = 64  # further rounds before the steps become short ones
-_BLOCK = 2**14  # rows whose curvature is summed up at a time
+_AGAIN = 3  # rounds that follow together where a goal is not proved
+_ROUNDS = 20  # times that so many follow before the steps become short ones
+_BLOCK = 2**10  # rows whose curvature is summed up at a time: they stay in the cache
+_RIDGE = 4.0  # machine precisions of its trace that are added to a curvature
 _MOST_FEATURES = 2000  # that are factored
 _UNIT = 2.0**-53
 _MOST_RATIO = 2.0**8  # of the largest curvature of a row to the penalty
@@ -86,18 +91,36 @@ class Solved:
 
 def planned_steps(problem: Problem) -> int:
     """The steps of a solve, by public facts: on a part of the rows, on all of them, and by certified gradients."""
-    return len(_fading(problem)) * (1 + _has_guess(problem)) + _POLISH
+    return len(_planned(problem)) * (1 + _has_guess(problem)) + _POLISH
 
 
-def _fading(problem: Problem) -> list[float]:
-    """For each Newton step on all rows, by how much of a chord's curvature it goes; by none at the end.
+class Step(NamedTuple):
+    """One Newton step on all rows.
+
+    `chord`: how much of a chord's curvature the curvature is at least; `fresh`: whether the curvature is summed up, or
+    that of the step before is kept; `double`: whether it is summed up in double precision.
+    """
+
+    chord: float
+    fresh: bool
+    double: bool
+
+
+def _planned(problem: Problem) -> list[Step]:
+    """The Newton steps on all rows.
 
     Where the penalty is small, scores are large and losses look like hinges: Newton's steps alone would go back and
-    forth between places where none of them bends.
+    forth between places where none of them bends. So the first ones go by chords, less and less so. Their number grows
+    with the largest condition number that rows can give a curvature. Single precision is enough for a curvature where
+    what is added to it against rounding (`_RIDGE`) is small beside the penalty.
     """
-    ratio = problem.loss.bend * problem.norm**2 / problem.penalty
-    count = _STEPS + math.ceil(_HARDER * math.log2(max(1.0, ratio))) - _PLAIN
-    return [2.0 ** (-_FADING * step / (count - 1)) for step in range(count)] + [0.0] * _PLAIN
+    rows = min(max(problem.rows, _FEWEST), _MOST)
+    condition = max(1.0, rows * problem.loss.bend * problem.norm**2 / problem.penalty)
+    powers = math.log2(condition)
+    chords = max(_CHORDS, math.ceil(powers - _EASY + _HARDER * max(0.0, powers - _HARD)))
+    double = _RIDGE * float(np.finfo(np.float32).eps) * condition > 1 / 8
+    first = [Step(2.0 ** (-_FADING * step / (chords - 1)), fresh=True, double=False) for step in range(chords)]
+    return first + [Step(0.0, fresh=True, double=double), Step(0.0, fresh=False, double=double)] * _PLAIN
 
 
 def minimize(problem: Problem, tilt: Array, goal: float) -> Array:
@@ -114,34 +137,44 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
     penalty-strongly convex, so |w - w*| <= |grad J(w) + tilt|/penalty. What is computed of this gradient has a known
     error (`certified.gradient`); it is added to it, with what the rounding of w to doubles moves, at most
     2^-52 penalty |w|. With n rows, both are together below n slope norm 2^-51 for what `check_solvable` admits, half
-    the tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are
-    made, and
-    at last `_shortened`, whose number of steps is proved to be enough.
+    the tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are made,
+    and at last `_shortened`, whose number of steps is proved to be enough. No other part of the solver is relied on:
+    Newton's steps are plain doubles, with curvatures in single precision where these are enough.
 
-    Each step does the same work whatever the rows hold: one curvature, one solve and `_SEARCH` looks along a line. All
-    steps that are planned are done, also where fewer would be enough. So the time depends on the number of rows and on
-    public facts; for the rows for which the planned steps do not prove the goal, it is longer. (Newton's steps with
-    line searches always converge; no useful bound on their number is known, for anybody's. What the search of
-    tests/learn/test_edges.py finds is within what is planned.)
+    Each step does the same work whatever the rows hold: one curvature, or none where it is kept, one solve and
+    `_SEARCH` looks along a line. All steps that are planned are done, also where fewer would be enough. So the time
+    depends on the number of rows and on public facts; for the rows for which the planned steps do not prove the goal,
+    it is that of `_AGAIN` rounds more, all of which are done, too. Such rows exist: a few distinct ones, repeated many
+    times, whose curvature is 64 times the penalty or more. (Newton's steps with line searches always converge. The
+    bounds that are proved on the number of steps of any method, (condition number)^(1/2) gradients, (condition
+    number)^(1/3) steps with cubic terms or |w*| norm Newton steps, times the digits, are hundreds of times what is
+    planned.)
     """
     scaled = Scaled.of(problem, tilt)
     aim = goal / scaled.scale
     start = np.zeros(scaled.shape)
-    steps, plan = planned_steps(problem), _fading(problem)
+    steps, plan = planned_steps(problem), _planned(problem)
     if _has_guess(problem):
         start = _newton(_thinned(scaled), start, plan)[0]
-    weights, solve = _newton(scaled, start, plan)
-    place, proved = _polished(scaled, Long.of(weights), solve, aim)
+    place, proved = _round(scaled, start, plan, aim)
     for _ in range(_ROUNDS):
         if proved:
             break
-        weights, solve = _newton(scaled, place.value.astype(np.float64), plan)
-        place, proved = _polished(scaled, Long.of(weights), solve, aim)
-        steps += len(plan) + _POLISH
+        for _ in range(_AGAIN):
+            other, reached = _round(scaled, place.value.astype(np.float64), plan, aim)
+            if reached or not proved:
+                place, proved = other, reached
+        steps += _AGAIN * (len(plan) + _POLISH)
     if not proved:
         place, proved, more = _shortened(scaled, place, aim)
         steps += more
     return Solved(place.value.astype(np.float64) / scaled.scale, steps, proved)
+
+
+def _round(scaled: Scaled, start: Array, plan: list[Step], aim: float) -> tuple[Long, bool]:
+    """The place that the planned steps lead to, and whether it is proved."""
+    weights, solve = _newton(scaled, start, plan)
+    return _polished(scaled, Long.of(weights), solve, aim)
 
 
 def _proved(scaled: Scaled, place: Long, slope: Slope, aim: float) -> bool:
@@ -201,26 +234,52 @@ def _thinned(scaled: Scaled) -> Scaled:
     )
 
 
-def _newton(scaled: Scaled, start: Array, plan: list[float]) -> tuple[Array, Solve]:
+def _newton(scaled: Scaled, start: Array, plan: list[Step]) -> tuple[Array, Solve]:
     """Newton steps in doubles, each as long as is best along its line, and a solver for the last curvature."""
     weights = start
     solve: Solve = _identity
-    table, labels, loss = scaled.rows.units * 2.0**-BITS, scaled.labels, scaled.loss
-    single = table.astype(np.float32)  # without error, as units are below 2^24; enough where chords are used
-    for share in plan:
-        scores = table @ weights
-        slope = table.T @ loss.residuals(scores, labels) + (scaled.penalty * weights + scaled.tilt)
-        curvature = loss.curvature(scores, labels)
-        if share:
-            curvature = np.maximum(curvature, share * loss.chord(scores, labels))
-        solve = _solver(scaled, single if share else table, curvature)
+    units, labels, loss = scaled.rows.units, scaled.labels, scaled.loss
+    single = units.astype(np.float32)  # without error, as units are below 2^24
+    scores = _products(units, weights)
+    for step in plan:
+        slope = _pulled(units, loss.residuals(scores, labels)) + (scaled.penalty * weights + scaled.tilt)
+        if step.fresh:
+            curvature = loss.curvature(scores, labels)
+            if step.chord:
+                curvature = np.maximum(curvature, step.chord * loss.chord(scores, labels))
+            solve = _solver(scaled, units if step.double else single, curvature)
         way = -_finite(solve(slope))
-        weights = weights + _length(scaled, scores, table @ way, weights, way) * way
+        change = _products(units, way)
+        length = _length(scaled, scores, change, weights, way, slope)
+        weights, scores = weights + length * way, scores + length * change
     return weights, solve
 
 
-def _length(scaled: Scaled, scores: Array, change: Array, weights: Array, way: Array) -> float:
-    """How far to go along a way, by `_SEARCH` looks at the derivative there, which grows with the length.
+def _products(units: Array, weights: Array) -> Array:
+    """x.w for each row; several columns by blocks, which stay in the cache between a block's products."""
+    whole = weights * 2.0**-BITS
+    if whole.ndim == 1:
+        return np.asarray(units @ whole)
+    return np.vstack([units[:0] @ whole, *(units[part] @ whole for part in _parts(len(units)))])
+
+
+def _pulled(units: Array, residuals: Array) -> Array:
+    """The sum of x r over the rows."""
+    if residuals.ndim == 1:
+        return np.asarray(units.T @ residuals) * 2.0**-BITS
+    found = np.zeros((units.shape[1], residuals.shape[1]))
+    for part in _parts(len(units)):
+        found += units[part].T @ residuals[part]
+    return found * 2.0**-BITS
+
+
+def _parts(count: int) -> list[slice]:
+    """Blocks of rows."""
+    return [slice(start, start + _BLOCK) for start in range(0, count, _BLOCK)]
+
+
+def _length(scaled: Scaled, scores: Array, change: Array, weights: Array, way: Array, slope: Array) -> float:
+    """How far to go along a way, by `_SEARCH` looks at the derivative there, which grows with the length from `slope`.
 
     The derivative is below zero at the length returned, or nearest to zero of those looked at.
     """
@@ -231,7 +290,7 @@ def _length(scaled: Scaled, scores: Array, change: Array, weights: Array, way: A
         residuals = scaled.loss.residuals(scores + length * change, scaled.labels)
         return float(np.vdot(change, residuals)) + rest + length * bend
 
-    low, below, high, above = 0.0, rise(0.0), math.inf, math.inf
+    low, below, high, above = 0.0, float(np.vdot(slope, way)), math.inf, math.inf
     at, best, least = 1.0, 1.0, math.inf
     for _ in range(_SEARCH):
         found = rise(at)
@@ -259,13 +318,13 @@ def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
     bends = curvature if scaled.loss.outputs == 1 else _mean_bend(curvature)
     columns = table.shape[1]
     gram = np.zeros((columns, columns))
-    roots = np.sqrt(bends).astype(table.dtype)
-    for start in range(0, len(table), _BLOCK):
-        part = table[start : start + _BLOCK] * roots[start : start + _BLOCK, None]
+    roots = (np.sqrt(bends) * 2.0**-BITS).astype(table.dtype)
+    for rows in _parts(len(table)):
+        part = table[rows] * roots[rows, None]
         gram += part.T @ part
     size = float(np.trace(gram))
     # positive in spite of rounding
-    gram[np.diag_indices(columns)] += scaled.penalty + 16 * float(np.finfo(table.dtype).eps) * size
+    gram[np.diag_indices(columns)] += scaled.penalty + _RIDGE * float(np.finfo(table.dtype).eps) * size
     factor, fault = dpotrf(gram, lower=1)
     if fault:
         return lambda v: v / (size + scaled.penalty)
@@ -277,9 +336,9 @@ def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
         return divided
 
     def times(v: Array) -> Array:  # (diag p - p p^T) s for each row
-        scores = table @ v
+        scores = _products(scaled.rows.units, v)
         scores = curvature * (scores - np.einsum("ij,ij->i", curvature, scores)[:, None])
-        return np.asarray(scaled.penalty * v + table.T @ scores)
+        return np.asarray(scaled.penalty * v + _pulled(scaled.rows.units, scores))
 
     return lambda target: _conjugate(times, np.asarray(target, dtype=np.float64), divided)
 

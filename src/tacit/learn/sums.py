@@ -20,6 +20,7 @@ from tacit.learn.losses import Array
 BITS = 20  # a length of one is 2^20 units
 EXPONENT = 2 * BITS  # products of two numbers in units are in units of 2^-40
 _BLOCK = 2**13  # rows whose products add up in a double without error: 13 + 40 = 53 bits
+_SHORTEST, _ENTRIES = 2**8, 2**16  # of a block that stays in the cache: rows at least, and numbers beyond these
 _WEIGHTS = 32  # bits of weights: 20 + 32 < 53
 _FARTHEST = 2.0**500  # no weight is beyond: its square is a double
 
@@ -46,12 +47,16 @@ class Rows:
 
     def blocks(self) -> Iterator[slice]:
         """Stretches of rows whose sums are exact."""
-        for start in range(0, max(len(self.units), 1), _BLOCK):
-            yield slice(start, start + _BLOCK)
+        return _stretches(len(self.units), _BLOCK)
+
+    def short_blocks(self) -> Iterator[slice]:
+        """The same, short enough that a block's rows stay in the cache from one product to the next."""
+        columns = max(1, self.units.shape[1])
+        return _stretches(len(self.units), min(_BLOCK, max(_SHORTEST, _ENTRIES // columns)))
 
     def scores(self, weights: Array, block: slice) -> Array:
         """x.w for the rows of a block, for weights that `legible` has returned."""
-        exponent = _exponent(weights)
+        exponent = exponent_of(weights)
         whole = np.ldexp(weights, exponent)
         return np.asarray((self.units[block] @ whole) * math.ldexp(self.norm, -exponent - BITS))
 
@@ -66,12 +71,18 @@ class Rows:
         """The sum of x r over the rows, where the r of each block are already in units."""
         parts = zip(self.blocks(), factors, strict=True)
         if kept is None:
-            return _added(self.units[block].T @ factor for block, factor in parts)
-        return _added((self.units[block] * kept[block, None]).T @ factor for block, factor in parts)
+            return added(self.units[block].T @ factor for block, factor in parts)
+        return added((self.units[block] * kept[block, None]).T @ factor for block, factor in parts)
 
     def gram(self) -> Array:
         """X^T X in units of norm^2 2^-40."""
-        return _added(self.units[block].T @ self.units[block] for block in self.blocks())
+        return added(self.units[block].T @ self.units[block] for block in self.blocks())
+
+
+def _stretches(count: int, step: int) -> Iterator[slice]:
+    """Slices of at most so many rows; an empty one where there are none."""
+    for start in range(0, max(count, 1), step):
+        yield slice(start, start + step)
 
 
 def in_units(vectors: Array, bound: float) -> Array:
@@ -80,9 +91,17 @@ def in_units(vectors: Array, bound: float) -> Array:
     One that rounding, or a caller, has made longer than the bound is shortened, so that no row is above 2^20 units,
     exactly, whatever is given: what is not finite is 0.
     """
+    if vectors.ndim == 1:
+        return on_grid(vectors, 2.0**BITS / bound, 2**BITS)
+    found: Array = np.empty(vectors.shape)
+    for part in _stretches(len(found), max(1, _ENTRIES // max(1, found.shape[1]))):
+        found[part] = _rows_in_units(vectors[part], bound)
+    return found
+
+
+def _rows_in_units(vectors: Array, bound: float) -> Array:
+    """Those of a block of rows."""
     found = on_grid(vectors, 2.0**BITS / bound, 2**BITS)
-    if found.ndim == 1:
-        return found
     while True:
         square = np.einsum("ij,ij->i", found, found)
         long = square > 4.0**BITS
@@ -92,19 +111,20 @@ def in_units(vectors: Array, bound: float) -> Array:
 
 
 def split_in_units(numbers: Array, bound: float, parts: int) -> Array:
-    """Numbers of at most `bound` as whole units of bound/2^20, bound/2^40 and so on, side by side, toward zero.
+    """Numbers of at most `bound` as whole units of bound/2^20, bound/2^40 and so on, side by side.
 
-    Each part is at most 2^20 units. The numbers may be in extended precision, all of which is used.
+    Each part is at most 2^20 units, and the sum is off by at most a unit of the last. The numbers may be in extended
+    precision, all of which is used: what the first part leaves, below 2, is rounded to 53 bits.
     """
-    rest = np.clip(numbers / bound, -1, 1)
+    rest = np.clip(numbers / bound, -1, 1) * 2.0**BITS
     if not np.isfinite(rest).all():
         rest = np.nan_to_num(rest, nan=0.0)
-    found = []
-    for _ in range(parts):
-        rest = rest * 2.0**BITS
-        whole = np.trunc(rest)
-        rest = rest - whole
-        found.append(whole.astype(np.float64))
+    found = [np.trunc(rest.astype(np.float64))]
+    low: Array = (rest - found[0]).astype(np.float64)
+    for _ in range(parts - 1):
+        low = low * 2.0**BITS
+        found.append(np.trunc(low))
+        low = low - found[-1]
     return np.hstack(found)
 
 
@@ -130,17 +150,17 @@ def legible(weights: Array) -> Array:
     known = weights
     if not (np.abs(weights) <= _FARTHEST).all():
         known = np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0), -_FARTHEST, _FARTHEST)
-    exponent = _exponent(known)
+    exponent = exponent_of(known)
     return np.asarray(np.ldexp(np.trunc(np.ldexp(known, exponent)), -exponent))
 
 
-def _exponent(weights: Array) -> int:
+def exponent_of(weights: Array) -> int:
     """The e for which weights times 2^e, each column of them, are between 2^31 and 2^32 long."""
     length = math.sqrt(float(np.max(np.einsum("i...,i...->...", weights, weights), initial=0.0)))
     return _WEIGHTS - math.frexp(length)[1] if length > 0 else 0
 
 
-def _added(parts: Iterator[Array]) -> Array:
+def added(parts: Iterator[Array]) -> Array:
     """The sum of arrays of whole numbers below 2^53, as Python's integers; 512 of them fit 64 bits."""
     far: Array | int = 0
     while group := list(islice(parts, 1)):

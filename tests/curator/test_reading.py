@@ -415,3 +415,16 @@ def test_no_copy_is_made_of_what_cannot_be_read(tmp_path):
         with pytest.raises(DataError):
             prepare(load(policy), lambda _what, _share: None)
         assert not (folder / "copy").exists()
+
+
+def test_a_unit_is_found_whatever_letters_the_policy_writes_it_in(tmp_path: Path) -> None:
+    columns = {"x": {"type": "int", "lower": 0, "upper": 1}}
+    policy = {
+        "privacy": {"epsilon": 3.0},
+        "ledger": {"store": str(tmp_path / "letters.ledger")},
+        "analysts": {"ada": {"epsilon": 1.0}},
+        "tables": {"t": {"unit": "Patient_ID", "max_groups": 1, "max_rows_per_group": 1, "columns": columns}},
+    }
+    frame = pa.table({"patient_id": [1, 2], "x": [0, 1]})
+    with tacit.open(policy, data={"t": frame}) as curator:
+        assert curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM t", epsilon=0.5).receipt.entry

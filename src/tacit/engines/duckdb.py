@@ -135,13 +135,14 @@ class DuckDB:
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""
         with self._snapshot() as cursor:
-            found = _declarable(_stored_types(cursor, self._sources[table])[column])
+            stored = _stored_types(cursor, self._sources[table])
+        found = _declarable({each.lower(): kind for each, kind in stored.items()}[column.lower()])
         assert found is not None
         return found
 
     def written_as(self, table: str, column: str) -> str:
         """How the stored values of a unit or of a column that matches tables are written."""
-        return self._written[table][column]
+        return {each.lower(): how for each, how in self._written[table].items()}[column.lower()]
 
     @contextmanager
     def _snapshot(self) -> Iterator[DuckDBPyConnection]:

@@ -152,7 +152,8 @@ def stick(epsilon: float, mu: float, volume: Volume) -> float:
     tail = math.exp(float(log_ndtr(-nodes[-1])))
     below = math.exp(float(log_ndtr(start))) * -math.expm1(epsilon - float(loss[0]))
     error = 2.0**-42 * (1 + epsilon + mu**2 + start**2) * math.exp(float(log_ndtr(-start)))
-    return float(np.sum(np.maximum(parts, 0))) + tail + below + error
+    total = float(np.sum(np.maximum(parts, 0))) + tail + below + error
+    return max(total, math.ulp(0.0))  # it is above zero, however little
 
 
 def _last_below(rising: Callable[[Array], Array], level: float, low: float) -> float:

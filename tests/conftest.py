@@ -7,6 +7,7 @@ regular expression is there because DuckDB's never go back.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ import pytest
 from hypothesis import settings
 
 FULL = os.environ.get("TACIT_FULL") == "1"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; some tests interrupt themselves
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("quick", max_examples=50, deadline=None)  # of tests that do not say how many
 settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact

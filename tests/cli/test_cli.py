@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -194,18 +197,41 @@ def test_the_demo_runs_to_its_end(tacit, process, tmp_path):
     assert tacit("demo", "--keep", tmp_path / "kept").returncode == 2  # that budget is spent
 
 
-def test_the_owner_sees_the_cause_of_a_failure_and_the_analyst_does_not(tacit, process, folder):
-    data = folder / "t.parquet"
-    whole = data.read_bytes()
-    # The footer, with names and types, stays; the rows are overwritten, so opening works and reading does not.
-    data.write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
-    question = ("ask", "-p", "t.toml", "--as", "ada", "SELECT SUM(x) FROM t", "--epsilon", "0.5")
-    shown = process(*question, cwd=folder, TACIT_LOG=str(folder / "log"))
+BREAKS = """
+import sys
+from tacit.cli.main import main
+from tacit.engines.duckdb import DuckDB
+
+def run(self, aggregation):
+    raise OSError("the parquet file has gone")
+
+DuckDB.run = run
+main()
+"""
+
+
+def test_the_owner_sees_the_cause_of_a_failure_and_the_analyst_does_not(tacit, folder):
+    arguments = ["ask", "-p", "t.toml", "--as", "ada", "SELECT SUM(x) FROM t", "--epsilon", "0.5"]
+    environment = {**os.environ, "TACIT_LOG": str(folder / "log")}
+    command = [sys.executable, "-c", BREAKS, *arguments]
+    shown = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert shown.returncode == 1
     assert "the engine did not finish" in shown.stderr
     assert "parquet" not in shown.stderr.lower()
     assert "entry 2 failed" in (folder / "log").read_text()
+    assert "the parquet file has gone" in (folder / "log").read_text()
     assert "spent epsilon 0.5 of 1" in tacit("budget", "-p", folder / "t.toml", "--as", "ada").stdout
+
+
+def test_a_damaged_file_is_the_owners_error_before_any_charge(process, folder):
+    data = folder / "t.parquet"
+    whole = data.read_bytes()
+    # The footer, with names and types, stays; the rows are overwritten.
+    data.write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
+    shown = process("ask", "-p", "t.toml", "--as", "ada", "SELECT SUM(x) FROM t", "--epsilon", "0.5", cwd=folder)
+    assert shown.returncode == 5
+    assert "t.x cannot be read" in shown.stderr
+    assert not (folder / "t.ledger").exists()
 
 
 def test_a_named_question_is_asked_once(tacit, folder):

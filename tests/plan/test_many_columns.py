@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tacit.aggregates.base import BoundAggregate
+from tacit.aggregates.registry import read_question as parse
 from tacit.plan.explain import explain
 from tacit.plan.plan import plan_for
-from tacit.query.sql import parse
 from tacit.sampling import gaussian
 
 MANY = 100

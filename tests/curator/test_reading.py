@@ -24,8 +24,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
+from tacit.aggregates.registry import read_question
 from tacit.curator.prepare import prepare
 from tacit.errors import Code, DataError
+from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
 FULL = os.environ.get("TACIT_FULL") == "1"
@@ -367,7 +369,7 @@ def test_a_file_that_is_replaced_while_it_is_read_gives_no_answer(tmp_path):
     source = parquet(PLAIN)(tmp_path)
     with tacit.open(policy_of(source, tmp_path)) as curator:
         parquet({**PLAIN, "cost": pa.array(COST[::-1])})(tmp_path)
-        plan = tacit.plan.plan.plan_for(tacit.query.sql.parse("SELECT SUM(cost) FROM visits"), curator.policy, 1)
+        plan = plan_for(read_question("SELECT SUM(cost) FROM visits"), curator.policy, 1)
         with pytest.raises(DataError, match="the data has changed"):
             curator.engine.run(plan.exact)
 

@@ -326,16 +326,21 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
     return total
 
 
+def counted(plan: Plan, row: tuple) -> int:
+    """What the selection of keys looks at in a group."""
+    return sum(factor * row[position] for factor, position in plan._counted())
+
+
 def shown(plan: Plan, one: dict, other: dict, every: list, felt: int) -> Fraction:
     """What the selection of private keys uses up, of epsilon."""
     assert plan.shown is not None
     keep = plan.exact.keep
-    counts = [[0 if g not in found else plan._counted(found[g]) for g in every] for found in (one, other)]
+    counts = [[0 if g not in found else counted(plan, found[g]) for g in every] for found in (one, other)]
     for found, against in ((one, other), (other, one)):
         # Keys that only one of the two has, and the rows in them, are all of one unit.
         alone = [g for g in found if g not in against]
         assert len(alone) <= keep.groups
-        assert all(plan._counted(found[g]) <= keep.rows for g in alone)
+        assert all(counted(plan, found[g]) <= keep.rows for g in alone)
     if not isinstance(plan.shown.mechanism, PartitionSelection):
         return Fraction(0)  # the count is a part, and has its price already
     moves = [abs(a - b) for a, b in zip(*counts, strict=True)]

@@ -39,7 +39,7 @@ Truths = dict[str, dict[str, list[float]]]
 
 def machine(folder: Path, peer: Process | None) -> dict[str, Any]:
     """What it ran on."""
-    versions = {name: importlib.metadata.version(name) for name in ("tacit", "duckdb", "numpy")}
+    versions = {name: importlib.metadata.version(name) for name in ("tacit-dp", "duckdb", "numpy")}
     return {
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -106,7 +106,7 @@ def ask_tacit(source: Path, *, prepared: bool, all_rows: bool = False) -> None:
                 raise AssertionError("a stored answer was measured")
             return numbered(rows)
 
-        serve(ask, ("tacit", "duckdb"))
+        serve(ask, ("tacit-dp", "duckdb"))
 
 
 def tables(source: Path) -> None:

@@ -144,6 +144,7 @@ def _copy(path: Path) -> Path:
     while (kept := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
     handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    os.fchmod(handle, PRIVATE)  # whatever the mask
     with os.fdopen(handle, "wb") as file:
         file.write(path.read_bytes())
         file.flush()

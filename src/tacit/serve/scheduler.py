@@ -4,7 +4,7 @@
 >>> scheduler = Scheduler(2, 8, "example")
 >>> wait([scheduler.submit("ada", lambda: 6 * 7)]).done.pop().result()
 42
->>> scheduler.close()
+>>> _ = scheduler.close()
 """
 
 from __future__ import annotations

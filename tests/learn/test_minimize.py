@@ -21,7 +21,7 @@ from tacit.learn.problem import Problem
 from tacit.privacy.unit import Neighbors
 
 FULL = os.environ.get("TACIT_FULL") == "1"
-LOSSES = [Logistic(), Logistic(0.6), Huber(), Huber(0.05), Squared(1.0), Multinomial(3)]
+LOSSES = [Logistic(), Logistic(0.6), Huber(), Huber(0.0625), Squared(1.0), Multinomial(3)]
 
 
 def made(loss, rows=300, columns=5, penalty=1.0, seed=0, declared=None, sharp=3.0):
@@ -195,7 +195,7 @@ def repeated(seed):
     rows = few[rng.integers(0, distinct, count)]
     labels = np.where(rows @ (rng.normal(size=columns) / scales) > 0, 1.0, -1.0)
     labels[rng.random(count) < rng.choice([0, 0.01, 0.3])] *= -1
-    penalty = loss.bend / 2.0 ** rng.choice([-10, -4, -2, 0, 2, 4])
+    penalty = loss.bend / 2.0 ** rng.choice([-10, -4, -2, 0, 2, 4, 6, 8])
     tilt = rng.normal(size=columns) * rng.choice([0, 4, 40, 1000]) * loss.slope
     return Problem(rows, labels, loss, 1.0, Neighbors.ADD_REMOVE, count, penalty), tilt
 

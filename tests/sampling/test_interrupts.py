@@ -19,12 +19,13 @@ from tests.interrupts import at_every_point
 import tacit
 from tacit import mechanisms as made
 from tacit.privacy.unit import Neighbors
-from tacit.sampling import bernoulli, choice, gaussian, geometric, laplace, narrow, packed, uniform
+from tacit.sampling import bernoulli, choice, gaussian, geometric, laplace, narrow, packed, uniform, wide
 from tacit.sampling.bits import Bits, SystemBits, Words
 
 ROOT = Path(tacit.__file__).parent
 POOL = 4_096  # words of a refill
 WIDE, THIRD = Fraction(30), Fraction(1, 3)
+BROAD = Fraction(2**40)
 SCORES = [3, 1, 4, 1, 5]
 COUNTS = dict.fromkeys(range(50), 9)
 
@@ -93,6 +94,9 @@ def paths() -> dict[str, Callable[[Any], object]]:
         "laplace": lambda bits: (laplace.draw(WIDE, bits), laplace.draw(WIDE, bits, 0), laplace.draws(WIDE, 9, bits)),
         "table": lambda bits: laplace._table(WIDE).draws(9, bits),
         "gaussian": lambda bits: (gaussian.draw(WIDE, bits), gaussian.draws(WIDE, 9, bits)),
+        "wide": lambda bits: (wide.draws(BROAD, 9, bits), wide.any_draws(BROAD, 9, bits)),
+        "Laplace, wide": lambda bits: made.Laplace(2**60).release([1] * 9, bits),
+        "Gaussian, wide": lambda bits: made.Gaussian(2**120).release([1] * 9, bits),
         "geometric": lambda bits: (geometric.draw(WIDE, bits), geometric.draws(WIDE, 2, bits, 0)),
         "choice": lambda bits: (choice.choose(SCORES, THIRD, bits), choice.choices(SCORES, THIRD, 2, bits, 0)),
         "Laplace": lambda bits: made.Laplace(WIDE).release([1] * 9, bits),

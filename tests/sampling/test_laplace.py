@@ -117,9 +117,10 @@ def test_one_and_many_draw_the_same():
 
 
 def test_how_often_the_machine_is_undecided(certified):
-    # At scale 2^30 at most 2^-20 + 3 2^30 2^-40 = 0.00293 of the draws; 200,000 draws: 586, standard deviation 24.
-    # About 2 2^30 2^-40 = 0.00195 are expected: 391, standard deviation 20; seven of these either way.
-    draws(Fraction(2**30), 200_000, ReplayBits(b"undecided"))
+    # At scale 2^20 and 30 trusted bits at most 2^-20 + 3 2^20 2^-30 = 0.00293 of the draws; 200,000 draws: 586,
+    # standard deviation 24. About 2 2^20 2^-30 = 0.00195 are expected: 391, standard deviation 20; seven of these
+    # either way.
+    draws(Fraction(2**20), 200_000, ReplayBits(b"undecided"), trusted=30)
     assert 251 < len(certified) < 531
 
 

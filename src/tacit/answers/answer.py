@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tacit.answers.picture import Picture
 
 
+_SLICE = 64  # rows that are converted at once
+
+
 class Bars(StrEnum):
     """Where an interval comes from."""
 
@@ -99,12 +102,18 @@ class Answer:
 
     def cells(self) -> list[tuple[Cell, ...]]:
         """The rows as cells with their intervals."""
-        columns = []
-        for index, heading in enumerate(self.headings):
-            names = [f"c{index}"] + ([] if heading.bars is Bars.NONE else [f"c{index}_low", f"c{index}_high"])
-            parts = [self._table.column(name).to_pylist() for name in names]
-            columns.append([Cell(*values) for values in zip(*parts, strict=True)])
-        return list(zip(*columns, strict=True))
+        return list(self._iterate_cells())
+
+    def _iterate_cells(self) -> Iterator[tuple[Cell, ...]]:
+        """The rows as cells, converted a few at a time: other threads run in between."""
+        for start in range(0, len(self), _SLICE):
+            table = self._table.slice(start, _SLICE)
+            columns = []
+            for index, heading in enumerate(self.headings):
+                names = [f"c{index}"] + ([] if heading.bars is Bars.NONE else [f"c{index}_low", f"c{index}_high"])
+                parts = [table.column(name).to_pylist() for name in names]
+                columns.append([Cell(*values) for values in zip(*parts, strict=True)])
+            yield from zip(*columns, strict=True)
 
     def to_arrow(self, intervals: bool = True) -> pyarrow.Table:
         """An Arrow table; with `intervals`, each estimate x is followed by x_low and x_high."""
@@ -139,20 +148,22 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The rows, the intervals, the notes and the receipt, as plain values."""
-        rows = []
-        for row in self.cells():
-            shown: dict[str, Any] = {}
-            for heading, cell in zip(self.headings, row, strict=True):
-                plain = {"value": _plain(cell.value), "low": cell.low, "high": cell.high, "bars": str(heading.bars)}
-                shown[heading.name] = plain if heading.bars is not Bars.NONE else _plain(cell.value)
-            rows.append(shown)
         return {
             "columns": list(self.columns),
-            "rows": rows,
+            "rows": list(self.plain_rows()),
             "confidence": self.confidence,
             "notes": list(self.notes),
             "receipt": self.receipt.to_dict(),
         }
+
+    def plain_rows(self) -> Iterator[dict[str, Any]]:
+        """Each row as `to_dict` gives it, one at a time."""
+        for row in self._iterate_cells():
+            shown: dict[str, Any] = {}
+            for heading, cell in zip(self.headings, row, strict=True):
+                plain = {"value": _plain(cell.value), "low": cell.low, "high": cell.high, "bars": str(heading.bars)}
+                shown[heading.name] = plain if heading.bars is not Bars.NONE else _plain(cell.value)
+            yield shown
 
     def to_json(self, indent: int | None = None) -> str:
         """The same as JSON text."""

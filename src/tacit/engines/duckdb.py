@@ -49,6 +49,7 @@ _STORED = {
 }
 _READ_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
 _WIDE = {"UBIGINT", "HUGEINT"}
+_FETCHED = 256  # rows that become Python's objects in one call
 
 
 class DuckDB:
@@ -113,7 +114,7 @@ class DuckDB:
 
             def rows(statement: str) -> list[tuple[Any, ...]]:
                 seconds_left()  # an interrupt between two statements stops neither
-                return cursor.execute(statement).fetchall()
+                return _fetched(cursor.execute(statement))
 
             return collect(aggregation, self._sources, DUCKDB, rows)
 
@@ -184,6 +185,14 @@ def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
             else:
                 found[table] = [(column, _declarable(kind)) for column, kind in stored.items()]
         return found
+
+
+def _fetched(cursor: DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    """Return all rows, fetched some at a time: other threads run in between."""
+    rows: list[tuple[Any, ...]] = []
+    while some := cursor.fetchmany(_FETCHED):
+        rows += some
+    return rows
 
 
 def _connect() -> DuckDBPyConnection:

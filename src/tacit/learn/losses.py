@@ -45,6 +45,10 @@ class LinearLoss(Protocol):
         """
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether f'' is continuous."""
+
+    @property
     def one_sided(self) -> bool:
         """Whether the label alone decides the sign of f'."""
 
@@ -102,6 +106,7 @@ class Logistic:
 
     bend = 0.25
     relative_bend = 0.25  # the most of s/(2 cosh(s/2))^2 is 0.224
+    is_smooth = True
     one_sided = True
     outputs = 1
     corners = 1
@@ -162,6 +167,7 @@ class Huber:
             raise ParameterError("width", f"must be positive, got {self.width}", fix="width=0.5, say")
 
     slope = 1.0
+    is_smooth = False
     one_sided = True
     outputs = 1
     corners = 1
@@ -221,6 +227,7 @@ class Squared:
                 raise ParameterError(name, f"must be positive, got {number}", fix=f"{name}=1, say")
 
     bend = 1.0
+    is_smooth = False
     one_sided = False
     outputs = 1
     corners = 2
@@ -279,6 +286,7 @@ class Multinomial:
 
     slope = math.sqrt(2) * (1 + 2**-52)
     bend = 0.5
+    is_smooth = True
     one_sided = True
 
     @property

@@ -36,7 +36,8 @@ _SEARCH = 7  # looks along a line
 _SAMPLE = 16  # a first guess is made from one row in so many,
 _ENOUGH = 64  # where so many rows a weight are declared for it
 _INNER = 24  # steps of conjugate gradients for one Newton step, where there are several outputs
-_AGAIN = 3  # rounds that follow together where a goal is not proved
+_AGAIN = 3  # rounds that follow together where the ratio below is large, or where a goal is not proved
+_LARGE_RATIO = 2.0**4  # of the largest curvature of a row to the penalty
 _ROUNDS = 20  # times that so many follow before the steps become short ones
 _BLOCK = 2**10  # rows whose curvature is summed up at a time: they stay in the cache
 _RIDGE = 4.0  # machine precisions of its trace that are added to a curvature
@@ -91,7 +92,8 @@ class Solved:
 
 def planned_steps(problem: Problem) -> int:
     """The steps of a solve, by public facts: on a part of the rows, on all of them, and by certified gradients."""
-    return len(_planned(problem)) * (1 + _has_guess(problem)) + _POLISH
+    steps = len(_planned(problem))
+    return _has_guess(problem) * steps + _planned_rounds(problem) * (steps + _POLISH)
 
 
 class Step(NamedTuple):
@@ -123,6 +125,17 @@ def _planned(problem: Problem) -> list[Step]:
     return first + [Step(0.0, fresh=True, double=double), Step(0.0, fresh=False, double=double)] * _PLAIN
 
 
+def _planned_rounds(problem: Problem) -> int:
+    """How often the Newton steps on all rows are done.
+
+    Rows for which one round is not enough are known where the curvature jumps, at any penalty, and where one row can
+    bend much more than the penalty does.
+    """
+    if problem.loss.bend * problem.norm**2 > _LARGE_RATIO * problem.penalty:
+        return 1 + _AGAIN
+    return 1 if problem.loss.is_smooth else 2
+
+
 def minimize(problem: Problem, tilt: Array, goal: float) -> Array:
     """A w within goal/penalty of the only minimizer of J(w) + tilt.w, J with rows truncated to 2^-20 of their norm."""
     return solved(problem, tilt, goal).weights
@@ -143,9 +156,10 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
 
     Each step does the same work whatever the rows hold: one curvature, or none where it is kept, one solve and
     `_SEARCH` looks along a line. All steps that are planned are done, also where fewer would be enough. So the time
-    depends on the number of rows and on public facts; for the rows for which the planned steps do not prove the goal,
-    it is that of `_AGAIN` rounds more, all of which are done, too. Such rows exist: a few distinct ones, repeated many
-    times, whose curvature is 64 times the penalty or more. (Newton's steps with line searches always converge. The
+    depends on the number of rows and on public facts; for rows for which the planned steps did not prove the goal, it
+    would be that of `_AGAIN` rounds more, all of which would be done, too. No such rows are known, and that there
+    are none is not proved: `_planned_rounds` plans more rounds where one is known not to be enough for all rows, a few
+    distinct ones that are repeated many times. (Newton's steps with line searches always converge. The
     bounds that are proved on the number of steps of any method, (condition number)^(1/2) gradients, (condition
     number)^(1/3) steps with cubic terms or |w*| norm Newton steps, times the digits, are hundreds of times what is
     planned.)
@@ -157,13 +171,15 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
     if _has_guess(problem):
         start = _newton(_thinned(scaled), start, plan)[0]
     place, proved = _round(scaled, start, plan, aim)
+    rounds = _planned_rounds(problem) - 1
     for _ in range(_ROUNDS):
-        if proved:
-            break
-        for _ in range(_AGAIN):
+        for _ in range(rounds):
             other, reached = _round(scaled, place.value.astype(np.float64), plan, aim)
             if reached or not proved:
                 place, proved = other, reached
+        if proved:
+            break
+        rounds = _AGAIN
         steps += _AGAIN * (len(plan) + _POLISH)
     if not proved:
         place, proved, more = _shortened(scaled, place, aim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ def add_noise(
     values: int | Sequence[int] | npt.NDArray[Any],
     one: Callable[[], int],
     many: Callable[[int], Integers] | None,
+    wide: Callable[[int], list[int]],
 ) -> Any:
     """Return each value with a draw of its own: an int for an int, an array for an array, and else a list.
 
-    `one` draws once and `many` so often, below 2^61; it is None where the noise may not fit. Ints and lists are exact
-    however large they are. Values of an array are clamped to [-2^62, 2^62] before noise is added, which brings no two
+    `one` draws once and `many` so often, below 2^61; it is None where the noise may not fit, and `wide` draws then.
+    Ints and lists are exact however large they are. Values of an array are clamped to [-2^62, 2^62] before noise is added, which brings no two
     inputs further apart; where `many` is None the array is one of Python's integers. So the kind of the result never
     depends on a value.
     """
@@ -33,17 +35,19 @@ def add_noise(
             what = f"needs integers, got an array of {values.dtype}"
             raise ParameterError("values", what, fix="give integers, in grid units: np.rint(x / step).astype(np.int64)")
         if many is None:
-            wide = [value + one() for value in values.ravel().tolist()]
-            return np.array(wide, dtype=object).reshape(values.shape)
+            sums = map(add, values.ravel().tolist(), wide(values.size))
+            return np.array(list(sums), dtype=object).reshape(values.shape)
         noisy = many(values.size).reshape(values.shape)
         noisy += _clamped(values)
         return noisy
     if hasattr(values, "__index__"):
         return integer("values", values) + one()
     known = integers("values", values)
-    if len(known) <= _FEW or many is None:
+    if many is None:
+        return list(map(add, known, wide(len(known))))
+    if len(known) <= _FEW:
         return [value + one() for value in known]
-    return [value + extra for value, extra in zip(known, many(len(known)).tolist(), strict=True)]
+    return list(map(add, known, many(len(known)).tolist()))
 
 
 def _clamped(values: npt.NDArray[Any]) -> Integers:

@@ -117,7 +117,12 @@ class Gaussian:
         """
         source = bits_or_system(bits)
         many = None if self.variance > _WIDE else lambda count: gaussian.draws(self.variance, count, source)
-        return add_noise(values, lambda: gaussian.draw(self.variance, source), many)
+        return add_noise(
+            values,
+            lambda: gaussian.draw(self.variance, source),
+            many,
+            lambda count: gaussian.any_draws(self.variance, count, source),
+        )
 
     def error(self, confidence: Any) -> int:
         """A w such that a released value is within w of the true one with at least this probability: the least one, or

@@ -24,7 +24,7 @@ from tacit.errors import ParameterError
 from tacit.mechanisms.additive import add_noise
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import LaplaceNoise
-from tacit.sampling import laplace
+from tacit.sampling import laplace, wide
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
 
@@ -89,7 +89,12 @@ class Laplace:
         """
         source = bits_or_system(bits)
         many = None if self.scale > _WIDE else lambda count: laplace.draws(self.scale, count, source)
-        return add_noise(values, lambda: laplace.draw(self.scale, source), many)
+        return add_noise(
+            values,
+            lambda: laplace.draw(self.scale, source),
+            many,
+            lambda count: wide.any_draws(self.scale, count, source),
+        )
 
     def error(self, confidence: Any) -> int:
         """The least w such that a released value is within w of the true one with at least this probability."""

@@ -82,6 +82,11 @@ def exp_minus_each(
     return heads
 
 
+def exp_minus_beginning(word: int, x: Fraction, bits: Bits) -> bool:
+    """Whether U < exp(-x), for the U that begins with these 64 bits."""
+    return is_below(word, 64, bits, _exp_minus(x))
+
+
 def coin(chance: Callable[[], arb], bits: Bits) -> bool:
     """Heads with a probability that is known as an interval at the working precision."""
     return is_below(int(bits.words(1)[0]), 64, bits, chance)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
-from tacit.sampling import laplace
+from tacit.sampling import laplace, wide
 from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each, exp_minus_near
 from tacit.sampling.bits import Bits
 from tacit.sampling.table import Table, is_worthwhile
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 2**40  # standard deviations for which a vector fits 64 bits, and the machine's coin is worth its while
 _ERROR = 2.0**-38  # of the coin's exponent in doubles, where it matters
+_DOUBLES = 2**900  # variances up to which sizes are doubles
 _NARROW = 2**10  # standard deviations for which a table may be made
 
 
@@ -57,6 +58,20 @@ def draws(variance: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) ->
         good = y[_accepted(np.abs(y), scale, variance, bits, trusted)][: count - have]
         kept[have : have + len(good)] = good
         have += len(good)
+    return kept
+
+
+def any_draws(variance: Fraction, count: int, bits: Bits) -> list[int]:
+    """Return `count` independent draws, as integers of any size. The standard deviation is at least 2^20."""
+    scale = _proposal(variance)
+    kept: list[int] = []
+    while len(kept) < count:
+        drawn = wide.any_draws(Fraction(scale), int(1.35 * (count - len(kept))) + 16, bits)
+        if variance > _DOUBLES:
+            coins = [exp_minus(_excess(abs(y), scale, variance), bits) for y in drawn]
+        else:
+            coins = _accepted([abs(y) for y in drawn], scale, variance, bits, TRUSTED).tolist()
+        kept += [y for y, heads in zip(drawn, coins, strict=True) if heads][: count - len(kept)]
     return kept
 
 
@@ -97,7 +112,7 @@ def _prepared(numerator: int, denominator: int) -> tuple[int, Fraction, float]:
 
 def _deviation(variance: Fraction) -> float:
     """The standard deviation as a double; below 2^-500 nothing but zero is kept anyway."""
-    if variance > 2**900:
+    if variance > _DOUBLES:
         return math.inf
     return max(math.sqrt(float(variance)), 2.0**-500)
 
@@ -116,7 +131,7 @@ def _excess(size: int, scale: int, variance: Fraction) -> Fraction:
 
 
 def _accepted(
-    sizes: npt.NDArray[np.int64], scale: int, variance: Fraction, bits: Bits, trusted: int
+    sizes: npt.NDArray[np.int64] | list[int], scale: int, variance: Fraction, bits: Bits, trusted: int
 ) -> npt.NDArray[np.bool_]:
     """The coins of the proposals.
 
@@ -125,7 +140,7 @@ def _accepted(
     2^-20 comes near it, since -ln U < 14.
     """
     deviation = _deviation(variance)
-    x = sizes.astype(np.float64)
+    x = np.array(sizes, dtype=np.float64)
     x *= 1 / deviation
     x -= deviation / scale
     x *= x

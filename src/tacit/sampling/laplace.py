@@ -8,12 +8,13 @@ the sign. Since P(|k| >= m) = 2 q^m / (1 + q) for m >= 1, the magnitude is the l
     m = floor(x),  x = scale (ln(2/(1 + q)) - ln U).
 
 `inverse.py` computes that floor exactly, at machine speed. Where many draws of a narrow law are wanted, a table of the
-law (`table.py`) is quicker still.
+law (`table.py`) is quicker still, and where draws of a wide one are wanted, `wide.py`.
 
 **Theorem.** The law of a draw is the discrete Laplace law, exactly. `docs/proofs/laplace.md` has the error analysis.
 
-**Timing residual.** A draw is undecided with probability at most 2^-20 + 3 scale 2^-TRUSTED, and then takes longer by
-tens of microseconds. Apart from that, the work does not depend on the noise.
+**Timing residual.** A draw is undecided with probability at most 2^-20 + 3 scale 2^-TRUSTED, or 2^-17 where many draws
+of a wide law are made, and then takes longer by tens of microseconds. Apart from that, the work does not depend on the
+noise.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy.typing as npt
 
 from tacit.arithmetic import ball, certified_floor, precision
 from tacit.errors import ParameterError
-from tacit.sampling import inverse
+from tacit.sampling import inverse, wide
 from tacit.sampling.bits import Bits
 from tacit.sampling.inverse import TRUSTED
 from tacit.sampling.table import Table, is_worthwhile
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _BITS = 63  # of a word for U; the last is the sign
 _NARROW = 2**10  # scales for which a table may be made
+_WIDE = 2**24  # scales above which a logarithm leaves too many draws undecided
 
 
 def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
@@ -55,6 +57,8 @@ def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> np
     """`count` independent draws. The scale is at most 2^50, so that every magnitude fits."""
     if trusted == TRUSTED and 0 < scale <= _NARROW and is_worthwhile(count, _entries(scale)):
         return _table(scale).draws(count, bits)
+    if trusted == TRUSTED and scale > _WIDE:
+        return wide.draws(scale, count, bits)
     words = bits.words(count)
     uniform = words >> np.uint64(1)
     offset = _offset(scale.numerator, scale.denominator)

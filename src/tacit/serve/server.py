@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tacit.serve.pgwire import Listener
 
 _log = logging.getLogger("tacit.serve")
-_SWITCH = 0.0005  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
+_SWITCH = 0.0001  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
 _COLLECTED = (10_000, 10, 10)  # a million new objects before all are looked through, while nobody else can work
 
 

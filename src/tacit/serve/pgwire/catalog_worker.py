@@ -30,6 +30,7 @@ from typing import Any
 START, KILL = b"S", b"K"
 ORDER = struct.Struct(">cQ")  # to this program: start or kill, and the number of the statement
 ENDED = struct.Struct(">QiQ")  # from it: the number, the status of the process, the microseconds of its CPU time
+_NICE = 10  # below the server itself, where cores are few
 LENGTH = struct.Struct(">I")
 
 _BATCH = 100  # rows fetched at a time
@@ -160,6 +161,7 @@ def _perform(descriptor: int, connection: Any, limits: dict[str, Any]) -> None:
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, max(descriptor + 2, 256))
     _limit(limits)
+    os.nice(_NICE)
     gc.disable()
     stream = socket.socket(fileno=descriptor)
     request = json.loads(_exactly(stream, LENGTH.unpack(_exactly(stream, LENGTH.size))[0]))

@@ -92,16 +92,22 @@ class Place:
 
 
 class TacitError(Exception):
-    """The root of the tree. Catch this to catch all of it."""
+    """The root of the tree. Catch this to catch all of it.
+
+    `retry_after` is the number of seconds after which the same may succeed; None where waiting does not help.
+    """
 
     verb: ClassVar[str] = "error"
 
-    def __init__(self, code: Code, what: str, *, at: Place | None = None, fix: str = "") -> None:
+    def __init__(
+        self, code: Code, what: str, *, at: Place | None = None, fix: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(what)
         self.code = code
         self.what = what
         self.at = at
         self.fix = fix
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         lines = [f"{self.verb} [{self.code}]: {self.what}"]
@@ -112,12 +118,14 @@ class TacitError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.code, self.what, self.at, self.fix)
+        return _rebuild, (type(self), self.code, self.what, self.at, self.fix, self.retry_after)
 
 
-def _rebuild(kind: type[TacitError], code: Code, what: str, at: Place | None, fix: str) -> TacitError:
+def _rebuild(
+    kind: type[TacitError], code: Code, what: str, at: Place | None, fix: str, retry_after: float | None = None
+) -> TacitError:
     """Unpickle an error, whose fields are keywords."""
-    return kind(code, what, at=at, fix=fix)
+    return kind(code, what, at=at, fix=fix, retry_after=retry_after)
 
 
 class Refused(TacitError):

@@ -8,10 +8,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Refused
-from tacit.plan.accuracy import Price
-from tacit.serve.plans import Plans
+from tacit.plan.question import Question
 
 POLICY = {
     "privacy": {"epsilon": 100, "delta": 1e-6},
@@ -57,8 +55,7 @@ def test_the_smaller_noise_that_an_analyst_can_pay_for_is_taken(curator):
 
 
 def test_what_needs_no_delta_is_one_question_for_both(curator):
-    asked = Price(Fraction(1), None)
-    keys = [asked.plan(parse(COUNT), curator.policy.asked_by(who), Fraction(19, 20)).key for who in ("ada", "ben")]
+    keys = [curator.planner.plan(Question(COUNT, Fraction(1)), who).key for who in ("ada", "ben")]
     assert keys[0] == keys[1]
     assert curator.policy.asked_by("ada") is curator.policy
     assert curator.policy.asked_by("ben").digest == curator.policy.digest
@@ -72,9 +69,9 @@ def test_private_keys_need_one(curator):
     assert not curator.ledger.standing("ben").spent.epsilon
 
 
-def test_a_server_remembers_both_plans(curator):
-    plans, level = Plans(curator.policy), Fraction(19, 20)
-    one, other = (plans.plan(plans.priced(who, BY_DAY, 1, None), level) for who in ("ada", "ben"))
+def test_both_plans_are_kept(curator):
+    question = Question(BY_DAY, epsilon=1)
+    one, other = (curator.planner.plan(question, who) for who in ("ada", "ben"))
     assert one.delta > 0 == other.delta
-    assert plans.plan(plans.priced("ada", BY_DAY, 1, None), level) is one
-    assert plans.plan(plans.priced("ben", BY_DAY, 1, None), level) is other
+    assert curator.planner.plan(question, "ada") is one
+    assert curator.planner.plan(question, "ben") is other

@@ -15,8 +15,9 @@ from tacit.curator.curator import Curator, limits
 from tacit.errors import Code, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import verify
-from tacit.plan.accuracy import Price
 from tacit.plan.plan import plan_for
+from tacit.plan.planner import make_plans
+from tacit.plan.question import Question
 from tacit.policy.load import load
 
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
@@ -128,14 +129,15 @@ def test_shares_in_doubles_and_in_fractions_fit_for_every_number_up_to_a_thousan
 
 
 def test_a_price_of_whole_grains_is_the_question_that_it_was():
-    asked, plain = parse(QUESTIONS["three vectors"].format(3)), load(policy())
+    text = QUESTIONS["three vectors"].format(3)
+    asked, plain = parse(text), load(policy())
     for epsilon in (0.5, 0.1, 1, Fraction(1, 8), 0.123456789012, 1e-6):
         old = plan_for(asked, plain, epsilon, rounded=False)
         assert plan_for(asked, plain, epsilon) == old
-        assert Price(epsilon).former(asked, plain) is None
+        assert make_plans(Question(text, epsilon), plain) == (old, None)
     old, new = plan_for(asked, plain, 1 / 3, rounded=False), plan_for(asked, plain, 1 / 3)
     assert old.key != new.key
-    assert Price(1 / 3).former(asked, plain) == old
+    assert make_plans(Question(text, 1 / 3), plain) == (new, old)
 
 
 def asked_before(curator: Curator, who: str, request: str = "") -> bytes:
@@ -177,7 +179,7 @@ def test_what_is_explained_is_what_is_charged(opened):
 def test_an_accuracy_is_met_at_whole_grains(opened):
     curator = opened(overall=100, own=100)
     for width in (3, 7, 50, 333):
-        plan = Price(within={"n": width}).plan(parse(COUNT.format(1)), curator.policy, Fraction(95, 100))
+        plan = curator.planner.plan(Question(COUNT.format(1), within={"n": width}))
         price = plan.price[0]
         assert whole(price) == price
         found = curator.analyst("ada").ask(COUNT.format(width), within={"n": width})

@@ -14,7 +14,7 @@ from tacit.accounting import pure
 from tacit.aggregates.direct import DirectEstimator
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, ParameterError, Refused
-from tacit.plan.accuracy import Price, plan_within
+from tacit.plan.accuracy import plan_within
 from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
 from tacit.query.nodes import Released
@@ -155,18 +155,6 @@ def test_an_accuracy_that_is_none(policy: Policy, within: Any, said: str) -> Non
     with pytest.raises(ParameterError) as caught:
         plan_within(parse("SELECT COUNT(*) AS n FROM visits"), policy, within, USUAL)
     assert said in caught.value.what
-
-
-def test_a_price_is_an_epsilon_or_an_accuracy():
-    for wrong in ((None, None), (0.5, {"n": 50})):
-        with pytest.raises(ParameterError, match="either epsilon or within"):
-            Price(*wrong)
-
-
-def test_a_price_makes_the_plan_it_says(policy: Policy):
-    query = parse("SELECT COUNT(*) AS n FROM visits")
-    assert Price(epsilon=0.25).plan(query, policy, USUAL).price == (Fraction(1, 4), 0)
-    assert Price(within={"n": 50}).plan(query, policy, USUAL) == plan_within(query, policy, {"n": 50}, USUAL)
 
 
 def test_what_costs_nothing_needs_no_price(policy: Policy):

@@ -60,6 +60,14 @@ def test_the_last_bits_are_uniform(chi_square, scale):
         assert chi_square(observed.tolist(), [200.0] * 256) > ALARM
 
 
+def test_a_uniform_number_next_to_one_is_no_noise():
+    class Ones:
+        def words(self, count: int) -> np.ndarray:
+            return np.full(count, 2**64 - 1, dtype=np.uint64)
+
+    assert wide.draws(Fraction(2**40), 3, Ones()).tolist() == wide.any_draws(Fraction(2**90), 3, Ones()) == [0, 0, 0]
+
+
 def test_an_array_refuses_draws_that_may_not_fit():
     with pytest.raises(OverflowError, match="fit"):
         wide.draws(Fraction(2**50 + 1), 3, ReplayBits(b"too wide"))

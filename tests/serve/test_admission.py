@@ -14,12 +14,18 @@ from tacit.errors import Code, Failed, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
+from tacit.plan.question import Question
 from tacit.serve.desk import Desk
 from tacit.serve.scheduler import Scheduler
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
+ASKED = Question(COUNT, epsilon=1)
 # 111 ages by 365 days is more than 10,000 groups; 111 by 3 wards by 2 is 666.
 GROUPED = " FROM visits GROUP BY age, ward, paid"
+
+
+def above(age: int) -> Question:
+    return Question(f"{COUNT} WHERE age > {age}", epsilon=1)
 
 
 def sums(count: int) -> str:
@@ -32,10 +38,10 @@ def test_a_question_of_too_many_cells_is_refused_before_it_is_charged(curator):
         # 110 + 1 ages, 3 wards and 2 truth values: 666 groups by 160 columns are 106,560 cells.
         for asked in (desk.ask, desk.explain, desk.plan):
             with pytest.raises(Refused, match=r"106,560 cells.*100,000") as caught:
-                await asked("ada", sums(160), epsilon=0.000001)
+                await asked("ada", Question(sums(160), epsilon=0.000001))
             assert caught.value.code == Code.TOO_LARGE and caught.value.fix
         assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "0"
-        await desk.explain("ada", sums(140), epsilon=0.000001)
+        await desk.explain("ada", Question(sums(140), epsilon=0.000001))
         await desk.close()
 
     asyncio.run(work())
@@ -49,9 +55,13 @@ def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curato
     async def work():
         desk = Desk(curator, first=0)
         with pytest.raises(Refused) as caught:
-            await desk.plan("ada", f"SELECT illness, {', '.join(columns)} FROM visits GROUP BY illness", epsilon=1)
+            await desk.plan(
+                "ada", Question(f"SELECT illness, {', '.join(columns)} FROM visits GROUP BY illness", epsilon=1)
+            )
         assert caught.value.code == Code.TOO_LARGE
-        await desk.plan("ada", f"SELECT illness, {', '.join(columns[1:])} FROM visits GROUP BY illness", epsilon=1)
+        await desk.plan(
+            "ada", Question(f"SELECT illness, {', '.join(columns[1:])} FROM visits GROUP BY illness", epsilon=1)
+        )
         await desk.close()
 
     asyncio.run(work())
@@ -75,11 +85,11 @@ def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
         desk = Desk(curator, workers=4, first=0)
         gate, entered = halt(curator)
         try:
-            asked = [asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE age > {n}", epsilon=1)) for n in range(6)]
+            asked = [asyncio.create_task(desk.ask("ada", above(n))) for n in range(6)]
             loop = asyncio.get_running_loop()
             for _ in range(3):
                 await loop.run_in_executor(None, entered.acquire)
-            asked.append(asyncio.create_task(desk.ask("ben", COUNT, epsilon=1)))
+            asked.append(asyncio.create_task(desk.ask("ben", ASKED)))
             assert await loop.run_in_executor(None, lambda: entered.acquire(timeout=20))
             assert {entry.who for entry in curator.ledger.entries() if entry.kind is Kind.RESERVE} == {"ada", "ben"}
         finally:
@@ -100,14 +110,14 @@ def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_fre
         }
         started = time.monotonic()
         with pytest.raises(Failed):
-            await desk.ask("ada", COUNT, epsilon=1, request="first")
+            await desk.ask("ada", Question(COUNT, epsilon=1, request="first"))
         assert time.monotonic() - started < 60
         assert desk.taken == 0
         curator.engine._sources = fast
         assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "1"
         with pytest.raises(Failed):  # under its own name it has one outcome
-            await desk.ask("ada", COUNT, epsilon=1, request="first")
-        again = await desk.ask("ada", COUNT, epsilon=1)  # and asked anew it is a new charge; the one worker is free
+            await desk.ask("ada", Question(COUNT, epsilon=1, request="first"))
+        again = await desk.ask("ada", ASKED)  # and asked anew it is a new charge; the one worker is free
         assert not again.receipt.repeat
         assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "2"
         await desk.close()

@@ -6,22 +6,24 @@ import asyncio
 import threading
 import time
 from contextlib import contextmanager
-from fractions import Fraction
 
 import pytest
 
-from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Failed, ParameterError, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
-from tacit.plan.accuracy import Price
+from tacit.plan.question import Question
 from tacit.serve.buckets import edge, stepped
 from tacit.serve.desk import Desk
 from tacit.serve.limits import Rate
-from tacit.serve.plans import Plans
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
+ASKED = Question(COUNT, epsilon=1)
+
+
+def above(age: int) -> Question:
+    return Question(f"{COUNT} WHERE age > {age}", epsilon=1)
 
 
 @contextmanager
@@ -55,13 +57,15 @@ def test_what_the_curator_says_passes_through(curator):
     async def work():
         desk = Desk(curator, first=0)
         local = curator.analyst("ada")
-        answer = await desk.ask("ada", COUNT, epsilon=0.5, request="first")
+        answer = await desk.ask("ada", Question(COUNT, epsilon=0.5, request="first"))
         assert answer.value == local.ask(COUNT, epsilon=0.5).value
         assert answer.receipt.request == "first"
-        assert str(await desk.explain("ada", COUNT, within={"n": 9})) == str(local.explain(COUNT, within={"n": 9}))
+        assert str(await desk.explain("ada", Question(COUNT, within={"n": 9}))) == str(
+            local.explain(COUNT, within={"n": 9})
+        )
         assert (await desk.budget("ada")).to_dict() == local.budget.to_dict()
         assert desk.schema().to_dict() == local.schema.to_dict()
-        assert [r.name for r in (await desk.plan("ada", COUNT, epsilon=1)).recipe.results] == ["n"]
+        assert [r.name for r in (await desk.plan("ada", ASKED)).recipe.results] == ["n"]
         await desk.close()
 
     run(work())
@@ -83,7 +87,7 @@ def test_refusals_pass_through_and_cost_nothing(make_clinic, tmp_path, sql, pric
     async def work(curator):
         desk = Desk(curator)
         with pytest.raises((Refused, ParameterError)) as caught:
-            await desk.ask("ada", sql, **price)
+            await desk.ask("ada", Question(sql, **price))
         assert caught.value.code == code
         assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "0"
         await desk.close()
@@ -95,7 +99,11 @@ def test_refusals_pass_through_and_cost_nothing(make_clinic, tmp_path, sql, pric
 def test_who_is_not_in_the_policy_is_refused(curator):
     async def work():
         desk = Desk(curator)
-        for asked in (desk.ask("zoe", COUNT, epsilon=1), desk.plan("zoe", COUNT, epsilon=1), desk.budget("zoe")):
+        for asked in (
+            desk.ask("zoe", ASKED),
+            desk.plan("zoe", ASKED),
+            desk.budget("zoe"),
+        ):
             with pytest.raises(Refused) as caught:
                 await asked
             assert caught.value.code == Code.UNKNOWN_ANALYST
@@ -109,15 +117,15 @@ def test_a_full_counter_is_busy_and_others_still_look(curator):
         desk = Desk(curator, workers=1, seats=8, first=0)
         with halted(curator) as entered:
             # A quarter of 8 seats is 2: ada's third question is turned away, ben's first is not.
-            asked = [asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE age > {n}", epsilon=1)) for n in (1, 2)]
+            asked = [asyncio.create_task(desk.ask("ada", above(n))) for n in (1, 2)]
             await reached(entered, 1)
             with pytest.raises(Refused) as caught:
-                await desk.ask("ada", f"{COUNT} WHERE age > 3", epsilon=1)
+                await desk.ask("ada", Question(f"{COUNT} WHERE age > 3", epsilon=1))
             assert caught.value.code == Code.BUSY
-            asked.append(asyncio.create_task(desk.ask("ben", COUNT, epsilon=1)))
+            asked.append(asyncio.create_task(desk.ask("ben", ASKED)))
             await asyncio.sleep(0)
             assert desk.taken == 3
-            await desk.explain("ada", COUNT, epsilon=1)
+            await desk.explain("ada", ASKED)
         await asyncio.gather(*asked)
         assert desk.taken == 0
         await desk.close()
@@ -129,10 +137,10 @@ def test_all_seats_taken_is_busy(curator):
     async def work():
         desk = Desk(curator, workers=1, seats=1, first=0)
         with halted(curator) as entered:
-            asked = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
+            asked = asyncio.create_task(desk.ask("ada", ASKED))
             await reached(entered, 1)
             with pytest.raises(Refused) as caught:
-                await desk.ask("ben", COUNT, epsilon=1)
+                await desk.ask("ben", ASKED)
             assert caught.value.code == Code.BUSY
         await asked
         await desk.close()
@@ -144,8 +152,8 @@ def test_an_asker_who_goes_away_pays_once_and_finds_the_answer(curator):
     async def work():
         desk = Desk(curator, workers=1, first=0)
         with halted(curator) as entered:
-            running = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
-            waiting = asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE paid", epsilon=1))
+            running = asyncio.create_task(desk.ask("ada", ASKED))
+            waiting = asyncio.create_task(desk.ask("ada", Question(f"{COUNT} WHERE paid", epsilon=1)))
             await reached(entered, 1)
             for task in (running, waiting):
                 task.cancel()
@@ -154,7 +162,7 @@ def test_an_asker_who_goes_away_pays_once_and_finds_the_answer(curator):
             assert desk.taken == 1  # the one that runs; the one that waited has charged nothing
         while desk.taken:
             await asyncio.sleep(0.01)
-        again = await desk.ask("ada", COUNT, epsilon=1)
+        again = await desk.ask("ada", ASKED)
         assert again.receipt.repeat and (await desk.budget("ada")).to_dict()["own"]["spent"] == "1"
         await desk.close()
 
@@ -165,15 +173,15 @@ def test_a_stop_finishes_what_runs_and_turns_away_what_waits(curator):
     async def work():
         desk = Desk(curator, workers=1, first=0)
         with halted(curator) as entered:
-            running = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
-            waiting = asyncio.create_task(desk.ask("ada", f"{COUNT} WHERE paid", epsilon=1))
+            running = asyncio.create_task(desk.ask("ada", ASKED))
+            waiting = asyncio.create_task(desk.ask("ada", Question(f"{COUNT} WHERE paid", epsilon=1)))
             await reached(entered, 1)
             closing = asyncio.create_task(desk.close(20))
             with pytest.raises(Refused) as caught:
                 await waiting
             assert caught.value.code == Code.BUSY
             with pytest.raises(Refused):
-                await desk.ask("ben", COUNT, epsilon=1)
+                await desk.ask("ben", ASKED)
         await closing
         assert (await running).receipt.entry and desk.taken == 0
 
@@ -184,7 +192,7 @@ def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged
     async def work():
         desk = Desk(curator, workers=1, first=0)
         with halted(curator) as entered:
-            running = asyncio.create_task(desk.ask("ada", COUNT, epsilon=1))
+            running = asyncio.create_task(desk.ask("ada", ASKED))
             await reached(entered, 1)
             await desk.close(0.05)
             assert desk.taken == 1
@@ -208,7 +216,7 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
     async def work():
         desk = Desk(curator, workers=8, seats=4000, rate=10**6, first=0)
         asked = [(who, sql) for sql in questions for who in ("ada", "ben", "ada")]
-        answers = await asyncio.gather(*(desk.ask(who, sql, epsilon=0.25) for who, sql in asked))
+        answers = await asyncio.gather(*(desk.ask(who, Question(sql, epsilon=0.25)) for who, sql in asked))
         await desk.close()
         return [(sql, answer) for (_, sql), answer in zip(asked, answers, strict=True)]
 
@@ -221,30 +229,6 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
     for who in ("ada", "ben"):
         assert curator.ledger.standing(who).spent.epsilon == len(questions) * 10**12 // 4
     assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
-
-
-def test_a_plan_made_before_serves_again_and_is_the_one_that_would_be_made(curator):
-    plans = Plans(curator.policy)
-    level = Fraction(19, 20)
-    for epsilon, within in ((0.5, None), (Fraction(1, 2), None), (1, None), (None, {"n": 9}), (None, {"n": 9.0})):
-        price = plans.priced("ada", COUNT, epsilon, within)
-        made = plans.plan(price, level)
-        assert made == Price(epsilon, within).plan(parse(COUNT), curator.policy, level)
-        assert price.plan(parse(COUNT), curator.policy, level) is made is plans.plan(price, level)
-    with pytest.raises(ParameterError):  # True equals 1, and is no price
-        plans.plan(plans.priced("ada", COUNT, True, None), level)
-    with pytest.raises(ParameterError):
-        plans.plan(plans.priced("ada", COUNT, None, {"n": [9]}), level)
-    assert plans.plan(plans.priced("ada", COUNT, 1, None), Fraction(1, 2)) == plans.plan(
-        plans.priced("ada", COUNT, 1, None), level
-    )
-
-
-def test_plans_are_forgotten_when_there_are_many(curator):
-    plans = Plans(curator.policy)
-    for number in range(520):
-        plans.plan(plans.priced("ada", COUNT, 1 + number / 1000, None), Fraction(19, 20))
-    assert len(plans._made) == 500
 
 
 def test_who_asks_too_often_waits(curator):

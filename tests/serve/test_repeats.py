@@ -6,23 +6,23 @@ import asyncio
 import json
 import shutil
 import ssl
-from fractions import Fraction
 
 import httpx
 import pytest
 from tests.serve.test_desk import COUNT, halted, reached, run
 
 import tacit
-from tacit.aggregates.registry import read_question as parse
 from tacit.client import carry
 from tacit.errors import Code, LedgerError, Refused
 from tacit.ledger.entries import Kind
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
-from tacit.plan.accuracy import Price
+from tacit.plan.question import Question
 from tacit.serve import people
 from tacit.serve.desk import Desk
-from tacit.serve.repeats import Again, Kept, Shelf, key_of
+from tacit.serve.repeats import Again, Kept, Shelf
+
+ASKED = Question(COUNT, epsilon=1)
 
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"
 RATIO = "SELECT SUM(cost) / COUNT(*) AS c FROM visits"
@@ -32,8 +32,8 @@ RATIO = "SELECT SUM(cost) / COUNT(*) AS c FROM visits"
 def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
     async def work():
         desk = Desk(curator, first=0)
-        first = await desk.ask("ada", sql, epsilon=1)
-        again = await desk.ask("ada", sql, epsilon=1)
+        first = await desk.ask("ada", Question(sql, epsilon=1))
+        again = await desk.ask("ada", Question(sql, epsilon=1))
         local = curator.analyst("ada").ask(sql, epsilon=1)  # through the whole story, from what is stored
         assert isinstance(again, Again) and not isinstance(first, Again)
         assert again.cells() == first.cells() == local.cells()
@@ -50,9 +50,9 @@ def test_a_repeat_is_held_to_no_step_of_time(curator):
     # Its first step would end after an hour. The answer was kept by a desk without steps.
     async def work():
         desk = Desk(curator, first=0)
-        await desk.ask("ada", COUNT, epsilon=1)
+        await desk.ask("ada", ASKED)
         desk._first = 3600
-        assert (await asyncio.wait_for(desk.ask("ada", COUNT, epsilon=1), 60)).receipt.repeat
+        assert (await asyncio.wait_for(desk.ask("ada", ASKED), 60)).receipt.repeat
         await desk.close()
 
     run(work())
@@ -61,11 +61,11 @@ def test_a_repeat_is_held_to_no_step_of_time(curator):
 def test_a_repeat_does_not_wait_for_questions_that_run(curator):
     async def work():
         desk = Desk(curator, workers=1, seats=4, first=0)
-        await desk.ask("ada", COUNT, epsilon=1)
+        await desk.ask("ada", ASKED)
         with halted(curator) as entered:
-            slow = asyncio.create_task(desk.ask("ben", WARDS, epsilon=1))
+            slow = asyncio.create_task(desk.ask("ben", Question(WARDS, epsilon=1)))
             await reached(entered, 1)
-            again = await asyncio.gather(*(desk.ask("ada", COUNT, epsilon=1) for _ in range(1)))
+            again = await asyncio.gather(*(desk.ask("ada", ASKED) for _ in range(1)))
             assert again[0].receipt.repeat and not slow.done()
         await slow
         await desk.close()
@@ -76,9 +76,9 @@ def test_a_repeat_does_not_wait_for_questions_that_run(curator):
 def test_repeats_at_once_name_the_charge_that_paid_and_write_nothing(curator):
     async def work():
         desk = Desk(curator, first=0)
-        await asyncio.gather(*(desk.ask(who, COUNT, epsilon=1) for who in ("ada", "ben")))
+        await asyncio.gather(*(desk.ask(who, ASKED) for who in ("ada", "ben")))
         before = list(curator.ledger.entries())
-        asked = [desk.ask(who, COUNT, epsilon=1) for who in ("ada", "ben") for _ in range(16)]
+        asked = [desk.ask(who, ASKED) for who in ("ada", "ben") for _ in range(16)]
         entries = [answer.receipt.entry for answer in await asyncio.gather(*asked)]
         assert len(entries) == 32
         assert len(set(entries)) == 2  # ada's charge, and ben's
@@ -92,14 +92,14 @@ def test_repeats_at_once_name_the_charge_that_paid_and_write_nothing(curator):
 def test_too_many_repeats_of_one_person_are_busy(curator):
     async def work():
         desk = Desk(curator, workers=1, seats=8, first=0)
-        await desk.ask("ada", COUNT, epsilon=1)
+        await desk.ask("ada", ASKED)
         # A quarter of 8 seats is 2 that wait.
-        found = await asyncio.gather(*(desk.ask("ada", COUNT, epsilon=1) for _ in range(5)), return_exceptions=True)
+        found = await asyncio.gather(*(desk.ask("ada", ASKED) for _ in range(5)), return_exceptions=True)
         assert [isinstance(each, Again) for each in found] == [True, True, False, False, False]
         assert {each.code for each in found if isinstance(each, Refused)} == {Code.BUSY}
         await desk.close()
         with pytest.raises(Refused) as caught:
-            await desk.ask("ada", COUNT, epsilon=1)
+            await desk.ask("ada", ASKED)
         assert caught.value.code == Code.BUSY
 
     run(work())
@@ -108,14 +108,14 @@ def test_too_many_repeats_of_one_person_are_busy(curator):
 def test_another_price_confidence_or_person_is_another_question(curator):
     async def work():
         desk = Desk(curator, first=0)
-        await desk.ask("ada", COUNT, epsilon=1)
-        assert desk.knows("ada", COUNT, epsilon=1)
+        await desk.ask("ada", ASKED)
+        assert desk.knows("ada", ASKED)
         for other in ({"epsilon": True}, {"epsilon": 1.0}, {"epsilon": 2}, {"epsilon": 1, "confidence": 0.9}):
-            assert not desk.knows("ada", COUNT, **other)
-        assert not desk.knows("ben", COUNT, epsilon=1)
-        assert key_of("ada", COUNT, [], None, 0.95) is None
+            assert not desk.knows("ada", Question(COUNT, **other))
+        assert not desk.knows("ben", ASKED)
+        assert not desk.knows("ada", Question(COUNT, epsilon=[]))
         # Ben pays for what ada was told, once.
-        told = [(await desk.ask("ben", COUNT, epsilon=1)).receipt for _ in range(2)]
+        told = [(await desk.ask("ben", ASKED)).receipt for _ in range(2)]
         assert [(each.repeat, each.charged.epsilon > 0) for each in told] == [(True, True), (True, False)]
         await desk.close()
 
@@ -125,10 +125,10 @@ def test_another_price_confidence_or_person_is_another_question(curator):
 def test_a_question_under_a_name_goes_the_whole_way(curator):
     async def work():
         desk = Desk(curator, first=0)
-        await desk.ask("ada", COUNT, epsilon=1, request="one")
-        assert not isinstance(await desk.ask("ada", COUNT, epsilon=1, request="one"), Again)
+        await desk.ask("ada", Question(COUNT, epsilon=1, request="one"))
+        assert not isinstance(await desk.ask("ada", Question(COUNT, epsilon=1, request="one")), Again)
         with pytest.raises(Refused) as caught:
-            await desk.ask("ada", COUNT, epsilon=2, request="one")
+            await desk.ask("ada", Question(COUNT, epsilon=2, request="one"))
         assert caught.value.code == Code.REQUEST
         await desk.close()
 
@@ -138,10 +138,10 @@ def test_a_question_under_a_name_goes_the_whole_way(curator):
 def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
     async def work():
         desk = Desk(curator, first=0)
-        answer = await desk.ask("ada", COUNT, epsilon=1)
-        plan = Price(1).plan(parse(COUNT), curator.policy, Fraction(95, 100))
-        desk._shelf.keep(key_of("ben", COUNT, 1, None, 0.95), Kept("ben", plan, answer, curator.ledger))
-        told = await desk.ask("ben", COUNT, epsilon=1)
+        answer = await desk.ask("ada", ASKED)
+        question = ASKED
+        desk._shelf.keep(question, Kept("ben", curator.planner.plan(question), answer, curator.ledger))
+        told = await desk.ask("ben", ASKED)
         assert told.receipt.who == "ben" and told.receipt.charged.epsilon > 0
         await desk.close()
 
@@ -151,12 +151,12 @@ def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
 def test_a_ledger_that_cannot_be_used_shows_nothing_again(curator, clinic, tmp_path):
     async def work():
         desk = Desk(curator, first=0)
-        await desk.ask("ada", COUNT, epsilon=1)
+        await desk.ask("ada", ASKED)
         shutil.move(curator.policy.books.store, tmp_path / "away")
-        found = await asyncio.gather(*(desk.ask("ada", COUNT, epsilon=1) for _ in range(3)), return_exceptions=True)
+        found = await asyncio.gather(*(desk.ask("ada", ASKED) for _ in range(3)), return_exceptions=True)
         assert [type(each) for each in found] == [LedgerError] * 3
         shutil.move(tmp_path / "away", curator.policy.books.store)
-        assert isinstance(await desk.ask("ada", COUNT, epsilon=1), Again)
+        assert isinstance(await desk.ask("ada", ASKED), Again)
         await desk.close()
 
     run(work())
@@ -165,12 +165,12 @@ def test_a_ledger_that_cannot_be_used_shows_nothing_again(curator, clinic, tmp_p
 def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
     async def work(curator):
         desk = Desk(curator, first=0)
-        await desk.ask("ada", COUNT, epsilon=1)
+        await desk.ask("ada", ASKED)
         clinic.policy.write_text(
             clinic.policy.read_text().replace("epsilon = 1000\ndelta = 1e-6\n[analysts.ben]", LOWER)
         )
         tacit.open(clinic.policy).close()
-        again = await desk.ask("ada", COUNT, epsilon=1)
+        again = await desk.ask("ada", ASKED)
         assert again.receipt.to_dict()["remaining_epsilon"] == "1"
         await desk.close()
 
@@ -181,15 +181,16 @@ def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
 
 def test_the_shelf_forgets_what_was_unused_for_longest(curator):
     answer = curator.analyst("ada").ask(COUNT, epsilon=1)
-    plan = Price(1).plan(parse(COUNT), curator.policy, Fraction(95, 100))
+    kept = Kept("ada", curator.planner.plan(ASKED), answer, curator.ledger)
+    a, b, c, d = (Question(COUNT, epsilon=epsilon) for epsilon in (1, 2, 3, 4))
     shelf = Shelf(cells=70)  # one cell and twenty for the rest: three answers
-    for name in "abc":
-        shelf.keep(name, Kept("ada", plan, answer, curator.ledger))
-    shelf.find("a")
-    shelf.keep("d", Kept("ada", plan, answer, curator.ledger))
-    shelf.keep("d", Kept("ada", plan, answer, curator.ledger))
-    assert [name for name in "abcd" if shelf.find(name)] == ["a", "c", "d"]
-    assert shelf.find(None) is None
+    for question in (a, b, c):
+        shelf.keep(question, kept)
+    shelf.find("ada", a)
+    shelf.keep(d, kept)
+    shelf.keep(d, kept)
+    assert [question for question in (a, b, c, d) if shelf.find("ada", question)] == [a, c, d]
+    assert shelf.find("ben", a) is None
 
 
 @pytest.fixture(scope="module")

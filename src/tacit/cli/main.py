@@ -26,8 +26,8 @@ from tacit.cli.options import (
     EpsilonOption,
     JsonOption,
     PolicyOption,
-    Question,
     RequestOption,
+    SqlArgument,
     WhoOption,
     WithinOption,
     analyst_names,
@@ -36,22 +36,15 @@ from tacit.cli.output import check_plot, print_json
 from tacit.cli.policy import check, init
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
-from tacit.errors import DataError, LedgerError, ParameterError, PolicyError, Refused, TacitError
+from tacit.errors import LedgerError, ParameterError, Refused, TacitError
+from tacit.statuses import STATUSES
 from tacit.terminal import several_lines
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Analyst
     from tacit.plan.explain import Explanation
-    from tacit.plan.plan import Plan
+    from tacit.plan.question import Question
     from tacit.policy.model import Policy
-
-_EXITS: tuple[tuple[type[TacitError], int], ...] = (
-    (ParameterError, 2),
-    (Refused, 3),
-    (PolicyError, 4),
-    (DataError, 5),
-    (LedgerError, 6),
-)
 
 app = typer.Typer(
     name="tacit",
@@ -106,7 +99,7 @@ def _stop(error: TacitError, code: int | None = None) -> NoReturn:
         print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
     else:
         typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
-    sys.exit(code or next((exit_code for kind, exit_code in _EXITS if isinstance(error, kind)), 1))
+    sys.exit(code or STATUSES[error.code].exit)
 
 
 def _version(wanted: bool) -> None:
@@ -176,7 +169,7 @@ def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
 
 @app.command()
 def explain(
-    question: Question,
+    question: SqlArgument,
     who: WhoOption,
     epsilon: EpsilonOption = None,
     within: WithinOption = None,
@@ -185,11 +178,8 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Say what a question would cost and how accurate it would be. Free; no data is touched."""
-    from tacit.aggregates.registry import read_question
-    from tacit.arithmetic import rational
     from tacit.errors import Code
-    from tacit.plan import explain as explaining
-    from tacit.plan.accuracy import Price
+    from tacit.plan.question import Question
     from tacit.policy.load import load
 
     loaded = load(policy)
@@ -197,37 +187,45 @@ def explain(
         raise Refused(
             Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
         )
-    level = rational("confidence", confidence)
-    plan = Price(epsilon, _widths(within, epsilon)).plan(read_question(_read(question)), loaded.asked_by(who), level)
-    found = _with_refusal(explaining.explain(plan, loaded, level), plan, who, loaded)
+    asked = Question(_read(question), epsilon, _widths(within, epsilon), confidence)
+    found = _explained(asked, who, loaded)
     if as_json:
         print_json(found.to_dict())
     else:
         typer.echo(str(found))
 
 
-def _with_refusal(found: Explanation, plan: Plan, who: str, policy: Policy) -> Explanation:
+def _explained(question: Question, who: str, policy: Policy) -> Explanation:
     """The explanation with whether asking would be refused; a ledger that cannot be read is a note."""
     from dataclasses import replace
 
     from tacit.curator.admission import refusal, standings
     from tacit.curator.curator import limits
     from tacit.ledger.history import History
+    from tacit.plan.explain import explain
+    from tacit.plan.planner import Planner
+
+    def explained(history: History | None) -> Explanation:
+        plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, who)
+        found = explain(plan, policy.asked_by(who), question.level)
+        return found.refused_by(refusal(plan, who, *standings(limits(policy), who, history), history))
 
     books = policy.books
     if books is None or (isinstance(books.store, Path) and not books.store.exists()):
-        return found.refused_by(refusal(plan, who, *standings(limits(policy), who, None), None))
+        return explained(None)
     try:
         with History(books.store, wait=5.0) as history:
-            return found.refused_by(refusal(plan, who, *standings(limits(policy), who, history), history))
+            return explained(history)
     except LedgerError as error:
+        plan = Planner(policy).plan(question, who)
+        found = explain(plan, policy.asked_by(who), question.level)
         note = f"The ledger was not read, so whether this fits into what is left is not known: {error.what}."
         return replace(found, notes=(*found.notes, note))
 
 
 @app.command()
 def ask(
-    question: Question,
+    question: SqlArgument,
     who: WhoOption,
     epsilon: EpsilonOption = None,
     within: WithinOption = None,

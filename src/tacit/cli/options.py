@@ -52,5 +52,5 @@ RequestOption = Annotated[
     typer.Option("--request", help="Your own name for this question, which is then charged once.", metavar="ID"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Question = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
+SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
 DEFAULT = Path("tacit.toml")

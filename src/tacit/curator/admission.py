@@ -10,7 +10,11 @@ from tacit.ledger.book import Book
 from tacit.ledger.budget import Limits, admit
 from tacit.ledger.entries import Asked
 from tacit.ledger.history import History
+from tacit.ledger.ledger import Ledger
+from tacit.plan.explain import Explanation, explain
 from tacit.plan.plan import Plan
+from tacit.plan.question import Question
+from tacit.policy.model import Policy
 from tacit.privacy.loss import encode
 
 
@@ -35,6 +39,12 @@ def refusal(plan: Plan, who: str, own: Standing, shared: Standing, history: Hist
     except Refused as refused:
         return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
     return None
+
+
+def explained(question: Question, plan: Plan, analyst: str, policy: Policy, ledger: Ledger) -> Explanation:
+    """What would be done, what it would cost, and why asking it would be refused now, if it would be."""
+    found = explain(plan, policy.asked_by(analyst), question.level)
+    return found.refused_by(refusal(plan, analyst, ledger.standing(analyst), ledger.overall(), ledger))
 
 
 def standings(limits: Limits, who: str, history: History | None) -> tuple[Standing, Standing]:

@@ -9,65 +9,64 @@ questions (`accounting/guard.py`). A refusal, a plan and a price depend on the q
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tacit.aggregates.registry import read_question
 from tacit.answers.answer import Answer
 from tacit.answers.finish import finish
 from tacit.answers.stored import pack
-from tacit.arithmetic import within
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
 from tacit.sampling.bits import refreshed
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
+    from tacit.curator.fit import FitPlan
     from tacit.ledger.entries import Claim
-    from tacit.plan.accuracy import Price
     from tacit.plan.plan import Plan
-    from tacit.query.nodes import Query
+    from tacit.plan.question import Question
 
 
-def ask(
-    text: str,
-    who: str,
-    curator: Curator,
-    price: Price,
-    confidence: Any,
-    request: str = "",
-    seconds: float | None = None,
-) -> Answer:
-    """The private answer to a question, with its error bars and its receipt; or Refused, at no cost.
+def ask(question: Question, analyst: str, curator: Curator) -> Answer:
+    """Return the private answer to a question, with its error bars and its receipt; or raise Refused, at no cost."""
+    plan = curator.planner.plan(question, analyst)  # bounds, sensitivity, noise, what it costs
+    return answer(question, plan, analyst, curator)
+
+
+def answer(question: Question, plan: Plan, analyst: str, curator: Curator, seconds: float | None = None) -> Answer:
+    """Return the answer to a question that is planned.
 
     `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
     on rows, so the charge stays, and the question is never taken up again at that charge.
     """
-    level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
-    query = read_question(text)  # allow-listed SQL as our own nodes
-    plan = plan_of(query, who, curator, price, level)  # bounds, sensitivity, noise, what it costs
-    curator.check_data()  # that it is what was opened: nothing about its rows
-    claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
-    if claim.stored is None:  # otherwise a repeat: it is already there
-        with curator.ledger.held(claim):
-            claim = curator.ledger.commit(claim, _release(plan, claim, curator, seconds))
+    level = question.level
+
+    def release() -> bytes:
+        """The noisy values of one pass over the data, ready to be stored."""
+        with time_limit(seconds):
+            exact = curator.engine.run(plan.exact)  # integers, which never leave this function
+        return pack(plan.release(exact, refreshed(curator.bits)))
+
+    claim = settle(plan, release, analyst, curator, question.request)
     assert claim.stored is not None
     return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
 
 
-def plan_of(query: Query, who: str, curator: Curator, price: Price, confidence: Fraction) -> Plan:
-    """The plan of a question. One that the ledger knows from before prices were rounded stays that question."""
-    policy = curator.policy.asked_by(who)
-    plan, former = price.plan(query, policy, confidence), price.former(query, policy)
-    return former if former is not None and curator.ledger.knows_only(former.key, plan.key) else plan
+def settle(plan: Plan | FitPlan, run: Callable[[], bytes], analyst: str, curator: Curator, request: str) -> Claim:
+    """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
+    curator.check_data()  # that it is what was opened: nothing about its rows
+    ledger = curator.ledger
+    claim = ledger.reserve(analyst, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
+    if claim.stored is not None:  # a repeat: it is already there
+        return claim
+    with ledger.held(claim):
+        return ledger.commit(claim, _attempt(run, claim, curator))
 
 
-def _release(plan: Plan, claim: Claim, curator: Curator, seconds: float | None) -> bytes:
-    """The noisy values of one pass over the data, ready to be stored; or Failed, with no trace of the cause."""
+def _attempt(run: Callable[[], bytes], claim: Claim, curator: Curator) -> bytes:
+    """What a run released; or Failed, with no trace of the cause."""
     try:
-        with time_limit(seconds):
-            exact = curator.engine.run(plan.exact)  # integers, which never leave this function
-        return pack(plan.release(exact, refreshed(curator.bits)))
+        return run()
     except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
         cause = error
     stands = curator.note_failure(claim, cause)  # outside the handler: no error carries the cause as its context

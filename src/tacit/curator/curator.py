@@ -15,12 +15,10 @@ from types import TracebackType
 from typing import Any
 
 from tacit.accounting.guard import caps
-from tacit.aggregates.registry import read_question
 from tacit.answers.answer import Answer
-from tacit.arithmetic import rational
 from tacit.curator import expressions
-from tacit.curator.admission import refusal
-from tacit.curator.ask import ask, plan_of
+from tacit.curator.admission import explained
+from tacit.curator.ask import ask
 from tacit.curator.view import Budget, Schema
 from tacit.engines.base import Engine, Shape, Tables, Watched
 from tacit.errors import Code, DataError, ParameterError, Refused
@@ -29,8 +27,9 @@ from tacit.ledger.entries import Claim
 from tacit.ledger.keys import Key
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.witness import Witness
-from tacit.plan.accuracy import Price
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.explain import Explanation
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.policy.model import ROW, Books, Policy, Through
 from tacit.sampling.bits import Bits, SystemBits
@@ -158,6 +157,7 @@ class Curator:
         self.engine = engine
         self.ledger = ledger
         self.bits = bits
+        self.planner = Planner(policy, knows_only=ledger.knows_only)
 
     def analyst(self, name: str) -> Analyst:
         """The view of an analyst whom the policy names."""
@@ -221,7 +221,8 @@ class Analyst:
         In place of a price, `within={"n": 50}` asks for the least one at which column n is within 50, at `confidence`.
         `request` names this question, so that asking again after a lost connection is the same one, charged once.
         """
-        return ask(expressions.text_of(sql), self.name, self._curator, Price(epsilon, within), confidence, request)
+        question = Question(expressions.text_of(sql), epsilon, within, confidence, request)
+        return ask(question, self.name, self._curator)
 
     def fit(self, estimator: Any, sql: Any, *, target: str, epsilon: Any, delta: Any = None, request: str = "") -> Any:
         """A fitted copy of an estimator of `tacit.learn`, at the price `epsilon`. The same fit again is free.
@@ -241,12 +242,9 @@ class Analyst:
 
         `refused` says why asking it would be refused now, where it costs more than what is left.
         """
-        level = rational("confidence", confidence)
-        policy = self._curator.policy.asked_by(self.name)
-        query = read_question(expressions.text_of(sql))
-        plan = plan_of(query, self.name, self._curator, Price(epsilon, within), level)
-        found, ledger = explain(plan, policy, level), self._curator.ledger
-        return found.refused_by(refusal(plan, self.name, ledger.standing(self.name), ledger.overall(), ledger))
+        question = Question(expressions.text_of(sql), epsilon, within, confidence)
+        plan = self._curator.planner.plan(question, self.name)
+        return explained(question, plan, self.name, self._curator.policy, self._curator.ledger)
 
     def table(self, name: str) -> Any:
         """A table as Ibis has it, to build questions with. Needs ibis."""

@@ -25,10 +25,11 @@ from tacit.accounting.guard import is_whole, whole
 from tacit.aggregates.registry import read_question
 from tacit.arithmetic import rational, within
 from tacit.canonical import canonical_text
+from tacit.curator.ask import settle
 from tacit.curator.charge import priced
 from tacit.curator.features import Features, feature_of
 from tacit.engines.rows import OneEach
-from tacit.errors import Code, Failed, ParameterError, Refused
+from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON
 from tacit.plan.scope import Field, Relation, Scope
 from tacit.policy.model import Policy
@@ -59,25 +60,19 @@ def fit(
 ) -> PrivateLinear:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(who), within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
-    study = _Study.planned(estimator, text, target, policy, whole(price), delta)
+    study = FitPlan.planned(estimator, text, target, policy, whole(price), delta)
     if not is_whole(price):  # it may be known from before prices were rounded
-        former = _Study.planned(estimator, text, target, policy, price, delta)
+        former = FitPlan.planned(estimator, text, target, policy, price, delta)
         study = former if curator.ledger.knows_only(former.key, study.key) else study
     rows = getattr(curator.engine, "rows", None)
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(Code.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    curator.check_data()
-    claim = curator.ledger.reserve(who, study.loss, study.key, delta=study.delta, request=request)
-    if claim.stored is None:
-        with curator.ledger.held(claim):
-            claim = curator.ledger.commit(claim, _release(study, claim, curator))
-    assert claim.stored is not None
-    return study.model(claim)
+    return study.model(settle(study, lambda: study.release(curator), who, curator, request))
 
 
 @dataclass(frozen=True)
-class _Study:
+class FitPlan:
     """All of a fit, decided by the estimator's parameters and the policy before any data is touched."""
 
     estimator: PrivateLinear
@@ -89,7 +84,7 @@ class _Study:
     key: str
 
     @classmethod
-    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> _Study:
+    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> FitPlan:
         """The plan of a fit at a price, or Refused."""
         lost = policy.question_delta if delta is None else rational("delta", delta)
         query = read_question(text)
@@ -109,6 +104,16 @@ class _Study:
         salted = OneEach(node.source, node.where, node.unit, node.columns, key[:16])
         return cls(ready, plan, features, salted, loss, room, key)
 
+    def release(self, curator: Curator) -> bytes:
+        """The released weights, ready to be stored."""
+        table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
+        names = [feature.name for feature in self.features.all]
+        columns = dict(zip(names, table.columns, strict=False))
+        labels = self.estimator._encoded(_target(table.columns[-1]))
+        weights = self.plan.weights(self.features.table(columns), labels, refreshed(curator.bits))
+        plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
+        return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
+
     def model(self, claim: Claim) -> PrivateLinear:
         """The estimator with the stored weights."""
         import numpy as np
@@ -119,24 +124,6 @@ class _Study:
         found = self.estimator.take(self.plan, weights)
         found.encoding_, found.receipt_ = self.features, claim.receipt
         return found
-
-
-def _release(study: _Study, claim: Claim, curator: Curator) -> bytes:
-    """The released weights, ready to be stored; or Failed, with no trace of the cause."""
-    try:
-        table = curator.engine.rows(study.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
-        names = [feature.name for feature in study.features.all]
-        columns = dict(zip(names, table.columns, strict=False))
-        labels = study.estimator._encoded(_target(table.columns[-1]))
-        weights = study.plan.weights(study.features.table(columns), labels, refreshed(curator.bits))
-        plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
-        return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
-    except Exception as error:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
-        cause = error
-    stands = curator.note_failure(claim, cause)  # outside the handler: no error carries the cause as its context
-    if stands is None:
-        raise Failed
-    return stands
 
 
 def _target(column: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacit.aggregates.registry import read_question
 from tacit.engines.layout import Layout, read
 from tacit.engines.prepared import Progress, stamp_of
 from tacit.errors import Code, ParameterError, PolicyError, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
 from tacit.policy.model import ROW, Policy, Table
-from tacit.query.nodes import Aggregation, Column, Query, Scalar, children
+from tacit.query.nodes import Aggregation, Column, Scalar, children
 from tacit.query.types import Type
 
 
@@ -75,10 +75,8 @@ def _questions(policy: Policy, table: Table) -> Iterator[Aggregation]:
 
 def planned(policy: Policy, text: str) -> Aggregation | None:
     """What an engine would be told; None where the question is refused."""
-    query = read_question(text)
-    assert isinstance(query, Query)
     try:
-        return plan_for(query, policy, 1).exact
+        return Planner(policy).plan(Question(text, epsilon=1)).exact
     except Refused:
         return None
 

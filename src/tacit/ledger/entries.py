@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -80,12 +80,12 @@ class Entry:
         return self.key, self.loss
 
 
-COSTS = ("charge", "spent", "overall", "everyone")
-GRAINS = tuple(field.name for field in fields(Cost))
-COLUMNS = tuple(
-    column
-    for field in fields(Entry)
-    for column in ([f"{field.name}_{grain}" for grain in GRAINS] if field.name in COSTS else [field.name])
+# The columns of a stored ledger, whatever the attributes are called.
+GRAINS = ("epsilon", "delta_a", "rho", "delta_b")
+COLUMNS = (
+    *("sequence", "time", "kind", "who", "month", "request", "key", "loss", "claim", "shared"),
+    *(f"{cost}_{grain}" for cost in ("charge", "spent", "overall", "everyone") for grain in GRAINS),
+    *("answer_digest", "note", "previous", "hash"),
 )
 
 

@@ -51,6 +51,12 @@ class History:
         with self.store.read() as session:
             return Book(session).terms()
 
+    def knows_only(self, former: str, key: str) -> bool:
+        """Whether a question was asked under its former key, and never under the one it has now."""
+        with self.store.read() as session:
+            book = Book(session)
+            return book.has_key(former) and not book.has_key(key)
+
     def entries(self) -> Iterator[Entry]:
         """Every entry in order, those included that are written while this is read."""
         sequence = 0

@@ -139,12 +139,6 @@ class Ledger(History):
 
         return self._turns.take(claims_of)
 
-    def knows_only(self, former: str, key: str) -> bool:
-        """Whether a question was asked under its former key, and never under the one it has now."""
-        with self.store.read() as session:
-            book = Book(session)
-            return book.has_key(former) and not book.has_key(key)
-
     def is_free(self, asked: Asked) -> bool:
         """Whether `reserve` would charge nothing: the answer is paid for, or a charge for it has no outcome yet."""
         with self.store.read() as session:

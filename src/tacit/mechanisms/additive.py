@@ -26,9 +26,9 @@ def add_noise(
     """Return each value with a draw of its own: an int for an int, an array for an array, and else a list.
 
     `one` draws once and `many` so often, below 2^61; it is None where the noise may not fit, and `wide` draws then.
-    Ints and lists are exact however large they are. Values of an array are clamped to [-2^62, 2^62] before noise is added, which brings no two
-    inputs further apart; where `many` is None the array is one of Python's integers. So the kind of the result never
-    depends on a value.
+    Ints and lists are exact however large they are. Values of an array are clamped to [-2^62, 2^62] before noise is
+    added, which brings no two inputs further apart; where `many` is None the array is one of Python's integers. So the
+    kind of the result never depends on a value.
     """
     if isinstance(values, np.ndarray) and values.ndim:
         if not np.issubdtype(values.dtype, np.integer):

@@ -6,11 +6,9 @@ Their noise does not depend on the data, so its size is known beforehand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.guard import is_whole
 from tacit.arithmetic import rational
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
@@ -19,34 +17,6 @@ from tacit.query.nodes import Query, Released
 
 _THOUSAND = 1_000
 _STEPS = 9 * 9 * _THOUSAND  # nine decades of prices with four digits, from the least to the most
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a question may cost: an epsilon, or the least one for an accuracy."""
-
-    epsilon: Any = None
-    within: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.within is None):
-            what = "name a price: either epsilon or within"
-            raise ParameterError("epsilon", what, fix='epsilon=0.5, or within={"n": 50}')
-
-    def plan(self, query: Query, policy: Policy, confidence: Fraction) -> Plan:
-        """The plan at this price."""
-        if self.within is None:
-            return plan_for(query, policy, self.epsilon)
-        return plan_within(query, policy, self.within, confidence)
-
-    def former(self, query: Query, policy: Policy) -> Plan | None:
-        """The plan as it was made before prices were rounded to whole grains; None where it is the same.
-
-        The prices that an accuracy is searched among are whole grains.
-        """
-        if self.within is not None or is_whole(rational("epsilon", self.epsilon)):
-            return None
-        return plan_for(query, policy, self.epsilon, rounded=False)
 
 
 def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confidence: Fraction) -> Plan:

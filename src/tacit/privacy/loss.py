@@ -165,22 +165,23 @@ Leaf = (
 Loss = Leaf | Compose | Repeat | Parallel | Sampled | Group
 
 # The closed table of tags. A tag is never given a new meaning.
-_TAGS: dict[str, type[Any]] = {
-    "laplace": LaplaceNoise,
-    "gaussian": GaussianNoise,
-    "continuous-laplace": ContinuousLaplace,
-    "continuous-gaussian": ContinuousGaussian,
-    "pure": Pure,
-    "bounded-range": BoundedRange,
-    "approximate": Approximate,
-    "concentrated": Concentrated,
-    "compose": Compose,
-    "repeat": Repeat,
-    "parallel": Parallel,
-    "sampled": Sampled,
-    "group": Group,
+# How a loss is stored: its tag, and a name for each of its fields in their order, whatever the attributes are called.
+_STORED: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "laplace": (LaplaceNoise, ("scale", "sensitivity")),
+    "gaussian": (GaussianNoise, ("variance", "shift", "coordinates")),
+    "continuous-laplace": (ContinuousLaplace, ("scale",)),
+    "continuous-gaussian": (ContinuousGaussian, ("sigma",)),
+    "pure": (Pure, ("epsilon",)),
+    "bounded-range": (BoundedRange, ("epsilon",)),
+    "approximate": (Approximate, ("epsilon", "delta")),
+    "concentrated": (Concentrated, ("rho",)),
+    "compose": (Compose, ("parts",)),
+    "repeat": (Repeat, ("loss", "times")),
+    "parallel": (Parallel, ("parts", "neighbors")),
+    "sampled": (Sampled, ("loss", "rate")),
+    "group": (Group, ("loss", "size")),
 }
-_NAMES = {kind: tag for tag, kind in _TAGS.items()}
+_TAGS = {kind: tag for tag, (kind, _) in _STORED.items()}
 _NUMBERS = {"scale", "variance", "sigma", "epsilon", "delta", "rho", "rate"}
 _INTEGERS = {"sensitivity", "shift", "coordinates", "times", "size"}
 
@@ -207,16 +208,18 @@ def _plain(value: Any) -> Any:
             return str(value)
         case int():
             return value
-    return {"did": _NAMES[type(value)]} | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    tag = _TAGS[type(value)]
+    attributes = (getattr(value, field.name) for field in fields(value))
+    return {"did": tag} | {name: _plain(each) for name, each in zip(_STORED[tag][1], attributes, strict=True)}
 
 
 def _loss(plain: Any) -> Any:
     if not isinstance(plain, Mapping):
         raise ValueError(f"no such loss: {plain!r:.200}")
-    kind = _TAGS[plain["did"]]
-    if set(plain) != {"did"} | {field.name for field in fields(kind)}:
+    kind, names = _STORED[plain["did"]]
+    if set(plain) != {"did", *names}:
         raise ValueError(f"no such loss: {plain!r:.200}")
-    return kind(**{name: _field(name, value) for name, value in plain.items() if name != "did"})
+    return kind(*(_field(name, plain[name]) for name in names))
 
 
 def _field(name: str, value: Any) -> Any:

@@ -42,14 +42,14 @@ def draws(scale: Fraction, count: int, bits: Bits) -> npt.NDArray[np.int64]:
     found = np.empty(count, dtype=np.int64)
     left = np.arange(count)
     while left.size:
-        signs = bits.words(left.size) & np.uint64(1)
+        minus = _minus(left.size, bits)
         coarse = geometric.draws(scale / 2**shift, left.size, bits)
         if coarse.size and coarse.max() >= 1 << (62 - shift):  # at most once in exp(2^12) draws
             raise OverflowError("a draw does not fit 64 bits")
         fine = _fine_words(scale, shift, left.size, bits)
         magnitude = (coarse << shift) | fine
-        found[left] = np.where(signs == 1, -magnitude, magnitude)
-        left = left[(signs == 1) & (magnitude == 0)]
+        found[left] = np.where(minus, -magnitude, magnitude)
+        left = left[minus & (magnitude == 0)]
     return found
 
 
@@ -59,14 +59,20 @@ def any_draws(scale: Fraction, count: int, bits: Bits) -> list[int]:
     found: list[int] = []
     while len(found) < count:
         more = count - len(found)
-        signs = (bits.words(more) & np.uint64(1)).tolist()
+        signs = _minus(more, bits).tolist()
         coarse = geometric.draws(scale / 2**shift, more, bits).tolist()
         fine = _fine_integers(scale, shift, more, bits)
-        for sign, high, low in zip(signs, coarse, fine, strict=True):
+        for minus, high, low in zip(signs, coarse, fine, strict=True):
             magnitude = high << shift | low
-            if magnitude or not sign:
-                found.append(-magnitude if sign else magnitude)
+            if magnitude or not minus:
+                found.append(-magnitude if minus else magnitude)
     return found
+
+
+def _minus(count: int, bits: Bits) -> npt.NDArray[np.bool_]:
+    """Return for each draw whether its sign is minus."""
+    minus: npt.NDArray[np.bool_] = (bits.words(count) & np.uint64(1)) == 0
+    return minus
 
 
 def _shift(scale: Fraction) -> int:
@@ -81,11 +87,11 @@ def _unsure(coins: npt.NDArray[np.uint64]) -> list[int]:
 
 
 def _fine_words(scale: Fraction, shift: int, count: int, bits: Bits) -> npt.NDArray[np.int64]:
-    """Return draws of a, for M of at most 62 bits."""
+    """Return draws of a, for M of at most 62 bits: the complement of a word, so that a U near 1 is a small a."""
     fine = np.empty(count, dtype=np.int64)
     left = np.arange(count)
     while left.size:
-        fine[left] = (bits.words(left.size) & np.uint64((1 << shift) - 1)).astype(np.int64)
+        fine[left] = (~bits.words(left.size) & np.uint64((1 << shift) - 1)).astype(np.int64)
         coins = bits.words(left.size)
         drawn_again = [
             place
@@ -99,7 +105,7 @@ def _fine_words(scale: Fraction, shift: int, count: int, bits: Bits) -> npt.NDAr
 def _fine_integers(scale: Fraction, shift: int, count: int, bits: Bits) -> list[int]:
     """Return draws of a, for M of any size."""
     width = -(-shift // 64)
-    blocks = bits.words(width * count).tolist()
+    blocks = (~bits.words(width * count)).tolist()
     coins = bits.words(count)
     fine = [0] * count
     mask = (1 << shift) - 1
@@ -109,6 +115,6 @@ def _fine_integers(scale: Fraction, shift: int, count: int, bits: Bits) -> list[
     for place in _unsure(coins):
         coin = int(coins[place])
         while not exp_minus_beginning(coin, Fraction(fine[place]) / scale, bits):
-            fine[place] = int.from_bytes(bits.words(width).tobytes(), "little") & mask
+            fine[place] = int.from_bytes((~bits.words(width)).tobytes(), "little") & mask
             coin = int(bits.words(1)[0])
     return fine

@@ -6,32 +6,37 @@ HTTP and the PostgreSQL wire share one desk. Questions run in threads of their o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import wait
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
-from tacit.arithmetic import rational
-from tacit.curator.ask import ask
+from tacit.curator.admission import explained
+from tacit.curator.ask import answer
 from tacit.curator.curator import Curator
 from tacit.curator.view import Budget, Schema
 from tacit.errors import Code, ParameterError, Refused
 from tacit.plan.explain import Explanation
 from tacit.plan.plan import Plan
+from tacit.plan.planner import Planner, Plans, make_plans
+from tacit.plan.question import Question
 from tacit.policy.model import Policy
+from tacit.serve.background import BackgroundProcess
 from tacit.serve.buckets import FIRST, stepped
 from tacit.serve.limits import Rate
 from tacit.serve.pace import Pace
-from tacit.serve.plans import CELLS, Plans
-from tacit.serve.repeats import Again, Kept, Lane, Shelf, key_of
+from tacit.serve.repeats import Again, Kept, Lane, Shelf
 from tacit.serve.scheduler import Scheduler, stopping
 
 T = TypeVar("T")
 
 _REPEATS = 16  # repeats that may wait for each seat: they are quick
+CELLS = 100_000  # values that a question may release or show: some seconds of work
 SECONDS = 300.0  # that the engine may work on a question
 _SHORT = 2_000  # cells of a question that is soon done; a longer one does not keep others from starting
+_LONG = 2_000  # characters of a question that takes long to plan
 _LOOKERS = 2  # threads for what is free, so that it never waits behind a long question
 
 
@@ -71,7 +76,10 @@ class Desk:
         self.workers = workers
         self._first = first
         self._limit = limit
-        self._plans = Plans(curator.policy, cells)
+        self._background = BackgroundProcess()
+        self.planner = Planner(
+            curator.policy, knows_only=curator.ledger.knows_only, most_cells=cells, make=self._make_plans
+        )
         self._pace = Pace()
         self._rate = Rate(rate, max(1, int(2 * rate)))
         self._asking = _Room(workers, seats, "ask")
@@ -95,16 +103,7 @@ class Desk:
         """How many questions are inside, running or waiting."""
         return self._asking.taken
 
-    async def ask(
-        self,
-        who: str,
-        sql: str,
-        *,
-        epsilon: Any = None,
-        within: Mapping[str, Any] | None = None,
-        confidence: Any = 0.95,
-        request: str = "",
-    ) -> Answer:
+    async def ask(self, who: str, question: Question) -> Answer:
         """The private answer, as `Analyst.ask` gives it; Refused where it is busy or too often.
 
         It comes at a step of time after the question did, and so does a failure; a repeat of what is kept here reads no
@@ -113,19 +112,16 @@ class Desk:
         """
         self._admit(who)
         self.curator.analyst(who)
-        key = key_of(who, sql, epsilon, within, confidence)
-        price = self._plans.priced(who, sql, epsilon, within)
-        kept = self._shelf.find(key) if not request else None
+        kept = self._shelf.find(who, question) if not question.request else None
 
         def first() -> Answer:
-            planned = price.planned(rational("confidence", confidence))
-            with self._pace if planned.made.cells <= _SHORT else nullcontext():
+            plan = self.planner.plan(question, who)
+            with self._pace if plan.cells <= _SHORT else nullcontext():
                 if self._asking.closed:
                     raise stopping()
-                answer = ask(sql, who, self.curator, planned, confidence, request, self._limit)
-                if key is not None:
-                    self._shelf.keep(key, Kept(who, planned.made, answer, self.curator.ledger))
-                return answer
+                found = answer(question, plan, who, self.curator, self._limit)
+                self._shelf.keep(question, Kept(who, plan, found, self.curator.ledger))
+                return found
 
         if kept is not None:
             claim = await self._lane.claim(kept)
@@ -133,55 +129,29 @@ class Desk:
                 return Again(kept, claim.receipt)
         return await stepped(self._asking.run(who, first), self._first)
 
-    def knows(
-        self,
-        who: str,
-        sql: str,
-        *,
-        epsilon: Any = None,
-        within: Mapping[str, Any] | None = None,
-        confidence: Any = 0.95,
-    ) -> bool:
+    def knows(self, who: str, question: Question) -> bool:
         """Whether the answer to this question is kept here, for this analyst. It takes no time to speak of."""
-        return self._shelf.find(key_of(who, sql, epsilon, within, confidence)) is not None
+        return self._shelf.find(who, question) is not None
 
-    async def explain(
-        self,
-        who: str,
-        sql: str,
-        *,
-        epsilon: Any = None,
-        within: Mapping[str, Any] | None = None,
-        confidence: Any = 0.95,
-    ) -> Explanation:
+    async def explain(self, who: str, question: Question) -> Explanation:
         """What would be done and what it would cost. Free."""
         self._admit(who)
-        analyst = self.curator.analyst(who)
-        price = self._plans.priced(who, sql, epsilon, within)
+        self.curator.analyst(who)
 
-        def explained() -> Explanation:
-            self._plans.plan(price, rational("confidence", confidence))  # refused where `ask` would be
-            return analyst.explain(sql, epsilon=epsilon, within=within, confidence=confidence)
+        def look() -> Explanation:
+            plan = self.planner.plan(question, who)
+            return explained(question, plan, who, self.policy, self.curator.ledger)
 
-        return await self._looking.run(who, explained)
+        return await self._looking.run(who, look)
 
-    async def plan(
-        self,
-        who: str,
-        sql: str,
-        *,
-        epsilon: Any = None,
-        within: Mapping[str, Any] | None = None,
-        confidence: Any = 0.95,
-    ) -> Plan:
+    async def plan(self, who: str, question: Question) -> Plan:
         """The plan of a question: its columns and their types before it is asked. Free."""
         self._admit(who)
         self.curator.analyst(who)
-        kept = self._shelf.find(key_of(who, sql, epsilon, within, confidence))
+        kept = self._shelf.find(who, question)
         if kept is not None:
             return kept.plan
-        price, level = self._plans.priced(who, sql, epsilon, within), rational("confidence", confidence)
-        return await self._looking.run(who, lambda: self._plans.plan(price, level))
+        return await self._looking.run(who, lambda: self.planner.plan(question, who))
 
     async def budget(self, who: str) -> Budget:
         """What is spent and what is left."""
@@ -198,12 +168,14 @@ class Desk:
         self._admit(who)
         return await self._looking.run(who, work)
 
-    async def write(self, who: str, work: Callable[[], T]) -> T:
+    async def write(self, who: str, function: Callable[..., T], *arguments: Any, in_background: bool = False) -> T:
         """Write out a long answer in a thread, fairly among analysts, as part of a request that was admitted.
 
-        Where an analyst has too many of these waiting it is refused as busy; asking again is then a free repeat.
+        A very long one is written in the background process. Where an analyst has too many of these waiting it is
+        refused as busy; asking again is then a free repeat.
         """
-        return await self._writing.run(who, work)
+        call = partial(self._background.call, function) if in_background else function
+        return await self._writing.run(who, lambda: call(*arguments))
 
     async def close(self, patience: float = 10.0) -> None:
         """Take no more questions and wait for those that run. `taken` says how many are still there after that.
@@ -214,12 +186,19 @@ class Desk:
         rooms = (self._asking, self._looking, self._lane)
         await asyncio.gather(*(each.empty(patience) for each in rooms))
         await self._writing.empty(patience)  # last, because it writes what the others found
+        self._background.close()
+
+    def _make_plans(self, question: Question, policy: Policy, most_cells: int | None) -> Plans:
+        """Plan a question; one with a long text in the background."""
+        if len(question.sql) > _LONG:
+            return self._background.call(make_plans, question, policy, most_cells)
+        return make_plans(question, policy, most_cells)
 
     def _admit(self, who: str) -> None:
         seconds = self._rate.take(who)
         if seconds > 0:
             what = f"{who} asks more often than {self._rate.per_second:g} times a second"
-            raise Refused(Code.RATE, what, fix=f"wait {seconds:.1f} seconds")
+            raise Refused(Code.RATE, what, fix=f"wait {seconds:.1f} seconds", retry_after=seconds)
 
 
 class _Room:

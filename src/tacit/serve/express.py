@@ -15,9 +15,10 @@ from fastapi import Response
 from pydantic import ValidationError
 
 from tacit.errors import TacitError
+from tacit.plan.question import Question
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door
-from tacit.serve.forms import Question
+from tacit.serve.forms import QuestionForm
 from tacit.serve.guard import Application, Message, Receive, Send, hold
 from tacit.serve.metrics import Metrics
 from tacit.serve.replies import chosen, failure, reply
@@ -77,8 +78,8 @@ class Express:
             return None
         try:
             who = self._door.recall(key.decode("latin-1"))
-            question = Question.model_validate(json.loads(body))
-            if who is None or not self._desk.knows(who.name, question.sql, **question.price):
+            question = QuestionForm.model_validate(json.loads(body)).question()
+            if who is None or not self._desk.knows(who.name, question):
                 return None
             return _Repeat(who.name, question, chosen(accept.decode("latin-1")))
         except (ValidationError, ValueError, RecursionError, TacitError):
@@ -87,7 +88,7 @@ class Express:
     async def _answer(self, scope: Message, repeat: _Repeat) -> Response:
         try:
             hold(scope, repeat.who)
-            answer = await self._desk.ask(repeat.who, repeat.question.sql, **repeat.question.price)
+            answer = await self._desk.ask(repeat.who, repeat.question)
             return await reply(answer, repeat.media, partial(self._desk.write, repeat.who))
         except TacitError as error:
             self._metrics.error(str(error.code))

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
 from tacit.errors import ParameterError
+from tacit.plan.question import Question
 
 _DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
 
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=["1/3"])]
 
 
-class Question(BaseModel):
+class QuestionForm(BaseModel):
     """A question and its price: an epsilon, or how close its counts and sums must be."""
 
     model_config = ConfigDict(
@@ -30,15 +31,11 @@ class Question(BaseModel):
     )
     confidence: Number = Field(0.95, description="How often the intervals hold.")
 
-    @property
-    def price(self) -> dict[str, Any]:
-        """The price and the confidence as the desk takes them."""
+    def question(self, request: str = "") -> Question:
+        """The question with its numbers, exact text among them."""
         within = None if self.within is None else {name: _number("within", n) for name, n in self.within.items()}
-        return {
-            "epsilon": _number("epsilon", self.epsilon),
-            "within": within,
-            "confidence": _number("confidence", self.confidence),
-        }
+        epsilon, confidence = _number("epsilon", self.epsilon), _number("confidence", self.confidence)
+        return Question(self.sql, epsilon, within, confidence, request)
 
 
 class Problem(BaseModel):

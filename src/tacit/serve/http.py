@@ -24,7 +24,7 @@ from tacit.serve.console import pages
 from tacit.serve.desk import Desk
 from tacit.serve.door import Door, Role
 from tacit.serve.express import Express
-from tacit.serve.forms import Failure, Question
+from tacit.serve.forms import Failure, QuestionForm
 from tacit.serve.guard import Application, Guard
 from tacit.serve.metrics import Metrics
 from tacit.serve.receipts import receipt_of
@@ -99,17 +99,17 @@ Accept = Annotated[str, Header(alias="Accept", include_in_schema=False)]
 
 
 async def ask(
-    request: Request, who: Caller, question: Annotated[Question, Body()], name: IdempotencyKey = "", accept: Accept = ""
+    request: Request, who: Caller, form: Annotated[QuestionForm, Body()], name: IdempotencyKey = "", accept: Accept = ""
 ) -> Response:
     """Ask a question and pay for it. The same question again is free."""
     media = _chosen(accept)  # before anything is paid
-    answer = await _desk(request).ask(who.name, question.sql, **question.price, request=name)
+    answer = await _desk(request).ask(who.name, form.question(request=name))
     return await reply(answer, media, partial(_desk(request).write, who.name))
 
 
-async def explain(request: Request, who: Caller, question: Annotated[Question, Body()]) -> Response:
+async def explain(request: Request, who: Caller, form: Annotated[QuestionForm, Body()]) -> Response:
     """What a question would cost and how accurate it would be. Free: no data is touched."""
-    found = await _desk(request).explain(who.name, question.sql, **question.price)
+    found = await _desk(request).explain(who.name, form.question())
     return _json({**found.to_dict(), "text": str(found)})
 
 

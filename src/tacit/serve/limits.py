@@ -86,7 +86,8 @@ class Attempts:
         group = address_group(address)
         if self._waiting[group] >= _MOST_WAITING:
             fix = f"wait {LONGEST:.0f} seconds"
-            raise Refused(Code.RATE, "too many tries from this address are waiting", fix=fix)
+            what = "too many tries from this address are waiting"
+            raise Refused(Code.RATE, what, fix=fix, retry_after=LONGEST)
         self._waiting[group] += 1
         try:
             tried = Try()

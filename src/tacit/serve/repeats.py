@@ -10,8 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from fractions import Fraction
+from collections.abc import Callable, Hashable
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
@@ -21,6 +20,7 @@ from tacit.errors import Code, Refused
 from tacit.ledger.entries import Asked, Claim
 from tacit.ledger.ledger import Ledger
 from tacit.plan.plan import Plan
+from tacit.plan.question import Question
 
 T = TypeVar("T")
 
@@ -90,44 +90,28 @@ class Shelf:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
 
-    def find(self, key: Hashable | None) -> Kept | None:
-        """The answer kept under a key."""
+    def find(self, who: str, question: Question) -> Kept | None:
+        """The answer to a question that is kept for an analyst."""
+        if question.key is None:
+            return None
+        key = (who, question.key)
         with self._lock:
-            found = self._kept.get(key) if key is not None else None
+            found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
             return found
 
-    def keep(self, key: Hashable | None, kept: Kept) -> None:
+    def keep(self, question: Question, kept: Kept) -> None:
         """Keep an answer; those unused for longest make room."""
-        if key is None or kept.weight > _LARGEST:
+        if question.key is None or len(question.sql) > _LONGEST or kept.weight > _LARGEST:
             return
+        key = (kept.who, question.key)
         with self._lock:
             before = self._kept.pop(key, None)
             self._cells += kept.weight - (before.weight if before is not None else 0)
             self._kept[key] = kept
             while self._cells > self._most:
                 self._cells -= self._kept.popitem(last=False)[1].weight
-
-
-def key_of(who: str, sql: str, epsilon: Any, within: Mapping[str, Any] | None, confidence: Any) -> Hashable | None:
-    """What an answer depends on, each number with its type, because 1 and True are equal; None for what has no key."""
-    if not isinstance(sql, str) or len(sql) > _LONGEST:
-        return None
-    try:
-        widths = None if within is None else tuple((str(n), *_exact(w)) for n, w in within.items())
-        key = (who, sql, *_exact(epsilon), widths, *_exact(confidence))
-        hash(key)
-    except (TypeError, AttributeError):
-        return None
-    return key
-
-
-def _exact(number: Any) -> tuple[Any, ...]:
-    """A number with its type. The hash of a fraction takes longer than that of its two integers."""
-    if isinstance(number, Fraction):
-        return type(number), number.numerator, number.denominator
-    return type(number), number, 1
 
 
 class Lane:

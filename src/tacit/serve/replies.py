@@ -23,43 +23,29 @@ from tacit.answers.answer import Answer
 from tacit.client import carry
 from tacit.errors import Code, LedgerError, ParameterError, Refused, TacitError
 from tacit.serve.repeats import made
+from tacit.statuses import STATUSES
 
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 OFFERED = (JSON, CSV, carry.MEDIA, TEXT)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_LONG = 5_000  # cells beyond which writing takes tenths of seconds; no kept answer has so many
 _SHORT = 200  # cells that are written out at once; a longer answer is no matter for the event loop
 _KINDS = {"*/*": JSON, "application/*": JSON, "text/*": CSV}
 
 _SEPARATORS = re.compile("(?<=[;,|\t\r\n\v\f\x85\u2028\u2029\uff1b\uff0c\uff5c])")
 _SIGNS = {"=", "+", "-", "@", "\u2212"}  # the last one is the minus of mathematics
 
-_STATUS: dict[Code, int] = {
-    Code.SYNTAX: 400,
-    Code.PARAMETER: 400,
-    Code.PROTOCOL: 400,
-    Code.AUTHENTICATION: 401,
-    Code.BUDGET: 402,  # not 429: waiting does not help, and clients try that again by themselves
-    Code.FORBIDDEN: 403,
-    Code.UNKNOWN_ANALYST: 403,
-    Code.NOT_FOUND: 404,
-    Code.REQUEST: 409,
-    Code.RATE: 429,
-    Code.BUSY: 503,
-    Code.FAILED: 500,
-}
-
 
 def status_of(error: TacitError) -> int:
-    """The HTTP status of an error: 422 for a question that was understood and is not answered."""
-    if isinstance(error, LedgerError):
-        return 503
-    return _STATUS.get(error.code, 422)
+    """The HTTP status of an error."""
+    return STATUSES[error.code].http
 
 
-async def reply(answer: Answer, media: str, write: Callable[[Callable[[], bytes]], Awaitable[bytes]]) -> Response:
-    """The answer as a response. A long one is written out by `write` in a thread, not on the event loop."""
+async def reply(answer: Answer, media: str, write: Callable[..., Awaitable[bytes]]) -> Response:
+    """The answer as a response. A long one is written out by `Desk.write`, not on the event loop."""
     kind = f"{media}; charset=utf-8" if media.startswith("text/") else media
-    content = body(answer, media) if is_short(answer) else await write(lambda: body(answer, media))
+    is_long = len(answer) * len(answer.headings) > _LONG
+    content = body(answer, media) if is_short(answer) else await write(body, answer, media, in_background=is_long)
     return Response(content, media_type=kind, headers={"Tacit-Entry": str(answer.receipt.entry)})
 
 
@@ -75,8 +61,7 @@ def failure(error: TacitError) -> Response:
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status in {429, 503}:
-        found = re.search(r"wait ([\d.]+) second", error.fix)
-        headers["Retry-After"] = str(math.ceil(float(found[1])) if found else 1)
+        headers["Retry-After"] = str(math.ceil(error.retry_after or 1))
     return Response(as_json(told(error)), status, headers, media_type=JSON)
 
 

@@ -22,10 +22,9 @@ from tacit.extras import missing_extra
 from tacit.serve.addresses import LOOPBACK, Network
 from tacit.serve.connections import SWEEP, Connections
 from tacit.serve.descriptors import connections_allowed
-from tacit.serve.desk import SECONDS, Desk
+from tacit.serve.desk import CELLS, SECONDS, Desk
 from tacit.serve.door import Door, people_of
 from tacit.serve.logs import discreet
-from tacit.serve.plans import CELLS
 from tacit.serve.tls import Certificate, is_loopback
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from tacit.serve.guard import Application, Guard
 from tacit.serve.heads import protocol
 from tacit.serve.limits import Rate
 from tacit.serve.metrics import Metrics
-from tacit.serve.replies import JSON, as_json, status_of, told
+from tacit.serve.replies import JSON, as_json, failure, told
 from tacit.serve.server import Settings
 from tacit.serve.survey_page import page as page_of
 from tacit.serve.survey_place import address, bound
@@ -69,7 +69,8 @@ class Box:
         if self.store.knows(report):
             return False
         if len(self._waiting) >= _MOST_WAITING:
-            raise Refused(Code.BUSY, "too many reports are waiting", fix="wait 1 second and send it again")
+            fix = "wait 1 second and send it again"
+            raise Refused(Code.BUSY, "too many reports are waiting", fix=fix, retry_after=1)
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((report, done))
         if self._worker is None:
@@ -120,7 +121,8 @@ def app_of(store: Store, *, rate: float = 5.0, secure: bool = False, proxies: Se
         peer, forwarded = request.client.host if request.client else "", request.headers.getlist("x-forwarded-for")
         seconds = limit.take(address_group(client_address(peer, ",".join(forwarded), proxies)))
         if seconds > 0:
-            raise Refused(Code.RATE, "too many reports came from here", fix=f"wait {seconds + 1:.0f} seconds")
+            fix = f"wait {seconds + 1:.0f} seconds"
+            raise Refused(Code.RATE, "too many reports came from here", fix=fix, retry_after=seconds)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise Refused(Code.PROTOCOL, "a report is JSON", fix=f"send it as {JSON}")  # no other site's form is
         data = await request.body()
@@ -232,9 +234,10 @@ def _route(path: str, endpoint: Callable[[Request], Any], method: str) -> Route:
 
 async def _of_tacit(request: Request, error: Exception) -> Response:
     assert isinstance(error, TacitError)
-    status = 413 if error.code is Code.TOO_LARGE else status_of(error)
-    headers = {"retry-after": "1"} if status in {429, 503} else {}
-    return Response(as_json(told(error)), status, headers, media_type=JSON)
+    found = failure(error)
+    if error.code is Code.TOO_LARGE:
+        found.status_code = 413
+    return found
 
 
 async def _of_http(request: Request, error: Exception) -> Response:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from tacit.aggregates.registry import read_question
 from tacit.errors import Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
 from tacit.policy.model import ROW, Column, Policy, Table
 from tacit.query.types import NUMBERS, Type
 
@@ -30,7 +31,7 @@ def questions(policy: Policy) -> tuple[str, ...]:
 def _answered(text: str, policy: Policy) -> bool:
     """Whether a question is planned rather than refused."""
     try:
-        plan_for(read_question(text), policy, 1)
+        Planner(policy).plan(Question(text, epsilon=1))
     except Refused:
         return False
     return True

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting.guard import GRAINS_PER_EPSILON
-from tacit.aggregates.registry import read_question
 from tacit.arithmetic import within
 from tacit.attacks.averaging import Averaged, average, reworded
 from tacit.attacks.differencing import leave_one_out
@@ -32,7 +31,9 @@ from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.noise import Part
-from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
+from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
 from tacit.policy import model
 from tacit.policy.load import load
 from tacit.policy.model import Policy
@@ -174,7 +175,7 @@ class _Sides:
         return Fraction(int(self.total * GRAINS_PER_EPSILON) // questions, GRAINS_PER_EPSILON)
 
     def _plan(self, question: str, epsilon: Fraction) -> Plan:
-        return plan_for(read_question(question), self.policy, epsilon)
+        return Planner(self.policy).plan(Question(question, epsilon))
 
     @contextmanager
     def _analyst(self, name: str) -> Iterator[Analyst]:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from tacit.aggregates.registry import read_question
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import Finding, audit
 from tacit.curator.curator import Curator, check_links, limits, shapes
@@ -26,7 +25,9 @@ from tacit.engines.duckdb import DuckDB
 from tacit.errors import ParameterError
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.threshold import Threshold
-from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
+from tacit.plan.plan import MOST_EPSILON, Plan
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.policy.model import Analyst, Budget, Policy
 from tacit.sampling.bits import Bits, ReplayBits
@@ -99,7 +100,7 @@ class Trial:
         """
         if whole and stored:
             raise ParameterError("stored", "what a whole ask gives is what is shown", fix="leave one of the two out")
-        plan = plan_for(read_question(question), self.policy, epsilon)
+        plan = Planner(self.policy).plan(Question(question, epsilon))
         reading = Reading(plan.recipe, self._places(plan))
 
         def answers(database: Database, size: int) -> Any:
@@ -126,7 +127,7 @@ class Trial:
 
     def case(self, question: str, epsilon: Any, *, stored: bool = False) -> Case:
         """The question at its price, ready to be audited."""
-        plan = plan_for(read_question(question), self.policy, epsilon)
+        plan = Planner(self.policy).plan(Question(question, epsilon))
         price, delta = plan.price
         mechanism = self.mechanism(question, epsilon, stored=stored)
         return Case(question, Claim.epsilon(price, delta), self.worst(plan), mechanism)

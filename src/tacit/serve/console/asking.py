@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tacit.curator.view import Budget
 from tacit.errors import Code, ParameterError, Refused, TacitError
 from tacit.ledger.entries import ALL
-from tacit.plan.accuracy import Price
+from tacit.plan.question import Question
 from tacit.serve.console import prices, standings, views
 from tacit.serve.console.sessions import Asked
 from tacit.serve.console.web import Handler, Visit
@@ -39,20 +39,17 @@ class Typed:
     within: str = ""
 
     @property
-    def price(self) -> Price:
-        """The epsilon as a number, or the accuracy as numbers."""
-        if self.within:
-            return Price(None, dict(_width(part) for part in self.within.split(",")))
-        if not _DECIMAL.fullmatch(self.epsilon):
-            raise ParameterError("epsilon", "is no number", fix="write it as 0.5, say")
-        return Price(Fraction(self.epsilon))
-
-    @property
-    def level(self) -> Fraction:
-        """The confidence as a number; one of those offered."""
+    def question(self) -> Question:
+        """The question with its numbers; the confidence is one of those offered."""
         if self.confidence not in CONFIDENCES:
             raise ParameterError("confidence", "is none of those offered", fix="choose one from the list")
-        return Fraction(self.confidence)
+        confidence = Fraction(self.confidence)
+        if self.within:
+            within = dict(_width(part) for part in self.within.split(","))
+            return Question(self.sql, within=within, confidence=confidence)
+        if not _DECIMAL.fullmatch(self.epsilon):
+            raise ParameterError("epsilon", "is no number", fix="write it as 0.5, say")
+        return Question(self.sql, Fraction(self.epsilon), confidence=confidence)
 
 
 async def ask(visit: Visit) -> Response:
@@ -63,10 +60,7 @@ async def ask(visit: Visit) -> Response:
         return await _page(visit, Typed(sql), priced=bool(sql))
     typed = _typed(visit)
     try:
-        price = typed.price
-        answer = await visit.console.desk.ask(
-            visit.who, typed.sql, epsilon=price.epsilon, within=price.within, confidence=typed.level
-        )
+        answer = await visit.console.desk.ask(visit.who, typed.question)
     except TacitError as error:
         visit.request.app.state.metrics.error(str(error.code))
         return await _page(visit, typed, error=error)
@@ -166,11 +160,11 @@ async def _priced(visit: Visit, typed: Typed) -> dict[str, Any]:
     """The price of what is typed, or what is wrong with it."""
     if not typed.sql.strip():
         return {"pricing": None, "doubt": None}
-    curator = visit.console.desk.curator
+    desk = visit.console.desk
 
     def look() -> prices.Pricing:
-        left = curator.analyst(visit.who).budget
-        return prices.pricing(curator, left, typed.sql, typed.price, typed.level)
+        left = desk.curator.analyst(visit.who).budget
+        return prices.pricing(typed.question, left, desk.planner, desk.curator.ledger)
 
     try:
         return {"pricing": await visit.console.desk.look(visit.who, look), "doubt": None}

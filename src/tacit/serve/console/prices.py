@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from tacit.accounting.guard import Caps, Cost, Standing, admits, cost, room, shown
 from tacit.accounting.meaning import game_error
-from tacit.aggregates.registry import read_question
-from tacit.curator.ask import plan_of
-from tacit.curator.curator import Curator
 from tacit.curator.view import Budget
 from tacit.errors import Refused
-from tacit.plan.accuracy import Price
+from tacit.ledger.ledger import Ledger
 from tacit.plan.explain import Column as Accuracy
 from tacit.plan.explain import Explanation, explain
-from tacit.policy.model import Policy
-from tacit.query.nodes import Query
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
 from tacit.serve.console import charts
 from tacit.serve.console.charts import Line, Mark, Scale
 
@@ -44,14 +40,12 @@ class Pricing:
     curve: Markup
 
 
-def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidence: Fraction) -> Pricing:
-    """What a question would cost at a price or an accuracy, or Refused. Free: no data is touched."""
-    query = read_question(sql)
-    policy = curator.policy.asked_by(budget.who)
-    plan = plan_of(query, budget.who, curator, wanted, confidence)
-    found = explain(plan, policy, confidence)
+def pricing(question: Question, budget: Budget, planner: Planner, ledger: Ledger) -> Pricing:
+    """What a question would cost at an epsilon or an accuracy, or Refused. Free: no data is touched."""
+    plan = planner.plan(question, budget.who)
+    found = explain(plan, planner.policy.asked_by(budget.who), question.level)
     price = cost(plan.loss, plan.delta)
-    free = curator.ledger.is_free(curator.ledger.asked(budget.who, plan.loss, plan.key, delta=plan.delta))
+    free = ledger.is_free(ledger.asked(budget.who, plan.loss, plan.key, delta=plan.delta))
     guards = (budget.own, budget.overall)
     fits = all(admits(guard.spent, price, guard.cap) for guard in guards)
     least = min(room(guard.spent, guard.cap, price.delta_a, price.delta_b) for guard in guards)
@@ -68,7 +62,7 @@ def pricing(curator: Curator, budget: Budget, sql: str, wanted: Price, confidenc
         more=counted(min(times(price, guard) for guard in guards)),
         bar=charts.used(before, 0.0 if free else after - before),
         lines=tuple((column.name, _accuracy(column), kinds.get(column.name, "")) for column in found.columns),
-        curve=_curve(query, policy, confidence, found, accuracies),
+        curve=_curve(question, budget.who, planner, found, accuracies),
     )
 
 
@@ -122,14 +116,16 @@ def _rounded(error: float, digits: int) -> str:
 
 
 def _curve(
-    query: Query, policy: Policy, confidence: Fraction, chosen: Explanation, columns: Sequence[Accuracy]
+    question: Question, analyst: str, planner: Planner, chosen: Explanation, columns: Sequence[Accuracy]
 ) -> Markup:
-    """The expected error against epsilon, with the price that is chosen."""
+    """The expected error against epsilon, with the epsilon that is chosen."""
+    policy = planner.policy.asked_by(analyst)
     prices = sorted({*_LADDER, chosen.epsilon}) if chosen.epsilon > 0 else list(_LADDER)
     points: dict[str, list[tuple[float, float]]] = {column.name: [] for column in columns}
     for price in prices:
         try:
-            found = explain(Price(price, None).plan(query, policy, confidence), policy, confidence)
+            plan = planner.plan(replace(question, epsilon=price, within=None), analyst)
+            found = explain(plan, policy, question.level)
         except Refused:
             continue
         for column in found.columns:

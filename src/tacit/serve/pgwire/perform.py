@@ -15,6 +15,7 @@ from tacit.answers.answer import Answer
 from tacit.answers.finish import headings_of
 from tacit.errors import Code, TacitError
 from tacit.plan.plan import Plan
+from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.serve.desk import Desk
 from tacit.serve.pgwire import looks, parameters, results
@@ -116,13 +117,13 @@ class Performer:
         desk, settings = self._house.desk, self.transaction.settings
         try:
             epsilon, within = settings.price
-            return await desk.plan(self._who, text, epsilon=epsilon, within=within, confidence=settings.confidence)
+            return await desk.plan(self._who, Question(text, epsilon, within, settings.confidence))
         except Complaint:
             pass  # there is no price yet
         except TacitError as error:
             if error.code in {Code.RATE, Code.BUSY}:
                 raise
-        return await desk.plan(self._who, text, epsilon=_ANY_PRICE)
+        return await desk.plan(self._who, Question(text, epsilon=_ANY_PRICE))
 
     @property
     def _who(self) -> str:
@@ -137,15 +138,8 @@ class Performer:
         settings = self.transaction.settings
         epsilon, within = settings.price
         edited = self._question(statement, values)
-        asked = self._house.desk.ask(
-            self._who,
-            edited.text,
-            epsilon=epsilon,
-            within=within,
-            confidence=settings.confidence,
-            request=settings.request,
-        )
-        answer = await self._asked(edited, asked)
+        question = Question(edited.text, epsilon, within, settings.confidence, settings.request)
+        answer = await self._asked(edited, self._house.desk.ask(self._who, question))
         if settings.request:
             self.transaction.assign("tacit.request", None, local=False)
         fields = results.fields_of(answer.headings, settings.intervals)
@@ -157,15 +151,13 @@ class Performer:
         """The rows of an answer; those of a long one are made in a thread, not on the event loop."""
         if is_short(answer):
             return results.rows_of(answer, intervals)
-        return await self._house.desk.write(self._who, lambda: results.rows_of(answer, intervals))
+        return await self._house.desk.write(self._who, results.rows_of, answer, intervals)
 
     async def _explain(self, edited: Edited) -> str:
         settings = self.transaction.settings
         epsilon, within = settings.price
-        explained = self._house.desk.explain(
-            self._who, edited.text, epsilon=epsilon, within=within, confidence=settings.confidence
-        )
-        return str(await self._asked(edited, explained))
+        question = Question(edited.text, epsilon, within, settings.confidence)
+        return str(await self._asked(edited, self._house.desk.explain(self._who, question)))
 
     async def _look(self, statement: Statement, values: Sequence[Any], *, types_only: bool = False) -> Outcome:
         found = statement.tokens

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tacit.errors import Code, Failed, LedgerError, Place, Refused, TacitError
+from tacit.errors import Code, Place, Refused, TacitError
+from tacit.statuses import STATUSES
 
 SYNTAX = "42601"
 UNSUPPORTED = "0A000"
@@ -32,35 +33,6 @@ UNKNOWN_PORTAL = "34000"
 STATEMENT_EXISTS = "42P05"
 PORTAL_EXISTS = "42P03"
 TOO_MUCH = "54000"
-
-_STATES = {
-    Code.SYNTAX: SYNTAX,
-    Code.TOO_LARGE: "54001",
-    Code.STATEMENT: UNSUPPORTED,
-    Code.UNSUPPORTED: UNSUPPORTED,
-    Code.UNKNOWN_TABLE: UNKNOWN_TABLE,
-    Code.UNKNOWN_COLUMN: "42703",
-    Code.UNKNOWN_FUNCTION: "42883",
-    Code.AMBIGUOUS: "42702",
-    Code.RAW_COLUMN: "42803",
-    Code.AGGREGATE: "42803",
-    Code.TYPE: "42804",
-    Code.UNBOUNDED: UNSUPPORTED,
-    Code.OVERFLOW: OUT_OF_RANGE,
-    Code.PRIVATE_KEY: "42501",
-    Code.TOO_MANY_GROUPS: TOO_MUCH,
-    Code.UNKNOWN_ANALYST: "42501",
-    Code.FORBIDDEN: "42501",
-    Code.PARAMETER: BAD_VALUE,
-    Code.BUDGET: "53400",
-    Code.REQUEST: "23505",
-    Code.AUTHENTICATION: PASSWORD,
-    Code.RATE: "53400",
-    Code.BUSY: CONNECTIONS,
-    Code.PROTOCOL: PROTOCOL,
-    Code.NOT_FOUND: "42704",
-}
-_LEDGER = "58000"  # of all that is said of a ledger
 
 
 @dataclass
@@ -101,11 +73,7 @@ def complaint(error: TacitError, text: str = "", written: Callable[[int], int] =
 
 def sqlstate(error: TacitError) -> str:
     """The SQLSTATE of an error of Tacit."""
-    if isinstance(error, Failed):
-        return INTERNAL
-    if isinstance(error, LedgerError):
-        return _LEDGER
-    return _STATES.get(error.code, INTERNAL)
+    return STATUSES[error.code].sqlstate
 
 
 def offset(text: str, at: Place) -> int:

@@ -1,0 +1,99 @@
+"""From a question to its plan, for everyone who needs one: asking, explaining, pricing, auditing.
+
+A plan is a function of the question and the policy, so one that was made before serves again: a repeat costs no
+planning, and a client that describes a question before it asks it plans once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+from tacit.accounting.guard import is_whole
+from tacit.aggregates.registry import read_question
+from tacit.arithmetic import rational
+from tacit.errors import Code, Refused
+from tacit.plan.accuracy import plan_within
+from tacit.plan.plan import Plan, plan_for
+from tacit.plan.question import Question
+from tacit.policy.model import Policy
+
+_MOST = 500  # plans that are kept
+_LONGEST = 5_000  # characters of a question whose plan is kept
+
+
+class Plans(NamedTuple):
+    """The plan of a question, and the one that it had before epsilons were rounded to whole grains, if another."""
+
+    plan: Plan
+    former: Plan | None
+
+
+def make_plans(question: Question, policy: Policy, most_cells: int | None = None) -> Plans:
+    """Plan a question under a policy, or raise Refused. No data is touched.
+
+    A question of more than `most_cells` values is refused: how many there are is a function of question and policy.
+    """
+    query = read_question(question.sql)
+    former = None
+    if question.within is not None:
+        plan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
+    else:
+        plan = plan_for(query, policy, question.epsilon)
+        if not is_whole(rational("epsilon", question.epsilon)):
+            former = plan_for(query, policy, question.epsilon, rounded=False)
+    if most_cells is not None and plan.cells > most_cells:
+        what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
+        fix = "ask for fewer columns at a time, or group by fewer or coarser keys: FLOOR(age / 10)"
+        raise Refused(Code.TOO_LARGE, what, at=query.at, fix=fix)
+    return Plans(plan, former)
+
+
+class Planner:
+    """Plans questions under one policy, and keeps the plans made last. Threads may share it.
+
+    `knows_only` says whether a ledger knows the first of two keys and not the second: a question that it knows from
+    before epsilons were rounded stays that question. `most_cells` is the most values that a question may have.
+    A refusal is not kept.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        knows_only: Callable[[str, str], bool] | None = None,
+        most_cells: int | None = None,
+        make: Callable[[Question, Policy, int | None], Plans] = make_plans,
+    ) -> None:
+        self.policy = policy
+        self._knows_only = knows_only
+        self._most_cells = most_cells
+        self._make = make
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, Plans] = OrderedDict()
+
+    def plan(self, question: Question, analyst: str | None = None) -> Plan:
+        """Return the plan of a question of an analyst's, or raise Refused; of nobody's in particular where None."""
+        policy = self.policy if analyst is None else self.policy.asked_by(analyst)
+        plan, former = self._found(question, policy)
+        if former is not None and self._knows_only is not None and self._knows_only(former.key, plan.key):
+            return former
+        return plan
+
+    def _found(self, question: Question, policy: Policy) -> Plans:
+        key = None if question.key is None or len(question.sql) > _LONGEST else (question.key, policy.has_delta)
+        if key is None:
+            return self._make(question, policy, self._most_cells)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        found = self._make(question, policy, self._most_cells)
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return found

@@ -1,0 +1,75 @@
+"""From a question to its plan, the same for everyone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tacit.aggregates.registry import read_question
+from tacit.errors import Code, ParameterError, Refused
+from tacit.plan.accuracy import plan_within
+from tacit.plan.plan import plan_for
+from tacit.plan.planner import Planner, make_plans
+from tacit.plan.question import Question
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+USUAL = Fraction(95, 100)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"epsilon": 0.5, "within": {"n": 50}}], ids=["neither", "both"])
+def test_a_question_names_an_epsilon_or_an_accuracy(wrong):
+    with pytest.raises(ParameterError, match="either epsilon or within"):
+        Question(COUNT, **wrong)
+
+
+@pytest.mark.parametrize("confidence", [0, 0.001, 1, 2, -1, "high", None, True, float("nan")])
+def test_a_confidence_that_is_none_is_an_error(policy, confidence):
+    with pytest.raises(ParameterError, match="confidence"):
+        Question(COUNT, epsilon=1, confidence=confidence).level  # noqa: B018 - it raises
+    with pytest.raises(ParameterError, match="confidence"):
+        Planner(policy).plan(Question(COUNT, within={"n": 50}, confidence=confidence))
+
+
+def test_a_plan_is_the_one_that_the_question_asks_for(policy):
+    planner, query = Planner(policy), read_question(COUNT)
+    assert planner.plan(Question(COUNT, epsilon=0.25)) == plan_for(query, policy, 0.25)
+    assert planner.plan(Question(COUNT, within={"n": 50})) == plan_within(query, policy, {"n": 50}, USUAL)
+
+
+def test_a_plan_made_before_serves_again_and_is_the_one_that_would_be_made(policy):
+    planner = Planner(policy)
+    for given in ({"epsilon": 0.5}, {"epsilon": Fraction(1, 2)}, {"epsilon": 1}, {"within": {"n": 9}}):
+        question = Question(COUNT, **given)
+        made = planner.plan(question)
+        assert made == make_plans(question, policy).plan
+        assert planner.plan(Question(COUNT, **given)) is made
+    with pytest.raises(ParameterError):  # True equals 1, and is no epsilon
+        planner.plan(Question(COUNT, epsilon=True))
+    with pytest.raises(ParameterError):
+        planner.plan(Question(COUNT, within={"n": [9]}))
+
+
+def test_plans_are_forgotten_when_there_are_many(policy):
+    planner = Planner(policy)
+    for number in range(520):
+        planner.plan(Question(COUNT, epsilon=1 + number / 1000))
+    assert len(planner._kept) == 500
+
+
+def test_a_question_that_a_ledger_knows_from_before_stays_that_question(policy):
+    question = Question(COUNT, epsilon=1 / 3)
+    plan, former = make_plans(question, policy)
+    assert former is not None and former.key != plan.key
+    known = {former.key}
+    planner = Planner(policy, knows_only=lambda one, other: one in known and other not in known)
+    assert planner.plan(question) == former
+    known.add(plan.key)  # asked anew meanwhile: what a plan is depends on the ledger of now
+    assert planner.plan(question) == plan
+
+
+def test_a_question_of_too_many_values_is_refused(policy):
+    sums = ", ".join(f"COUNT(*) AS n{number}" for number in range(11))
+    with pytest.raises(Refused, match=r"11 cells.*10") as caught:
+        Planner(policy, most_cells=10).plan(Question(f"SELECT {sums} FROM visits", epsilon=1))
+    assert caught.value.code is Code.TOO_LARGE and caught.value.fix

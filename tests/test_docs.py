@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit.local
 from tacit.aggregates.registry import read_question as parse
 from tacit.demo.clinic import POLICY_TEXT, build
 from tacit.demo.walk import COUNT
@@ -64,6 +65,12 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
 def test_the_python_of_the_guide_runs(page, tmp_path):
     code = "\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python"))
     run(code, tmp_path)
+
+
+def test_the_guide_shows_every_public_name_of_the_local_model():
+    pages = [ROOT / "docs" / "guide" / f"{page}.md" for page in ("local", "local-more", "survey")]
+    used = set(re.findall(r"\w+", "\n".join(code for page in pages for code in blocks(page, "python"))))
+    assert set(tacit.local.__all__) <= used
 
 
 def test_the_figures_of_the_ledger_page_come_out(tmp_path):

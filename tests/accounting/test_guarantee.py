@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.errors import ParameterError
-from tacit.privacy.guarantee import Dp, Zcdp, apart, delta_of_rho, epsilon_of_rho, together
+from tacit.privacy.guarantee import Dp, delta_of_rho, epsilon_of_rho
 from tacit.privacy.unit import Neighbors
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
@@ -20,7 +20,6 @@ def test_a_replacement_is_two_steps():
     assert Dp(Fraction(1), ZERO, REPLACE).for_replace() == Dp(Fraction(1), ZERO, REPLACE)
     # delta (1 + e) = 1e-6 * 3.718282
     assert float(Dp(Fraction(1), Fraction(1, 10**6), ADD).for_replace().delta) == pytest.approx(3.718282e-6, rel=1e-6)
-    assert Zcdp(Fraction(1, 2), ZERO, ADD).for_replace() == Zcdp(Fraction(2), ZERO, REPLACE)
 
 
 def test_groups():
@@ -33,23 +32,10 @@ def test_groups():
     assert Dp(Fraction(100), Fraction(1, 10), ADD).for_group(100).delta == 1
 
 
-def test_parts_together_and_apart():
-    parts = [Dp(Fraction(n, 10), Fraction(n, 10**9), REPLACE) for n in (1, 3, 2)]
-    assert together(parts) == Dp(Fraction(6, 10), Fraction(6, 10**9), REPLACE)
-    assert apart(parts) == Dp(Fraction(5, 10), Fraction(5, 10**9), REPLACE)  # a unit may move: 3 + 2
-    kept = [Dp(part.epsilon, part.delta, ADD) for part in parts]
-    assert apart(kept) == Dp(Fraction(3, 10), Fraction(3, 10**9), ADD)
-    with pytest.raises(ParameterError, match="different neighbors"):
-        together([*parts, *kept])
-
-
 def test_conversions():
-    assert Dp(Fraction(1, 10), ZERO, ADD).to_zcdp() == Zcdp(Fraction(1, 200), ZERO, ADD)
     # rho = 5 at 1e-5: 19.05, where the older rho + 2 sqrt(rho ln(1/delta)) gives 20.17
-    assert float(Zcdp(Fraction(5), ZERO, ADD).to_dp(Fraction(1, 10**5)).epsilon) == pytest.approx(19.05, abs=0.005)
+    assert epsilon_of_rho(5.0, 1e-5) == pytest.approx(19.05, abs=0.005)
     assert 5 + 2 * math.sqrt(5 * math.log(1e5)) == pytest.approx(20.17, abs=0.005)
-    with pytest.raises(ParameterError, match="delta"):
-        Zcdp(Fraction(5), Fraction(1, 10), ADD).to_dp(Fraction(1, 10))
 
 
 @pytest.mark.parametrize("rho", [1e-12, 1e-4, 0.1, 5.0, 1e4, 1e9])
@@ -63,6 +49,5 @@ def test_conversions_are_inverse_and_never_overflow(rho, delta):
 
 @pytest.mark.parametrize("bad", [(-1, 0), (1, -1), (1, 2)])
 def test_there_are_no_such_guarantees(bad):
-    for kind in (Dp, Zcdp):
-        with pytest.raises(ParameterError, match="there is no"):
-            kind(Fraction(bad[0]), Fraction(bad[1]), ADD)
+    with pytest.raises(ParameterError, match="there is no"):
+        Dp(Fraction(bad[0]), Fraction(bad[1]), ADD)

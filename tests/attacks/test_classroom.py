@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tacit.accounting.exact import of_law
+from tacit.accounting.exact import Matrix
 from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
 from tacit.attacks.classroom import Classroom
@@ -96,9 +96,10 @@ def test_the_defended_pair_is_private_by_its_own_table():
     # a discrete Laplace law cut at 400 steps and renormalized, shifted by 2: the exact epsilon of the middle is 0.1
     defense = Classroom().defended(Fraction(1, 10))
     q = math.exp(-1 / float(defense.mechanism.scale))
-    law = {k: q ** abs(k) for k in range(-400, 401)}
-    total = math.fsum(law.values())
-    matrix = of_law({k: p / total for k, p in law.items()}, [defense.shift])
+    law = [q ** abs(k) for k in range(-400, 401)]
+    total, moved = math.fsum(law), [0.0] * defense.shift
+    law = [p / total for p in law]
+    matrix = Matrix([[*law, *moved], [*moved, *law]])
     assert matrix.delta(0.1 + 1e-9) < 1e-7  # all that is left is the cut
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.accounting.exact import Matrix, of_laplace
-from tacit.audit.worked import defended_classroom, exact_mean, undefended_classroom, worked
+from tacit.audit.worked import defended_classroom, undefended_classroom, worked
 from tacit.errors import ParameterError
 
 HALF = Fraction(1, 2)
@@ -40,8 +40,9 @@ def test_the_undefended_classroom_is_infinite():
     found = worked(undefended_classroom(), inputs=["with the 90", "all 50"], outputs=["no mean shows it", "one does"])
     assert found.epsilon == math.inf
     assert "probability 0.40951" in str(found)
-    assert worked(exact_mean()).epsilon == math.inf
-    assert exact_mean().delta(1000) == 1
+    exact_mean = Matrix([[1, 0], [0, 1]])  # of all thirty: 51.33 with the 90, and 50 without
+    assert worked(exact_mean).epsilon == math.inf
+    assert exact_mean.delta(1000) == 1
 
 
 def test_the_classroom_with_laplace_noise_of_13_points_is_a_tenth():

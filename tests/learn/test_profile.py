@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 from scipy import integrate, special, stats
 
-from tacit.accounting.calibrate import real_gaussian_delta
 from tacit.errors import ParameterError
 from tacit.learn import profile
 from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
@@ -20,6 +20,13 @@ from tacit.privacy.unit import Neighbors
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 MANY = 1000 if os.environ.get("TACIT_FULL") == "1" else 80
 SINGLE = [Logistic(), Logistic(0.6), Huber(), Huber(2.0), Squared(0.5)]
+
+
+def real_gaussian_delta(epsilon, sigma):
+    """Phi(m/2 - e/m) - e^e Phi(-m/2 - e/m) with m = 1/sigma (Balle and Wang 2018), to 60 digits."""
+    with mp.workdps(60):
+        half, shift = mp.mpf(1) / (2 * mp.mpf(sigma)), mp.mpf(epsilon) * mp.mpf(sigma)
+        return float(mp.ncdf(half - shift) - mp.exp(epsilon) * mp.ncdf(-half - shift))
 
 
 def masses(loss, rows, penalty, noise, edges):

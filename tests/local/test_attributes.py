@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import ParameterError
-from tacit.local.attributes import Attributes, Way
+from tacit.local.attributes import Attributes, Way, gathered
 from tacit.local.k_ary import KAry
-from tacit.local.parts import gathered
 from tacit.local.unary import SymmetricUnary
 from tacit.sampling.bits import ReplayBits
 

@@ -18,10 +18,11 @@ from tacit.errors import Code, ParameterError, Refused
 from tacit.local.attributes import Attributes, Way, compare
 from tacit.local.frequency import rational_root
 from tacit.local.k_ary import KAry
-from tacit.local.memoize import Memo, answers, fresh
+from tacit.local.memoize import Memo
 from tacit.local.rappor import Rappor
 from tacit.local.summary import Summary
 from tacit.local.unary import OptimizedUnary, SymmetricUnary
+from tacit.privacy.loss import Repeat
 from tacit.sampling.bits import ReplayBits
 
 QUARTERS = Rappor(2, 2, Fraction(1, 4), Fraction(3, 4))
@@ -54,7 +55,7 @@ def test_two_values_at_the_same_times_cost_two_epsilons():
     protocol = KAry(2, Fraction(1))
     table = lifetime_table(protocol, [(0, 1, 0), (1, 0, 1)])
     assert table.ratio == protocol.matrix().ratio ** 2
-    assert Memo(protocol, most=2).lifetime() == fresh(protocol, 2)
+    assert Memo(protocol, most=2).lifetime() == Repeat(protocol.loss(), 2)
 
 
 def test_a_change_may_show_for_certain():
@@ -78,26 +79,26 @@ def test_a_memo_repeats_itself_and_stops_at_its_limit():
 
 
 def test_many_people_over_time_are_each_consistent_and_estimates_unbiased():
-    protocol, users = KAry(3, Fraction(2)), 20_000
+    protocol, users, bits = KAry(3, Fraction(2)), 2_000, ReplayBits(b"time")
     rng = np.random.default_rng(5)
     first = rng.integers(0, 3, users)
     later = np.where(rng.random(users) < 0.1, 2, first)
-    sent = answers(protocol, [first, first, later], ReplayBits(b"time"))
+    phones, sent = [Memo(protocol, most=3)] * users, []
+    for values in (first, first, later):
+        pairs = [phone.answer(value, bits) for phone, value in zip(phones, values.tolist(), strict=True)]
+        phones = [phone for _, phone in pairs]
+        sent.append(np.array([report for report, _ in pairs]))
     assert (sent[0] == sent[1]).all() and (sent[0] == sent[2])[first == later].all()
     for values, reports in zip([first, first, later], sent, strict=True):
         found = Summary.empty(protocol).add(reports).estimate()
         truth = np.bincount(values, minlength=3) / users
         # 6.5 deviations of a normal: 1e-10
         assert (np.abs(found.frequencies - truth) < 6.5 * math.sqrt(protocol.variance(users, 0.5))).all()
-    with pytest.raises(ParameterError):
-        answers(protocol, [[0, 3]], ReplayBits(b"time"))
-    with pytest.raises(ParameterError):
-        answers(protocol, [0, 1], ReplayBits(b"time"))
 
 
 def test_drawing_anew_composes_as_any_loss_does():
     # a year of days at epsilon 0.1: 36.5 by adding, 10.31 at delta 1e-6 by composing well
-    daily = fresh(KAry(4, Fraction(1, 10)), 365)
+    daily = Repeat(KAry(4, Fraction(1, 10)).loss(), 365)
     assert priced(daily, 0) == pytest.approx(36.5)
     assert priced(daily, 1e-6) == pytest.approx(10.31, abs=0.01)
 

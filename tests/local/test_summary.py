@@ -1,4 +1,4 @@
-"""Summaries: constant size, merged in any order, written and read; and the collector's door."""
+"""Summaries: constant size, merged in any order, written and read."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ from tacit.local import (
     Grid,
     Hadamard,
     Hybrid,
-    Intake,
     KAry,
     LocalHashing,
     OptimizedUnary,
-    Piecewise,
     Projective,
-    Rounding,
     SubsetSelection,
     Summary,
     SymmetricUnary,
     Tally,
 )
-from tacit.local.intake import Taken
 from tacit.sampling.bits import ReplayBits, SystemBits
 
 KINDS = [KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective]
@@ -155,38 +151,6 @@ def test_one_bad_report_refuses_all_and_changes_nothing():
     assert summary.users == 2
 
 
-def test_a_replayed_identity_counts_once():
-    door = Intake(Summary.empty(KAry(4, 1), "lunch"))
-    assert door.take([0, 1, 1], ids=["a", "b", "a"]) == Taken(added=2, malformed=0, replayed=1)
-    assert door.take([3, 3], ids=["b", "c"]) == Taken(added=1, malformed=0, replayed=1)
-    assert door.summary.support.tolist() == [1, 1, 0, 1]
-
-
-def test_a_malformed_report_is_left_out_and_its_sender_may_try_again():
-    door = Intake(Summary.empty(Hadamard(4, 1)))
-    assert door.take([0, 99, -1], ids=["a", "b", "c"]) == Taken(added=1, malformed=2, replayed=0)
-    assert door.take([1], ids=["b"]) == Taken(added=1, malformed=0, replayed=0)
-    assert door.take([1, 77]) == Taken(added=1, malformed=1, replayed=0)
-
-
-def test_another_survey_s_reports_and_shapes_are_refused():
-    summary = Summary.empty(OptimizedUnary(20, 1), "lunch")
-    door = Intake(summary)
-    reports = summary.protocol.encode([3, 4], SystemBits())
-    assert door.take(reports, mark=summary.mark).added == 2
-    elsewhere = Summary.empty(OptimizedUnary(20, 1), "dinner").mark
-    for bad in (
-        lambda: door.take(reports, mark=elsewhere),
-        lambda: door.take(reports[:, :2]),
-        lambda: door.take([1, 2]),
-        lambda: door.take(reports, ids=["a"]),
-    ):
-        with pytest.raises(Refused) as caught:
-            bad()
-        assert caught.value.code is Code.REPORT
-    assert door.summary.users == 2
-
-
 def test_a_survey_has_a_short_name():
     for name in (5, "x" * 201):
         with pytest.raises(ParameterError):
@@ -213,108 +177,24 @@ def test_more_people_than_can_be_counted_are_refused():
         half.merge(half).merge(collected(KAry(2, 1), [0]))
 
 
-@pytest.mark.parametrize("kind", [Rounding, Piecewise, Hybrid])
-def test_the_door_takes_numbers_as_it_takes_values(kind):
-    protocol = kind(Grid(0, 24, 96), 1)
-    door = Intake(Tally.empty(protocol, "sleep"))
-    over = protocol.report_limit
-    assert door.take([0, 1, over, -1], ids=["a", "b", "c", "d"]) == Taken(added=2, malformed=2, replayed=0)
-    assert door.take([1, 1, 0], ids=["a", "c", "c"]) == Taken(added=1, malformed=0, replayed=2)
-    assert door.take([1, over]) == Taken(added=1, malformed=1, replayed=0)
-    assert door.summary == protocol.tally([0, 1, 1, 1], "sleep")
-    assert door.take([0], mark=door.summary.mark).added == 1
-    for bad in (
-        lambda: door.take([0], mark=Tally.empty(protocol, "work").mark),
-        lambda: door.take([0.5]),
-        lambda: door.take([[0, 1]]),
-        lambda: door.take([0, 1], ids=["a"]),
-    ):
-        with pytest.raises(Refused) as caught:
-            bad()
-        assert caught.value.code is Code.REPORT
-    assert door.summary.users == 5
+def test_bad_reports_are_left_out_by_one_mask():
+    for protocol, limit in ((Hadamard(4, 1), 8), (Hybrid(Grid(0, 24, 96), 1), 156)):
+        sent = np.array([0, limit, -1, 1])
+        assert protocol.well_formed(sent).tolist() == [True, False, False, True]
+        kept = (Summary if isinstance(protocol, Hadamard) else Tally).empty(protocol)
+        assert kept.add(sent[protocol.well_formed(sent)]).users == 2
+        with pytest.raises(Refused, match="well_formed"):
+            kept.add(sent)
+        for shape in ([0.5], [[0, 1]]):
+            with pytest.raises(Refused) as caught:
+                protocol.well_formed(shape)
+            assert caught.value.code is Code.REPORT
 
 
-DOORS = [
-    Summary.empty(KAry(3, 1), "lunch"),
-    Summary.empty(OptimizedUnary(9, 1), "lunch"),
-    Tally.empty(Hybrid(Grid(0, 24, 96), 1), "sleep"),
-    Tally.empty(Rounding(Grid(0, 24, 96), 1)),
-]
-
-
-@pytest.mark.parametrize("empty", DOORS, ids=lambda empty: empty.protocol.kind)
-def test_a_replay_after_a_restart_is_refused(empty):
-    protocol = empty.protocol
-    reports = protocol.encode([1, 2, 0, 1, 2], ReplayBits(b"restart"))
-    door = Intake(empty)
-    door.take(reports[:3], ids=["a", "b", "c"])
-    kept = door.to_bytes()
-    door.take(reports[3:], ids=["d", "e"])  # and this is lost in a crash
-    again = Intake.from_bytes(kept)
-    assert again.take(reports[:3], ids=["c", "a", "b"]) == Taken(added=0, malformed=0, replayed=3)
-    assert again.to_bytes() == kept
-    assert again.take(reports[3:], ids=["d", "e"]) == Taken(added=2, malformed=0, replayed=0)
-    assert again.to_bytes() == door.to_bytes()
-    assert again.summary.to_bytes() == empty.add(reports).to_bytes()
-    assert again.take(reports[:1], mark=empty.mark).added == 1
-
-
-def test_what_is_kept_of_an_intake_grows_by_sixteen_bytes_a_report():
-    door = Intake(Summary.empty(KAry(3, 1)))
-    door.take(np.zeros(100, dtype=int), ids=[f"p{number}" for number in range(100)])
-    first = len(door.to_bytes())
-    door.take(np.zeros(100, dtype=int), ids=[f"q{number}" for number in range(100)])
-    assert len(door.to_bytes()) - first == 16 * 100
-
-
-def test_the_order_in_which_people_came_is_not_kept():
-    one, other = Intake(Summary.empty(KAry(3, 1))), Intake(Summary.empty(KAry(3, 1)))
-    one.take([0, 1], ids=["a", "b"])
-    other.take([1], ids=["b"])
-    other.take([0], ids=["a"])
-    assert one.to_bytes() == other.to_bytes()
-
-
-def sealed(body):
-    return body + hashlib.blake2b(body, digest_size=16).digest()
-
-
-@pytest.mark.parametrize("empty", DOORS, ids=lambda empty: empty.protocol.kind)
-def test_wrong_bytes_are_no_intake(empty):
-    door = Intake(empty)
-    door.take(empty.protocol.encode([1, 2], ReplayBits(b"wrong")), ids=["a", "b"])
-    data = door.to_bytes()
-    body, keys = data[:-16], (data[-48:-32], data[-32:-16])
-    bad = [data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :] for place in range(len(data))]
-    bad += [data[:cut] for cut in range(len(data))]
-    bad += [data + b"\0", "abc", None, empty.to_bytes()]
-    # forged, with a checksum: out of order, one twice, more identities than reports, a part of one
-    bad += [sealed(body[:-32] + keys[1] + keys[0]), sealed(body[:-16] + keys[0])]
-    bad += [sealed(body + b"\xff" * 16), sealed(body[:-1]), sealed(body[:-16] + b"\xff" * 5)]
-    for each in bad:
-        with pytest.raises(Refused) as caught:
-            Intake.from_bytes(each)
-        assert caught.value.code is Code.REPORT
-    assert Intake.from_bytes(bytearray(data)).to_bytes() == data
-
-
-def test_identities_are_texts():
-    door = Intake(Summary.empty(KAry(3, 1)))
-    for ids in ([1, 2], "ab", 5, [b"a", b"b"], [None, "a"]):
-        with pytest.raises(ParameterError, match="ids") as caught:
-            door.take([0, 1], ids=ids)
-        assert caught.value.fix
-    assert door.take([0, 1], ids=np.array(["a", "b"])).added == 2
-    assert door.take([0, 1], ids=iter(["a", "\ud800"])) == Taken(added=1, malformed=0, replayed=1)
-    with pytest.raises(ParameterError, match="summary"):
-        Intake(KAry(3, 1))
-
-
-def test_reports_from_a_wire_pass_the_door_as_they_were_sent():
+def test_reports_from_a_wire_are_read_as_they_were_sent():
     protocol = OptimizedUnary(9, 1)
     reports = np.array([[128, 0], [0, 128], [0, 0], [1, 64]], dtype=np.uint8)  # the last has a bit beyond nine values
     for sent in (reports, reports.tolist(), [bytes(row) for row in reports]):
-        door = Intake(Summary.empty(protocol))
-        assert door.take(sent, ids=["a", "b", "c", "d"]) == Taken(added=3, malformed=1, replayed=0)
-        assert door.summary.support.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 1]
+        assert protocol.well_formed(sent).tolist() == [True, True, True, False]
+        summary = Summary.empty(protocol).add(protocol.shaped(sent)[protocol.well_formed(sent)])
+        assert summary.support.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 1]

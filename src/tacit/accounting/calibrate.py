@@ -59,11 +59,6 @@ def gaussian_variance(epsilon: Fraction, delta: Fraction, shift: int, coordinate
     return variance
 
 
-def real_gaussian_delta(epsilon: float, sigma: float) -> float:
-    """delta(epsilon) of real Gaussian noise that moves by one, from above."""
-    return _real_delta(Fraction(epsilon), Fraction(sigma))
-
-
 def _real_delta(epsilon: Fraction, sigma: Fraction) -> float:
     """Phi(m/2 - e/m) - e^e Phi(-m/2 - e/m), m = 1/sigma, in interval arithmetic."""
     with precision(_bits(epsilon, sigma)):

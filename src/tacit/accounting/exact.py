@@ -10,7 +10,7 @@ Fraction(9, 1)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -146,14 +146,6 @@ class Matrix:
         object.__setattr__(table, "rows", tuple(tuple(Fraction(entry) for entry in row) for row in rows))
         object.__setattr__(table, "pairs", self.pairs)
         return table
-
-
-def of_law(law: Mapping[int, Number], shifts: Iterable[int]) -> Matrix:
-    """The mechanism that adds noise of a finite law to 0 and to each of the shifts: 0 is a neighbor of each."""
-    moves = list(shifts)
-    low, high = min(law) + min([0, *moves]), max(law) + max([0, *moves])
-    rows = [[law.get(output - move, 0) for output in range(low, high + 1)] for move in [0, *moves]]
-    return Matrix(rows, [(0, number + 1) for number in range(len(moves))])
 
 
 def of_laplace(scale: Number, values: Sequence[int]) -> Matrix:

@@ -21,11 +21,6 @@ from tacit.arithmetic import rounded_up as rounded_up
 MARGIN = 2.0**-40  # relative error that is allowed for a formula in doubles
 
 
-def at_least(number: float) -> float:
-    """A double that is above the true value of a formula whose relative error is below 2^-40."""
-    return number if number in {0.0, math.inf} else math.nextafter(number * (1 + MARGIN), math.inf)
-
-
 def decimal_above(number: Fraction) -> float:
     """The double next to this number whose shortest decimal, which is what people read, is at least it."""
     near = float(number)

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -165,15 +164,6 @@ def leak(timed: Timed, *, by: str = "words", permutations: int = 1999, seed: int
     as_large = sum(abs(_correlation(rng.permutation(work), size)) >= abs(found) - 1e-12 for _ in range(tries))
     right, guesses, blind = _guessed(work, size)
     return Leak(by, found, (1 + as_large) / (1 + tries), tries, right, guesses, blind)
-
-
-def plot(path: str | os.PathLike[str], named: dict[str, Timed], by: str = "words") -> None:
-    """The work of each draw against the size of its noise, for several samplers."""
-    from tacit.pictures import picture
-
-    with picture(path, "What a draw takes", "size of the noise", by) as axes:
-        for name, timed in named.items():
-            axes.plot(np.abs(timed.noise), getattr(timed, by), ".", markersize=4, alpha=0.5, label=name)
 
 
 def _scale(scale: Any) -> Fraction:

@@ -115,11 +115,6 @@ def undefended_classroom() -> Matrix:
     return Matrix([[1 - hit, hit], [1, 0]]).repeated(MEANS)
 
 
-def exact_mean() -> Matrix:
-    """The mean of all thirty scores without noise: 51.33 with the 90, and 50 without. Epsilon is infinite."""
-    return Matrix([[1, 0], [0, 1]])
-
-
 def defended_classroom(epsilon: float) -> Matrix:
     """The same mean in steps of 1/30, with noise. The pair differs by 40 steps, which is 1.33 points.
 

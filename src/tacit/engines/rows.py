@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from tacit.engines.dialect import DUCKDB, Dialect
 from tacit.engines.scalars import scalar
@@ -30,13 +29,6 @@ class OneEach:
     unit: str | None
     columns: tuple[Scalar, ...]
     salt: str = ""
-
-
-class RowEngine(Protocol):
-    """An engine that can hand over one row of each unit. They never leave the curator."""
-
-    def rows(self, node: OneEach) -> Any:
-        """An Arrow table with the columns x0, x1, ..."""
 
 
 def statement(node: OneEach, sources: Sources, dialect: Dialect = DUCKDB) -> str:

@@ -5,7 +5,6 @@ from tacit.local.grid import Grid as Grid
 from tacit.local.hadamard import Hadamard as Hadamard
 from tacit.local.hashing import LocalHashing as LocalHashing
 from tacit.local.heavy import Heavy as Heavy
-from tacit.local.intake import Intake as Intake
 from tacit.local.k_ary import KAry as KAry
 from tacit.local.mean import Hybrid as Hybrid
 from tacit.local.mean import Piecewise as Piecewise
@@ -16,7 +15,6 @@ from tacit.local.ranges import Ranges as Ranges
 from tacit.local.rappor import Rappor as Rappor
 from tacit.local.recommend import best as best
 from tacit.local.shuffle import Shuffled as Shuffled
-from tacit.local.sketch import Sketch as Sketch
 from tacit.local.subset import SubsetSelection as SubsetSelection
 from tacit.local.summary import Summary as Summary
 from tacit.local.tally import Average as Average

@@ -6,6 +6,21 @@
 <Way.ONE: 'one'>
 >>> [round(all_ / one, 1) for one, all_ in zip(compared.one, compared.all, strict=True)]
 [3.2, 4.8, 5.5]
+>>> gathered(0.01, 5)  # one percent of all people, gathered on one of five questions, are 4.8 percent of its answers
+0.04807692307692308
+
+Where each person is drawn for one of several parts (questions, levels of a tree, rounds), each part is a survey of its
+own, and those who lie choose theirs.
+
+**Theorem** (poisoning). Let a honest people and L liars answer in a part, whose protocol has the chances p and q, and
+let b of the liars have been drawn there. The estimates then move by at most max(L/(a + L), b/(a + b))/(p - q) from what
+the same people's honest reports would have given. If a share m of all people lie and the honest ones are spread evenly
+over d parts, this is at most (d m/(1 + (d - 1) m))/(p - q), and liars who all gather in one part reach it.
+
+**Proof.** An estimate is an average over those who answer, of numbers in a range of 1/(p - q). Two averages that have a
+of their terms in common differ by at most the share of the others, the larger of both: where it is L/(a + L), take the
+common terms at one end and the liars' at the other. Of n people, a = (1 - m) n/d, and both b and L are at most m n.
+The number a is binomial: it is below its mean by a share t with a probability of at most exp(-t^2 (1 - m) n/(2 d)).
 """
 
 from __future__ import annotations
@@ -18,10 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer, integers
+from tacit.arithmetic import integer, integers, within
 from tacit.errors import Code, ParameterError, Refused
 from tacit.local.frequency import Frequency, Reports, array_of
-from tacit.local.parts import gathered
 from tacit.local.summary import Summary
 from tacit.mechanisms.given import price
 from tacit.privacy.loss import Compose, Loss, Pure
@@ -58,7 +72,7 @@ class Attributes:
     only, so the count is a sum of independent coins, with the mean of everyone's. `estimates.py` asks for no more.
 
     **Theorem** (poisoning). By ALL, a share m of liars moves an estimate by at most m/(p - q). By ONE they choose their
-    question: all on one of d, they move it by up to (d m/(1 + (d - 1) m))/(p - q), as `parts.py` proves.
+    question: all on one of d, they move it by up to (d m/(1 + (d - 1) m))/(p - q), as the module's docstring proves.
     """
 
     make: Make
@@ -149,3 +163,21 @@ def compare(make: Make, domains: Sequence[int], epsilon: Any, users: int, freque
         for ways in (Attributes(make, tuple(domains), epsilon, way) for way in (Way.ONE, Way.ALL))
     )
     return Comparison(one, every, Way.ONE if sum(one) <= sum(every) else Way.ALL)
+
+
+def gathered(lying: Any, parts: int) -> float:
+    """Which share of a part's reports are lies, where a share `lying` of all people gather in one of so many parts."""
+    share = within("lying", lying, Fraction(0), Fraction(1))
+    return float(parts * share / (1 + (parts - 1) * share))
+
+
+def one_survey(summaries: Sequence[Summary], protocols: Sequence[Frequency], parts: Sequence[str], what: str) -> None:
+    """Refuses summaries that are not one for each part, in order, all of one survey."""
+    fix = "give what collect made, all of it and in order"
+    if [summary.protocol for summary in summaries] != list(protocols):
+        raise Refused(Code.REPORT, f"these are not the {len(parts)} {what}", fix=fix)
+    ends = [(summary.survey, f" {part}") for summary, part in zip(summaries, parts, strict=True)]
+    if not all(name.endswith(end) for name, end in ends):
+        raise Refused(Code.REPORT, f"these are not the {what}: they are in another order, or not of it", fix=fix)
+    if len({name.removesuffix(end) for name, end in ends}) > 1:
+        raise Refused(Code.REPORT, f"these {what} are of two surveys", fix="give those of one survey")

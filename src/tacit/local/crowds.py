@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
-from tacit.local.average import Mean
 from tacit.local.clones import excess
 from tacit.local.frequency import Frequency
 from tacit.local.hadamard import Hadamard
 from tacit.local.hashing import LocalHashing
 from tacit.local.k_ary import KAry
-from tacit.local.mean import Hybrid, Piecewise, Rounding
+from tacit.local.mean import Hybrid, Mean, Piecewise, Rounding
 from tacit.local.posterior import epsilon_of_one
 from tacit.local.projective import Projective
 from tacit.local.subset import SubsetSelection

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from tacit.arithmetic import integer
 from tacit.errors import Code, Refused
 from tacit.local.frequency import Counts, Frequency
+from tacit.local.tails import all_binomial_ends
 from tacit.mechanisms.given import share
 
-_SLACK = 1e-12  # what the quantiles of beta laws may be off by
 Floats = npt.NDArray[np.float64]
 
 
@@ -70,16 +70,15 @@ def estimate(
     """The shares (C/n - q)/(p - q), with intervals.
 
     **Intervals**: Clopper and Pearson's for E C/n, carried over. If senders are drawn at random from many people, C is
-    binomial. If they are fixed, it is a sum of coins with the chances p and q, whose tails beyond the mean by one or
-    more are below the binomial's (Hoeffding 1956). The ends are kept at least one report away from C, so that only such
-    tails are left out. So each covers the true share with at least the stated confidence, of the people who sent honest
-    reports. With `together`, each leaves out a d-th part of the rest, and all d hold at once.
+    binomial. If they are fixed, it is a sum of coins with the chances p and q, for which `binomial_ends` has the proof.
+    So each covers the true share with at least the stated confidence, of the people who sent honest reports. With
+    `together`, each leaves out a d-th part of the rest, and all d hold at once.
     """
     if users < 1:
         raise Refused(Code.REPORT, "there are no reports to estimate from", fix="collect some first")
     level = share("confidence", confidence)
-    tail = float((1 - level) / 2 / (len(support) if together else 1))
-    low, high = _ends(support.astype(np.float64), users, tail)
+    miss = float((1 - level) / (len(support) if together else 1))
+    low, high = all_binomial_ends(support, users, miss)
     p, q, gap = protocol.p, protocol.q, protocol.gap
     found = (support / users - q) / gap
     inside = np.clip(found, 0, 1)
@@ -97,15 +96,3 @@ def onto_simplex(point: Floats) -> Floats:
     shifts = (np.cumsum(falling) - 1) / np.arange(1, len(point) + 1)
     shift = shifts[np.flatnonzero(falling > shifts)[-1]]
     return np.asarray(np.maximum(point - shift, 0.0))
-
-
-def _ends(seen: Floats, users: int, tail: float) -> tuple[Floats, Floats]:
-    """Clopper and Pearson's ends, at least one report away from what was seen."""
-    from scipy.special import betaincinv
-
-    seen, places = np.unique(seen, return_inverse=True)  # a quantile takes long, and many values are as frequent
-    some, not_all = np.maximum(seen, 1), np.minimum(seen, users - 1)
-    low = np.where(seen > 0, betaincinv(some, users - some + 1, tail), 0.0)
-    high = np.where(seen < users, betaincinv(not_all + 1, users - not_all, 1 - tail), 1.0)
-    low, high = np.minimum(low, (seen - 1) / users) - _SLACK, np.maximum(high, (seen + 1) / users) + _SLACK
-    return low[places], high[places]

@@ -121,6 +121,15 @@ class Frequency(ABC):
         all_sent(self.kind, self._are_well_formed(shaped))
         return self._supported(shaped)
 
+    @property
+    def report_limit(self) -> int:
+        """Reports are the integers below this, where they are integers and few enough to count each."""
+        raise ParameterError("protocol", f"{self.kind} reports are no numbers to group by", fix="add the reports")
+
+    def support_of_counts(self, counts: Counts) -> Counts:
+        """The supports, from how often each report came, where there is a `report_limit`."""
+        raise ParameterError("protocol", f"{self.kind} reports are no numbers to group by", fix="add the reports")
+
     def shaped(self, reports: Any) -> Reports:
         """The reports as an array, one after the other; refused if they have another shape or type."""
         return self._shaped(reports)
@@ -220,7 +229,7 @@ def all_sent(kind: str, good: npt.NDArray[np.bool_]) -> None:
         raise Refused(
             Code.REPORT,
             f"{int(np.count_nonzero(~good))} of {len(good)} reports are none that {kind} sends",
-            fix="leave them out, or take them in with an Intake, which does",
+            fix="leave them out: reports[protocol.well_formed(reports)]",
         )
 
 

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,11 +21,9 @@ import numpy as np
 
 from tacit.arithmetic import integer
 from tacit.errors import ParameterError
-from tacit.local.attributes import Make
+from tacit.local.attributes import Make, gathered
 from tacit.local.frequency import Frequency, Reports
-from tacit.local.parts import gathered
 from tacit.local.summary import Summary
-from tacit.local.texts import texts_of
 from tacit.mechanisms.given import price, share
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
@@ -86,7 +84,7 @@ class Round:
         none, end, number = len(self.beginnings), self.search.end, self.number
         values = [
             none if end in text[:number] else places.get(self.search.beginning(text, number), none)
-            for text in texts_of("texts", texts)
+            for text in _texts_of("texts", texts)
         ]
         return self.protocol.encode(np.array(values, dtype=np.int64), bits)
 
@@ -202,7 +200,7 @@ class Heavy:
 
     def find(self, texts: Sequence[str], bits: Bits) -> Found:
         """All rounds, one after the other, for people whose strings are here."""
-        people = texts_of("texts", texts)
+        people = _texts_of("texts", texts)
         drawn = belows(self.length, len(people), bits)
         if len(np.unique(drawn)) < self.length:
             what = f"{len(people)} people are too few for {self.length} rounds: nobody was drawn for one of them"
@@ -218,3 +216,16 @@ class Heavy:
                 )
                 return Found(tuple(shown), now.complete, now.rest(reports))
             now = now.next(survivors)
+
+
+def _texts_of(name: str, values: Any) -> list[str]:
+    """A list of strings, a person each. They are private: an error names none."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ParameterError(name, f"needs a list of strings, got {type(values).__name__}", fix=f'{name}=["cat"], say')
+    found = list(values)
+    other = {type(value).__name__ for value in found if not isinstance(value, str)}
+    if other:
+        raise ParameterError(
+            name, f"needs strings, got {', '.join(sorted(other))}", fix="make each a str, or leave it out"
+        )
+    return found

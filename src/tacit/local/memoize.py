@@ -19,11 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from tacit.arithmetic import integer
-from tacit.errors import ParameterError
-from tacit.local.frequency import Frequency, Reports
+from tacit.local.frequency import Frequency
 from tacit.privacy.loss import Repeat
 from tacit.sampling.bits import Bits
 
@@ -42,7 +39,8 @@ class Memo:
 
     **What is not promised.** *When* a value changes may show: two different reports are never drawn for one value. So
     between histories that change at different times no epsilon holds at all. Where that matters, draw anew every time,
-    at `fresh`; or send the kept answer with noise on top, as `Rappor` does, at a price that grows with the values.
+    which costs `Repeat(protocol.loss(), times)`; or send the kept answer with noise on top, as `Rappor` does, at a
+    price that grows with the values.
 
     What is kept is as secret as the values.
     """
@@ -68,25 +66,3 @@ class Memo:
     def lifetime(self) -> Repeat:
         """The most that all answers ever cost together, between histories that change at the same times."""
         return Repeat(self.protocol.loss(), self.most)
-
-
-def fresh(protocol: Frequency, times: int) -> Repeat:
-    """What so many answers cost that are each drawn anew: between any two histories whatsoever."""
-    return Repeat(protocol.loss(), integer("times", times, least=0))
-
-
-def answers(protocol: Frequency, history: Any, bits: Bits) -> list[Reports]:
-    """The reports of many people over time: a row of `history` for each time, a column for each person.
-
-    Each person keeps a report for each value they ever have. The estimate at one time has the protocol's variance; the
-    errors of different times are the same where values are, so averaging over time does not lessen them.
-    """
-    table = np.asarray(history)
-    if table.ndim != 2 or table.dtype.kind not in "iu" or not table.size:
-        raise ParameterError("history", "needs a row of integers for each time", fix="give a table of values")
-    if table.min() < 0 or table.max() >= protocol.domain:
-        raise ParameterError("history", f"must be from 0 to {protocol.domain - 1}", fix="number the values from 0 on")
-    pairs = np.arange(table.shape[1]) * protocol.domain + table
-    different, place = np.unique(pairs, return_inverse=True)
-    reports = protocol.encode(different % protocol.domain, bits)
-    return [reports[row] for row in place.reshape(table.shape)]

@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from tacit.arithmetic import ball, certified_floor, precision, rational
 from tacit.errors import ParameterError
-from tacit.local.average import Mean
 from tacit.local.frequency import Frequency
-from tacit.local.mean import Hybrid, Piecewise, Rounding
+from tacit.local.mean import Hybrid, Mean, Piecewise, Rounding
 from tacit.mechanisms.given import share
 
 Doubles = npt.NDArray[np.float64]

@@ -25,9 +25,8 @@ import numpy as np
 
 from tacit.arithmetic import integer, within
 from tacit.errors import Code, ParameterError, Refused
-from tacit.local.attributes import Attributes, Make
+from tacit.local.attributes import Attributes, Make, one_survey
 from tacit.local.frequency import MOST, Frequency, Reports, array_of
-from tacit.local.parts import one_survey
 from tacit.local.summary import Summary
 from tacit.local.tree import Floats, Tree
 from tacit.mechanisms.given import price, share

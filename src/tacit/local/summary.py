@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -70,10 +72,19 @@ class Summary:
         return hashlib.blake2b(self._header(users=0), digest_size=8).hexdigest()
 
     def add(self, reports: Any) -> Summary:
-        """With these reports too. If one of them is bad, all are refused and nothing changes: see `Intake`."""
+        """With these reports too. If one of them is bad, all are refused and nothing changes."""
         shaped = self.protocol.shaped(reports)
         found = self.protocol.support(shaped)
         return Summary(self.protocol, self.users + len(shaped), self.support + found, self.survey)
+
+    def add_counts(self, rows: Iterable[tuple[Any, Any]]) -> Summary:
+        """With reports too that were counted elsewhere: pairs of a report and how often it came, as GROUP BY has them.
+
+        It is exactly what adding all those reports gives. Reports must be numbers: k-ary, Hadamard, projective.
+        """
+        counts = counted(self.protocol.kind, self.protocol.report_limit, rows)
+        users = countable(self.users + int(counts.sum()))
+        return Summary(self.protocol, users, self.support + self.protocol.support_of_counts(counts), self.survey)
 
     def merge(self, other: Summary) -> Summary:
         """The reports of both. Summaries of another protocol or survey are refused."""
@@ -151,6 +162,40 @@ def countable(users: int) -> int:
     if users > MOST_USERS:
         raise Refused(Code.REPORT, "these are more than 2^62 reports", fix="check how often each report came")
     return users
+
+
+def counted(kind: str, limit: int, rows: Iterable[tuple[Any, Any]]) -> Counts:
+    """How often each report below the limit came, from pairs of a report and a count; bad ones are refused."""
+    counts, users = np.zeros(limit, dtype=np.int64), 0
+    for report, times in _pairs(rows):
+        if report is None or not 0 <= report < limit:
+            what = f"there are reports that {kind} does not send"
+            raise Refused(Code.REPORT, what, fix=f"keep those from 0 to {limit - 1}")
+        if times is None or times < 0:
+            raise Refused(Code.REPORT, "how often a report came is no count", fix="give each report with its COUNT(*)")
+        users += times
+        if users >= MOST_USERS:  # the transforms double it
+            raise Refused(Code.REPORT, "these are 2^62 reports or more", fix="check how often each report came")
+        counts[report] += times
+    return counts
+
+
+def _pairs(rows: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int | None, int | None]]:
+    """Each report and how often it came, as integers; None is what is no integer."""
+    try:
+        for report, times in rows:
+            yield _integer(report), _integer(times)
+    except (TypeError, ValueError):
+        what = "needs pairs of a report and how often it came"
+        raise ParameterError("rows", what, fix="rows=[(0, 12), (1, 5)], or frame.values") from None
+
+
+def _integer(given: Any) -> int | None:
+    """Python's integers and other libraries'; no boolean, and no float even where it has no fraction."""
+    try:
+        return None if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        return None
 
 
 def two_surveys(one: str, other: str) -> Refused:

@@ -10,6 +10,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
 
 _BERRY_ESSEEN = 0.56  # Shevtsova 2010, for variables of different laws
 _ROUNDING = 2.0**-30  # far above the error of the machine's quantiles, far below what is shown
@@ -44,9 +51,19 @@ def binomial_ends(seen: int, total: int, miss: float) -> tuple[float, float]:
     has tails, beyond the mean by one or more, below the binomial's of the same mean (Hoeffding 1956). The ends are kept
     at least one head away from what was seen, so that only such tails are left out.
     """
+    low, high = all_binomial_ends([seen], total, miss)
+    return float(low[0]), float(high[0])
+
+
+def all_binomial_ends(seen: npt.ArrayLike, total: int, miss: float) -> tuple[Floats, Floats]:
+    """The `binomial_ends` of each of these numbers of heads."""
+    import numpy as np
     from scipy.special import betaincinv
 
-    low = float(betaincinv(seen, total - seen + 1, miss / 2)) if seen else 0.0
-    high = float(betaincinv(seen + 1, total - seen, 1 - miss / 2)) if seen < total else 1.0
+    seen, places = np.unique(np.asarray(seen, dtype=np.float64), return_inverse=True)  # a quantile takes long
+    some, not_all = np.maximum(seen, 1), np.minimum(seen, total - 1)
+    low = np.where(seen > 0, betaincinv(some, total - some + 1, miss / 2), 0.0)
+    high = np.where(seen < total, betaincinv(not_all + 1, total - not_all, 1 - miss / 2), 1.0)
     low, high = low * (1 - _ROUNDING), 1 - (1 - high) * (1 - _ROUNDING)
-    return max(0.0, min(low, (seen - 1) / total)), min(1.0, max(high, (seen + 1) / total))
+    low, high = np.minimum(low, (seen - 1) / total), np.maximum(high, (seen + 1) / total)
+    return np.maximum(low, 0.0)[places], np.minimum(high, 1.0)[places]

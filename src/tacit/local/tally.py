@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -22,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import Code, ParameterError, Refused
-from tacit.local.frequency import Counts, all_sent
+from tacit.local.frequency import all_sent
 from tacit.local.strict_json import parse
-from tacit.local.summary import MOST_USERS, countable, survey_name, two_surveys
+from tacit.local.summary import MOST_USERS, countable, counted, survey_name, two_surveys
 
 if TYPE_CHECKING:
-    from tacit.local.average import Mean
+    from tacit.local.mean import Mean
 
 _LONGEST = 8192  # bytes of a tally that is read
 _NUMBER = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?")  # no exponent: a short text must not make a huge number
@@ -90,7 +91,7 @@ class Tally:
         return hashlib.blake2b(json.dumps([self.protocol.name, self.survey]).encode(), digest_size=8).hexdigest()
 
     def add(self, reports: Any) -> Tally:
-        """With these reports too. If one of them is bad, all are refused and nothing changes: see `Intake`."""
+        """With these reports too. If one of them is bad, all are refused and nothing changes."""
         whole = self.protocol.shaped(reports)
         all_sent(self.protocol.kind, self.protocol.well_formed(whole))
         counts, totals, first = [], [], 0
@@ -101,8 +102,12 @@ class Tally:
             first += kind.size
         return self._with(tuple(counts), tuple(totals))
 
-    def add_counts(self, times: Counts) -> Tally:
-        """With reports too that came so often each, from the report 0 on."""
+    def add_counts(self, rows: Iterable[tuple[Any, Any]]) -> Tally:
+        """With reports too that were counted elsewhere: pairs of a report and how often it came, as GROUP BY has them.
+
+        It is exactly what adding all those reports gives.
+        """
+        times = counted(self.protocol.kind, self.protocol.report_limit, rows)
         counts, totals, first = [], [], 0
         for kind in self.protocol.kinds:
             part = times[first : first + kind.size]

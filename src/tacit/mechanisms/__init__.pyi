@@ -9,7 +9,6 @@ from tacit.mechanisms.propose import ProposedMedian as ProposedMedian
 from tacit.mechanisms.quantile import Quantile as Quantile
 from tacit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from tacit.mechanisms.smooth import SmoothMedian as SmoothMedian
-from tacit.mechanisms.smooth import SmoothSum as SmoothSum
 from tacit.mechanisms.sparse_vector import SparseVector as SparseVector
 from tacit.mechanisms.staircase import Staircase as Staircase
 from tacit.mechanisms.threshold import Threshold as Threshold

@@ -10,7 +10,6 @@ Pure(epsilon=Fraction(1, 1))
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.arithmetic import ball, integer, precision, within
 from tacit.errors import ParameterError
 from tacit.mechanisms.given import share
-from tacit.privacy.local import Smooth, clamped, median_smooth, sum_smooth
+from tacit.privacy.local import Smooth, clamped, median_smooth
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import Bits
 from tacit.sampling.real import decide
@@ -32,11 +31,11 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 
 
 @dataclass(frozen=True)
-class _Smoothed(ABC):
-    """Releases f(x) + (S(x)/alpha) Z, rounded to the nearest integer and clamped to a public range.
+class SmoothMedian:
+    """Releases f(x) + (S(x)/alpha) Z, rounded to the nearest integer and clamped to [lower, upper].
 
-    f is integer, S is its smooth sensitivity with decay `beta`, and Z has the density (1 + z^2)^(-3/2) / 2: Student's
-    law with two degrees of freedom, divided by sqrt 2.
+    f is the lower median of integers, S is its smooth sensitivity with decay `beta`, and Z has the density
+    (1 + z^2)^(-3/2) / 2: Student's law with two degrees of freedom, divided by sqrt 2.
 
     **Theorem.** Under REPLACE the release is (3/2 alpha + 2 beta)-DP, with no delta.
 
@@ -50,6 +49,9 @@ class _Smoothed(ABC):
     **The draw.** Z = (U - 1/2)/sqrt(U (1 - U)) for U uniform on (0, 1), since P(Z <= z) = (1 + z/sqrt(1 + z^2))/2. U is
     known by its first bits, and interval arithmetic rounds f(x) + s Z, with more bits of U where they are needed. `law`
     is the exact law of the release, as intervals. Time varies a little with the data: hide it from the analyst.
+
+    **The default.** With many rows, of which c are on each grid step around the median, S is near 1/(c beta e), and the
+    noise S/alpha is least at beta = epsilon/4, alpha = epsilon/3. It is within 3.05 S/alpha 95 times in 100.
     """
 
     lower: int
@@ -63,6 +65,12 @@ class _Smoothed(ABC):
         object.__setattr__(self, "alpha", within("alpha", self.alpha, _LEAST, _MOST))
         object.__setattr__(self, "beta", within("beta", self.beta, _LEAST, _MOST))
 
+    @classmethod
+    def calibrated(cls, epsilon: Any, lower: int, upper: int) -> SmoothMedian:
+        """Alpha and beta for this price."""
+        price = within("epsilon", epsilon, 4 * _LEAST, _MOST)
+        return cls(lower, upper, price / 3, price / 4)
+
     def loss(self) -> Pure:
         """What a release costs, under REPLACE."""
         return Pure(Fraction(3, 2) * self.alpha + 2 * self.beta)
@@ -70,9 +78,10 @@ class _Smoothed(ABC):
     def release(self, values: Sequence[int], bits: Bits | None = None) -> int:
         """The noisy statistic. The number of values is public; each is clamped to [lower, upper]."""
         bits = bits_or_system(bits)
-        center, smooth, low, high = self._parts(values)
+        center, smooth = self._parts(values)
         if not smooth.width:
             return center  # the range is one point
+        low, high = self.lower, self.upper
         wide = max(abs(low), abs(high)).bit_length()
         return decide(bits, lambda word, known: _between(self._ends(center, smooth, word, known), low, high), wide)
 
@@ -80,9 +89,10 @@ class _Smoothed(ABC):
         """The probability of every integer of the range, as intervals at the working precision. It is private."""
         from flint import arb
 
-        center, smooth, low, high = self._parts(values)
+        center, smooth = self._parts(values)
         if not smooth.width:
             return {center: arb(1)}
+        low, high = self.lower, self.upper
         scale = smooth.value() / ball(self.alpha)
         below = [arb(0), *(_share((arb(k - center) + 0.5) / scale) for k in range(low, high)), arb(1)]
         return {k: below[k - low + 1] - below[k - low] for k in range(low, high + 1)}
@@ -94,14 +104,15 @@ class _Smoothed(ABC):
         is private: publish it for made-up data only.
         """
         level = share("confidence", confidence)
-        _, smooth, low, high = self._parts(values)
-        with precision(256 + (high - low).bit_length()):
+        _, smooth = self._parts(values)
+        with precision(256 + (self.upper - self.lower).bit_length()):
             width = smooth.value() / ball(self.alpha) * ball(level) / (1 - ball(level) ** 2).sqrt()
-            return min(max(0, int((width - 0.5).upper().ceil().fmpz())), high - low)
+            return min(max(0, int((width - 0.5).upper().ceil().fmpz())), self.upper - self.lower)
 
-    @abstractmethod
-    def _parts(self, values: Sequence[int]) -> tuple[int, Smooth, int, int]:
-        """f(x), S(x), and the public range of f."""
+    def _parts(self, values: Sequence[int]) -> tuple[int, Smooth]:
+        """f(x) and S(x)."""
+        x = clamped(values, self.lower, self.upper)
+        return x[(len(x) - 1) // 2], median_smooth(x, self.lower, self.upper, self.beta)
 
     def _ends(self, center: int, smooth: Smooth, word: int, known: int) -> tuple[arb | None, arb | None]:
         """Below and above all f(x) + s Z + 1/2 with U in [word, word + 1] / 2^known; None where there is no bound."""
@@ -137,44 +148,3 @@ def _between(ends: tuple[arb | None, arb | None], low: int, high: int) -> int | 
         return None
     first, last = below.floor().unique_fmpz(), above.floor().unique_fmpz()
     return int(first) if first is not None and last is not None and first == last else None
-
-
-class SmoothMedian(_Smoothed):
-    """The lower median of integers in [lower, upper] with noise of its smooth sensitivity.
-
-    **Theorem.** Under REPLACE the release is (3/2 alpha + 2 beta)-DP: see the base class for the proof.
-
-    With many rows, of which c are on each grid step around the median, S is near 1/(c beta e), and the noise S/alpha is
-    least at beta = epsilon/4, alpha = epsilon/3: the default. It is within 3.05 S/alpha 95 times in 100.
-    """
-
-    @classmethod
-    def calibrated(cls, epsilon: Any, lower: int, upper: int) -> SmoothMedian:
-        """Alpha and beta for this price."""
-        price = within("epsilon", epsilon, 4 * _LEAST, _MOST)
-        return cls(lower, upper, price / 3, price / 4)
-
-    def _parts(self, values: Sequence[int]) -> tuple[int, Smooth, int, int]:
-        x = clamped(values, self.lower, self.upper)
-        return x[(len(x) - 1) // 2], median_smooth(x, self.lower, self.upper, self.beta), self.lower, self.upper
-
-
-class SmoothSum(_Smoothed):
-    """The sum of n integers in [lower, upper], n public, with noise of its smooth sensitivity; over n it is their mean.
-
-    **Theorem.** Under REPLACE the release is (3/2 alpha + 2 beta)-DP: see the base class for the proof.
-
-    The local sensitivity of a mean is at least half the global one, and one change away it is all of it. So this wins
-    nothing over Laplace noise: it is here to show that.
-    """
-
-    @classmethod
-    def calibrated(cls, epsilon: Any, lower: int, upper: int) -> SmoothSum:
-        """Alpha and beta for this price."""
-        price = within("epsilon", epsilon, 4 * _LEAST, _MOST)
-        return cls(lower, upper, price / 3, price / 4)
-
-    def _parts(self, values: Sequence[int]) -> tuple[int, Smooth, int, int]:
-        x = clamped(values, self.lower, self.upper)
-        smooth = sum_smooth(x, self.lower, self.upper, self.beta)
-        return sum(x), smooth, len(x) * self.lower, len(x) * self.upper

@@ -25,7 +25,6 @@ from tacit.mechanisms.partition import (
     MOST_DELTA,
     MOST_EPSILON,
     Key,
-    PartitionSelection,
     exact_share,
     numbers_by_key,
 )
@@ -132,8 +131,3 @@ def _beyond(scale: Fraction, delta: Fraction, groups: int) -> int:
         return -ball(scale) * ((1 + q) * exact_share(delta, groups)).log()
 
     return 1 + certified_floor(steps, 256)
-
-
-def fewer_units(selection: PartitionSelection, threshold: Threshold) -> PartitionSelection | Threshold:
-    """Whichever shows a key with fewer units; the threshold where both are equal, since it shows the count too."""
-    return selection if selection.threshold() < threshold.units() else threshold

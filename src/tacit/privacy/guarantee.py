@@ -7,11 +7,11 @@ Dp(epsilon=Fraction(2, 1), delta=Fraction(0, 1), neighbors=<Neighbors.REPLACE: '
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.arithmetic import ball, ball_above, double_above, double_below, precision, rounded_up
+from tacit.arithmetic import ball, ball_above, precision, rounded_up
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 
@@ -33,13 +33,6 @@ class Dp:
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ParameterError("guarantee", f"there is no {self!r:.200}", fix="epsilon >= 0 and delta in [0, 1]")
 
-    def to_zcdp(self) -> Zcdp:
-        """**Theorem.** epsilon-DP is (epsilon^2/2)-zCDP (Bun and Steinke 2016); delta stays apart.
-
-        The slightly smaller epsilon tanh(epsilon/2) is what the accountant charges.
-        """
-        return Zcdp(self.epsilon**2 / 2, self.delta, self.neighbors)
-
     def for_group(self, size: int) -> Dp:
         """**Theorem.** For k units: (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1)).
 
@@ -57,67 +50,6 @@ class Dp:
             return self
         pair = self.for_group(2)
         return Dp(pair.epsilon, pair.delta, Neighbors.REPLACE)
-
-
-@dataclass(frozen=True)
-class Zcdp:
-    """delta-approximate rho-zCDP: Renyi divergences of order a are at most rho a, but with probability delta."""
-
-    rho: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-
-    def __post_init__(self) -> None:
-        if self.rho < 0 or not 0 <= self.delta <= 1:
-            raise ParameterError("guarantee", f"there is no {self!r:.200}", fix="rho >= 0 and delta in [0, 1]")
-
-    def to_dp(self, delta: Fraction) -> Dp:
-        """(epsilon, delta)-DP for a `delta` above the guarantee's own; `epsilon_of_rho` is the theorem."""
-        room = delta - self.delta
-        if not 0 <= delta < 1 or room < 0 or (room == 0 and self.rho):
-            raise ParameterError(
-                "delta", "must be above the guarantee's own and below one", fix="choose a larger delta"
-            )
-        return Dp(Fraction(epsilon_of_rho(double_above(self.rho), double_below(room))), delta, self.neighbors)
-
-    def for_replace(self) -> Zcdp:
-        """**Theorem.** For k units rho grows by k^2 (Bun and Steinke 2016, proposition 1.9); here k = 2.
-
-        Approximate zCDP has no such rule that keeps delta: convert first.
-        """
-        if self.neighbors is Neighbors.REPLACE:
-            return self
-        if self.delta:
-            raise ParameterError("guarantee", "approximate zCDP does not carry over", fix="convert it: to_dp(delta)")
-        return Zcdp(4 * self.rho, self.delta, Neighbors.REPLACE)
-
-
-def together(parts: Sequence[Dp]) -> Dp:
-    """All of it, on the same data: **theorem**, epsilons and deltas add up, adaptively."""
-    epsilon, delta = (sum(values, Fraction(0)) for values in ([p.epsilon for p in parts], [p.delta for p in parts]))
-    return Dp(epsilon, min(Fraction(1), delta), _relation(parts))
-
-
-def apart(parts: Sequence[Dp]) -> Dp:
-    """On parts of the data that share no unit.
-
-    **Theorem.** Under ADD_REMOVE one part sees the change: the largest epsilon and delta hold. Under REPLACE the unit
-    may leave one part and enter another, so the two largest add up.
-    """
-    relation = _relation(parts)
-    most = 1 if relation is Neighbors.ADD_REMOVE else 2
-    epsilon = sum(sorted((part.epsilon for part in parts), reverse=True)[:most], Fraction(0))
-    delta = sum(sorted((part.delta for part in parts), reverse=True)[:most], Fraction(0))
-    return Dp(epsilon, min(Fraction(1), delta), relation)
-
-
-def _relation(parts: Sequence[Dp]) -> Neighbors:
-    relations = {part.neighbors for part in parts}
-    if len(relations) != 1:
-        raise ParameterError(
-            "parts", "they are for different neighbors, or there are none", fix="use for_replace() first"
-        )
-    return relations.pop()
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:

@@ -123,28 +123,6 @@ def median_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> S
     return Smooth(*best, decay)
 
 
-def sum_local(values: Sequence[int], lower: int, upper: int) -> int:
-    """How far one changed row can move the sum (n times the mean): the farthest row from an end of the range."""
-    x = clamped(values, lower, upper)
-    return max(x[-1] - lower, upper - x[0])
-
-
-def sum_after(values: Sequence[int], lower: int, upper: int, changes: int) -> int:
-    """The largest local sensitivity of the sum with at most `changes` rows changed: from one on, the whole range."""
-    return upper - lower if integer("changes", changes, least=0) else sum_local(values, lower, upper)
-
-
-def sum_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> Smooth:
-    """The smooth sensitivity of the sum: the larger of its local sensitivity and (upper - lower) exp(-beta).
-
-    One change puts a row at an end of the range, so nothing is gained beyond the factor of two between the range and
-    its half: for means and sums the global sensitivity is the better choice.
-    """
-    here, anywhere = (sum_local(values, lower, upper), 0), (upper - lower, 1)
-    decay = _decay(beta)
-    return Smooth(*(anywhere if _is_larger(anywhere, here, decay) else here), decay)
-
-
 def _decay(beta: Any) -> Fraction:
     return within("beta", beta, Fraction(1, 10**9), Fraction(10**6))
 

@@ -1,6 +1,6 @@
 """Bounds as people read them: decimals that are rounded up, or down, and never to the nearest.
 
->>> decimal(round_up(Fraction(50986, 10000), 4)), decimal(round_down(Fraction(1, 28), 2))
+>>> decimal(round_up(Fraction(50986, 10000), 4)), places_down(Fraction(1, 28), 3)
 ('5.099', '0.035')
 >>> double_above(Fraction(1, 3)) > Fraction(1, 3)
 True
@@ -20,14 +20,6 @@ def round_up(number: Fraction, digits: int) -> Fraction:
         return number
     step = largest_power_of_ten(number) / Fraction(10) ** (digits - 1)
     return Fraction(math.ceil(number / step)) * step
-
-
-def round_down(number: Fraction, digits: int) -> Fraction:
-    """Return the largest number of so many significant digits that is not above a number, which is not negative."""
-    if not number:
-        return number
-    step = largest_power_of_ten(number) / Fraction(10) ** (digits - 1)
-    return Fraction(math.floor(number / step)) * step
 
 
 def places_up(number: Fraction, places: int) -> str:

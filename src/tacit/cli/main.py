@@ -36,7 +36,7 @@ from tacit.cli.output import check_plot, print_json
 from tacit.cli.policy import check, init
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
-from tacit.errors import LedgerError, ParameterError, Refused, TacitError
+from tacit.errors import Code, LedgerError, ParameterError, Refused, TacitError
 from tacit.statuses import STATUSES
 from tacit.terminal import several_lines
 
@@ -99,7 +99,8 @@ def _stop(error: TacitError, code: int | None = None) -> NoReturn:
         print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
     else:
         typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
-    sys.exit(code or STATUSES[error.code].exit)
+    refused = isinstance(error, Refused)  # with the code of a parameter too, where it depends on the question
+    sys.exit(code or (STATUSES[Code.UNSUPPORTED] if refused else STATUSES[error.code]).exit)
 
 
 def _version(wanted: bool) -> None:
@@ -178,7 +179,6 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Say what a question would cost and how accurate it would be. Free; no data is touched."""
-    from tacit.errors import Code
     from tacit.plan.question import Question
     from tacit.policy.load import load
 

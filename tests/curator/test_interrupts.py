@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.interrupts import at_every_point
+from tests.support.interrupts import at_every_point
 
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB

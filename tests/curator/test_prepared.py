@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
@@ -165,7 +165,7 @@ def less(one: Any, other: Any) -> dict[Any, list[Any]]:
 ADDING = [q for q in QUESTIONS if "DISTINCT" not in q]  # the number of distinct values does not add up over units
 
 
-SEEDS = 10 if os.environ.get("TACIT_FULL") == "1" else 1
+SEEDS = 10 if FULL else 1
 CAPS = [(table, seed, {}) for table in TABLES for seed in range(SEEDS)]
 CAPS += [("visits", seed, {"groups": 3, "rows": 5, "total": 7}) for seed in range(SEEDS)]
 

@@ -20,7 +20,6 @@ ignored, clamping ignored, a sum priced as a count, and a replacement priced as 
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -29,6 +28,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.special import betainccinv
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, limits, shapes
@@ -263,7 +263,7 @@ FAULTS = [
     *((replacement_priced_as_an_addition, *case) for case in CASES if case[1] == "replace" and case[3]),
 ]
 
-if os.environ.get("TACIT_FULL") != "1":
+if not FULL:
     FAULTS = FAULTS[::2]  # still each fault, each relation and each unit
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-import os
 import random
 import uuid
 from collections.abc import Callable
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support.counts import FULL
 
 import tacit
 from tacit.aggregates.registry import read_question
@@ -30,7 +30,6 @@ from tacit.errors import Code, DataError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 MANY = 300
 WHO = [number // 2 for number in range(MANY)]
 DX = ["flu" if number % 2 else "ok" for number in range(MANY)]

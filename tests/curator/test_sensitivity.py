@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.counts import FULL
 
 from tacit.aggregates.base import QuantileMeasurement
 from tacit.aggregates.registry import read_question as parse
@@ -41,7 +41,6 @@ from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
 
 NAN, INF = math.nan, math.inf
-FULL = os.environ.get("TACIT_FULL") == "1"
 TIMES = 20 if FULL else 1
 FIRST = datetime.date(2025, 1, 28)
 DELTA = Fraction(1, 10**6)

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.counts import FULL
 
 import tacit
 from tacit.errors import DataError, Failed
@@ -142,7 +143,7 @@ def test_a_spark_job_that_is_aborted(spark, tmp_path):
         assert len(ada.ask("SELECT COUNT(*) AS n FROM few", epsilon=1).to_dict()["rows"]) == 1
 
 
-@pytest.mark.skipif(os.environ.get("TACIT_FULL") != "1", reason="starting a cluster takes a minute: TACIT_FULL=1")
+@pytest.mark.skipif(not FULL, reason="starting a cluster takes a minute: TACIT_FULL=1")
 @pytest.mark.parametrize("how", ["once", "always"])
 def test_spark_executors_that_are_killed(how, tmp_path):
     # A cluster of one executor in a process of its own. Where one is lost, Spark starts another and computes again;

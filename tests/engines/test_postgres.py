@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.forks import fork, outcome
+from tests.support.forks import fork, outcome
 
 import tacit
 from tacit.curator.curator import check_links, engine_of

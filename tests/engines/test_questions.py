@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.support.counts import FULL
 
 from tacit.answers.answer import Answer, Bars
 from tacit.curator.curator import Analyst, Curator, limits, shapes
@@ -243,7 +243,7 @@ CAPS = {"k2r1": ("add-remove", 2, 1), "k1r3": ("replace", 1, 3)}
 
 
 SETTINGS = ["duckdb-k2r1", "duckdb-k1r3", "postgres-k2r1"]
-if os.environ.get("TACIT_FULL") == "1":
+if FULL:
     SETTINGS += ["postgres-k1r3", "spark-k2r1"]
 
 

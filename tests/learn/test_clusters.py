@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from fractions import Fraction
 from functools import partial
@@ -18,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.audit.claim import Claim
@@ -28,7 +28,6 @@ from tacit.learn.clusters import Cluster, arranged, nearest, squares
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 EXPECTED = {
     "check_clustering": "it reads labels_, which would keep in the model, without noise, what cluster each row is in"
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.audit.claim import Claim
@@ -25,7 +25,6 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 ALARM = 1e-9  # the chance that a test of a law fails without a cause
 ONE = 2**EXPONENT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 from scipy.stats import chi2, kstwo
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -27,7 +27,7 @@ from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 LOSSES: list[LinearLoss] = [Logistic(), Huber(), Squared(1.0), Multinomial(3)]
-FITS = 6_000 if os.environ.get("TACIT_FULL") == "1" else 3_000
+FITS = 6_000 if FULL else 3_000
 
 
 def named(loss: LinearLoss) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 from sklearn.linear_model import LogisticRegression
+from tests.support.counts import FULL
 
 from tacit.errors import ParameterError
 from tacit.learn import minimize as module
@@ -20,7 +20,6 @@ from tacit.learn.minimize import check_solvable, least_penalty, minimize, planne
 from tacit.learn.problem import Problem
 from tacit.privacy.unit import Neighbors
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 LOSSES = [Logistic(), Logistic(0.6), Huber(), Huber(0.0625), Squared(1.0), Multinomial(3)]
 
 

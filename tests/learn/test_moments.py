@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -19,7 +19,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-FITS = 9_000 if os.environ.get("TACIT_FULL") == "1" else 4_500
+FITS = 9_000 if FULL else 4_500
 
 
 def plan(epsilon: float, width: int, rows: int, neighbors: Neighbors = ADD, penalty: float | None = None) -> Moments:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
+from tests.support.counts import FULL
 
 from tacit.accounting.calibrate import real_gaussian_delta
 from tacit.errors import ParameterError
@@ -18,7 +18,7 @@ from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
 from tacit.privacy.unit import Neighbors
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-MANY = 1000 if os.environ.get("TACIT_FULL") == "1" else 80
+MANY = 1000 if FULL else 80
 SINGLE = [Logistic(), Logistic(0.6), Huber(), Huber(2.0), Squared(0.5)]
 
 

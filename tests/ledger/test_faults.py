@@ -16,8 +16,8 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import by_hand, fresh, grains, limits, noise
+from tests.support.forks import in_child, outcome
 
 import tacit
 from tacit.errors import Code, LedgerError

@@ -8,8 +8,8 @@ import sys
 import threading
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import limits, noise
+from tests.support.forks import in_child, outcome
 
 from tacit.ledger.accept import accept_loss
 from tacit.ledger.files import make, tighten

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import by_hand, limits
+from tests.support.forks import in_child, outcome
 
 from tacit.errors import Code, LedgerError
 from tacit.ledger import keys

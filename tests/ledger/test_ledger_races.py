@@ -11,8 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import fresh, grains, limits, noise
+from tests.support.forks import in_child, outcome
 
 from tacit.accounting.guard import Cost, cost
 from tacit.errors import Refused

@@ -9,8 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import limits, noise, price
+from tests.support.forks import in_child, outcome
 
 from tacit.accounting.guard import Cost
 from tacit.errors import Code, Failed, ParameterError, Refused

@@ -11,9 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import grains, limits, noise
 from tests.ledger.test_tampering import edit
+from tests.support.forks import in_child, outcome
 
 from tacit.errors import Code, LedgerError, Refused
 from tacit.ledger.entries import Kind

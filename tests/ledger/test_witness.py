@@ -7,8 +7,8 @@ import random
 import shutil
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import fresh, limits, noise, price
+from tests.support.forks import in_child, outcome
 
 from tacit.accounting.guard import LARGEST, Cost
 from tacit.errors import Code, LedgerError

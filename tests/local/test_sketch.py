@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 from tacit.errors import ParameterError, Refused
 from tacit.local.hadamard import Hadamard
@@ -17,8 +17,6 @@ from tacit.local.k_ary import KAry
 from tacit.local.sketch import Sketch, collisions
 from tacit.local.unary import OptimizedUnary
 from tacit.sampling.bits import ReplayBits
-
-FULL = os.environ.get("TACIT_FULL") == "1"
 
 
 @pytest.mark.parametrize("make", [Hadamard, OptimizedUnary])

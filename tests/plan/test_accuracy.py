@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting import pure
 from tacit.aggregates.direct import DirectEstimator
@@ -19,7 +19,7 @@ from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
 from tacit.query.nodes import Released
 
-EXAMPLES = 200 if os.environ.get("TACIT_FULL") == "1" else 25
+EXAMPLES = 200 if FULL else 25
 USUAL = Fraction(95, 100)
 QUESTIONS = [
     ("SELECT COUNT(*) AS n FROM visits", "n"),

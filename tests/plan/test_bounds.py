@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-import os
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.engines.evaluate import evaluate
 from tacit.errors import Code, Refused
@@ -23,7 +23,7 @@ from tacit.query.functions import MOST_PATTERN, MOST_POWER, MOST_TEXTS, Fn
 from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Released, Scalar, walk
 from tacit.query.types import Type
 
-EXAMPLES = 3_000 if os.environ.get("TACIT_FULL") == "1" else 300
+EXAMPLES = 3_000 if FULL else 300
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 
 

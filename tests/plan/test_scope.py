@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.reference import Reference
@@ -24,7 +24,7 @@ from tacit.privacy.sensitivity import Contribution
 from tacit.query.nodes import Fold, Match, Rows, Scan, Select, Stack
 
 MakePlan = Callable[..., Plan]
-EXAMPLES = 1_000 if os.environ.get("TACIT_FULL") == "1" else 60
+EXAMPLES = 1_000 if FULL else 60
 
 
 def clinic(neighbors: str) -> Policy:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.forks import fork, outcome
-from tests.interrupts import at_every_point
+from tests.support.forks import fork, outcome
+from tests.support.interrupts import at_every_point
 
 import tacit
 from tacit import mechanisms as made

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.support.counts import FULL
 
 from tacit.local.survey.load import survey_of
 from tacit.local.survey.store import Store, read
@@ -33,7 +34,7 @@ BOUNDS = json.loads((Path(__file__).parents[1] / "local" / "survey_bounds.json")
 VECTORS = json.loads((Path(__file__).parents[1] / "local" / "survey_vectors.json").read_text(encoding="utf-8"))
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 HOSTILE = '<img src=x onerror="alert(1)">'
-TIMES = 5 if os.environ.get("TACIT_FULL") == "1" else 1
+TIMES = 5 if FULL else 1
 
 SURVEY = survey_of(
     {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.attacks.recovered import most_under
@@ -20,7 +20,6 @@ from tacit.trial.sides import attack
 from tacit.trial.target import target
 from tacit.trial.twin import Twin
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 AGE = {"type": "int", "lower": 18, "upper": 90}
 SEX = {"type": "text", "values": ["F", "M", "it's X"]}
 DAY = {"type": "date", "lower": "2025-01-01", "upper": "2025-03-31"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 from decimal import Decimal
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.pgwire.test_lexer import POLICY, TEXTS
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
@@ -23,7 +23,7 @@ from tacit.serve.pgwire.statements import for_parser
 from tacit.serve.pgwire.types import DATE, FLOAT8, INT4, TIMESTAMP, decode
 from tacit.serve.pgwire.words import Complaint
 
-MANY = 2_000 if os.environ.get("TACIT_FULL") == "1" else 100
+MANY = 2_000 if FULL else 100
 DAY = datetime.date(2025, 1, 31)
 
 

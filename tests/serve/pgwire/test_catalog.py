@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_process import Limits
@@ -180,7 +180,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=4_000 if os.environ.get("TACIT_FULL") == "1" else 150)
+@settings(max_examples=4_000 if FULL else 150)
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 def test_any_words_are_put_into_others_or_refused(served, catalog, words):
     names = served.run(catalog.names())

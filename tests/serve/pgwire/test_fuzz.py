@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import socket
 import struct
@@ -12,10 +11,11 @@ import tracemalloc
 
 import psycopg
 import pytest
+from tests.support.counts import FULL
 
 from tacit.serve.pgwire import codec, wire
 
-MANY = os.environ.get("TACIT_FULL") == "1"
+MANY = FULL
 ROUNDS = 2_000 if MANY else 80
 KINDS = b"QPBDECSHXFpdcf\0Z!"
 TEXTS = [

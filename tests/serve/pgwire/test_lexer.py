@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
@@ -20,7 +20,7 @@ from tacit.serve.pgwire.statements import Kind, for_parser, statement
 from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT4, INT8, TEXT
 from tacit.serve.pgwire.words import Complaint
 
-MANY = 2_000 if os.environ.get("TACIT_FULL") == "1" else 100
+MANY = 2_000 if FULL else 100
 POLICY = load(
     {
         "privacy": {"epsilon": 1},

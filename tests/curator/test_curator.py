@@ -15,6 +15,7 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
+from tests.support.ledgers import spent
 
 import tacit
 from tacit.accounting.guard import GRAINS_PER_EPSILON, Cost
@@ -51,11 +52,6 @@ epsilon = 3
 epsilon = 1
 """
 ROWS = [(n, n % 111, "AB"[n % 2]) for n in range(300)]  # 300 patients with one visit each, none in ward C
-
-
-def spent(curator: Curator, who: str | None = None) -> Fraction:
-    standing = curator.ledger.overall() if who is None else curator.ledger.standing(who)
-    return Fraction(standing.spent.epsilon, GRAINS_PER_EPSILON)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.ledgers import spent
 
 import tacit
-from tacit.accounting.guard import GRAINS_PER_EPSILON
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, engine_of, limits, shapes
 from tacit.curator.features import Feature, Features
@@ -92,11 +92,6 @@ def curator(tmp_path):
 
 def logistic(**more) -> LogisticRegression:
     return LogisticRegression(**{"rows": 1200, **more})
-
-
-def spent(curator: Curator, who: str | None = None) -> Fraction:
-    standing = curator.ledger.overall() if who is None else curator.ledger.standing(who)
-    return Fraction(standing.spent.epsilon, GRAINS_PER_EPSILON)
 
 
 def kinds(curator: Curator) -> list[Kind]:

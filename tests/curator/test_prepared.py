@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 from tests.support.counts import FULL
+from tests.support.policies import caps, policy_of
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
@@ -63,20 +64,18 @@ TABLES = ("visits", "names", "lines")  # a unit that is an integer, one that is 
 
 
 def policy(folder: Path, groups: int = 2, rows: int = 2, epoch: int = 1, total: int | None = None) -> dict[str, Any]:
-    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
-    who = {"unit": "who", "people": "persons", **caps}
+    bounds = caps(groups, rows, total)
+    who = {"unit": "who", "people": "persons", **bounds}
+    tables = {
+        "visits": {**who, "columns": COLUMNS},
+        "names": {"unit": "called", **bounds, "columns": {"called": {"type": "text"}, **COLUMNS}},
+        "orders": {**who, "columns": {"n": COLUMNS["n"]}},
+        "lines": {"unit": {"through": "item", "to": "orders.id"}, **bounds, "columns": COLUMNS},
+        "things": {"unit": "row", "columns": COLUMNS},
+    }
     return {
         "data": {"source": str(folder / "data"), "prepared": str(folder / "data.prepared"), "epoch": epoch},
-        "ledger": {"store": str(folder / "x.ledger")},
-        "privacy": {"epsilon": 1000, "delta": 1e-3},
-        "tables": {
-            "visits": {**who, "columns": COLUMNS},
-            "names": {"unit": "called", **caps, "columns": {"called": {"type": "text"}, **COLUMNS}},
-            "orders": {**who, "columns": {"n": COLUMNS["n"]}},
-            "lines": {"unit": {"through": "item", "to": "orders.id"}, **caps, "columns": COLUMNS},
-            "things": {"unit": "row", "columns": COLUMNS},
-        },
-        "analysts": {"ada": {"epsilon": 1000, "delta": 1e-3}},
+        **policy_of(tables, own={"epsilon": 1000, "delta": 1e-3}, folder=folder, delta=1e-3),
     }
 
 

@@ -21,7 +21,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support import policies
 from tests.support.counts import FULL
+from tests.support.policies import caps
 
 import tacit
 from tacit.aggregates.registry import read_question
@@ -49,13 +51,11 @@ def not_utf8(values: list[str], at: int = 200) -> pa.Array:
 
 
 def policy_of(source: Path | None, folder: Path, **more: Any) -> dict[str, Any]:
-    table = {"unit": "who", "people": "persons", "max_groups": 2, "max_rows_per_group": 2, "columns": COLUMNS}
+    table = {"unit": "who", "people": "persons", **caps(2, 2), "columns": COLUMNS}
+    tables, own = more.pop("tables", {"visits": table}), {"epsilon": 1000, "delta": 1e-3}
     return {
         "data": {} if source is None else {"source": str(source)},
-        "ledger": {"store": str(folder / "x.ledger")},
-        "privacy": {"epsilon": 1000, "delta": 1e-3, "delta_per_question": 1e-9},
-        "tables": more.pop("tables", {"visits": table}),
-        "analysts": {"ada": {"epsilon": 1000, "delta": 1e-3}},
+        **policies.policy_of(tables, own=own, folder=folder, delta=1e-3, delta_per_question=1e-9),
         **more,
     }
 

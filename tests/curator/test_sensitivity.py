@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.support.counts import FULL
+from tests.support.policies import caps
 
 from tacit.aggregates.base import QuantileMeasurement
 from tacit.aggregates.registry import read_question as parse
@@ -70,8 +71,8 @@ TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": 
 @lru_cache
 def policy_of(neighbors: str, groups: int, rows: int, total: int | None = None) -> Policy:
     """Tables of each kind: units by a column, through another table, and rows that are units; a public table."""
-    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
-    who = {"unit": "who", "people": "persons", **caps}
+    bounds = caps(groups, rows, total)
+    who = {"unit": "who", "people": "persons", **bounds}
     return load(
         {
             "privacy": {
@@ -84,7 +85,7 @@ def policy_of(neighbors: str, groups: int, rows: int, total: int | None = None) 
                 "visits": {**who, "columns": {"who": {"type": "int", "lower": 0, "upper": 3}, **COLUMNS}},
                 "notes": {**who, "columns": {"m": {"type": "int", "lower": 0, "upper": 5}, "k": COLUMNS["g"]}},
                 "orders": {**who, "columns": {"o": {"type": "int", "lower": 0, "upper": 9}}},
-                "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **caps, "columns": COLUMNS},
+                "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **bounds, "columns": COLUMNS},
                 "things": {"unit": "row", "columns": COLUMNS},
                 "wards": {
                     "public": True,

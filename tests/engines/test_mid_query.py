@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.support.counts import FULL
+from tests.support.policies import policy_of
 
 import tacit
 from tacit.errors import DataError, Failed
@@ -29,13 +30,7 @@ BOUNDS = {"unit": "who", "max_groups": 1, "max_rows_per_group": 2, "columns": CO
 
 
 def policy(folder: Path, source: dict[str, Any], *tables: str) -> dict[str, Any]:
-    return {
-        "data": source,
-        "ledger": {"store": str(folder / "x.ledger")},
-        "privacy": {"epsilon": 1000},
-        "tables": dict.fromkeys(tables, BOUNDS),
-        "analysts": {"ada": {"epsilon": 100}},
-    }
+    return {"data": source, **policy_of(dict.fromkeys(tables, BOUNDS), own={"epsilon": 100}, folder=folder)}
 
 
 def asked(analyst: Any, sql: str) -> list[Any]:

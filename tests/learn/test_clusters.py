@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 from tests.support.counts import FULL
 
 from tacit.accounting import price
@@ -206,17 +207,6 @@ def test_rows_are_read_within_bounds_and_missing_ones_as_declared():
     one, other = model(missing=5).fit(far), model().fit(near)
     assert one.cluster_centers_.tolist() == other.cluster_centers_.tolist()
     assert one.predict(far).tolist() == other.predict(near).tolist()
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -196,17 +197,6 @@ def test_what_is_missing_or_wrong_is_said_with_a_fix(wrong, says):
 def test_weights_of_rows_are_refused():
     with pytest.raises(ParameterError, match="sample_weight"):
         model().fit(ROWS, sample_weight=np.ones(4000))
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

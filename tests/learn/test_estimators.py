@@ -19,6 +19,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -219,17 +220,6 @@ def test_rows_that_are_there_are_not_counted_under_add_remove():
     # The number of rows is private: with half of them the same plan is made, to the last digit.
     model = logistic()
     assert repr(model.plan(3, 2000).method) == repr(model.plan(3, 1000).method) == repr(model.plan(3).method)
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB as Plain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -156,17 +157,6 @@ def test_values_are_read_within_the_bounds_and_missing_ones_as_declared():
     one, other = model(missing=0.25).fit(far, KIND), model().fit(near, KIND)
     assert one.theta_.tolist() == other.theta_.tolist() and one.var_.tolist() == other.var_.tolist()
     assert one.predict(far).tolist() == other.predict(near).tolist()
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

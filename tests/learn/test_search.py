@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as Unprotected
 from sklearn.model_selection import GridSearchCV
+from tests.support.bits import Stopped, Stopping
 
 from tacit.errors import ParameterError
 from tacit.learn import LinearSVC, LogisticRegression, PrivateSearchCV, Ridge
@@ -124,12 +125,8 @@ def test_weights_of_rows_and_searches_of_searches_are_refused():
 
 
 def test_a_search_that_is_stopped_is_charged_and_leaves_no_model():
-    class Stopping:
-        def words(self, count):
-            raise KeyboardInterrupt
-
     found = searching(bits=Stopping())
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Stopped):
         found.fit(ROWS, SIDE)
     assert found.guarantee_.epsilon == 6
     with pytest.raises(NotFittedError):

@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -21,12 +22,6 @@ from tacit.privacy.loss import BoundedRange
 from tacit.sampling.bits import ReplayBits
 
 MOVES = list(product([-1, 0, 1], repeat=3))
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def losses(mechanism, one, other):

@@ -8,21 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Ones
+from tests.support.statistics import chi_square
 
 from tacit.errors import ParameterError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.loss import GaussianNoise
 from tacit.sampling.bits import ReplayBits
-
-
-class Ones:
-    """U close to one: every draw is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
 def law(variance, reach=400):
@@ -104,12 +98,6 @@ def test_calibrated_noise_is_the_least(epsilon, delta, shift, coordinates):
 
 def test_nothing_moves():
     assert Gaussian.calibrated(1, 1e-5, shift=0) == Gaussian.calibrated(1, 1e-5)
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 @pytest.mark.parametrize("single", [False, True])

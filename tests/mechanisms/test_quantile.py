@@ -16,6 +16,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import chi_square
 
 import tacit.mechanisms
 from tacit.accounting.pure import epsilon as pure
@@ -34,12 +35,6 @@ ALARM = 1e-11
 
 def quantile(share=HALF, epsilon=1, rows=1, neighbors=ADD, lower=0, upper=10, target=None) -> Quantile:
     return Quantile.calibrated(epsilon, share, rows, neighbors, lower, upper, target)
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def missed(mechanism: Quantile, rows: list[int], g: int) -> Fraction:

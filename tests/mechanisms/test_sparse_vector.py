@@ -10,30 +10,17 @@ from fractions import Fraction
 from itertools import product
 from threading import Thread
 
-import numpy as np
 import pytest
-from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Ones
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits
-
-
-class Ones:
-    """U close to one: every draw is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def discrete(scale, reach):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from contextlib import contextmanager
 from fractions import Fraction
 
 import pytest
+from tests.support.engines import halted, reached
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Code, Failed, ParameterError, Refused
@@ -22,29 +21,6 @@ from tacit.serve.limits import Rate
 from tacit.serve.plans import Plans
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
-
-
-@contextmanager
-def halted(curator):
-    """The engine waits while the block lasts; yields how many questions it holds."""
-    gate, entered, run = threading.Event(), threading.Semaphore(0), curator.engine.run
-
-    def waits(aggregation):
-        entered.release()
-        gate.wait(20)
-        return run(aggregation)
-
-    curator.engine.run = waits
-    try:
-        yield entered
-    finally:
-        gate.set()
-        curator.engine.run = run
-
-
-async def reached(entered: threading.Semaphore, count: int) -> None:
-    for _ in range(count):
-        await asyncio.get_running_loop().run_in_executor(None, entered.acquire)
 
 
 def run(work):

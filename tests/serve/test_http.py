@@ -6,11 +6,9 @@ import csv
 import io
 import json
 import re
-import ssl
 from pathlib import Path
 from uuid import uuid4
 
-import httpx
 import pyarrow as pa
 import pytest
 
@@ -24,12 +22,6 @@ from tacit.serve.replies import as_json, body, chosen, harmless, status_of, told
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 WARDS = 'SELECT ward, COUNT(*) AS n, AVG(cost) AS "-c" FROM visits GROUP BY ward'
-
-
-@pytest.fixture(scope="module")
-def client(served):
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from fractions import Fraction
 
 import httpx
 import pytest
-from tests.serve.test_desk import COUNT, halted, reached, run
+from tests.serve.test_desk import COUNT, run
+from tests.support.engines import halted, reached
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
@@ -190,12 +191,6 @@ def test_the_shelf_forgets_what_was_unused_for_longest(curator):
     shelf.keep("d", Kept("ada", plan, answer, curator.ledger))
     assert [name for name in "abcd" if shelf.find(name)] == ["a", "c", "d"]
     assert shelf.find(None) is None
-
-
-@pytest.fixture(scope="module")
-def client(served):
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
-        yield opened
 
 
 def post(client, served, who="ada", headers=(), **fields):

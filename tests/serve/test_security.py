@@ -25,12 +25,6 @@ SECRET = "supersecretliteral"
 
 
 @pytest.fixture(scope="module")
-def client(served):
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def bearer(served):
     return {"Authorization": f"Bearer {served.key('ada')}"}
 

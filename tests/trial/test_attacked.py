@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from tests.support.counts import FULL
+from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.attacks.recovered import most_under
@@ -27,14 +28,8 @@ ROOM = {"type": "int", "values": [1, 2, 7]}
 
 
 def policy(neighbors="replace", unit="row", **columns):
-    caps = {} if unit == "row" else {"max_groups": 1, "max_rows_per_group": 1}
-    return load(
-        {
-            "privacy": {"epsilon": 1, "neighbors": neighbors},
-            "tables": {"people": {"unit": unit, **caps, "columns": columns}},
-            "analysts": {"ada": {"epsilon": 1}},
-        }
-    )
+    people = {"unit": unit, **({} if unit == "row" else caps(1, 1)), "columns": columns}
+    return load(policy_of({"people": people}, epsilon=1, neighbors=neighbors))
 
 
 # The crowd.

@@ -28,6 +28,8 @@ from tacit.privacy.loss import (
     Sampled,
 )
 
+pytestmark = pytest.mark.slow
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     dp_accounting = pytest.importorskip("dp_accounting")

@@ -72,6 +72,7 @@ def test_private_keys_need_one(curator):
     assert not curator.ledger.standing("ben").spent.epsilon
 
 
+@pytest.mark.slow
 def test_a_server_remembers_both_plans(curator):
     plans, level = Plans(curator.policy), Fraction(19, 20)
     one, other = (plans.plan(plans.priced(who, BY_DAY, 1, None), level) for who in ("ada", "ben"))

@@ -19,6 +19,8 @@ from tacit.plan.accuracy import Price
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
 QUESTIONS = {
     "a count": COUNT,

@@ -168,6 +168,7 @@ def test_a_fit_that_is_interrupted_is_charged_once(curator):
     assert spent(curator, "ada") == paid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "question", "target"),
     [
@@ -194,6 +195,7 @@ def test_questions_that_can_be_learned_from(curator, estimator, question, target
     assert 0 < spent(curator, "ada") <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "target", "code"),
     [
@@ -225,6 +227,7 @@ def test_what_cannot_be_proved_is_refused_at_no_cost(curator, question, target, 
     assert spent(curator) == 0 and kinds(curator) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "says"),
     [
@@ -285,6 +288,7 @@ def rows_of(curator: Curator, question: str, salt: str = "salt") -> list[tuple]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+@pytest.mark.slow
 def test_one_row_of_each_unit_is_kept_and_no_other_moves(tmp_path):
     # Taking out one patient takes out one row, whichever it is.
     question = "SELECT age, cost, ward FROM visits"
@@ -322,6 +326,7 @@ def test_the_row_that_is_kept_is_chosen_fairly(tmp_path):
         assert abs(kept.count(ward) - 1000) < 6.2 * 25.8
 
 
+@pytest.mark.slow
 def test_a_prepared_copy_gives_the_same_rows(tmp_path):
     (tmp_path / "data").mkdir()
     for name, table in (("visits", frame()), ("people", PEOPLE), ("wards", WARDS)):

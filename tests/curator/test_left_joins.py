@@ -139,6 +139,7 @@ def questions(source: str, rng: random.Random) -> Iterator[str]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SIDES)
 def test_a_left_join_is_that_of_plain_sql(source: str, both: Both) -> None:
     for text in questions(source, random.Random(source)):
@@ -164,6 +165,7 @@ def test_an_unmatched_row_holds_nothing(tmp_path, ones) -> None:
     both.plain.close()
 
 
+@pytest.mark.slow
 def test_a_prepared_copy_says_the_same(tmp_path) -> None:
     pytest.importorskip("numba", reason="a prepared copy is read with numba")
     rng = random.Random(5)

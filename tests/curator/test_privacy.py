@@ -50,6 +50,8 @@ from tacit.privacy.unit import Neighbors
 from tacit.query.nodes import Call, Case, Clamp, Measure, Quantize, ToFloat
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 ALARM = 1e-9 / 60
 CLAIMED = 1
 COUNT = 40_000  # samples of each database in each half

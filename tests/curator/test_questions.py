@@ -370,6 +370,7 @@ def plain_key(value: Any) -> Any:
     return value.date() if isinstance(value, datetime.datetime) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_the_answer_is_that_of_plain_sql(text, clinic):
     ours, plain, size = clinic.ask(text), clinic.sql(text), len(parse(text).keys)
@@ -427,6 +428,7 @@ def engines():
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 4])
 @pytest.mark.parametrize("start", range(10))
 def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engines):
@@ -438,6 +440,7 @@ def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engin
         assert ours == theirs, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(5))
 def test_every_question_is_answered_over_awkward_rows(start, engines):
     policy = load(declare(2, 3))
@@ -450,6 +453,7 @@ def test_every_question_is_answered_over_awkward_rows(start, engines):
         assert [len(part) for part in release.parts] == [groups * many for many in each]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path, ones):
     # One patient has visits with stays 1, 2, 4 and 8: each sum of `rows` of them tells which were kept.
@@ -475,6 +479,7 @@ def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path,
     assert total < 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 2, 3])
 def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_path, ones):
     # One patient with two visits in each ward, their stays 1, 2 and 4: one row of each of `groups` wards is kept.
@@ -495,6 +500,7 @@ def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_p
 # Nothing whose result, cost or failure depends on where a row lies, or that changes from run to run.
 
 
+@pytest.mark.slow
 def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
     from tacit.engines import sql
 

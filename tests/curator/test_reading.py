@@ -219,6 +219,7 @@ def ask_at_random(curator: tacit.Curator, seed: str) -> None:
         ada.ask(f"SELECT {listed} FROM visits {rng.choice(where)}{grouped}", epsilon=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", REFUSED)
 def test_what_no_question_can_read_safely_is_said_at_open(made, tmp_path):
     make, said = REFUSED[made]
@@ -229,12 +230,14 @@ def test_what_no_question_can_read_safely_is_said_at_open(made, tmp_path):
     assert not (tmp_path / "x.ledger").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", READ)
 def test_what_opens_fails_no_question(made, tmp_path):
     with opened(READ[made], tmp_path) as curator:
         ask_at_random(curator, made)
 
 
+@pytest.mark.slow
 def test_one_row_in_capitals_does_not_rename_a_group(tmp_path):
     # Under NOCASE the first row of a group names it, so that one patient's FLU emptied the group flu.
     source = database(
@@ -252,6 +255,7 @@ def test_one_row_in_capitals_does_not_rename_a_group(tmp_path):
         assert {row["dx"]: row["n"] for row in answer} == {"flu": 150, "ok": 150}
 
 
+@pytest.mark.slow
 def test_check_says_it_too(tmp_path):
     from tacit.cli.policy import _check_data
 
@@ -306,6 +310,7 @@ UNITS: dict[str, tuple[pa.Array, pa.Array, bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", UNITS)
 @pytest.mark.parametrize("through", [False, True] if FULL else [False])
 def test_one_unit_is_stored_in_one_way(made, through, tmp_path):
@@ -386,6 +391,7 @@ def test_a_file_that_comes_later_is_not_read(tmp_path):
 # A prepared copy.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values", [[1.0, math.nan], [math.nan, math.inf, -math.inf, 2.0], [math.nan], [None, math.nan]]
 )

@@ -60,6 +60,7 @@ PLANS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
 @pytest.mark.parametrize(("epsilon", "delta", "groups", "degree", "times"), PLANS)
 def test_what_is_spent_is_what_was_planned(
@@ -133,6 +134,7 @@ def test_sums_are_exact_over_many_blocks() -> None:
         assert second[group].tolist() == [sum(2 * row[j] ** 2 - ONE for row in mine) for j in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", ["1e-6", 0], ids=["Gaussian", "Laplace"])
 def test_the_law_of_the_noise_is_the_one_that_is_priced(delta: Any) -> None:
     # 120,000 numbers. At a false-alarm rate of 1e-9 the distance of Kolmogorov and Smirnov is below

@@ -45,6 +45,7 @@ def scatter(epsilon="1", delta="1e-6", columns=2, neighbors=ADD, constant=0.5) -
     return Scatter.planned(Fraction(epsilon), Fraction(delta), **shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [{"bounds": (-8, 8)}, {"bounds": None, "norm": 20, "n_components": 1}], ids=str)
 def test_scikit_learns_own_checks_hold(declared):
     found = check_estimator(model(epsilon=1000, **{"rows": 100, **declared}), on_skip=None, on_fail=None)
@@ -52,6 +53,7 @@ def test_scikit_learns_own_checks_hold(declared):
     assert [check["check_name"] for check in found if check["status"] not in {"passed", "skipped"}] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbors", "delta"), [(ADD, 1e-8), (SWAP, 0)])
 def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     # Rows are 14.5 long at most. Noise of 1e-3 of 14.5^2 on sums over 4,000 rows is below 1e-4 of a variance of one.
@@ -72,6 +74,7 @@ def test_around_a_declared_center_the_second_moments_are_those_off_it():
     assert fitted.explained_variance_ == pytest.approx(np.linalg.eigvalsh(exact)[::-1], abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "center"), [(1e-6, None), (1e-6, 0), (0, None)])
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta, center):

@@ -157,6 +157,7 @@ def ending(model, rows, labels, steps):
     return "fitted", tuple(steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
     steps, fitted, pairs = [], 0, 0
@@ -192,6 +193,7 @@ def test_no_number_becomes_an_integer_that_it_is_not():
     assert np.all(np.isfinite(legible(wild)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_a_search_with_no_row_held_out_or_none_learned_from_ends_as_others_do(neighbors):
     public = {"classes": [0, 1], "bounds": (0, 1), "neighbors": neighbors}

@@ -61,6 +61,7 @@ def test_a_released_coordinate_is_gaussian_around_its_value() -> None:
     assert distance(1.1 * sigma) > limit and distance(sigma / 1.1) > limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "times"), [(0.1, 1e-9, 100), (1.0, 1e-5, 1), (4.0, 1e-12, 7)])
 def test_what_is_spent_is_what_was_planned(epsilon: float, delta: float, times: int) -> None:
     from tacit.privacy.loss import Repeat

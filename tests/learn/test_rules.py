@@ -134,6 +134,7 @@ def test_a_quick_run_settles_every_constant():
     assert rules_report.markdown(lines).startswith(rules_report.HEAD)
 
 
+@pytest.mark.slow
 def test_a_minimum_is_found_where_the_random_term_cancels_the_losses():
     # 2,000 rows in 200 columns, of which a random term takes the sum of losses from 1,386 to 7.5: that small number is
     # known to no more digits than the large ones, and a step that it does not tell of is one all the same

@@ -34,6 +34,7 @@ def scaler(**more) -> StandardScaler:
     return StandardScaler(**{"epsilon": 1, "bits": partial(ReplayBits, b"scaling"), **PUBLIC, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"with_std": False, "neighbors": "replace", "rows": None}], ids=str)
 def test_scikit_learns_own_checks_hold(more):
     found = check_estimator(scaler(epsilon=1000, bounds=(-8, 8), **{"rows": 100, **more}), on_skip=None, on_fail=None)

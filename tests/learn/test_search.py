@@ -48,6 +48,7 @@ def test_the_better_candidate_is_found():
     assert found.classes_.tolist() == [0, 1] and found.n_features_in_ == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "factor"), [("logarithmic", 2), ("geometric", 3)])
 def test_the_guarantee_is_for_the_whole_and_a_trial_gets_its_part(law, factor):
     found = searching(law=law).fit(ROWS, SIDE)

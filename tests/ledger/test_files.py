@@ -37,6 +37,7 @@ def use(folder) -> None:
     assert set(modes(folder).values()) == {0o600}, modes(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
 def test_only_the_owner_may_read_or_write_what_a_ledger_makes(tmp_path, mask):
     def work() -> int:

@@ -169,6 +169,7 @@ def test_a_key_from_before_is_marked_when_its_ledger_is_opened(tmp_path):
     assert serialization.load_pem_private_key(whole, password=None)  # an earlier version reads a marked one
 
 
+@pytest.mark.slow
 def test_accepting_the_loss_of_ledger_and_witness_charges_every_cap(place, tmp_path, witness):
     opens(place, tmp_path / "key", witness)
     empty(place)

@@ -22,6 +22,8 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import GaussianNoise, Loss
 
+pytestmark = pytest.mark.slow
+
 RACERS = 8
 TENTH = noise("0.1")
 

@@ -71,6 +71,7 @@ def test_those_who_wait_go_in_one_transaction(ledger, witness):
     assert verify(ledger, witness).problems == ()
 
 
+@pytest.mark.slow
 def test_sums_hold_within_a_transaction(ledger):
     # 5 in all, a tenth each: of 60 who come at once the first 50 are admitted. Each finds what those before it paid.
     found = together(ledger, asks(ledger, "ada", *map(str, range(60))))

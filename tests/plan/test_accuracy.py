@@ -37,6 +37,7 @@ def error(plan: Plan, name: str, confidence: Fraction = USUAL) -> Fraction:
     return value.half_width(plan.recipe.parts, confidence)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(
     st.sampled_from(QUESTIONS),
@@ -59,6 +60,7 @@ def test_the_price_gives_the_accuracy_and_one_percent_less_does_not(
     assert error(less, name, confidence) > width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 40, 777])
 def test_gaussian_noise_is_priced_too(policy_with_delta: Policy, width: int) -> None:
     many = ", ".join(f"COUNT(*) FILTER (WHERE age > {n}) AS n{n}" for n in range(20))

@@ -82,6 +82,7 @@ def spent(spending: Spending) -> tuple[Fraction, Fraction]:
     return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, GRAINS_PER_DELTA)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(needed, prices, deltas, settings_of)
 def test_shares_add_up_to_the_price_and_deltas_to_at_most_theirs(
@@ -144,6 +145,7 @@ def by_hand(spending: Spending, at: Setting) -> None:
         assert shown.groups == l0_sensitivity(at.each, at.neighbors, at.groups)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 3, deadline=None, derandomize=True)
 @given(needed, prices, settings_of)
 def test_the_noise_is_all_of_one_law_and_the_one_with_less_error(

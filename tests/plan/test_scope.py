@@ -147,6 +147,7 @@ def planned(sql: str, neighbors: str) -> Plan:
     return plan_for(parse(sql), POLICIES[neighbors], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", OF_PATIENTS)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(others=st.dictionaries(st.sampled_from([0, 1, 2, 3, 50, None]), person, max_size=3), one=person, two=person)
@@ -157,6 +158,7 @@ def test_a_patient_moves_no_more_than_is_charged_for(sql: str, others: Any, one:
     check(sql, "replace", before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", OF_ROWS)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(others=st.lists(bed, max_size=4), one=bed, two=bed)

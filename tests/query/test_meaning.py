@@ -18,6 +18,8 @@ from tacit.errors import Refused
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Case, Literal, Query, Scalar
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 5000 if FULL else 300
 
 

@@ -22,6 +22,8 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling import bernoulli, choice, gaussian, geometric, laplace, narrow, packed, uniform, wide
 from tacit.sampling.bits import Bits, SystemBits, Words
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(tacit.__file__).parent
 POOL = 4_096  # words of a refill
 WIDE, THIRD = Fraction(30), Fraction(1, 3)

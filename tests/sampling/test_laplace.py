@@ -42,6 +42,7 @@ def certified(monkeypatch) -> list[int]:
 # The law.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [*SCALES, BEYOND], ids=str)
 def test_one_at_a_time(fit, scale, full):
     count = 100_000 if full else 20_000
@@ -69,6 +70,7 @@ def test_too_wide_for_a_vector():
 # The certified path.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "trusted"), CUT)
 def test_a_cruder_machine_draws_the_same_vector(fit, certified, scale, trusted):
     count = 20_000
@@ -85,6 +87,7 @@ def test_a_cruder_machine_draws_the_same_vector(fit, certified, scale, trusted):
     assert fit(cut, scale * Fraction(11, 10)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "trusted"), CUT)
 def test_a_cruder_machine_draws_the_same_one_at_a_time(fit, certified, scale, trusted):
     count = 20_000

@@ -83,6 +83,7 @@ def test_every_integer_comes_with_every_spare_bit_equally_often(n):
     assert np.bincount(belows(n, size, Every())).tolist() == [1 << spare(n)] * n
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.fractions(0, 1).filter(lambda chance: chance < 1), st.integers(0, 12))
 def test_first_bits_and_the_rest_make_up_the_chance(chance, size):

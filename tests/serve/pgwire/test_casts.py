@@ -93,6 +93,7 @@ def test_a_column_of_two_types_gives_no_type():
     assert edit.start == text.rindex("'2025")
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(TEXTS)
 def test_a_text_stays_the_text_it_is(text):

@@ -46,6 +46,7 @@ def look(served, catalog):
     return lambda text: served.run(answered(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_what_clients_ask_is_answered_and_free_to_describe(path, raw, served):
     before = served.entries()
@@ -63,6 +64,7 @@ def test_what_clients_ask_is_answered_and_free_to_describe(path, raw, served):
     assert served.entries() == before
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_policy_are_there_and_have_no_rows(look):
     assert look("SELECT relname FROM pg_catalog.pg_class WHERE relkind = 'r' ORDER BY 1") == [("visits",), ("wards",)]
     assert look(
@@ -188,6 +190,7 @@ def test_any_words_are_put_into_others_or_refused(served, catalog, words):
         rewritten(" ".join(words), names)
 
 
+@pytest.mark.slow
 def test_a_look_that_never_ends_is_ended(look):
     with pytest.raises(Complaint) as error:
         look("SELECT count(*) FROM generate_series(1, 10000000000000) AS g(i) WHERE i % 7 = 3")

@@ -114,6 +114,7 @@ def test_strangers_who_send_anything(served, unharmed):
             unharmed()
 
 
+@pytest.mark.slow
 def test_analysts_who_send_anything(raw, unharmed, monkeypatch):
     monkeypatch.setattr(codec, "PATIENCE", 0.1)  # for the rest of half a message
     rng = random.Random(2)
@@ -129,6 +130,7 @@ def test_analysts_who_send_anything(raw, unharmed, monkeypatch):
             unharmed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 3, 7, 10_001, 2**31 - 1, 2**32 - 1])
 def test_a_first_message_of_no_possible_length_is_hung_up_on(served, unharmed, length):
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
@@ -137,6 +139,7 @@ def test_a_first_message_of_no_possible_length_is_hung_up_on(served, unharmed, l
         assert client.recv(4096) == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 3, codec.MOST + 5, 2**32 - 1])
 def test_a_message_of_no_possible_length_is_hung_up_on(raw, unharmed, length):
     with raw() as client:
@@ -184,6 +187,7 @@ def test_strangers_cannot_make_the_server_hold_much(served, unharmed):
             client.close()
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_is_hung_up_on(served, raw, unharmed, monkeypatch):
     monkeypatch.setattr(wire, "SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
@@ -209,6 +213,7 @@ def test_too_many_strangers_make_way_for_newcomers_and_analysts_stay(served, unh
             client.close()
 
 
+@pytest.mark.slow
 def test_who_never_takes_the_answers_is_hung_up_on(raw, served, unharmed, monkeypatch):
     with raw() as client:
         client.login()

@@ -181,6 +181,7 @@ def test_what_is_not_taken_is_named(text):
     assert error.value.sqlstate == "0A000" and error.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["$a$", "$1+", "($1,", "COALESCE($1,", "e'", "/*", "$a", "''", "--\n", "::text", "public.", "tacit.explain('"],

@@ -23,6 +23,8 @@ from tacit.query.types import Type
 from tacit.sampling import laplace
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 X = Declared("x", Type.FLOAT, Fraction(-3), Fraction(5), Fraction(1, 4))
 Y = Declared("y", Type.INT, Fraction(10), Fraction(90))
 PAIRS = ["covar_samp", "covar_pop", "corr"]

@@ -22,6 +22,8 @@ from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 ASKS = 100_000 if FULL else 20_000
 TRUTH = 120
 PRICE = Fraction(1, 10)

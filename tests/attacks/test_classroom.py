@@ -22,6 +22,8 @@ from tacit.attacks.classroom import Classroom
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 200_000 if FULL else 20_000
 SURE = 1 - 1e-10
 

@@ -20,6 +20,8 @@ from tacit.attacks.recovered import most_under
 from tacit.errors import Code, ParameterError, Refused
 from tacit.privacy.unit import Neighbors
 
+pytestmark = pytest.mark.slow
+
 
 def generator(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 1])

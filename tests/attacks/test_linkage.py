@@ -19,6 +19,8 @@ from tests.support.counts import FULL
 from tacit.attacks.linkage import link, unique_share
 from tacit.errors import ParameterError
 
+pytestmark = pytest.mark.slow
+
 KEY = ["postcode", "born", "sex"]
 
 rows = st.lists(

@@ -23,6 +23,8 @@ from tacit.attacks.timing import Counted, Timed, by_coins, leak, measure, plot, 
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 20_000 if FULL else 2_000
 SURE = 1 - 1e-10
 

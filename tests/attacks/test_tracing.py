@@ -22,6 +22,8 @@ from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 STUDIES = 5000 if FULL else 500
 SURE = 1 - 1e-10
 EPSILON, DELTA = 1.0, 1e-6

@@ -14,6 +14,8 @@ from tacit.audit.game import Played, draw, play
 from tacit.audit.zoo import ZOO, specimen
 from tacit.errors import ParameterError
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 1_000_000 if FULL else 40_000
 
 

@@ -14,6 +14,8 @@ from tacit.mechanisms import Laplace
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 400_000 if FULL else 20_000
 BOTH = tuple(Neighbors)
 SURE = 1 - 1e-9  # a true claim is refuted with at most 1e-9

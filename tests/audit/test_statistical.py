@@ -21,6 +21,8 @@ from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian, Laplace
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 500 if FULL else 80
 ALARM = 1e-9  # of every test that draws
 SURE = 1 - ALARM  # a true claim is refuted with at most this probability

@@ -23,6 +23,8 @@ from tacit.errors import ParameterError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 200 if FULL else 3
 SAMPLES = 100_000 if FULL else 10_000
 SOUND = [each for each in ZOO if each.sound]

@@ -42,6 +42,8 @@ from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
 
+pytestmark = pytest.mark.slow
+
 NAN, INF = math.nan, math.inf
 TIMES = 20 if FULL else 1
 FIRST = datetime.date(2025, 1, 28)
@@ -458,7 +460,6 @@ def check(neighbors: str, seed: str, sources: list[str], engine: Any = None) -> 
         opened.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
@@ -467,7 +468,6 @@ def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
         check(neighbors, f"{source} {number}", [source] * 4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_same_in_duckdb(neighbors):
     for number in range(2 * TIMES):
@@ -501,7 +501,6 @@ def test_a_plan_that_keeps_too_much_in_all_is_noticed(aggregate, keys):
             loss(plan, world.without.run(loose), world.old.run(loose), Neighbors.ADD_REMOVE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_aggregate_and_every_key_has_a_plan(source):
     """Nothing that the tests above pick is refused, so they check what they say they check."""
@@ -629,7 +628,6 @@ def test_replacing_a_unit_whose_groups_are_elsewhere(aggregate, groups):
         assert 0 <= lost <= 1  # counts of groups that both have do not move
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "aggregate", ["COUNT(*)", "COUNT(x)", "SUM(x)", "SUM(y)", "AVG(x)", "VAR_POP(y)", "MEDIAN(x)", "MODE(w)"]
 )
@@ -689,7 +687,6 @@ STACKS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("aggregate", BOTH)
 def test_a_row_that_stands_in_all_parts_of_a_union_counts_as_often_in_all(aggregate, stack):
@@ -778,7 +775,6 @@ def test_the_rows_of_a_unit_are_its_own_whatever_others_hold():
             assert tuple(map(sum, zip(*parts, strict=True))) == both[group]
 
 
-@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter():
     # Which rows of a unit count is decided by their contents, never by where they lie.
     rows = [HIGH | {"x": i % 12, "y": i / 7, "g": "AB"[i % 2]} for i in range(50)]
@@ -797,7 +793,6 @@ def test_the_order_of_rows_does_not_matter():
 # Arithmetic in doubles must not open a gap between what is bounded and what is added up.
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "argument",
     [
@@ -827,7 +822,6 @@ def test_rounding_and_underflow_stay_within_the_bounds(neighbors, aggregate, arg
 TOP = 2**61 - 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "value"),
     [

@@ -16,6 +16,8 @@ from tacit.engines import bounded, totals
 from tacit.engines.choose import Desk, choose, key_of
 from tacit.engines.totals import Lists, Sums, Totals
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 2000 if FULL else 150
 
 sizes = st.lists(st.integers(0, 7), max_size=40)

@@ -38,6 +38,8 @@ from tacit.query.nodes import (
     ToFloat,
 )
 
+pytestmark = pytest.mark.slow
+
 DAYS = [datetime.date(2025, 1, 1), datetime.date(2025, 12, 31), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]
 VALUES: dict[str, list[Any]] = {
     "int": [0, 1, 2, 3, 7, -1, 2**53 + 1, 2**63 - 1, -(2**63)],

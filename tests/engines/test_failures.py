@@ -20,6 +20,8 @@ from tacit.ledger.entries import Kind
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 
+pytestmark = pytest.mark.slow
+
 COLUMNS: dict[str, Any] = {
     "ward": {"type": "text", "values": ["A", "B", "Ost, flügel"]},
     "age": {"type": "int", "lower": 0, "upper": 120},

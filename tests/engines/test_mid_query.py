@@ -25,6 +25,8 @@ from tests.support.policies import policy_of
 import tacit
 from tacit.errors import DataError, Failed
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"x": {"type": "int", "lower": 0, "upper": 9}}
 BOUNDS = {"unit": "who", "max_groups": 1, "max_rows_per_group": 2, "columns": COLUMNS}
 

@@ -33,6 +33,8 @@ from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregation, Call, Clamp, Column, GroupKey, Literal, Measure, Quantize, Scalar, Scan
 from tacit.query.types import Type
 
+pytestmark = pytest.mark.slow
+
 COUNT = Measure("count", None)
 _names = count(1)
 

@@ -25,6 +25,8 @@ from tacit.engines.reference import Reference
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 
+pytestmark = pytest.mark.slow
+
 WARDS = ["A", "B", "C", "Ostflügel", "it's", 'a "quoted" one', "empty"]
 DAYS = [datetime.date(2025, 1, day) for day in range(1, 8)]
 ODD_TABLE = 'odd "t"; -- table'

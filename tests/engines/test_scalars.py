@@ -24,6 +24,8 @@ from tacit.query.functions import COMPARISONS, DATE_PARTS, UNITS, Fn
 from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Quantize, Released, Scalar, ToFloat
 from tacit.query.types import Type
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 200 if FULL else 25
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 

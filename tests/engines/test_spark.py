@@ -29,6 +29,8 @@ from tacit.query.nodes import Aggregation, Call, Column, GroupKey, Literal, Meas
 from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 COUNT = Measure("count", None)
 
 

@@ -27,6 +27,7 @@ def sums(count: int) -> str:
     return "SELECT " + ", ".join(f"SUM(cost * {1 + n / 1000}) AS s{n}" for n in range(count)) + GROUPED
 
 
+@pytest.mark.slow
 def test_a_question_of_too_many_cells_is_refused_before_it_is_charged(curator):
     async def work():
         desk = Desk(curator, first=0)
@@ -74,6 +75,7 @@ def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_free(curator):
     fast = dict(curator.engine._sources)
 
@@ -183,6 +185,7 @@ def test_what_is_remembered_of_analysts_is_bounded(monkeypatch):
     scheduler.close()
 
 
+@pytest.mark.slow
 def test_error_bars_of_many_groups_are_drawn_a_stretch_at_a_time(curator, monkeypatch):
     sql = "SELECT age, 2 * COUNT(*) AS n, SUM(cost) / COUNT(*) AS c FROM visits GROUP BY age"
     ada = curator.analyst("ada")

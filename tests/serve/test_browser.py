@@ -10,6 +10,8 @@ import re
 import pytest
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
 
+pytestmark = pytest.mark.slow
+
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward"
 UNBOUNDED = "SELECT AVG(cost / age) AS x FROM visits"
 

@@ -43,6 +43,7 @@ def test_what_the_curator_says_passes_through(curator):
     run(work())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "price", "code"),
     [
@@ -172,6 +173,7 @@ def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged
     assert curator.analyst("ada").ask(COUNT, epsilon=1).receipt.repeat
 
 
+@pytest.mark.slow
 def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing(curator, full):
     kinds = [
         "SELECT COUNT(*) AS n FROM visits WHERE age > {}",
@@ -216,6 +218,7 @@ def test_a_plan_made_before_serves_again_and_is_the_one_that_would_be_made(curat
     )
 
 
+@pytest.mark.slow
 def test_plans_are_forgotten_when_there_are_many(curator):
     plans = Plans(curator.policy)
     for number in range(520):

@@ -44,6 +44,7 @@ def get(client, served):
     return fetch
 
 
+@pytest.mark.slow
 def test_an_answer_in_json_has_rows_intervals_and_a_receipt(ask, served):
     response = ask(WARDS)
     assert response.status_code == 200 and response.headers["content-type"] == "application/json"
@@ -239,6 +240,7 @@ def test_the_openapi_names_every_route(client):
     }
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_no_500(served, full, tmp_path):
     import subprocess
     import sys

@@ -29,6 +29,7 @@ WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"
 RATIO = "SELECT SUM(cost) / COUNT(*) AS c FROM visits"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", [COUNT, WARDS, RATIO])
 def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
     async def work():
@@ -198,6 +199,7 @@ def post(client, served, who="ada", headers=(), **fields):
     return client.post("/v1/ask", json={"sql": WARDS, "epsilon": 1, **fields}, headers=given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", ["application/json", "text/csv", "text/plain", carry.MEDIA, "*/*"])
 def test_the_short_way_answers_as_the_long_one_does(client, served, accept):
     """A query string that means nothing is enough to go the long way."""
@@ -257,6 +259,7 @@ def test_a_repeat_is_counted_under_its_route(client, served):
     assert count() == before + 1
 
 
+@pytest.mark.slow
 def test_who_is_removed_gets_no_repeat(serving, make_clinic, tmp_path):
     with serving(make_clinic(tmp_path)) as own:
         trust = ssl.create_default_context(cafile=own.cafile)

@@ -24,6 +24,8 @@ from tacit.sampling.bits import SystemBits
 from tacit.serve.server import Settings
 from tacit.serve.survey import serve
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = [f"static/{name}.js" for name in ("survey", "survey_encoder", "survey_memory", "survey_bounds")]
 BOUNDS = json.loads((Path(__file__).parents[1] / "local" / "survey_bounds.json").read_text(encoding="utf-8"))
 VECTORS = json.loads((Path(__file__).parents[1] / "local" / "survey_vectors.json").read_text(encoding="utf-8"))

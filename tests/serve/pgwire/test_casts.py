@@ -102,6 +102,7 @@ def test_a_text_stays_the_text_it_is(text):
         assert isinstance(where, Call) and where.arguments[1] == Literal(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(st.one_of(st.integers(-(2**31), 2**31 - 1), st.decimals(-(10**9), 10**9, places=3), st.dates(), st.booleans()))
 def test_a_value_written_as_a_text_is_the_value(value):
@@ -151,6 +152,7 @@ def test_another_moment_of_a_day_is_not(text):
         decode(text.encode(), DATE, binary=False)
 
 
+@pytest.mark.slow
 def test_no_question_takes_long_to_edit():
     # would take minutes where the work grew with the square of the length
     for piece in ("CAST(", "('a'", "'a'::text ", "a.", ")::date", "(('a'))", "AND 'a' "):

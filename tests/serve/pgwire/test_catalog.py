@@ -119,6 +119,7 @@ def test_an_argument_is_not_taken_for_a_name_inside_of_a_macro(look):
     assert look("SELECT count(DISTINCT format_type(oid, -1)) = count(*) FROM pg_type") == [(True,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

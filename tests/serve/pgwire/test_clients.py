@@ -86,6 +86,7 @@ def test_psql_is_not_let_in_with_a_wrong_password_and_binds_to_the_channel(psql)
     assert psql("SELECT 1", channel_binding="require").returncode == 0
 
 
+@pytest.mark.slow
 def test_psycopg_gives_parameters_of_every_type_and_takes_text_and_binary(connected):
     text = FILTERED.format(*["%s"] * 8)
     check(connected.execute(text, VALUES).fetchall())

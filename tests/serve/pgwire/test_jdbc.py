@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.serve.pgwire.test_catalog import RECORDED, asked
 
+pytestmark = pytest.mark.slow
+
 JAR = Path("/usr/share/java/postgresql.jar")
 ZONE = "America/New_York"  # dates go as 2025-01-01 -05, and come back as the same day
 GROUPED = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"
@@ -229,7 +231,6 @@ def test_what_the_programs_look_at_is_answered_and_free(connect, free, name, mod
             rows(statement.getResultSet(), 1)
 
 
-@pytest.mark.slow
 def test_what_metabase_learns_of_the_tables_is_what_there_is(ada, free):
     (path,) = [each for each in RECORDED if each.stem == "metabase"]
     statement = ada.createStatement()

@@ -44,7 +44,6 @@ def said(done) -> str:
 # The answers of a policy.
 
 
-@pytest.mark.slow
 def test_a_policy_is_audited(tacit, folder):
     (folder / "t.parquet").unlink()  # no data is read
     done = tacit("audit", "policy", "-p", "t.toml", "--samples", "200", "--units", "10", cwd=folder)
@@ -57,7 +56,6 @@ def test_a_policy_is_audited(tacit, folder):
     assert not (folder / "t.ledger").exists()  # nor is anything charged
 
 
-@pytest.mark.slow
 def test_a_policy_is_audited_as_json(tacit, folder):
     options = ("--samples", "200", "--units", "10", "--epsilon", "0.5", "--stored", "--json")
     done = tacit("audit", "policy", "-p", "t.toml", *options, cwd=folder)
@@ -71,7 +69,6 @@ def test_a_policy_is_audited_as_json(tacit, folder):
     assert first["confidence"] == pytest.approx(1 - 0.01 / len(found["questions"]))
 
 
-@pytest.mark.slow
 def test_a_planted_fault_is_found(tacit, folder, monkeypatch):
     # Power: noise of a fifth of the scale that is paid for costs 5 times the price.
     draw = laplace.draw
@@ -105,7 +102,6 @@ def test_a_verdict_that_is_not_expected_has_an_exit_code(tacit):
     assert (done.returncode, "not as expected: coin-claimed-as-one" in done.stdout) == (7, True)
 
 
-@pytest.mark.slow
 def test_a_bar_is_drawn_on_a_terminal_and_leaves_the_output_alone(process, tacit, tmp_path):
     command = ("audit", "mechanisms", "no-noise", "--samples", "500")
     terminal, end = pty.openpty()
@@ -156,7 +152,6 @@ def test_neighbors_are_searched_for_a_shape(tacit, here):
 PAIR = ["--one", "[1]", "--other", "[]", "--samples", "200"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -187,7 +182,6 @@ def test_what_cannot_be_audited_is_said(tacit, here, arguments, what):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "what"),
     [

@@ -88,6 +88,7 @@ def test_the_law_adds_up_and_knows_no_level():
         assert a.overlaps(b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1, -(10**40)])
 def test_release_has_the_law(offset):
     # Factor 1/2, scores 0..6: 12,000 draws. p > 1e-11 for each of 3, so a false alarm in at most 3e-11.
@@ -157,6 +158,7 @@ def test_no_such_sensitivity(sensitivity):
         Exponential(Fraction(1), sensitivity)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.one_of(st.floats(), st.text(), st.booleans(), st.none(), st.just([1])), min_size=1))
 def test_no_such_scores(scores):

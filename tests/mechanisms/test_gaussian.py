@@ -78,6 +78,7 @@ def delta_of(variance, shifts, epsilon):
     )
 
 
+@pytest.mark.slow
 def test_the_discrete_law_is_priced_as_itself():
     # sigma = 3.730632 is enough for real noise at (1, 1e-5), but one step of the discrete law has delta 1.035e-5.
     assert delta_of(Fraction(3.730632) ** 2, [1], 1) == pytest.approx(1.035e-5, abs=5e-9)
@@ -85,6 +86,7 @@ def test_the_discrete_law_is_priced_as_itself():
     assert math.sqrt(Gaussian.calibrated(1, 1e-5).variance) == pytest.approx(3.7405, abs=5e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "coordinates"), [(1, 1), (3, 1), (1, 2), (2, 3)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (0.25, 1e-3), (4, 1e-6)])
 def test_calibrated_noise_is_the_least(epsilon, delta, shift, coordinates):
@@ -100,6 +102,7 @@ def test_nothing_moves():
     assert Gaussian.calibrated(1, 1e-5, shift=0) == Gaussian.calibrated(1, 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(25, 3)], ids=str)
 def test_release_has_the_law(variance, single):

@@ -108,6 +108,7 @@ def test_only_a_name_is_released():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1])
 def test_release_has_the_law(offset):
     # p > 1e-11 for each of 2: a false alarm in at most 2e-11. A tenth more epsilon is rejected.

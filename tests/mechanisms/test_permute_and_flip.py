@@ -99,6 +99,7 @@ def test_never_worse_than_the_exponential_mechanism(scores, epsilon):
             assert tails[0] <= tails[1] + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1])
 def test_release_has_the_law(offset):
     # p > 1e-11 for each of 2: a false alarm in at most 2e-11. A tenth more epsilon is rejected.

@@ -90,6 +90,7 @@ def test_a_mean_is_always_one_change_from_instability():
     assert sum_after([50] * 1_000, 0, 100, 1) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[2] * 9, [2] * 7 + [0, 4]])
 def test_draws_have_the_law(values):
     mechanism = ProposedMedian(0, 4, 1, Fraction(1), Fraction(1), Fraction(1, 20))

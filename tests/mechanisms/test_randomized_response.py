@@ -167,6 +167,7 @@ def test_the_interval_covers_fixed_people(mechanism, confidence, total):
         assert covered >= confidence
 
 
+@pytest.mark.slow
 def test_the_interval_is_not_wasteful():
     # A million answers at epsilon 1, 30 % true: half the width over that of the normal law, 1.96 * 0.5/(q sqrt n).
     mechanism, bits = RandomizedResponse(Fraction(1)), ReplayBits(b"many")

@@ -96,6 +96,7 @@ def p_value(drawn, law):
     return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "values"), [(SmoothMedian, [50] * 4 + [52] * 5), (SmoothMedian, [10, 40, 60]), (SmoothSum, [1, 9, 4])]
 )

@@ -42,6 +42,7 @@ def test_the_law_is_the_definition():
         assert float(chance) == pytest.approx(found[said], abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_ratio_passes_e_to_the_epsilon(count, monotone):
@@ -165,6 +166,7 @@ def test_one_threshold_for_all():
     assert float(law[(True, True)]) + float(law[(True, False)]) == pytest.approx(0.520730, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_release_has_the_law():
     # 7 things to say, 20,000 runs; a false alarm in at most 1e-11. A tenth more epsilon is rejected.
     values, bits = [-6, 4, -2], ReplayBits(b"sparse")

@@ -78,6 +78,7 @@ def outputs(threshold: Threshold, counts: dict[str, int], keys: str, reach: int)
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other", "moves"),
     [

@@ -71,6 +71,7 @@ def test_names_come_in_the_order_of_the_choices():
     assert sorted(TopK(Fraction(1), 3).release([1, 1, 1], ReplayBits(b"all"))) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_release_has_the_law():
     # 12 orders, 12,000 releases; a false alarm in at most 1e-11. A tenth more epsilon is rejected.
     scores, best, bits = [0, 2, 4, 7], TopK(Fraction(2), 2), ReplayBits(b"top k")

@@ -79,7 +79,6 @@ def process(policy: Path, *options: str):
             running.end(signal.SIGKILL)
 
 
-@pytest.mark.slow
 def test_both_listeners_answer_over_tls_and_a_stop_is_clean(clinic):
     with process(clinic.policy) as server:
         with server.connect(clinic.secrets["ada"].key) as ada:
@@ -115,7 +114,6 @@ def _verified(policy: Path) -> int:
         return sum(entry.kind is Kind.RESERVE for entry in history.entries())
 
 
-@pytest.mark.slow
 def test_a_server_that_is_killed_under_load_loses_nothing_and_overspends_nothing(clinic, full):
     kills, askers, each = (5, 6, 30) if full else (1, 3, 6)
     policy, answers, problems = clinic.policy, {}, []
@@ -169,7 +167,6 @@ run(Path(sys.argv[1]), Settings(http=0, postgres=None, patience=0.2), lambda whe
 """
 
 
-@pytest.mark.slow
 def test_a_stop_that_runs_out_of_patience_leaves_a_charge_that_is_taken_up_again(clinic):
     sql = COUNT.format(3)
     child = subprocess.Popen([sys.executable, "-c", SLOW, str(clinic.policy)], stdout=subprocess.PIPE, text=True)
@@ -220,7 +217,6 @@ def database():
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.slow
 def test_two_servers_on_one_postgres_ledger_give_one_answer_and_charge_once(make_clinic, tmp_path, database):
     clinic = make_clinic(tmp_path)
     clinic.policy.write_text(f'[ledger]\nstore = "{database}#served"\n{clinic.policy.read_text()}')
@@ -245,7 +241,6 @@ def test_two_servers_on_one_postgres_ledger_give_one_answer_and_charge_once(make
 # What is said before anything is served
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "what"),
     [
@@ -262,7 +257,6 @@ def test_wrong_options_are_said(clinic, options, what):
         CliRunner().invoke(app, ["serve", "-p", str(clinic.policy), *options], catch_exceptions=False)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["http", "postgres"])
 def test_a_port_that_is_taken_is_said(clinic, name):
     other = {"http": "--no-postgres", "postgres": "--no-http"}[name]

@@ -135,7 +135,6 @@ def strings(jvm, *values):
     return made
 
 
-@pytest.mark.slow
 def test_the_driver_is_let_in_over_tls_and_by_password_only(connect, free):
     assert ask(connect(sslmode="require"), "SELECT current_user, current_database()") == [("ada", "clinic")]
     metadata = connect().getMetaData()
@@ -174,7 +173,6 @@ def test_the_driver_finds_tables_and_columns(ada, jvm, free):
     assert rows(beds, "COLUMN_NAME", "IS_NULLABLE", "COLUMN_DEF") == [("beds", "NO", None)]
 
 
-@pytest.mark.slow
 def test_the_driver_finds_schemas_types_and_no_keys(ada, free):
     metadata = ada.getMetaData()
     assert rows(metadata.getSchemas(), 1) == [("information_schema",), ("pg_catalog",), ("public",)]
@@ -219,7 +217,6 @@ def test_the_limits_and_words_that_a_tool_asks_for_are_there(ada, free):
     assert ada.getSchema() == "public" and ada.getCatalog() == "clinic"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dbeaver", "metabase"])
 @pytest.mark.parametrize("mode", ["extended", "simple"])
 def test_what_the_programs_look_at_is_answered_and_free(connect, free, name, mode):
@@ -289,7 +286,6 @@ def given(jvm, prepared, how):
     return prepared
 
 
-@pytest.mark.slow
 def test_parameters_of_every_type_ask_the_same_in_every_mode_and_are_charged_once(connect, jvm, served):
     spent, found = served.spent(), set()
     for mode in MODES:
@@ -307,7 +303,6 @@ def test_parameters_of_every_type_ask_the_same_in_every_mode_and_are_charged_onc
     assert served.spent() == spent + 1
 
 
-@pytest.mark.slow
 def test_a_parameter_is_a_value_in_every_mode(connect):
     for mode in MODES:
         prepared = connect(**mode).prepareStatement("SELECT COUNT(*) AS n FROM visits WHERE ward = ?")
@@ -318,7 +313,6 @@ def test_a_parameter_is_a_value_in_every_mode(connect):
             assert abs(int(count)) < 75
 
 
-@pytest.mark.slow
 def test_columns_and_parameters_are_described_and_nothing_is_charged(connect, free):
     for mode in MODES:
         if mode.get("preferQueryMode") == "simple":
@@ -391,7 +385,6 @@ def test_a_session_is_set_up_as_tools_do(connect, free):
     assert not ada.isValid(5)
 
 
-@pytest.mark.slow
 def test_what_runs_is_canceled_by_hand_and_by_a_timeout(ada, free):
     statement = ada.createStatement()
     done = threading.Event()
@@ -411,7 +404,6 @@ def test_what_runs_is_canceled_by_hand_and_by_a_timeout(ada, free):
     assert ask(ada, "SELECT 1") == [("1",)]
 
 
-@pytest.mark.slow
 def test_an_error_has_its_sqlstate_its_place_and_its_hint(connect, free):
     for mode in ("extended", "simple"):
         asks = partial(ask, connect(preferQueryMode=mode))
@@ -469,7 +461,6 @@ QUESTIONS = {  # as Metabase's editor writes them
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_questions_as_metabase_writes_them_are_answered(ada, name):
     found = ask(ada, QUESTIONS[name])
@@ -483,7 +474,6 @@ def test_questions_as_metabase_writes_them_are_answered(ada, name):
         assert found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "count"), [("week", 53), ("month", 12), ("quarter", 4), ("year", 1)])
 def test_groups_of_days_as_metabase_writes_them_are_answered(ada, unit, count):
     # the days of 2025 are in 53 weeks, from Monday, December 30 to the one that starts on December 29
@@ -499,7 +489,6 @@ def test_what_counts_from_now_is_refused_with_what_to_write(ada, free):
     assert state == "42883" and error.getHint() == "write the date itself: DATE '2025-12-31'"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

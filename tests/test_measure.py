@@ -82,6 +82,7 @@ def test_participles_stand_alone(measure: ModuleType, name: str, is_one: bool) -
     assert measure.is_participle(name) is is_one
 
 
+@pytest.mark.slow
 def test_the_package_is_measured(measure: ModuleType) -> None:
     found = measure.measure(SCRIPT.parent.parent / "src")
     assert found["files"] > 100 and found["import cycles inside packages"] == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -152,7 +151,7 @@ def test_who_is_interrupted_while_waiting_has_charged_nothing(ledger, leading):
 
     def interrupt() -> None:
         until(lambda: ledger._turns._led if leading else len(ledger._turns._waiting) == 1)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # no other thread can take it
 
     helper = threading.Thread(target=interrupt)
     with ledger.store._lock:

@@ -75,7 +75,7 @@ def test_prices_budgets_and_schemas_read_the_same(ada, served):
         ("SELECT COUNT(*)\nFROM visits WHERE heigth > 2", {"epsilon": 1}),
         ("SELEC", {"epsilon": 1}),
         (QUESTIONS[0], {"epsilon": -1}),
-        (QUESTIONS[0], {"epsilon": 999}),
+        (QUESTIONS[0], {"epsilon": 1001}),  # whatever was spent before
         (QUESTIONS[0], {}),
         (QUESTIONS[0], {"epsilon": 1, "confidence": 3}),
         (QUESTIONS[0], {"within": {"m": 1}}),

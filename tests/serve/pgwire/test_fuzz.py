@@ -202,6 +202,7 @@ def test_who_takes_too_long_is_hung_up_on(served, raw, unharmed, monkeypatch):
         assert client.receive()[0] == b""
 
 
+@pytest.mark.slow
 def test_too_many_strangers_make_way_for_newcomers_and_analysts_stay(served, unharmed, monkeypatch):
     monkeypatch.setattr(served.listener.wire._connections, "of_address", 3)
     clients = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(6)]

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test verify lint types layers format bench bench-query clean help
+.PHONY: demo check test verify coverage hooks lint types layers format bench bench-query clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -11,11 +11,20 @@ help:  ## what there is to make
 demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 	@$(BIN)/tacit demo
 
+check: $(VENV)/.dev lint types  ## style, types and the quick tests, in a minute: the inner loop
+	$(BIN)/pytest -n 2 --dist worksteal --timeout 60 -m "not slow"
+
 test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes
 	$(BIN)/pytest -n 2 --dist worksteal --timeout 300  # a test that hangs is a test that fails
 
 verify: $(VENV)/.dev  ## the same tests at full counts
 	TACIT_FULL=1 $(BIN)/pytest -n 2 --dist worksteal
+
+coverage: $(VENV)/.dev  ## all tests, and which lines and branches they reach: htmlcov/index.html
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html
+
+hooks: $(VENV)/.dev  ## let git run the checks before each commit
+	$(BIN)/pre-commit install
 
 lint: $(VENV)/.dev  ## style
 	$(BIN)/ruff check .
@@ -45,7 +54,7 @@ bench-query: $(VENV)/.dev  ## queries at scale, up to 100 million rows, in a qua
 	$(BIN)/python benchmarks/query.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tacit needs Python 3.11 or newer; try make PYTHON=python3.12"; exit 1; }

@@ -6,15 +6,13 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import settings
-
-FULL = os.environ.get("TACIT_FULL") == "1"
+from tests.support.counts import FULL
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; some tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)

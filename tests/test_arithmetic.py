@@ -13,7 +13,7 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.forks import fork, outcome
+from tests.support.forks import fork, outcome
 
 from tacit.arithmetic import ball, certified_floor, common_step, largest_power_of_ten, precision, rational, within
 from tacit.errors import Code, ParameterError

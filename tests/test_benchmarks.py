@@ -31,6 +31,8 @@ import query_turns  # noqa: E402 - found by the line above
 
 import query  # noqa: E402 - found by the line above
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def results():

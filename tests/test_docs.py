@@ -19,6 +19,8 @@ from tacit.plan.explain import explain
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

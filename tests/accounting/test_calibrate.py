@@ -38,6 +38,7 @@ def test_the_classical_rule_fails_from_about_nine_on(epsilon, needed):
     assert (gaussian_sigma(Fraction(epsilon), Fraction(1, 10**6)) > classical) is needed
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(epsilons, deltas, st.sampled_from([1, 2, 7, 100, 10**4]), st.sampled_from([1, 2, 5]))
 def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
@@ -48,6 +49,7 @@ def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
     assert pld.delta(GaussianNoise(less, shift, coordinates), float(epsilon)) > float(goal) * 0.999
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(epsilons, deltas)
 def test_sigma_is_safe_and_least(epsilon, goal):

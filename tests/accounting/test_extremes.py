@@ -40,6 +40,7 @@ LOSSES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: str(loss)[:60])
 def test_every_accountant_gives_a_bound(loss):
     for by in METHODS:

@@ -76,12 +76,14 @@ def test_the_classical_rule_fails_for_large_epsilon():
     assert delta(ContinuousGaussian(Fraction("0.542")), 10) < 1e-6
 
 
+@pytest.mark.slow
 def test_private_gradient_descent():
     # q = 0.01, sigma = 1, 10^4 steps: each better theorem says less
     steps = Repeat(Sampled(ContinuousGaussian(Fraction(1)), Fraction(1, 100)), 10**4)
     assert epsilon(steps, 1e-5) < epsilon(steps, 1e-5, by="renyi") < epsilon(steps, 1e-5, by="zcdp")
 
 
+@pytest.mark.slow
 def test_bounds_hold_the_truth_between_them():
     # Gaussian noise has a closed form: 25 uses at sigma 5 are one at sigma 1.
     low, high = bounds(Repeat(ContinuousGaussian(Fraction(5)), 25), 1e-5)

@@ -31,6 +31,7 @@ from tacit.privacy.unit import Neighbors
 DELTA = 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", METHODS)
 def test_repeating_is_composing(leaf, by):
     # Repeat(l, 6) in four spellings; every accountant sees the same counts
@@ -51,6 +52,7 @@ def test_nothing_costs_nothing(leaf, by):
         assert delta(nothing, 0, by=by) == 0
 
 
+@pytest.mark.slow
 def test_distributions_are_no_worse_than_any_other_accountant(leaf):
     loss = Repeat(leaf, 20)
     best = epsilon(loss, DELTA)
@@ -59,6 +61,7 @@ def test_distributions_are_no_worse_than_any_other_accountant(leaf):
     assert 0 <= low <= high == best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", METHODS)
 def test_epsilon_falls_in_delta_and_delta_in_epsilon(leaf, by):
     loss = Repeat(leaf, 5)
@@ -68,6 +71,7 @@ def test_epsilon_falls_in_delta_and_delta_in_epsilon(leaf, by):
     assert all(one >= two * (1 - 1e-7) for one, two in pairwise(deltas))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["advanced", "optimal", "zcdp", "renyi", "pld"])
 def test_epsilon_and_delta_agree(leaf, by):
     loss = Repeat(leaf, 8)

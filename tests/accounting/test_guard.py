@@ -68,6 +68,7 @@ def test_charges_round_up_and_caps_down():
     assert third.rho / GRAINS_PER_RHO == pytest.approx(0.0550468, abs=1e-7)
 
 
+@pytest.mark.slow
 @given(epsilons, deltas)
 def test_rounding_is_by_less_than_a_grain(epsilon, delta):
     charge, cap = cost(Approximate(epsilon, delta)), caps(epsilon, delta)
@@ -78,6 +79,7 @@ def test_rounding_is_by_less_than_a_grain(epsilon, delta):
     assert 0 <= delta / 4 * GRAINS_PER_DELTA - cap.delta_b < 1
 
 
+@pytest.mark.slow
 @given(epsilons, deltas, st.lists(st.tuples(epsilons, deltas), max_size=30), st.integers(1, 1000))
 def test_what_filter_a_accepts_never_exceeds_the_cap(epsilon, delta, prices, shrink):
     limit, spent, admitted = caps(epsilon, delta), Cost.zero(), []
@@ -155,6 +157,7 @@ def test_many_small_questions_and_few_large_ones():
     assert not admits(Cost.zero(), cost(Repeat(Pure(Fraction(1, 100)), 40_000)), limit)
 
 
+@pytest.mark.slow
 @given(st.lists(st.fractions(Fraction(1, 1000), 2), max_size=20))
 def test_what_is_charged_is_never_less_than_the_loss(epsilons):
     spent = Cost.zero()

@@ -210,6 +210,7 @@ def below_the_truth(loss: Loss, seed: int, methods: tuple[str, ...]) -> list[str
     return found
 
 
+@pytest.mark.slow
 def test_no_accountant_is_below_the_truth_of_random_trees(full):
     rng = random.Random(16)
     for seed in range(400 if full else 10):
@@ -224,6 +225,7 @@ MOVED = Parallel(
 )
 
 
+@pytest.mark.slow
 def test_a_unit_that_leaves_one_sampled_part_and_enters_another():
     # composing like directions only gives 0.20811; the table of the first removed and the second added shows 0.21037
     assert float(truths(MOVED, random.Random(0), [Fraction(1, 4)])[0]) == pytest.approx(0.2103708, abs=1e-7)
@@ -235,6 +237,7 @@ def test_without_the_mixed_direction_the_tables_are_above(monkeypatch):
     assert below_the_truth(MOVED, 0, ("pld",)) != []
 
 
+@pytest.mark.slow
 def test_with_the_change_taken_for_a_removal_the_tables_are_above(monkeypatch):
     # two units, of which one is removed and one is added: sampled at 0.99, an addition may be nearly certain to show
     loss = Group(Repeat(Sampled(Pure(Fraction(1, 2)), Fraction(9, 10)), 2), 2)

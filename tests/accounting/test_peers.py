@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from fractions import Fraction
 from itertools import product
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting import bounds, delta, epsilon, pld
 from tacit.accounting.calibrate import gaussian_sigma
@@ -28,6 +28,8 @@ from tacit.privacy.loss import (
     Sampled,
 )
 
+pytestmark = pytest.mark.slow
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     dp_accounting = pytest.importorskip("dp_accounting")
@@ -37,7 +39,6 @@ with warnings.catch_warnings():
     opendp = pytest.importorskip("opendp.prelude")
     opendp.enable_features("contrib")
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 few = settings(max_examples=100 if FULL else 7, deadline=None, derandomize=True)
 DELTA = 1e-6
 scales = st.fractions(Fraction(1, 2), 20, max_denominator=50)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,11 +30,13 @@ def test_nothing_costs_nothing():
     assert epsilon(LaplaceNoise(Fraction(5), 0)) == 0
 
 
+@pytest.mark.slow
 @given(LOSS)
 def test_losses_add_up_however_they_are_nested(loss):
     assert epsilon(loss) == sum((Fraction(leaf.sensitivity) / leaf.scale for leaf in leaves(loss)), Fraction(0))
 
 
+@pytest.mark.slow
 @given(LOSS)
 def test_a_loss_that_was_written_down_costs_the_same(loss):
     assert decode(encode(loss)) == loss

@@ -68,6 +68,7 @@ def of_optimal(each: Fraction, lost: Fraction, times: int, at: Fraction) -> mpf:
     return 1 - (1 - d) ** times + (1 - d) ** times * total
 
 
+@pytest.mark.slow
 def test_the_optimal_theorem_for_many_uses():
     # at 100,000 uses logarithms of factorials in doubles were 1.5e-10 too low
     for each, lost, times, at in [
@@ -91,6 +92,7 @@ def test_what_is_lost_for_certain_is_rounded_up():
             assert Fraction(delta(loss, 1.5 * times)) <= truth * (1 + Fraction(1, 10**9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [5e-324, 1e-300, 1e-12, 1e-3, 1.0, 1e6, 1e300])
 def test_conversions_of_rho_at_the_edges_of_doubles(rho):
     for at in (5e-324, 1e-300, 1e-6, 0.5, 1.0, 1e3, 1e300):
@@ -103,6 +105,7 @@ def test_conversions_of_rho_at_the_edges_of_doubles(rho):
         assert exactly(found) <= truth * (1 + mpf(10) ** -7) + mpf(10) ** -12 * (1 + exactly(rho))
 
 
+@pytest.mark.slow
 def test_the_delta_of_a_rho_is_at_least_the_real_one():
     rng = random.Random(3)
     for _ in range(40):
@@ -113,6 +116,7 @@ def test_the_delta_of_a_rho_is_at_least_the_real_one():
             assert converted(exactly(rho), exactly(found)) <= exactly(at) * (1 + mpf(10) ** -30)
 
 
+@pytest.mark.slow
 def test_caps_and_what_noise_may_cost_convert_to_no_more_than_the_budget(full):
     rng = random.Random(4)
     for _ in range(200 if full else 12):
@@ -159,6 +163,7 @@ LEAVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_every_accountant_at_the_edges_of_doubles(leaf):
     for x in (TINY, Fraction(1, 10**12), Fraction(10**12), HUGE):
@@ -170,6 +175,7 @@ def test_every_accountant_at_the_edges_of_doubles(leaf):
             assert 0 <= delta(loss, HUGE, by=by) <= 1
 
 
+@pytest.mark.slow
 def test_a_thousand_million_uses():
     each = Fraction(1, 10**6)
     loss = Repeat(Pure(each), 10**9)
@@ -217,6 +223,7 @@ def test_roundings():
     assert digits_above(Fraction(12301, 10**10)) == "1.24e-06" and digits_above(Fraction(1, 10**6)) == "1e-06"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2**9, 3 * 2**8, 5 * 2**8])
 def test_the_error_of_a_transform_is_as_the_proof_assumes(length):
     # masses that add up to one: each coefficient within 2^-50 log2 N of the sum in long doubles

@@ -132,6 +132,7 @@ def test_bars_cover_at_least_as_often_as_they_say(function: str, shape: str, ful
     assert all(a - 1e-9 <= b <= c + 1e-9 for a, b, c in found)
 
 
+@pytest.mark.slow
 def test_bars_of_a_correlation_tell_something() -> None:
     # 4,000 strongly correlated rows and noise of a row or two: within a tenth, and above a half
     base = np.random.default_rng(3).integers(-12, 21, 4000)

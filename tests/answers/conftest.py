@@ -6,8 +6,9 @@ from math import exp, lgamma, log
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from tests.support.bits import Ones
+from tests.support.policies import policy_of
 
 from tacit.curator.curator import Analyst, Curator, limits
 from tacit.engines.base import Groups
@@ -16,13 +17,6 @@ from tacit.policy.load import load
 from tacit.query.nodes import Aggregation
 
 WARDS = ["A", "B", "C", "<script>alert('x')</script>"]
-
-
-class Ones:
-    """All bits are one: the uniform is next to 1, and every draw of noise is 0."""
-
-    def words(self, n: int) -> np.ndarray:
-        return np.full(n, 2**64 - 1, dtype=np.uint64)
 
 
 class Known:
@@ -40,14 +34,6 @@ class Known:
 
     def close(self) -> None:
         """Nothing to let go of."""
-
-
-def policy_of(columns: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "privacy": {"epsilon": 1000},
-        "tables": {"visits": {"unit": "row", "columns": columns}},
-        "analysts": {"ada": {"epsilon": 1000}, "bob": {"epsilon": 1000}},
-    }
 
 
 COLUMNS: dict[str, Any] = {
@@ -68,7 +54,7 @@ def analyst_of(tmp_path: Path) -> Iterator[Callable[..., Analyst]]:
     numbers = count()
 
     def make(groups: Mapping[Any, tuple[int, int]], bits: Any = None) -> Analyst:
-        policy = load(policy_of(COLUMNS))
+        policy = load(policy_of({"visits": {"unit": "row", "columns": COLUMNS}}, analysts=["ada", "bob"]))
         ledger = Ledger(tmp_path / f"ledger {next(numbers)}", limits(policy))
         opened.append(Curator(policy, Known(groups), ledger, bits or Ones()))
         return opened[-1].analyst("ada")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 import tacit
 from tacit.attacks.averaging import asks_needed, average, reworded
@@ -22,7 +22,9 @@ from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import ReplayBits
 
-ASKS = 100_000 if os.environ.get("TACIT_FULL") == "1" else 20_000
+pytestmark = pytest.mark.slow
+
+ASKS = 100_000 if FULL else 20_000
 TRUTH = 120
 PRICE = Fraction(1, 10)
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from fractions import Fraction
 from itertools import combinations
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting.exact import Matrix
 from tacit.accounting.interval import clopper_pearson
@@ -22,7 +22,8 @@ from tacit.attacks.classroom import Classroom
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 ROUNDS = 200_000 if FULL else 20_000
 SURE = 1 - 1e-10
 

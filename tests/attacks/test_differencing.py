@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
+from tests.support.counts import FULL
 
 from tacit.accounting.interval import clopper_pearson
 from tacit.attacks.differencing import difference, leave_one_out
@@ -23,7 +23,6 @@ from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 SURE = 1 - 1e-10
 
 counts = st.lists(st.integers(0, 1), min_size=1, max_size=40)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.attacks.exhaustive import consistent, every_subset, search
 from tacit.attacks.oracle import Bounded, From, Raw, Rounded
 from tacit.errors import ParameterError
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 FIRST = [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5]
 SECOND = [0.5, 0.5, 0.5, 1.5, 0.5, 1.5, 0.5, 1.5]
 

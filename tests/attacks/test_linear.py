@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
+from tests.support.counts import FULL
 
 from tacit.attacks import fit
 from tacit.attacks.differencing import leave_one_out
@@ -20,7 +20,7 @@ from tacit.attacks.recovered import most_under
 from tacit.errors import Code, ParameterError, Refused
 from tacit.privacy.unit import Neighbors
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
 
 
 def generator(seed: int) -> np.random.Generator:

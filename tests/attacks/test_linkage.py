@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import os
 from collections import Counter
 
 import numpy as np
@@ -15,11 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.attacks.linkage import link, unique_share
 from tacit.errors import ParameterError
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 KEY = ["postcode", "born", "sex"]
 
 rows = st.lists(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 from fractions import Fraction
 
@@ -15,13 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting.interval import clopper_pearson
 from tacit.attacks.low_bits import Grid, Textbook, play, tell
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 COUNT = 50_000 if FULL else 2_000
 SURE = 1 - 1e-10
 

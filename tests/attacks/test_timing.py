@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import chisquare, pearsonr, rankdata
+from tests.support.counts import FULL
 
 from tacit.accounting.interval import clopper_pearson
 from tacit.attacks import timing
@@ -23,7 +23,8 @@ from tacit.attacks.timing import Counted, Timed, by_coins, leak, measure, tacit_
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 DRAWS = 20_000 if FULL else 2_000
 SURE = 1 - 1e-10
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import true_positive_rate
@@ -22,7 +22,8 @@ from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 STUDIES = 5000 if FULL else 500
 SURE = 1 - 1e-10
 EPSILON, DELTA = 1.0, 1e-6

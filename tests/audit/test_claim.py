@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
+from tests.support.counts import FULL
 
 from tacit.accounting.exact import Matrix
 from tacit.audit.claim import Claim
@@ -16,7 +16,7 @@ from tacit.errors import ParameterError
 
 CLAIMS = [Claim.epsilon(1), Claim.epsilon(1, delta=0.01), Claim.rho(0.5), Claim.mu(1)]
 chances = st.floats(0.0, 1.0)
-some = settings(max_examples=500 if os.environ.get("TACIT_FULL") == "1" else 40, deadline=None)
+some = settings(max_examples=500 if FULL else 40, deadline=None)
 weights = st.lists(st.integers(1, 20), min_size=2, max_size=6)
 
 

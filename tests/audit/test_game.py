@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
+from tests.support.counts import FULL
 
 from tacit.accounting.interval import clopper_pearson
 from tacit.accounting.meaning import game_error
@@ -14,7 +14,8 @@ from tacit.audit.game import Played, draw, play
 from tacit.audit.zoo import ZOO, specimen
 from tacit.errors import ParameterError
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 ROUNDS = 1_000_000 if FULL else 40_000
 
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import os
 from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.counts import FULL
 
 from tacit.audit.claim import Claim
 from tacit.audit.search import SHAPES, pairs, search
@@ -14,7 +14,9 @@ from tacit.mechanisms import Laplace
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
-SAMPLES = 400_000 if os.environ.get("TACIT_FULL") == "1" else 20_000
+pytestmark = pytest.mark.slow
+
+SAMPLES = 400_000 if FULL else 20_000
 BOTH = tuple(Neighbors)
 SURE = 1 - 1e-9  # a true claim is refuted with at most 1e-9
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import threading
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 from tacit.audit.bound import _SPENDINGS, best_spending, certified
 from tacit.audit.claim import Claim
@@ -21,7 +21,8 @@ from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian, Laplace
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 SEEDS = 500 if FULL else 80
 ALARM = 1e-9  # of every test that draws
 SURE = 1 - ALARM  # a true claim is refuted with at most this probability

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import Counter
 from fractions import Fraction
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.support.counts import FULL
 
 from tacit.accounting.exact import Matrix
 from tacit.audit.claim import Claim
@@ -23,7 +23,8 @@ from tacit.errors import ParameterError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 SEEDS = 200 if FULL else 3
 SAMPLES = 100_000 if FULL else 10_000
 SOUND = [each for each in ZOO if each.sound]

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 POLICY = """\
 [data]
 source = "nowhere.duckdb"

@@ -14,6 +14,8 @@ from tacit.cli import audit
 from tacit.cli.main import app
 from tacit.sampling import laplace
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 MINE = """\
 def fair(data, size, rng):

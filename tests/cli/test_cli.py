@@ -29,6 +29,7 @@ def clinic(tmp_path_factory):
     return build(tmp_path_factory.mktemp("clinic"))
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_and_its_repeat_is_free(tacit, process, clinic):
     first = process("ask", "-p", clinic, "--as", "ada", COUNT, "--epsilon", "0.25", "--json")
     assert first.returncode == 0, first.stderr
@@ -51,6 +52,7 @@ def test_the_chart_and_the_table_are_printed(tacit, clinic):
     assert "Oncology" in shown.stdout
 
 
+@pytest.mark.slow
 def test_explain_says_what_would_be_refused(tacit, folder):
     question = ("-p", folder / "t.toml", "--as", "ada", "SELECT COUNT(*) AS n FROM t", "--epsilon")
     # ada's cap is 1; of a ledger that is not there yet nothing is spent
@@ -64,6 +66,7 @@ def test_explain_says_what_would_be_refused(tacit, folder):
     assert tacit("ask", *question, "1").returncode == 3
 
 
+@pytest.mark.slow
 def test_an_accuracy_is_a_price(tacit, clinic):
     question = ("-p", clinic, "--as", "ada", "SELECT COUNT(*) AS n FROM visits", "--within", "n=1000", "--json")
     told = json.loads(tacit("explain", *question).stdout)
@@ -85,6 +88,7 @@ def test_a_picture_is_saved_and_the_answer_is_printed(tacit, clinic, tmp_path):
     assert "<svg" in picture.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [["--chart"], ["--plot", "age.svg"]], ids=["chart", "plot"])
 def test_an_answer_with_nothing_to_draw_is_printed_all_the_same(tacit, clinic, tmp_path, way):
     sql = "SELECT MEDIAN(age) AS age FROM visits"  # it has a rank, and no interval
@@ -117,6 +121,7 @@ def test_a_question_may_come_from_standard_input(tacit, clinic):
     assert "scale 24" in shown.stdout  # 2 groups of 12 rows: 24 / 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -151,6 +156,7 @@ def test_what_goes_wrong_has_a_message_and_an_exit_code(tacit, clinic, arguments
     assert "Traceback" not in shown.stderr
 
 
+@pytest.mark.slow
 def test_policy_data_and_ledger_have_exit_codes_of_their_own(tacit, tmp_path):
     policy = build(tmp_path)
     text = policy.read_text()
@@ -173,6 +179,7 @@ def test_errors_are_json_where_json_was_asked_for(tacit, clinic):
     assert (shown.returncode, error["code"], error["at"]["column"]) == (3, "raw-column", 8)
 
 
+@pytest.mark.slow
 def test_init_writes_a_policy_that_check_takes_once_it_is_filled_in(tacit, tmp_path):
     build(tmp_path)
     made = tacit("init", "clinic.duckdb", cwd=tmp_path)
@@ -189,6 +196,7 @@ def test_init_writes_a_policy_that_check_takes_once_it_is_filled_in(tacit, tmp_p
     assert tacit("init", "clinic.duckdb", cwd=tmp_path).returncode == 2  # it never overwrites
 
 
+@pytest.mark.slow
 def test_the_demo_runs_to_its_end(tacit, process, tmp_path):
     shown = process("demo", "--keep", tmp_path / "kept")
     assert shown.returncode == 0, shown.stderr
@@ -210,6 +218,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_the_owner_sees_the_cause_of_a_failure_and_the_analyst_does_not(tacit, folder):
     arguments = ["ask", "-p", "t.toml", "--as", "ada", "SELECT SUM(x) FROM t", "--epsilon", "0.5"]
     environment = {**os.environ, "TACIT_LOG": str(folder / "log")}
@@ -223,6 +232,7 @@ def test_the_owner_sees_the_cause_of_a_failure_and_the_analyst_does_not(tacit, f
     assert "spent epsilon 0.5 of 1" in tacit("budget", "-p", folder / "t.toml", "--as", "ada").stdout
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_the_owners_error_before_any_charge(process, folder):
     data = folder / "t.parquet"
     whole = data.read_bytes()
@@ -234,6 +244,7 @@ def test_a_damaged_file_is_the_owners_error_before_any_charge(process, folder):
     assert not (folder / "t.ledger").exists()
 
 
+@pytest.mark.slow
 def test_a_named_question_is_asked_once(tacit, folder):
     def ask(sql, name):
         arguments = ("--as", "ada", sql, "--epsilon", "0.25", "--request", name, "--json")
@@ -250,6 +261,7 @@ def test_a_named_question_is_asked_once(tacit, folder):
     assert (unnamed.returncode, json.loads(unnamed.stdout)["error"]["code"]) == (2, "parameter")
 
 
+@pytest.mark.slow
 def test_the_budget_names_the_month_where_a_cap_refreshes(tacit, folder):
     policy = folder / "t.toml"
     policy.write_text(policy.read_text().replace("[analysts.ben]", 'refresh = "monthly"\n[analysts.ben]'))
@@ -267,6 +279,7 @@ def test_the_budget_names_the_month_where_a_cap_refreshes(tacit, folder):
     assert " in " not in tacit("budget", "-p", policy, "--as", "ben").stdout
 
 
+@pytest.mark.slow
 def test_the_owner_sees_all_budgets_without_naming_anyone(tacit, folder):
     policy = folder / "t.toml"
     tacit("ask", "-p", policy, "--as", "ada", "SELECT COUNT(*) FROM t", "--epsilon", "0.25")
@@ -281,6 +294,7 @@ def test_the_owner_sees_all_budgets_without_naming_anyone(tacit, folder):
     assert plain["overall"]["delta"] == {"spent": "0", "cap": "5e-7", "remaining": "5e-7"}
 
 
+@pytest.mark.slow
 def test_a_cap_below_what_is_spent_is_not_what_check_promises(tacit, folder):
     policy = folder / "t.toml"
     assert "at most exp(2), plus 1e-6, counted from an empty ledger." in tacit("check", "-p", policy).stdout
@@ -346,6 +360,7 @@ def test_init_without_a_source_says_that_it_is_an_example(tacit, tmp_path):
     assert (missing.returncode, "policy" in missing.stderr) == (5, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "what", "fix"),
     [
@@ -367,6 +382,7 @@ def test_a_command_line_that_cannot_be_read_has_a_code_and_a_fix(tacit, argument
         assert json.loads(told.stdout)["error"]["code"] == "parameter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -385,6 +401,7 @@ def test_a_shell_completes_names_roles_and_accountants(process, folder, words, o
     assert set(shown.stdout.split()) == offered
 
 
+@pytest.mark.slow
 def test_no_option_is_cut_off_in_a_help_of_80_columns(process):
     assert "--insecure-behind-proxy" in process("serve", "--help", COLUMNS="80").stdout
 

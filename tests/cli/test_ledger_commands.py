@@ -18,6 +18,8 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import LaplaceNoise
 
+pytestmark = pytest.mark.slow
+
 COUNT, SUM = "SELECT COUNT(*) AS n FROM t", "SELECT SUM(x) AS s FROM t"
 
 

@@ -33,6 +33,7 @@ def place(tacit, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_survey_from_the_first_line_to_the_chart(tacit, place):
     survey = load(place / "survey.toml")
     bits = ReplayBits(b"four hundred people")
@@ -96,6 +97,7 @@ epsilon = 20
 """
 
 
+@pytest.mark.slow
 def test_what_is_chosen_is_what_is_randomized_where_options_are_numbers(tacit, place):
     # at epsilon 20 another option is sent with probability 3/(e^20 + 3), below 1e-8
     (place / "s.toml").write_text(SIBLINGS)
@@ -112,6 +114,7 @@ def test_what_is_chosen_is_what_is_randomized_where_options_are_numbers(tacit, p
         assert done.returncode == 2 and "in the same words" in done.stderr and not done.stdout
 
 
+@pytest.mark.slow
 def test_an_edited_survey_is_not_tossed_again_without_a_word(tacit, place):
     first = tacit("survey", "respond", "survey.toml", "--answers", "mine.toml", cwd=place)
     assert "cheated: With probability 3/4" in first.stderr  # the chances stand before what they left
@@ -130,6 +133,7 @@ def test_an_edited_survey_is_not_tossed_again_without_a_word(tacit, place):
     assert tacit("survey", "respond", "survey.toml", cwd=place).stdout == first.stdout
 
 
+@pytest.mark.slow
 def test_a_file_that_is_named_is_a_memory_of_its_own(tacit, place):
     answer = ("survey", "respond", "survey.toml", "--answers", "mine.toml")
     one, two = (tacit(*answer, "--memo", name, cwd=place).stdout for name in ("one", "two"))
@@ -230,6 +234,7 @@ def test_bad_reports_are_left_out_and_told_by_file_and_line(tacit, place):
     assert "line 3 [report]: a report has 4 answers" in taken.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -262,6 +267,7 @@ def test_a_mistake_is_told_with_an_exit_code(tacit, place, arguments, code, word
     assert words in done.stderr
 
 
+@pytest.mark.slow
 def test_a_served_survey_is_answered_from_another_terminal(tacit, place):
     command = [sys.executable, "-m", "tacit.cli.main", "survey", "collect", "survey.toml", "--serve", "--port", "0"]
     running = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, text=True, env=os.environ)
@@ -283,6 +289,7 @@ def test_a_served_survey_is_answered_from_another_terminal(tacit, place):
     assert json.loads(tacit("survey", "report", "survey.toml", "--json", cwd=place).stdout)["reports"] == 1
 
 
+@pytest.mark.slow
 def test_a_self_made_certificate_is_named_and_can_be_trusted(tacit, place):
     command = [sys.executable, "-m", "tacit.cli.main", "survey", "collect", "survey.toml", "--serve", "--port", "0"]
     command += ["--tls-self", "--host", "0.0.0.0"]
@@ -310,6 +317,7 @@ def test_a_self_made_certificate_is_named_and_can_be_trusted(tacit, place):
         running.wait(20)
 
 
+@pytest.mark.slow
 def test_no_one_is_led_to_an_address_that_is_not_encrypted(tacit, place):
     class Elsewhere(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -333,6 +341,7 @@ def test_every_command_is_in_the_reference():
         assert f"`tacit survey {command.callback.__name__}" in text
 
 
+@pytest.mark.slow
 def test_the_guide_shows_what_happens(tacit, place, monkeypatch):
     page = (DOCS.parents[1] / "guide" / "survey.md").read_text(encoding="utf-8")
     (short,) = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

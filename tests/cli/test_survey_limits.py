@@ -56,6 +56,7 @@ def test_a_limit_also_holds_for_coins_that_were_tossed_before(tacit, place):
     assert allowed.returncode == 0 and allowed.stdout == first.stdout
 
 
+@pytest.mark.slow
 def test_a_limit_counts_every_edition_whichever_is_sent_again(tacit, place):
     answer(tacit, place, "one.toml")
     assert answer(tacit, place, "edited.toml", "--again", "--at-most", "2").returncode == 0
@@ -74,6 +75,7 @@ def test_a_limit_is_a_number(tacit, place, limit):
     assert done.returncode == 2 and done.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["NaN", "-5", "1e999", "-Infinity", '"1"', "true", "null", "1" * 400, "[1]"])
 def test_a_memo_without_a_price_is_not_taken_for_free(tacit, place, epsilon):
     drawn = load(place / "edited.toml").respond([1], ReplayBits(b"memo")).to_json()
@@ -99,6 +101,7 @@ def edition(number, epsilon):
     return survey_of({"id": "short", "questions": [asked]})
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["0.1", "0.3", "1/3", "ln 2", "ln 3", "1"]), min_size=1, max_size=5), st.data())
 def test_what_is_revealed_never_exceeds_the_limit(epsilons, data):
     # e^total, with total the epsilons of all editions that were drawn, against e^limit: exact where no ln is involved
@@ -170,6 +173,7 @@ def shows_nothing_but_text(said):
     return all(character == "\n" or unicodedata.category(character)[0] != "C" for character in said)
 
 
+@pytest.mark.slow
 def test_a_collectors_words_reach_a_terminal_as_text_of_limited_length(tacit, place):
     error = {"code": "report", "what": HOSTILE + "x" * 100_000, "fix": HOSTILE + "rm -rf ~" + HOSTILE}
     for status, change in ((422, {}), (503, {"what": HOSTILE})):
@@ -183,6 +187,7 @@ def test_a_collectors_words_reach_a_terminal_as_text_of_limited_length(tacit, pl
         assert "rm" not in fix and f'the collector answered {status}: "' in done.stderr
 
 
+@pytest.mark.slow
 def test_a_form_with_hostile_names_is_refused_in_plain_text(tacit, place):
     form = json.loads(load(place / "one.toml").to_json())
     for change in ({HOSTILE: 1}, {"id": HOSTILE}, {"title": HOSTILE}, {"about": HOSTILE}, {"tacit-survey": HOSTILE}):
@@ -191,6 +196,7 @@ def test_a_form_with_hostile_names_is_refused_in_plain_text(tacit, place):
         assert done.returncode == 2 and shows_nothing_but_text(done.stdout + done.stderr)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_deep_or_endless_is_a_coded_error(tacit, place):
     for body in (b"[" * 100_000, b'{"error":' * 50_000, b"9" * 100_000, b"\xff\xfe", b'{"error":{"code":[]}}'):
         with collector(load(place / "one.toml").to_json().encode(), 500, body) as address:

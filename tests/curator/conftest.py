@@ -3,19 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.bits import Ones
+from tests.support.policies import policy_of
 
 TYPES = {"who": pa.int64(), "g": pa.string(), "x": pa.int64(), "y": pa.float64(), "w": pa.bool_()}
-
-
-class Ones:
-    """Words of ones: U is close to one, and every draw of noise is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
 @pytest.fixture(scope="session")
@@ -36,11 +30,7 @@ def declared() -> Callable[..., dict[str, Any]]:
             "w": {"type": "bool"},
         }
         table = {"unit": unit, "columns": columns, **(caps if unit != "row" else {})}
-        return {
-            "privacy": {"epsilon": 1000, "neighbors": neighbors},
-            "tables": dict.fromkeys(tables, table),
-            "analysts": {"ada": {"epsilon": 1000}, "bo": {"epsilon": 1000}},
-        }
+        return policy_of(dict.fromkeys(tables, table), analysts=["ada", "bo"], neighbors=neighbors)
 
     return policy
 

@@ -15,6 +15,7 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
+from tests.support.ledgers import spent
 
 import tacit
 from tacit.accounting.guard import GRAINS_PER_EPSILON, Cost
@@ -51,11 +52,6 @@ epsilon = 3
 epsilon = 1
 """
 ROWS = [(n, n % 111, "AB"[n % 2]) for n in range(300)]  # 300 patients with one visit each, none in ward C
-
-
-def spent(curator: Curator, who: str | None = None) -> Fraction:
-    standing = curator.ledger.overall() if who is None else curator.ledger.standing(who)
-    return Fraction(standing.spent.epsilon, GRAINS_PER_EPSILON)
 
 
 @pytest.fixture
@@ -122,6 +118,7 @@ def test_open_a_path_as_text(write):
 FRAMES = {"arrow": pa.table, "pandas": pandas.DataFrame, "polars": polars.DataFrame}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 def test_open_a_dict_with_a_frame(kind, tmp_path):
     frame = FRAMES[kind]({"age": [n % 111 for n in range(300)], "name": ["Smith"] * 300})
@@ -655,6 +652,7 @@ def test_a_ledger_reopened_gives_the_same_answers(write):
     assert again.receipt.charged == Cost.zero()
 
 
+@pytest.mark.slow
 def test_answers_of_two_curators_differ(write, tmp_path):
     # Ten sums with noise of scale 2 * 110 / 0.1 = 2200: two are equal with probability 1/8800, ten with 1e-39
     texts = [f"SELECT SUM(age) FROM visits WHERE age <> {n}" for n in range(10)]
@@ -670,6 +668,7 @@ def test_answers_of_two_curators_differ(write, tmp_path):
 # Many at once.
 
 
+@pytest.mark.slow
 def test_threads_that_ask_different_questions(curator):
     # 3 for ada: 30 of 40 questions of 0.1 fit, whichever they are.
     def ask(number: int) -> bool:

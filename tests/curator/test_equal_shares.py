@@ -20,6 +20,8 @@ from tacit.plan.planner import make_plans
 from tacit.plan.question import Question
 from tacit.policy.load import load
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
 QUESTIONS = {
     "a count": COUNT,

@@ -17,6 +17,7 @@ def ada(tmp_path_factory):
         yield curator.analyst("ada")
 
 
+@pytest.mark.slow
 def test_an_expression_and_its_sql_are_one_question(ada):
     visits = ada.table("visits")
     first = ada.ask(visits.group_by("ward").agg(n=_.count()), epsilon=0.1)

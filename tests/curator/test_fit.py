@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.ledgers import spent
 
 import tacit
-from tacit.accounting.guard import GRAINS_PER_EPSILON
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, engine_of, limits, shapes
 from tacit.curator.features import Feature, Features
@@ -94,11 +94,6 @@ def logistic(**more) -> LogisticRegression:
     return LogisticRegression(**{"rows": 1200, **more})
 
 
-def spent(curator: Curator, who: str | None = None) -> Fraction:
-    standing = curator.ledger.overall() if who is None else curator.ledger.standing(who)
-    return Fraction(standing.spent.epsilon, GRAINS_PER_EPSILON)
-
-
 def kinds(curator: Curator) -> list[Kind]:
     return [entry.kind for entry in curator.ledger.entries() if entry.kind is not Kind.OPEN]
 
@@ -173,6 +168,7 @@ def test_a_fit_that_is_interrupted_is_charged_once(curator):
     assert spent(curator, "ada") == paid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "question", "target"),
     [
@@ -199,6 +195,7 @@ def test_questions_that_can_be_learned_from(curator, estimator, question, target
     assert 0 < spent(curator, "ada") <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "target", "code"),
     [
@@ -230,6 +227,7 @@ def test_what_cannot_be_proved_is_refused_at_no_cost(curator, question, target, 
     assert spent(curator) == 0 and kinds(curator) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "says"),
     [
@@ -290,6 +288,7 @@ def rows_of(curator: Curator, question: str, salt: str = "salt") -> list[tuple]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+@pytest.mark.slow
 def test_one_row_of_each_unit_is_kept_and_no_other_moves(tmp_path):
     # Taking out one patient takes out one row, whichever it is.
     question = "SELECT age, cost, ward FROM visits"
@@ -327,6 +326,7 @@ def test_the_row_that_is_kept_is_chosen_fairly(tmp_path):
         assert abs(kept.count(ward) - 1000) < 6.2 * 25.8
 
 
+@pytest.mark.slow
 def test_a_prepared_copy_gives_the_same_rows(tmp_path):
     (tmp_path / "data").mkdir()
     for name, table in (("visits", frame()), ("people", PEOPLE), ("wards", WARDS)):

@@ -18,6 +18,8 @@ from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 PERSONS, ROWS = 40, 400
 SECRETS = np.random.default_rng(7).integers(0, 2, ROWS)
 

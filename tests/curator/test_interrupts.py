@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.interrupts import at_every_point
+from tests.support.interrupts import at_every_point
 
 from tacit.curator.curator import Curator, limits, shapes
 from tacit.engines.duckdb import DuckDB
@@ -66,6 +66,7 @@ def curator(tmp_path, bits) -> Iterator[Curator]:
         yield opened
 
 
+@pytest.mark.slow
 def test_after_an_interrupt_at_any_line_of_a_draw_the_next_question_hides_everyone(curator, bits):
     # A lone name is listed with probability 1e-6, so three of 300 in one question with 300^3 / 6 * 1e-18 = 5e-12, and
     # in any of 60 questions with 3e-10.

@@ -37,6 +37,8 @@ from tacit.ledger.witness import Witness
 from tacit.policy.load import load
 from tacit.sampling.bits import SystemBits
 
+pytestmark = pytest.mark.slow
+
 PRICE = 10**9  # grains: epsilon 0.001
 POLICY = """
 [data]

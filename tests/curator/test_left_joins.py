@@ -7,7 +7,6 @@ they are declared: a missing value of a `nullable = false` column is its `lower`
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, engine_of, limits, shapes
@@ -30,7 +30,6 @@ from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Analyst, Budget, Policy
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 NUMBERS: dict[str, dict[str, Any]] = {
     "x": {"type": "int", "lower": 3, "upper": 9, "nullable": False},
     "y": {"type": "float", "lower": 2, "upper": 8, "step": 0.5, "nullable": False},
@@ -140,6 +139,7 @@ def questions(source: str, rng: random.Random) -> Iterator[str]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SIDES)
 def test_a_left_join_is_that_of_plain_sql(source: str, both: Both) -> None:
     for text in questions(source, random.Random(source)):
@@ -165,6 +165,7 @@ def test_an_unmatched_row_holds_nothing(tmp_path, ones) -> None:
     both.plain.close()
 
 
+@pytest.mark.slow
 def test_a_prepared_copy_says_the_same(tmp_path) -> None:
     pytest.importorskip("numba", reason="a prepared copy is read with numba")
     rng = random.Random(5)

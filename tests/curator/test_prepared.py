@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -16,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
+from tests.support.counts import FULL
+from tests.support.policies import caps, policy_of
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
@@ -63,20 +64,18 @@ TABLES = ("visits", "names", "lines")  # a unit that is an integer, one that is 
 
 
 def policy(folder: Path, groups: int = 2, rows: int = 2, epoch: int = 1, total: int | None = None) -> dict[str, Any]:
-    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
-    who = {"unit": "who", "people": "persons", **caps}
+    bounds = caps(groups, rows, total)
+    who = {"unit": "who", "people": "persons", **bounds}
+    tables = {
+        "visits": {**who, "columns": COLUMNS},
+        "names": {"unit": "called", **bounds, "columns": {"called": {"type": "text"}, **COLUMNS}},
+        "orders": {**who, "columns": {"n": COLUMNS["n"]}},
+        "lines": {"unit": {"through": "item", "to": "orders.id"}, **bounds, "columns": COLUMNS},
+        "things": {"unit": "row", "columns": COLUMNS},
+    }
     return {
         "data": {"source": str(folder / "data"), "prepared": str(folder / "data.prepared"), "epoch": epoch},
-        "ledger": {"store": str(folder / "x.ledger")},
-        "privacy": {"epsilon": 1000, "delta": 1e-3},
-        "tables": {
-            "visits": {**who, "columns": COLUMNS},
-            "names": {"unit": "called", **caps, "columns": {"called": {"type": "text"}, **COLUMNS}},
-            "orders": {**who, "columns": {"n": COLUMNS["n"]}},
-            "lines": {"unit": {"through": "item", "to": "orders.id"}, **caps, "columns": COLUMNS},
-            "things": {"unit": "row", "columns": COLUMNS},
-        },
-        "analysts": {"ada": {"epsilon": 1000, "delta": 1e-3}},
+        **policy_of(tables, own={"epsilon": 1000, "delta": 1e-3}, folder=folder, delta=1e-3),
     }
 
 
@@ -134,6 +133,7 @@ def wide(tmp_path_factory):
     return prepared(tmp_path_factory.mktemp("wide"), database(random.Random(1), 30, 400), groups=900, rows=900)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_where_no_bound_bites_the_copy_gives_what_sql_gives(wide, question, table):
@@ -165,11 +165,12 @@ def less(one: Any, other: Any) -> dict[Any, list[Any]]:
 ADDING = [q for q in QUESTIONS if "DISTINCT" not in q]  # the number of distinct values does not add up over units
 
 
-SEEDS = 10 if os.environ.get("TACIT_FULL") == "1" else 1
+SEEDS = 10 if FULL else 1
 CAPS = [(table, seed, {}) for table in TABLES for seed in range(SEEDS)]
 CAPS += [("visits", seed, {"groups": 3, "rows": 5, "total": 7}) for seed in range(SEEDS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "seed", "caps"), CAPS)
 def test_what_is_kept_of_a_unit_does_not_depend_on_the_others(tmp_path, table, seed, caps):
     # Removing a unit takes away exactly what it gives alone: the bounds look at one unit at a time.
@@ -195,6 +196,7 @@ def test_what_is_kept_of_a_unit_does_not_depend_on_the_others(tmp_path, table, s
         assert less(whole, without) == less(only, {}), question
 
 
+@pytest.mark.slow
 def test_of_each_unit_so_many_groups_and_rows_are_kept_and_no_more(tmp_path):
     rng = random.Random(5)
     rows = [{"who": 1, **draw(rng), "g": rng.choice("AAAAABBC")} for _ in range(60)]
@@ -216,6 +218,7 @@ def capped(tmp_path_factory):
     return prepared(tmp_path_factory.mktemp("capped"), tables, groups=8, rows=8, total=8)
 
 
+@pytest.mark.slow
 def test_of_all_rows_of_a_unit_so_many_are_kept_and_no_more(capped):
     loaded, engine = capped
     for salt in map(str, range(20)):
@@ -230,6 +233,7 @@ def test_of_all_rows_of_a_unit_so_many_are_kept_and_no_more(capped):
         assert sum(cells[0] for cells in found.values()) == 7
 
 
+@pytest.mark.slow
 def test_the_choice_among_all_rows_is_fair():
     # 20,000 units of 21 rows, of which 8 are left: each in 8/21 of the units. 21 two-sided binomial tests, each at
     # 1e-11: a false alarm in 1e-9. A choice that takes one of them 1.1 times as often as another is seen. Every third
@@ -249,6 +253,7 @@ def test_the_choice_among_all_rows_is_fair():
     assert not low <= 1.1 * total / rows * units <= high
 
 
+@pytest.mark.slow
 def test_the_choice_is_fair(tmp_path):
     # One unit with 7 groups, of which 3 are kept; in each 5 rows, of which 2 are: each group in 3/7 of the salts, each
     # row in 6/35. 42 two-sided binomial tests, each at 1e-11: a false alarm in 1e-9. A choice that takes one of them
@@ -289,6 +294,7 @@ def test_a_copy_is_used_through_ask(tmp_path):
     assert len(answer.to_dict()["rows"]) == 4
 
 
+@pytest.mark.slow
 def test_a_copy_of_another_epoch_is_refused(tmp_path):
     write(tmp_path, database(random.Random(2), 3, 20))
     prepare(load(policy(tmp_path)), lambda what, share: None)
@@ -328,6 +334,7 @@ def test_stopped_half_way_it_leaves_the_copy_that_was_there(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"data", "data.prepared"}
 
 
+@pytest.mark.slow
 def test_units_that_many_batches_share_are_bounded_once(tmp_path, monkeypatch):
     from tacit.engines import bounded
 

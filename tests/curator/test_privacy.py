@@ -20,7 +20,6 @@ ignored, clamping ignored, a sum priced as a count, and a replacement priced as 
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -29,6 +28,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.special import betainccinv
+from tests.support.bits import Ones
+from tests.support.counts import FULL
+from tests.support.policies import caps, policy_of
+from tests.support.statistics import distance
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator, limits, shapes
@@ -46,6 +49,8 @@ from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 from tacit.query.nodes import Call, Case, Clamp, Measure, Quantize, ToFloat
 from tacit.sampling.bits import ReplayBits
+
+pytestmark = pytest.mark.slow
 
 ALARM = 1e-9 / 60
 CLAIMED = 1
@@ -93,11 +98,6 @@ class Pair:
 
     def exact(self, plan):
         return [engine.run(plan.exact) for engine in self.engines]
-
-
-class Ones:
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
 def upper(hits: int, count: int) -> float:
@@ -263,7 +263,7 @@ FAULTS = [
     *((replacement_priced_as_an_addition, *case) for case in CASES if case[1] == "replace" and case[3]),
 ]
 
-if os.environ.get("TACIT_FULL") != "1":
+if not FULL:
     FAULTS = FAULTS[::2]  # still each fault, each relation and each unit
 
 
@@ -311,13 +311,6 @@ def test_complete_asks_follow_the_same_law(declared, write, tmp_path, full):
         assert distance(whole + float(part.mechanism.scale), drawn) > limit
 
 
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest distance of two empirical distribution functions."""
-    points = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(sample), points, side="right") / len(sample) for sample in (one, other)]
-    return float(np.max(np.abs(below[0] - below[1])))
-
-
 # Choices, private keys and Gaussian noise: the exact laws of what is released, on neighboring databases.
 
 EPSILON_ALLOWED = CLAIMED + 1e-12  # for the rounding of doubles
@@ -331,14 +324,9 @@ def chosen_policy(relation: str, groups: int = 2, rows: int = 2, total: int | No
         "t": {"type": "text"},
         "x": {"type": "int", "lower": -3, "upper": 10},
     }
-    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
-    return load(
-        {
-            "privacy": {"epsilon": 10, "neighbors": relation, "delta": 1000 * delta, "delta_per_question": delta},
-            "tables": {"v": {"unit": "who", **caps, "columns": columns}, "r": {"unit": "row", "columns": columns}},
-            "analysts": {"ada": {"epsilon": 10}},
-        }
-    )
+    bounded = {"unit": "who", **caps(groups, rows, total), "columns": columns}
+    tables = {"v": bounded, "r": {"unit": "row", "columns": columns}}
+    return load(policy_of(tables, epsilon=10, neighbors=relation, delta=1000 * delta, delta_per_question=delta))
 
 
 def person(who: int, *rows: tuple) -> list[dict]:

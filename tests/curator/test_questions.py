@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.base import TopKMeasurement
 from tacit.aggregates.registry import read_question as parse
@@ -64,19 +65,16 @@ TABLES: dict[str, dict[str, Any]] = {
 HIDDEN = {"lines": ["order_id"]}
 
 
-def policy_of(groups: int, rows: int, neighbors: str = "add-remove", total: int | None = None) -> dict[str, Any]:
-    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
+def declare(groups: int, rows: int, neighbors: str = "add-remove", total: int | None = None) -> dict[str, Any]:
+    bounds = caps(groups, rows, total)
     units: dict[str, dict[str, Any]] = {
-        **{name: {"unit": "patient", "people": "patients", **caps} for name in ("visits", "patients", "orders")},
-        "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **caps},
+        **{name: {"unit": "patient", "people": "patients", **bounds} for name in ("visits", "patients", "orders")},
+        "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **bounds},
         "people": {"unit": "row"},
         "wards": {"public": True},
     }
-    return {
-        "privacy": {"epsilon": 1000, "neighbors": neighbors, "delta": 1e-6, "delta_per_question": 1e-12},
-        "tables": {name: {**units[name], "columns": columns} for name, columns in TABLES.items()},
-        "analysts": {"ada": {"epsilon": 1000}},
-    }
+    tables = {name: {**units[name], "columns": columns} for name, columns in TABLES.items()}
+    return policy_of(tables, neighbors=neighbors, delta=1e-6, delta_per_question=1e-12)
 
 
 def clean() -> dict[str, list[dict[str, Any]]]:
@@ -333,7 +331,7 @@ class Clinic:
         for name, table in tables.items():
             self.plain.register(f"{name}_given", table)
             self.plain.execute(f'CREATE TABLE "{name}" AS SELECT * FROM {name}_given')
-        loaded = load(policy_of(40, 64))
+        loaded = load(declare(40, 64))
         plenty = Budget(Fraction(10**6), loaded.budget.delta)  # for all questions at the highest price
         self.policy = replace(loaded, budget=plenty, analysts=(Analyst("ada", plenty),))
         self.ones = ones
@@ -372,6 +370,7 @@ def plain_key(value: Any) -> Any:
     return value.date() if isinstance(value, datetime.datetime) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_the_answer_is_that_of_plain_sql(text, clinic):
     ours, plain, size = clinic.ask(text), clinic.sql(text), len(parse(text).keys)
@@ -422,17 +421,18 @@ def test_there_are_two_hundred_questions():
 @pytest.fixture(scope="module")
 def engines():
     tables = awkward()
-    policy = load(policy_of(2, 3))
+    policy = load(declare(2, 3))
     pair = DuckDB(shapes(policy), None, arrow(tables)), Reference(tables)
     yield pair
     for engine in pair:
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 4])
 @pytest.mark.parametrize("start", range(10))
 def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engines):
-    policy = load(policy_of(groups, 3))
+    policy = load(declare(groups, 3))
     every = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)]
     for text in every[start::10]:
         plan = plan_for(parse(text), policy, 1)
@@ -440,9 +440,10 @@ def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engin
         assert ours == theirs, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(5))
 def test_every_question_is_answered_over_awkward_rows(start, engines):
-    policy = load(policy_of(2, 3))
+    policy = load(declare(2, 3))
     for text in [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)][start::5]:
         plan = plan_for(parse(text), policy, 1)
         release = plan.release(engines[0].run(plan.exact), ReplayBits(text.encode()))
@@ -452,6 +453,7 @@ def test_every_question_is_answered_over_awkward_rows(start, engines):
         assert [len(part) for part in release.parts] == [groups * many for many in each]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path, ones):
     # One patient has visits with stays 1, 2, 4 and 8: each sum of `rows` of them tells which were kept.
@@ -467,7 +469,7 @@ def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path,
         "code": 0,
     }
     tables = {name: [] for name in TABLES} | {"visits": [base | {"stay": stay} for stay in (1, 2, 4, 8)]}
-    policy = load(policy_of(1, rows))
+    policy = load(declare(1, rows))
     engine = DuckDB(shapes(policy), None, arrow(tables))
     with Curator(policy, engine, Ledger(tmp_path / "few.ledger", limits(policy)), ones) as curator:
         answer = curator.analyst("ada").ask("SELECT COUNT(*) AS n, SUM(stay) AS s FROM visits", epsilon=1000)
@@ -477,12 +479,13 @@ def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path,
     assert total < 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 2, 3])
 def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_path, ones):
     # One patient with two visits in each ward, their stays 1, 2 and 4: one row of each of `groups` wards is kept.
     base = {"patient": 1, "sex": "f", "age": 1, "cost": 1.0, "day": FIRST, "urgent": True, "note": "", "code": 0}
     wards = [base | {"ward": ward, "stay": stay} for ward, stay in zip("ABC", (1, 2, 4), strict=True) for _ in range(2)]
-    policy = load(policy_of(groups, 1))
+    policy = load(declare(groups, 1))
     engine = DuckDB(shapes(policy), None, arrow({name: [] for name in TABLES} | {"visits": wards}))
     with Curator(policy, engine, Ledger(tmp_path / "few.ledger", limits(policy)), ones) as curator:
         answer = curator.analyst("ada").ask(
@@ -497,13 +500,14 @@ def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_p
 # Nothing whose result, cost or failure depends on where a row lies, or that changes from run to run.
 
 
+@pytest.mark.slow
 def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
     from tacit.engines import sql
 
     pattern = "SELECT COUNT(*) FROM visits WHERE note LIKE '%a_b%c%'"
     sources = {name: f'"{name}"' for name in TABLES}
     functions, others = set(), set()
-    plain, capped = load(policy_of(2, 3)), load(policy_of(3, 3, total=4))
+    plain, capped = load(declare(2, 3)), load(declare(3, 3, total=4))
     asked = [(text, plain) for text in [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS), pattern]]
     asked += [(text, capped) for text in QUESTIONS if "GROUP BY" in text]
     for text, policy in asked:

@@ -14,6 +14,8 @@ from tacit.ledger.entries import Kind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 
+pytestmark = pytest.mark.slow
+
 POLICY = """
 [data]
 source = "visits.csv"

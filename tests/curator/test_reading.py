@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-import os
 import random
 import uuid
 from collections.abc import Callable
@@ -22,6 +21,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support import policies
+from tests.support.counts import FULL
+from tests.support.policies import caps
 
 import tacit
 from tacit.aggregates.registry import read_question
@@ -30,7 +32,6 @@ from tacit.errors import Code, DataError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 MANY = 300
 WHO = [number // 2 for number in range(MANY)]
 DX = ["flu" if number % 2 else "ok" for number in range(MANY)]
@@ -50,13 +51,11 @@ def not_utf8(values: list[str], at: int = 200) -> pa.Array:
 
 
 def policy_of(source: Path | None, folder: Path, **more: Any) -> dict[str, Any]:
-    table = {"unit": "who", "people": "persons", "max_groups": 2, "max_rows_per_group": 2, "columns": COLUMNS}
+    table = {"unit": "who", "people": "persons", **caps(2, 2), "columns": COLUMNS}
+    tables, own = more.pop("tables", {"visits": table}), {"epsilon": 1000, "delta": 1e-3}
     return {
         "data": {} if source is None else {"source": str(source)},
-        "ledger": {"store": str(folder / "x.ledger")},
-        "privacy": {"epsilon": 1000, "delta": 1e-3, "delta_per_question": 1e-9},
-        "tables": more.pop("tables", {"visits": table}),
-        "analysts": {"ada": {"epsilon": 1000, "delta": 1e-3}},
+        **policies.policy_of(tables, own=own, folder=folder, delta=1e-3, delta_per_question=1e-9),
         **more,
     }
 
@@ -220,6 +219,7 @@ def ask_at_random(curator: tacit.Curator, seed: str) -> None:
         ada.ask(f"SELECT {listed} FROM visits {rng.choice(where)}{grouped}", epsilon=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", REFUSED)
 def test_what_no_question_can_read_safely_is_said_at_open(made, tmp_path):
     make, said = REFUSED[made]
@@ -230,12 +230,14 @@ def test_what_no_question_can_read_safely_is_said_at_open(made, tmp_path):
     assert not (tmp_path / "x.ledger").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", READ)
 def test_what_opens_fails_no_question(made, tmp_path):
     with opened(READ[made], tmp_path) as curator:
         ask_at_random(curator, made)
 
 
+@pytest.mark.slow
 def test_one_row_in_capitals_does_not_rename_a_group(tmp_path):
     # Under NOCASE the first row of a group names it, so that one patient's FLU emptied the group flu.
     source = database(
@@ -253,6 +255,7 @@ def test_one_row_in_capitals_does_not_rename_a_group(tmp_path):
         assert {row["dx"]: row["n"] for row in answer} == {"flu": 150, "ok": 150}
 
 
+@pytest.mark.slow
 def test_check_says_it_too(tmp_path):
     from tacit.cli.policy import _check_data
 
@@ -307,6 +310,7 @@ UNITS: dict[str, tuple[pa.Array, pa.Array, bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", UNITS)
 @pytest.mark.parametrize("through", [False, True] if FULL else [False])
 def test_one_unit_is_stored_in_one_way(made, through, tmp_path):
@@ -387,6 +391,7 @@ def test_a_file_that_comes_later_is_not_read(tmp_path):
 # A prepared copy.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values", [[1.0, math.nan], [math.nan, math.inf, -math.inf, 2.0], [math.nan], [None, math.nan]]
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.bits import LeadingOnes
+from tests.support.counts import FULL
+from tests.support.policies import caps
 
 from tacit.aggregates.base import QuantileMeasurement
 from tacit.aggregates.registry import read_question as parse
@@ -40,8 +42,9 @@ from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import Contribution
 from tacit.privacy.unit import Neighbors
 
+pytestmark = pytest.mark.slow
+
 NAN, INF = math.nan, math.inf
-FULL = os.environ.get("TACIT_FULL") == "1"
 TIMES = 20 if FULL else 1
 FIRST = datetime.date(2025, 1, 28)
 DELTA = Fraction(1, 10**6)
@@ -71,8 +74,8 @@ TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": 
 @lru_cache
 def policy_of(neighbors: str, groups: int, rows: int, total: int | None = None) -> Policy:
     """Tables of each kind: units by a column, through another table, and rows that are units; a public table."""
-    caps = {"max_groups": groups, "max_rows_per_group": rows} | ({} if total is None else {"max_rows": total})
-    who = {"unit": "who", "people": "persons", **caps}
+    bounds = caps(groups, rows, total)
+    who = {"unit": "who", "people": "persons", **bounds}
     return load(
         {
             "privacy": {
@@ -85,7 +88,7 @@ def policy_of(neighbors: str, groups: int, rows: int, total: int | None = None) 
                 "visits": {**who, "columns": {"who": {"type": "int", "lower": 0, "upper": 3}, **COLUMNS}},
                 "notes": {**who, "columns": {"m": {"type": "int", "lower": 0, "upper": 5}, "k": COLUMNS["g"]}},
                 "orders": {**who, "columns": {"o": {"type": "int", "lower": 0, "upper": 9}}},
-                "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **caps, "columns": COLUMNS},
+                "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **bounds, "columns": COLUMNS},
                 "things": {"unit": "row", "columns": COLUMNS},
                 "wards": {
                     "public": True,
@@ -832,7 +835,7 @@ TOP = 2**61 - 1
         ("COALESCE(x, 0)", TOP),
     ],
 )
-def test_wide_integers_are_added_up_exactly(argument, value, ones):
+def test_wide_integers_are_added_up_exactly(argument, value):
     # The upper bound 2^61 - 1 is no double: whatever goes through doubles becomes 2^61, one more than is charged for.
     # 100 rows do not fit 64 bits.
     column = {"type": "int", "lower": -TOP, "upper": TOP}
@@ -840,6 +843,6 @@ def test_wide_integers_are_added_up_exactly(argument, value, ones):
     policy = load(plain | {"tables": {"t": {"unit": "row", "columns": {"x": column}}}})
     plan = plan_for(parse(f"SELECT SUM({argument}) FROM t"), policy, 1)
     engine = DuckDB(shapes(policy), None, {"t": pa.table({"x": [TOP] * 100})})
-    assert plan.release(engine.run(plan.exact), ones).parts == [[100 * value]]
+    assert plan.release(engine.run(plan.exact), LeadingOnes()).parts == [[100 * value]]
     assert plan.parts[0].sensitivity >= abs(value)
     engine.close()

@@ -23,6 +23,8 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.sampling.bits import ReplayBits
 
+pytestmark = pytest.mark.slow
+
 TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_(), "date": pa.date32()}
 COLUMNS: dict[str, dict[str, Any]] = {
     "who": {"type": "int"},

@@ -42,17 +42,20 @@ def kept(policy_path: Path, key: str, groups: int, rows_per_group: int) -> float
     return float(rows(policy_path, query)[0][0])
 
 
+@pytest.mark.slow
 def test_exact_counts(policy_path: Path) -> None:
     query = "SELECT count(*), count(DISTINCT patient_id), min(patient_id), max(patient_id) FROM visits"
     assert rows(policy_path, query) == [(100_000, 20_000, 1, 20_000)]
 
 
+@pytest.mark.slow
 def test_two_builds_hold_the_same_table(policy_path: Path, tmp_path: Path) -> None:
     again = clinic.build(tmp_path)
     assert rows(again, "SELECT * FROM visits") == rows(policy_path, "SELECT * FROM visits")
     assert again.read_bytes() == policy_path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_second_build_keeps_what_is_there(tmp_path: Path) -> None:
     policy = clinic.build(tmp_path)
     policy.write_text("edited", encoding="utf-8")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tacit.demo.walk import walk
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_walk_shows_what_its_titles_say(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
+from tests.support.counts import FULL
 
 from tacit.engines.base import Shape
 from tacit.engines.dialect import POSTGRES, POSTGRES_17, SPARK
@@ -58,7 +59,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
     }
-    if os.environ.get("TACIT_FULL") != "1":  # compiling takes longer than a few rows do
+    if not FULL:  # compiling takes longer than a few rows do
         quick |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
     try:
         with warnings.catch_warnings(action="ignore"):  # of versions of other packages

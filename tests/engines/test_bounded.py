@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from itertools import pairwise
 
@@ -11,12 +10,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.engines import bounded, totals
 from tacit.engines.choose import Desk, choose, key_of
 from tacit.engines.totals import Lists, Sums, Totals
 
-EXAMPLES = 2000 if os.environ.get("TACIT_FULL") == "1" else 150
+pytestmark = pytest.mark.slow
+
+EXAMPLES = 2000 if FULL else 150
 
 sizes = st.lists(st.integers(0, 7), max_size=40)
 

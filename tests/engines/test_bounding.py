@@ -14,6 +14,8 @@ from scipy.stats import binom
 from tacit.privacy.sensitivity import Contribution
 from tacit.query.nodes import Aggregation, Column, GroupKey, Literal, Measure, Scan
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"who": "text", "key": "text", "flag": "int", "tag": "int"}
 UNITS = ("u", "v", "w", "v\x1fa")
 KEYS = (None, "", "a", "b", "-", "c\x1fd", "é")

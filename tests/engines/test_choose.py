@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -10,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 from tacit.engines.choose import Desk, add, choose, cut, key_of
 
-EXAMPLES = 2000 if os.environ.get("TACIT_FULL") == "1" else 150
+EXAMPLES = 2000 if FULL else 150
 WORD = 2**64
 INT64 = 2**63
 

@@ -16,6 +16,8 @@ from tacit.engines.layout import Layout
 from tacit.query.nodes import Aggregation, Column, Contribution, Measure, Quantize, Scan
 from tacit.query.types import Type
 
+pytestmark = pytest.mark.slow
+
 SHAPE = Shape("t", (("x", Type.INT),), "who")
 ROWS = Scan("t", (("x", "x"), ("who", "who")))
 TOTAL = Measure("sum", Quantize(Column("x"), Fraction(1), 0, 9))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from fractions import Fraction
 from itertools import count
@@ -14,6 +13,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.engines import sql
 from tacit.privacy.sensitivity import Contribution
@@ -38,7 +38,8 @@ from tacit.query.nodes import (
     ToFloat,
 )
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 DAYS = [datetime.date(2025, 1, 1), datetime.date(2025, 12, 31), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]
 VALUES: dict[str, list[Any]] = {
     "int": [0, 1, 2, 3, 7, -1, 2**53 + 1, 2**63 - 1, -(2**63)],

@@ -26,6 +26,8 @@ from tacit.query.nodes import (
     Stack,
 )
 
+pytestmark = pytest.mark.slow
+
 JANUARY, MAY = datetime.date(2025, 1, 31), datetime.date(2025, 5, 1)
 VISITS = {"patient": "text", "ward": "text", "age": "int", "cost": "float", "day": "date", "urgent": "bool"}
 ROWS = [

@@ -6,10 +6,11 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.bits import Ones
+from tests.support.policies import caps, policy_of
 
 import tacit
 from tacit.curator.curator import Curator, limits, shapes
@@ -18,6 +19,8 @@ from tacit.errors import DataError, Failed
 from tacit.ledger.entries import Kind
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
+
+pytestmark = pytest.mark.slow
 
 COLUMNS: dict[str, Any] = {
     "ward": {"type": "text", "values": ["A", "B", "Ost, flügel"]},
@@ -38,20 +41,9 @@ KINDS = [pa.string(), pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.date
 ARROW = pa.table({name: pa.array(values, kind) for (name, values), kind in zip(DATA.items(), KINDS, strict=True)})
 
 
-class Ones:
-    """All bits are one: the uniform is next to 1, and every draw of noise is 0."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
-
-
 def policy_with(source: Path | None = None, columns: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    table = {"unit": "patient", "max_groups": 3, "max_rows_per_group": 5, "columns": columns or COLUMNS}
-    policy = {
-        "privacy": {"epsilon": 100},
-        "tables": {"visits": table | more.pop("table", {})} | more.pop("tables", {}),
-        "analysts": {"ada": {"epsilon": 100}},
-    }
+    table = {"unit": "patient", **caps(3, 5), "columns": columns or COLUMNS}
+    policy = policy_of({"visits": table | more.pop("table", {})} | more.pop("tables", {}), epsilon=100)
     if source is not None:
         policy["data"] = {"source": str(source)}
     return policy | more

@@ -19,22 +19,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.counts import FULL
+from tests.support.policies import policy_of
 
 import tacit
 from tacit.errors import DataError, Failed
+
+pytestmark = pytest.mark.slow
 
 COLUMNS = {"x": {"type": "int", "lower": 0, "upper": 9}}
 BOUNDS = {"unit": "who", "max_groups": 1, "max_rows_per_group": 2, "columns": COLUMNS}
 
 
 def policy(folder: Path, source: dict[str, Any], *tables: str) -> dict[str, Any]:
-    return {
-        "data": source,
-        "ledger": {"store": str(folder / "x.ledger")},
-        "privacy": {"epsilon": 1000},
-        "tables": dict.fromkeys(tables, BOUNDS),
-        "analysts": {"ada": {"epsilon": 100}},
-    }
+    return {"data": source, **policy_of(dict.fromkeys(tables, BOUNDS), own={"epsilon": 100}, folder=folder)}
 
 
 def asked(analyst: Any, sql: str) -> list[Any]:
@@ -142,7 +140,7 @@ def test_a_spark_job_that_is_aborted(spark, tmp_path):
         assert len(ada.ask("SELECT COUNT(*) AS n FROM few", epsilon=1).to_dict()["rows"]) == 1
 
 
-@pytest.mark.skipif(os.environ.get("TACIT_FULL") != "1", reason="starting a cluster takes a minute: TACIT_FULL=1")
+@pytest.mark.skipif(not FULL, reason="starting a cluster takes a minute: TACIT_FULL=1")
 @pytest.mark.parametrize("how", ["once", "always"])
 def test_spark_executors_that_are_killed(how, tmp_path):
     # A cluster of one executor in a process of its own. Where one is lost, Spark starts another and computes again;

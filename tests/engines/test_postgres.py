@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.forks import fork, outcome
+from tests.support.forks import fork, outcome
 
 import tacit
 from tacit.curator.curator import check_links, engine_of
@@ -32,6 +32,8 @@ from tacit.privacy.sensitivity import Contribution
 from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregation, Call, Clamp, Column, GroupKey, Literal, Measure, Quantize, Scalar, Scan
 from tacit.query.types import Type
+
+pytestmark = pytest.mark.slow
 
 COUNT = Measure("count", None)
 _names = count(1)

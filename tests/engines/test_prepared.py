@@ -20,6 +20,8 @@ from tacit.engines.layout import UNIT, Layout, held, numbered, straight
 from tacit.query.nodes import Aggregation, Clamp, Column, Contribution, GroupKey, Measure, Quantize, Scan
 from tacit.query.types import Type
 
+pytestmark = pytest.mark.slow
+
 SHAPE = Shape("t", (("x", Type.INT), ("s", Type.TEXT), ("y", Type.FLOAT)), "who")
 ROWS = Scan("t", (("x", "c0"), ("s", "c1"), ("y", "c2"), ("who", "c3")))
 SCALARS = (

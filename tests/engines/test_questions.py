@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pytest
+from tests.support.bits import Ones
+from tests.support.counts import FULL
+from tests.support.policies import caps, policy_of
 
 from tacit.answers.answer import Answer, Bars
 from tacit.curator.curator import Analyst, Curator, limits, shapes
@@ -23,6 +24,8 @@ from tacit.engines.duckdb import DuckDB
 from tacit.engines.reference import Reference
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
+
+pytestmark = pytest.mark.slow
 
 WARDS = ["A", "B", "C", "Ostflügel", "it's", 'a "quoted" one', "empty"]
 DAYS = [datetime.date(2025, 1, day) for day in range(1, 8)]
@@ -66,13 +69,6 @@ ODD: dict[str, dict[str, Any]] = {
 TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_(), "date": pa.date32()}
 
 
-class Ones:
-    """All bits are one: the uniform is next to 1, and every draw of noise is 0."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
-
-
 def columns_of(table: str) -> dict[str, dict[str, Any]]:
     return ODD if table == ODD_TABLE else VISITS
 
@@ -80,15 +76,12 @@ def columns_of(table: str) -> dict[str, dict[str, Any]]:
 def policy_for(neighbors: str, groups: int, rows: int) -> dict[str, Any]:
     """Three tables: visits, whose unit is the patient; people, where each row is one; and one of odd names."""
     people = {name: column for name, column in VISITS.items() if name != "patient"}
-    return {
-        "privacy": {"epsilon": 1000, "neighbors": neighbors},
-        "tables": {
-            "visits": {"unit": "patient", "max_groups": groups, "max_rows_per_group": rows, "columns": VISITS},
-            "people": {"unit": "row", "columns": people},
-            ODD_TABLE: {"unit": "who's", "max_groups": groups, "max_rows_per_group": rows, "columns": ODD},
-        },
-        "analysts": {"ada": {"epsilon": 1000}},
+    tables = {
+        "visits": {"unit": "patient", **caps(groups, rows), "columns": VISITS},
+        "people": {"unit": "row", "columns": people},
+        ODD_TABLE: {"unit": "who's", **caps(groups, rows), "columns": ODD},
     }
+    return policy_of(tables, neighbors=neighbors)
 
 
 def clean_row(rng: random.Random, patient: int) -> dict[str, Any]:
@@ -243,7 +236,7 @@ CAPS = {"k2r1": ("add-remove", 2, 1), "k1r3": ("replace", 1, 3)}
 
 
 SETTINGS = ["duckdb-k2r1", "duckdb-k1r3", "postgres-k2r1"]
-if os.environ.get("TACIT_FULL") == "1":
+if FULL:
     SETTINGS += ["postgres-k1r3", "spark-k2r1"]
 
 

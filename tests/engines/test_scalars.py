@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.engines.evaluate import evaluate
 from tacit.engines.scalars import literal, name, scalar, text
@@ -24,7 +24,9 @@ from tacit.query.functions import COMPARISONS, DATE_PARTS, UNITS, Fn
 from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Quantize, Released, Scalar, ToFloat
 from tacit.query.types import Type
 
-EXAMPLES = 200 if os.environ.get("TACIT_FULL") == "1" else 25
+pytestmark = pytest.mark.slow
+
+EXAMPLES = 200 if FULL else 25
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 
 

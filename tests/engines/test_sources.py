@@ -24,6 +24,8 @@ from tacit.query.functions import Fn
 from tacit.query.nodes import Aggregation, Call, Case, Clamp, Column, GroupKey, Literal, Match, Measure, Quantize, Scan
 from tacit.query.types import Type
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"ward": Type.TEXT, "age": Type.INT, "cost": Type.FLOAT, "urgent": Type.BOOL, "day": Type.DATE}
 DATA: dict[str, list[Any]] = {
     "patient": ["p1", "p2", "p3", "p4"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import os
 import random
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.counts import FULL
 
 import tacit
 from tacit.engines import sql
@@ -28,7 +28,8 @@ from tacit.query.nodes import Aggregation, Call, Column, GroupKey, Literal, Meas
 from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 COUNT = Measure("count", None)
 
 

@@ -29,6 +29,8 @@ from tacit.query.nodes import (
     ToFloat,
 )
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"n": "int", "i": "int", "x": "float", "s": "text", "d": "date", "b": "bool"}
 NEW_YEAR = datetime.date(2024, 12, 30)  # a Monday, in the first ISO week of 2025
 ROWS = [

@@ -86,6 +86,7 @@ def test_what_is_missing_is_read_as_declared():
 DECLARED = "it has labels that are not among the declared classes, which is an error; classes are never read from data"
 
 
+@pytest.mark.slow
 def test_scikit_learns_checks():
     expected = {
         "check_classifiers_classes": DECLARED,

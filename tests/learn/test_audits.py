@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.audit.claim import Claim
@@ -23,7 +23,8 @@ from tacit.learn.problem import Problem
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 SAMPLES = 20_000 if FULL else 400
 SURE = 1 - 1e-9  # a true claim is refuted with at most this probability less than one
 # At a delta this large the claim is about the bulk of the law, where a thousand fits tell much.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from fractions import Fraction
 from functools import partial
@@ -18,6 +17,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.audit.claim import Claim
@@ -28,7 +29,6 @@ from tacit.learn.clusters import Cluster, arranged, nearest, squares
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 EXPECTED = {
     "check_clustering": "it reads labels_, which would keep in the model, without noise, what cluster each row is in"
 }
@@ -54,6 +54,7 @@ def in_order(centers):
     return centers[np.argsort(centers[:, 0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"n_clusters": 2, "neighbors": "replace", "rows": None}], ids=str)
 def test_scikit_learns_own_checks_hold_but_for_one(more):
     estimator = model(epsilon=1000, bounds=(-8, 8), **{"n_clusters": 3, "rows": 100, **more})
@@ -63,6 +64,7 @@ def test_scikit_learns_own_checks_hold_but_for_one(more):
     assert {check["check_name"] for check in found if check["status"] == "xfail"} == set(EXPECTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbors", "delta"), [(Neighbors.ADD_REMOVE, 1e-8), (Neighbors.REPLACE, 0)])
 def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     ours = model(epsilon=10**6, delta=delta, neighbors=neighbors, max_iter=10).fit(ROWS)
@@ -90,6 +92,7 @@ def test_it_learns_at_a_small_epsilon():
     assert Plain(1, n_init=1).fit(ROWS).inertia_ > 10 * plain.inertia_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-6, 0])
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta):
@@ -105,6 +108,7 @@ def test_steps_share_the_budget():
         assert [b / a for a, b in zip(one, nine, strict=True)] == pytest.approx([times] * 3, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_claim_stands_under_an_audit():
     # Four rows and a fifth. At a delta this large the claim is about the bulk of the law.
     made = model(epsilon=1, delta=0.1, bounds=(-1, 1), n_clusters=2, rows=4, max_iter=2, bits=ReplayBits(b"audit"))
@@ -207,17 +211,6 @@ def test_rows_are_read_within_bounds_and_missing_ones_as_declared():
     one, other = model(missing=5).fit(far), model().fit(near)
     assert one.cluster_centers_.tolist() == other.cluster_centers_.tolist()
     assert one.predict(far).tolist() == other.predict(near).tolist()
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.audit.claim import Claim
@@ -25,7 +25,6 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 ALARM = 1e-9  # the chance that a test of a law fails without a cause
 ONE = 2**EXPONENT
@@ -61,6 +60,7 @@ PLANS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
 @pytest.mark.parametrize(("epsilon", "delta", "groups", "degree", "times"), PLANS)
 def test_what_is_spent_is_what_was_planned(
@@ -134,6 +134,7 @@ def test_sums_are_exact_over_many_blocks() -> None:
         assert second[group].tolist() == [sum(2 * row[j] ** 2 - ONE for row in mine) for j in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", ["1e-6", 0], ids=["Gaussian", "Laplace"])
 def test_the_law_of_the_noise_is_the_one_that_is_priced(delta: Any) -> None:
     # 120,000 numbers. At a false-alarm rate of 1e-9 the distance of Kolmogorov and Smirnov is below

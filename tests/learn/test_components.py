@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -44,6 +45,7 @@ def scatter(epsilon="1", delta="1e-6", columns=2, neighbors=ADD, constant=0.5) -
     return Scatter.planned(Fraction(epsilon), Fraction(delta), **shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [{"bounds": (-8, 8)}, {"bounds": None, "norm": 20, "n_components": 1}], ids=str)
 def test_scikit_learns_own_checks_hold(declared):
     found = check_estimator(model(epsilon=1000, **{"rows": 100, **declared}), on_skip=None, on_fail=None)
@@ -51,6 +53,7 @@ def test_scikit_learns_own_checks_hold(declared):
     assert [check["check_name"] for check in found if check["status"] not in {"passed", "skipped"}] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbors", "delta"), [(ADD, 1e-8), (SWAP, 0)])
 def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     # Rows are 14.5 long at most. Noise of 1e-3 of 14.5^2 on sums over 4,000 rows is below 1e-4 of a variance of one.
@@ -71,6 +74,7 @@ def test_around_a_declared_center_the_second_moments_are_those_off_it():
     assert fitted.explained_variance_ == pytest.approx(np.linalg.eigvalsh(exact)[::-1], abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "center"), [(1e-6, None), (1e-6, 0), (0, None)])
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta, center):
@@ -196,17 +200,6 @@ def test_what_is_missing_or_wrong_is_said_with_a_fix(wrong, says):
 def test_weights_of_rows_are_refused():
     with pytest.raises(ParameterError, match="sample_weight"):
         model().fit(ROWS, sample_weight=np.ones(4000))
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

@@ -7,11 +7,11 @@ with the same number of steps. 10,000 pairs at full counts.
 from __future__ import annotations
 
 import itertools
-import os
 import warnings
 
 import numpy as np
 import pytest
+from tests.support.counts import FULL
 
 from tacit.errors import ParameterError
 from tacit.learn import (
@@ -30,7 +30,6 @@ from tacit.learn.base import PrivateLinear
 from tacit.learn.sums import in_units, legible, on_grid, split_in_units
 from tacit.sampling.bits import ReplayBits
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 SETTINGS, PAIRS = (760, 15) if FULL else (75, 4)
 EDGES = [0.0, -0.0, 5e-324, 2.3e-308, 1e-100, 1e-7, 0.5, 1.0, -1.0, 3.0, 1e7, 1e100, -1e100, 1e308, -1.79e308, np.nan]
 ORDINARY = [0.0, 0.25, 0.5, 1.0, -1.0]
@@ -158,6 +157,7 @@ def ending(model, rows, labels, steps):
     return "fitted", tuple(steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
     steps, fitted, pairs = [], 0, 0
@@ -193,6 +193,7 @@ def test_no_number_becomes_an_integer_that_it_is_not():
     assert np.all(np.isfinite(legible(wild)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_a_search_with_no_row_held_out_or_none_learned_from_ends_as_others_do(neighbors):
     public = {"classes": [0, 1], "bounds": (0, 1), "neighbors": neighbors}

@@ -19,6 +19,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -81,6 +82,7 @@ def each_kind(**more):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "kind"), CHECKED, ids=lambda value: value if isinstance(value, str) else "")
 def test_scikit_learns_own_checks_hold_but_for_five(estimator, kind):
     expected = EXPECTED[kind]
@@ -92,6 +94,7 @@ def test_scikit_learns_own_checks_hold_but_for_five(estimator, kind):
     assert {check["check_name"] for check in found if check["status"] == "xfail"} == set(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("place", range(4), ids=["two classes", "three classes", "hinge", "number"])
 def test_each_method_learns(method, place):
@@ -103,6 +106,7 @@ def test_each_method_learns(method, place):
     assert model.guarantee_.epsilon == 20 and model.guarantee_.delta == Fraction(1, 10**6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("place", range(4), ids=["two classes", "three classes", "hinge", "number"])
 @pytest.mark.parametrize("neighbors", list(Neighbors))
@@ -221,17 +225,6 @@ def test_rows_that_are_there_are_not_counted_under_add_remove():
     assert repr(model.plan(3, 2000).method) == repr(model.plan(3, 1000).method) == repr(model.plan(3).method)
 
 
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
-
-
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     model = logistic().fit(ROWS, SIDE)
     model.set_params(epsilon=3, bits=Stopping())
@@ -305,6 +298,7 @@ def test_other_compositions_state_a_guarantee_for_each_fit():
     assert [model.guarantee_.epsilon for model in both.estimators_] == [2, 2]
 
 
+@pytest.mark.slow
 def test_probabilities_of_a_cut_loss_are_those_of_the_labels():
     # One column that is 0 or 1, with 90 % and 2 % positive labels. Residuals are cut at c = 0.6, so at 0.02 the score
     # balances 0.6 * 0.02 = q (1 - 0.02): q = 0.0122, where the loss itself would have 0.02. Both come out as they are.

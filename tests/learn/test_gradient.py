@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 from scipy.stats import chi2, kstwo
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -27,7 +27,7 @@ from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 LOSSES: list[LinearLoss] = [Logistic(), Huber(), Squared(1.0), Multinomial(3)]
-FITS = 6_000 if os.environ.get("TACIT_FULL") == "1" else 3_000
+FITS = 6_000 if FULL else 3_000
 
 
 def named(loss: LinearLoss) -> str:
@@ -65,6 +65,7 @@ def posed(loss: LinearLoss, method: Gradient, rows: Array, labels: Array, norm: 
     return Problem(rows, labels, loss, norm, method.neighbors, 4000, method.penalty)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "loss", "neighbors"),
     [(0.1, Logistic(), ADD), (1.0, Multinomial(3), SWAP), (4.0, Huber(), ADD)],
@@ -75,6 +76,7 @@ def test_what_is_spent_is_what_was_planned(epsilon: float, loss: LinearLoss, nei
     assert 0.999 * epsilon <= price.epsilon(method.spent, 1e-9) <= epsilon
 
 
+@pytest.mark.slow
 def test_what_samples_cost_is_what_was_planned() -> None:
     method = plan(Logistic(), 1.0, rate=Fraction(1, 20), steps=100)
     assert 0.97 <= price.epsilon(method.spent, 1e-9) <= 1.0
@@ -112,6 +114,7 @@ def test_the_sensitivity_is_reached() -> None:
     assert abs(sums[0] - sums[1]) >= 2 * 2**EXPONENT * 0.99999
 
 
+@pytest.mark.slow
 def test_the_weight_of_one_dimension_has_its_claimed_law() -> None:
     # one step: w = -(sum + sigma z) norm cut/smooth. The squares add up to chi-square; false alarm 1e-9 on each side,
     # and a deviation off by a tenth is seen: 6.1 sqrt(2/3000) = 16 % < 21 %, and 1/1.21 - 1 = -17 %
@@ -154,6 +157,7 @@ def test_the_order_of_rows_changes_no_bit_of_the_weights(loss: LinearLoss) -> No
     assert np.array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=named)
 def test_with_much_budget_it_finds_the_minimum(loss: LinearLoss) -> None:
     features, labels = data(loss)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 from sklearn.linear_model import LogisticRegression
+from tests.support.counts import FULL
 
 from tacit.errors import ParameterError
 from tacit.learn import minimize as module
@@ -20,7 +20,6 @@ from tacit.learn.minimize import check_solvable, least_penalty, minimize, planne
 from tacit.learn.problem import Problem
 from tacit.privacy.unit import Neighbors
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 LOSSES = [Logistic(), Logistic(0.6), Huber(), Huber(0.0625), Squared(1.0), Multinomial(3)]
 
 
@@ -124,6 +123,7 @@ def test_rows_that_a_line_parts_have_a_minimizer_too():
     assert abs(true_gradient(problem, found.weights, np.zeros(1))[0]) <= goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 10, 20_000])
 def test_the_number_of_rows_beside_the_declared_one_changes_no_step(count):
     # 2^12 times 2^14 rows are promised, whatever is declared; these are as many as a test has time for
@@ -200,6 +200,7 @@ def repeated(seed):
     return Problem(rows, labels, loss, 1.0, Neighbors.ADD_REMOVE, count, penalty), tilt
 
 
+@pytest.mark.slow
 def test_rows_that_are_repeated_are_solved_by_the_planned_steps():
     for seed in range(5000 if FULL else 100):
         problem, tilt = repeated(seed)
@@ -244,6 +245,7 @@ def test_settings_that_are_not_promised_are_refused_before_data():
             check_solvable(loss, norm, features, penalty)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from(LOSSES), st.sampled_from([0.1, 1.0, 20.0]))
 @settings(max_examples=25, deadline=None)
 def test_a_row_more_moves_the_minimizer_by_at_most_its_gradient_over_the_penalty(seed, loss, penalty):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -19,7 +19,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-FITS = 9_000 if os.environ.get("TACIT_FULL") == "1" else 4_500
+FITS = 9_000 if FULL else 4_500
 
 
 def plan(epsilon: float, width: int, rows: int, neighbors: Neighbors = ADD, penalty: float | None = None) -> Moments:
@@ -44,6 +44,7 @@ def data(count: int, width: int) -> tuple[Array, Array]:
     return features, np.clip(features @ truth + generator.normal(size=count) / 5, -2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "neighbors"), [(0.1, ADD), (4.0, SWAP)])
 def test_what_is_spent_is_what_was_planned(epsilon: float, neighbors: Neighbors) -> None:
     assert 0.999 * epsilon <= price.epsilon(plan(epsilon, 30, 1000, neighbors).spent, 1e-9) <= epsilon
@@ -65,6 +66,7 @@ def test_it_learns_where_noise_leaves_room() -> None:
     assert np.mean((features @ found - targets) ** 2) < 0.25 * np.mean(targets**2)
 
 
+@pytest.mark.slow
 def test_the_weight_of_one_dimension_has_its_claimed_law() -> None:
     # 512 rows of the norm with targets of zero: w = sigma z B/(norm (n + ...)), where the noise of the second moment,
     # 2 % of n, adds 1e-3 to the variance at most. The squares add up to chi-square; false alarm 1e-9 on each side

@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB as Plain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -49,6 +50,7 @@ def model(**more) -> GaussianNB:
     return GaussianNB(**{"epsilon": 1, "bits": partial(ReplayBits, b"bayes"), **PUBLIC, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_scikit_learns_own_checks_hold_but_for_five(count):
     expected = EXPECTED[count]
@@ -61,6 +63,7 @@ def test_scikit_learns_own_checks_hold_but_for_five(count):
     assert {check["check_name"] for check in found if check["status"] == "xfail"} == set(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbors", "delta"), [(Neighbors.ADD_REMOVE, 1e-7), (Neighbors.REPLACE, 0)])
 def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     # Sums of 1,000 rows with noise far below one: a mean is off by less than 1e-3 of half a width.
@@ -88,6 +91,7 @@ def test_it_learns_at_a_small_epsilon():
     assert model(epsilon=0.5).fit(ROWS, KIND).score(ROWS, KIND) > 0.9
 
 
+@pytest.mark.slow
 def test_with_hardly_any_budget_the_model_is_still_one():
     # Noise of thousands of rows: what is left is near a uniform law in every class, with finite numbers.
     for seed in range(20):
@@ -156,17 +160,6 @@ def test_values_are_read_within_the_bounds_and_missing_ones_as_declared():
     one, other = model(missing=0.25).fit(far, KIND), model().fit(near, KIND)
     assert one.theta_.tolist() == other.theta_.tolist() and one.var_.tolist() == other.var_.tolist()
     assert one.predict(far).tolist() == other.predict(near).tolist()
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

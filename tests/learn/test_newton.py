@@ -46,6 +46,7 @@ def posed(loss: LinearLoss, method: Newton, rows: Array, labels: Array) -> Probl
     return Problem(rows, labels, loss, 1.0, method.neighbors, 4000, method.penalty)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "loss", "neighbors"), [(0.1, Logistic(), SWAP), (4.0, Multinomial(3), ADD)], ids=["little", "much"]
 )
@@ -94,6 +95,7 @@ def test_the_second_moments_have_their_claimed_law() -> None:
     assert far(on / 5) < kstwo.ppf(1 - 1e-9, on.size) < far(on * np.sqrt(2) / 2.5)
 
 
+@pytest.mark.slow
 def test_what_a_step_adds_has_its_claimed_law() -> None:
     # one step: the metric's inverse brings back the noise of the gradient, coordinate by coordinate
     width = 150

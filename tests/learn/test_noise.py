@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -12,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import kstwo
+from tests.support.counts import FULL
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
 from tacit.learn.noise import FINE, Noise, release, strays
 from tacit.sampling.bits import ReplayBits
 
-DRAWS = 400_000 if os.environ.get("TACIT_FULL") == "1" else 40_000
+DRAWS = 400_000 if FULL else 40_000
 
 
 @pytest.mark.parametrize("deviation", [2.0, 2.5, 4.0, 9.3])
@@ -61,6 +61,7 @@ def test_a_released_coordinate_is_gaussian_around_its_value() -> None:
     assert distance(1.1 * sigma) > limit and distance(sigma / 1.1) > limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "times"), [(0.1, 1e-9, 100), (1.0, 1e-5, 1), (4.0, 1e-12, 7)])
 def test_what_is_spent_is_what_was_planned(epsilon: float, delta: float, times: int) -> None:
     from tacit.privacy.loss import Repeat

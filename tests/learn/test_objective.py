@@ -31,6 +31,7 @@ def planned(epsilon="1", delta="1e-6", **changes):
     return Objective.planned(Fraction(epsilon), Fraction(delta), **(facts | changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss", "neighbors"),
     [
@@ -101,6 +102,7 @@ def slope_at(problem, weights):
     return float(gradient(scaled, Long.of(weights * scaled.scale)).value[0] * scaled.scale)
 
 
+@pytest.mark.slow
 def test_the_random_term_that_the_weights_imply_is_gaussian():
     # b = -grad J(w): the last noise moves it by a ten-thousandth
     plan = planned(features=1, penalty=2.0)

@@ -31,6 +31,7 @@ def planned(epsilon="1", delta="1e-6", **changes):
     return Output.planned(Fraction(epsilon), Fraction(delta), **facts(**changes), **knobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss", "neighbors"),
     [
@@ -98,6 +99,7 @@ def sides(law, value):
     return 2 * min(law.cdf(value), law.sf(value))
 
 
+@pytest.mark.slow
 def test_what_is_released_is_the_minimizer_with_gaussian_noise():
     plan = planned(features=1, penalty=2.0)
     noise = draws(plan, 1000, b"gaussian") / plan.deviation
@@ -110,6 +112,7 @@ def test_what_is_released_is_the_minimizer_with_gaussian_noise():
     assert accepted(noise) and not accepted(noise * 1.25) and not accepted(noise / 1.25)
 
 
+@pytest.mark.slow
 def test_without_a_delta_the_noise_is_laplace():
     plan = planned("1", "0", features=1, penalty=2.0)
     noise = draws(plan, 800, b"laplace") / (plan.deviation / math.sqrt(2))

@@ -42,6 +42,7 @@ def test_no_row_is_longer_than_the_norm_as_a_real_number(table, norm):
     assert all(square <= Fraction(norm) ** 2 for square in exact_squares(shortened(table, norm)))
 
 
+@pytest.mark.slow
 @given(TABLES, NORMS, st.floats(0, 0.9))
 @settings(max_examples=60, deadline=None)
 def test_rows_with_a_constant_have_the_norm_too(table, norm, part):
@@ -52,6 +53,7 @@ def test_rows_with_a_constant_have_the_norm_too(table, norm, part):
         np.testing.assert_allclose(rows[:, -1], part * norm, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_at_the_very_edge_of_the_norm_are_safe():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(300, 50))

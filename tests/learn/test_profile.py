@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 from scipy import integrate, special, stats
+from tests.support.counts import FULL
 
 from tacit.errors import ParameterError
 from tacit.learn import profile
@@ -18,7 +18,7 @@ from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
 from tacit.privacy.unit import Neighbors
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-MANY = 1000 if os.environ.get("TACIT_FULL") == "1" else 80
+MANY = 1000 if FULL else 80
 SINGLE = [Logistic(), Logistic(0.6), Huber(), Huber(2.0), Squared(0.5)]
 
 
@@ -64,6 +64,7 @@ ROWS = st.lists(
 )  # x, y and how often
 
 
+@pytest.mark.slow
 @given(
     ROWS,
     st.sampled_from(SINGLE),
@@ -80,6 +81,7 @@ def test_the_exact_delta_of_one_row_more_is_below_the_claim(rows, loss, x, penal
     assert exact(loss, rows, more, penalty, noise, epsilon) <= bound + 1e-13
 
 
+@pytest.mark.slow
 @given(ROWS, st.sampled_from(SINGLE), st.floats(-1, 1), st.floats(-1, 1), st.sampled_from([0.3, 3.0]))
 @settings(max_examples=MANY // 4, deadline=None)
 def test_the_exact_delta_of_a_row_replaced_is_below_the_claim(rows, loss, x, other, penalty):
@@ -124,6 +126,7 @@ def test_half_the_noise_is_caught(epsilon):
     assert exact(loss, [far], [far, (1.0, 1.0, 1)], penalty, noise / 2, epsilon) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("penalty", "noise", "epsilon"), [(0.3, 2.0, 1.0), (1.0, 1.5, 1.0), (4.0, 3.0, 0.3)])
 def test_three_classes_are_below_the_claim(penalty, noise, epsilon):
     # for d = 1 the weights are three numbers; along (1, 1, 1) nothing depends on data, so two dimensions are left
@@ -170,6 +173,7 @@ def test_a_flat_determinant_shifts_the_curve(flat):
         assert expected * (1 - 1e-9) <= found <= expected * (1 + 2e-3) + 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Logistic(), Logistic(0.6), Multinomial(4)], ids=repr)
 @pytest.mark.parametrize(("epsilon", "mu", "ratio"), [(1.0, 0.3, 5.0), (0.1, 0.03, 0.2), (3.0, 1.0, 9.0)])
 def test_the_stick_is_just_above_its_integral(loss, epsilon, mu, ratio):
@@ -186,6 +190,7 @@ def test_the_stick_is_just_above_its_integral(loss, epsilon, mu, ratio):
     assert expected * (1 - 1e-3) <= found <= expected * (1 + 5e-3) + 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss", "neighbors"),
     [
@@ -221,6 +226,7 @@ def test_a_penalty_of_the_square_of_the_norm_over_epsilon_makes_the_logistic_det
     assert hinge > 1.2 * free
 
 
+@pytest.mark.slow
 def test_under_replace_the_logistic_determinant_is_free_from_four_times_that_penalty_on():
     free = profile.deviation(1.0, 1e-6, loss=Logistic(), norm=3.0, penalty=36.0, neighbors=REPLACE)
     alone = profile.deviation(1.0, 1e-6, loss=Logistic(), norm=6.0, penalty=1e9, neighbors=ADD)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import re
 import sys
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.counts import FULL
 
 from tacit import learn
 from tacit.learn import gradient, newton
@@ -126,7 +126,7 @@ def test_fits_of_one_plan_are_made_once():
     assert not np.array_equal(few[1], found[10**6])
 
 
-@pytest.mark.skipif(os.environ.get("TACIT_FULL") != "1", reason="half a minute")
+@pytest.mark.skipif(not FULL, reason="half a minute")
 def test_a_quick_run_settles_every_constant():
     lines = rules.settled(quick=True)
     assert [line.constant.key for line in lines] == list(SETTLED)
@@ -134,6 +134,7 @@ def test_a_quick_run_settles_every_constant():
     assert rules_report.markdown(lines).startswith(rules_report.HEAD)
 
 
+@pytest.mark.slow
 def test_a_minimum_is_found_where_the_random_term_cancels_the_losses():
     # 2,000 rows in 200 columns, of which a random term takes the sum of losses from 1,386 to 7.5: that small number is
     # known to no more digits than the large ones, and a step that it does not tell of is one all the same

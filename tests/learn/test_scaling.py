@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler as Plain
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.bits import Stopped, Stopping
 
 from tacit.accounting import price
 from tacit.errors import ParameterError
@@ -33,6 +34,7 @@ def scaler(**more) -> StandardScaler:
     return StandardScaler(**{"epsilon": 1, "bits": partial(ReplayBits, b"scaling"), **PUBLIC, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"with_std": False, "neighbors": "replace", "rows": None}], ids=str)
 def test_scikit_learns_own_checks_hold(more):
     found = check_estimator(scaler(epsilon=1000, bounds=(-8, 8), **{"rows": 100, **more}), on_skip=None, on_fail=None)
@@ -121,17 +123,6 @@ def test_what_is_missing_or_wrong_is_said_with_a_fix(wrong, says):
     with pytest.raises(ParameterError, match=says) as caught:
         scaler(**wrong).fit(ROWS)
     assert caught.value.fix
-
-
-class Stopped(KeyboardInterrupt):
-    pass
-
-
-class Stopping:
-    """Bits that are interrupted when they are first drawn."""
-
-    def words(self, count: int) -> np.ndarray:
-        raise Stopped
 
 
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():

@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as Unprotected
 from sklearn.model_selection import GridSearchCV
+from tests.support.bits import Stopped, Stopping
 
 from tacit.errors import ParameterError
 from tacit.learn import LinearSVC, LogisticRegression, PrivateSearchCV, Ridge
@@ -47,6 +48,7 @@ def test_the_better_candidate_is_found():
     assert found.classes_.tolist() == [0, 1] and found.n_features_in_ == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "factor"), [("logarithmic", 2), ("geometric", 3)])
 def test_the_guarantee_is_for_the_whole_and_a_trial_gets_its_part(law, factor):
     found = searching(law=law).fit(ROWS, SIDE)
@@ -124,12 +126,8 @@ def test_weights_of_rows_and_searches_of_searches_are_refused():
 
 
 def test_a_search_that_is_stopped_is_charged_and_leaves_no_model():
-    class Stopping:
-        def words(self, count):
-            raise KeyboardInterrupt
-
     found = searching(bits=Stopping())
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Stopped):
         found.fit(ROWS, SIDE)
     assert found.guarantee_.epsilon == 6
     with pytest.raises(NotFittedError):

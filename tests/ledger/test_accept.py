@@ -104,6 +104,7 @@ def many(full) -> int:
     return 400 if full else 25
 
 
+@pytest.mark.slow
 def test_no_sum_is_below_what_was_truly_spent(tmp_path_factory, many):
     # Questions, then a copy, again and again. Each time an earlier copy, or no file, may take the ledger's place.
     @settings(max_examples=many, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -190,6 +191,7 @@ def test_a_lost_witness_charges_every_cap_in_full(office):
         assert ledger.reserve("ada", ONE, "a").stored == b"a"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [("3", "1e-6"), ("6", "0"), ("6", "1e-6"), ("6", "1e-3")])
 @pytest.mark.parametrize("before", ["0", "1e-6"])
 def test_a_cap_that_is_raised_after_a_lost_witness_counts_all_that_may_have_been_asked(office, before, epsilon, delta):

@@ -25,6 +25,7 @@ def cap(epsilon: str, delta: str = "0") -> Caps:
     return caps(Fraction(epsilon), Fraction(delta))
 
 
+@pytest.mark.slow
 @given(bounds, grants, st.dictionaries(texts, texts), st.text(), st.booleans())
 def test_terms_survive_being_written_down(overall, analysts, scope, key, witnessed):
     terms = Terms(Limits(overall, analysts, scope), key, witnessed)

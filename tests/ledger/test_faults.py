@@ -16,8 +16,8 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import by_hand, fresh, grains, limits, noise
+from tests.support.forks import in_child, outcome
 
 import tacit
 from tacit.errors import Code, LedgerError
@@ -178,6 +178,7 @@ BEFORE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", BEFORE)
 def test_a_fault_before_the_start(office, fault):
     code, happens = BEFORE[fault]
@@ -250,6 +251,7 @@ WHILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", WHILE)
 def test_a_fault_while_it_runs(office, fault):
     code, happens = WHILE[fault]
@@ -312,6 +314,7 @@ DISK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", DISK)
 def test_a_disk_that_fails(disk, office, fault):
     code, call, error = DISK[fault]
@@ -515,6 +518,7 @@ def test_a_server_that_is_not_there(tmp_path):
     refused(Code.LEDGER_UNREACHABLE, lambda: Ledger("postgresql://127.0.0.1:1/clinic", LIMITS, wait=2))
 
 
+@pytest.mark.slow
 def test_a_server_that_drops_the_connection(postgres, witness):
     place = fresh(postgres)
     with Ledger(place, LIMITS, witness=witness) as ledger:
@@ -526,6 +530,7 @@ def test_a_server_that_drops_the_connection(postgres, witness):
         assert verify(ledger, witness).problems == ()
 
 
+@pytest.mark.slow
 def test_a_schema_that_is_dropped(postgres, witness):
     place = fresh(postgres)
     _, _, name = place.partition("#")

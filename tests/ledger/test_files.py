@@ -8,8 +8,8 @@ import sys
 import threading
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import limits, noise
+from tests.support.forks import in_child, outcome
 
 from tacit.ledger.accept import accept_loss
 from tacit.ledger.files import make, tighten
@@ -37,6 +37,7 @@ def use(folder) -> None:
     assert set(modes(folder).values()) == {0o600}, modes(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
 def test_only_the_owner_may_read_or_write_what_a_ledger_makes(tmp_path, mask):
     def work() -> int:

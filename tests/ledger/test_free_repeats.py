@@ -24,6 +24,7 @@ def ledger(place, key, witness):
         assert verify(ledger, witness).problems == ()
 
 
+@pytest.mark.slow
 def test_free_repeats_do_not_grow_the_ledger(ledger, place, witness):
     before = by_hand(place, "SELECT * FROM entries"), witness.path.read_bytes(), ledger.head()
     for _ in range(50):
@@ -41,6 +42,7 @@ def test_another_analyst_s_charge_is_one_entry(ledger):
     assert (charged.receipt.charged, free.receipt.charged, free.entry) == (price("1"), NOTHING, charged.entry)
 
 
+@pytest.mark.slow
 def test_the_receipt_of_a_free_repeat_names_the_charge_that_paid(ledger):
     first = ledger.reserve("ada", ONE, "a", request="first").receipt
     for who, paid in (("ada", first), ("bo", ledger.reserve("bo", ONE, "a").receipt)):
@@ -63,6 +65,7 @@ def test_the_receipt_of_a_failed_charge_holds_and_is_none_of_a_repeat(ledger, ke
     assert check_receipt(ledger, {**plain, "repeat": True, "charged_epsilon": "0"}) != []
 
 
+@pytest.mark.slow
 def test_a_free_repeat_binds_no_name_and_heeds_those_that_are_bound(ledger):
     for name in ("new", "new", "first"):
         assert ledger.reserve("ada", ONE, "a", request=name).stored == b"12"

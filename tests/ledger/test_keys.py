@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import by_hand, limits
+from tests.support.forks import in_child, outcome
 
 from tacit.errors import Code, LedgerError
 from tacit.ledger import keys
@@ -169,6 +169,7 @@ def test_a_key_from_before_is_marked_when_its_ledger_is_opened(tmp_path):
     assert serialization.load_pem_private_key(whole, password=None)  # an earlier version reads a marked one
 
 
+@pytest.mark.slow
 def test_accepting_the_loss_of_ledger_and_witness_charges_every_cap(place, tmp_path, witness):
     opens(place, tmp_path / "key", witness)
     empty(place)

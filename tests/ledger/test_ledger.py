@@ -47,6 +47,7 @@ def test_a_new_ledger_has_spent_nothing(ledger):
     assert ledger.standing("ada").remaining == grains("2")
 
 
+@pytest.mark.slow
 def test_the_first_entry_records_the_terms(ledger):
     (entry,) = ledger.entries()
     assert (entry.sequence, entry.kind, entry.previous) == (1, Kind.OPEN, GENESIS)
@@ -62,6 +63,7 @@ def test_a_charge_counts_for_the_analyst_and_for_all(ledger):
     assert ledger.overall().spent == price("0.5") + price("0.25")
 
 
+@pytest.mark.slow
 def test_the_price_of_a_composition_is_the_sum_rounded_up(ledger):
     # 1/3 + 1/3 = 2/3 = 666666666666.67 grains
     claim = ledger.reserve("ada", Compose((LaplaceNoise(Fraction(3), 1), LaplaceNoise(Fraction(6), 2))), "a")
@@ -86,6 +88,7 @@ def test_a_receipt_shows_the_standings_right_after_the_charge(ledger):
     assert (receipt.signature, receipt.request) == ("", "")
 
 
+@pytest.mark.slow
 def test_an_entry_says_what_was_done(ledger):
     claim = ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
     _, reserve, commit = ledger.entries()
@@ -138,6 +141,7 @@ def test_a_loss_cannot_give_budget_back(ledger):
         ledger.reserve("ada", LaplaceNoise(Fraction(-1), 1), "a")
 
 
+@pytest.mark.slow
 def test_receipts_are_signed_where_there_is_a_key(place, key, witness):
     with Ledger(place, LIMITS, key=key, witness=witness) as ledger:
         claim = ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
@@ -157,6 +161,7 @@ def generous(place):
         assert verify(ledger).problems == ()
 
 
+@pytest.mark.slow
 def test_many_small_questions_go_beyond_the_sum_of_epsilons(generous):
     # By A 1 / 0.02 = 50. By B rho is 0.02 tanh 0.01 = 0.00019999 of 0.021669: 108.
     small = noise("0.02")
@@ -198,6 +203,7 @@ def test_both_filters_count_deltas(generous):
     assert generous.overall().spent.delta_a == generous.overall().spent.delta_b == 5 * 10**11
 
 
+@pytest.mark.slow
 def test_filter_b_alone_counts_deltas(generous):
     # 60 of 0.02 are 1.2, beyond A's cap of 1. B then admits 2 of 1e-7.
     keys = Approximate(Fraction(1, 50), Fraction(1, 10**7))
@@ -254,6 +260,7 @@ def used(place):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "lock"),
     [
@@ -342,6 +349,7 @@ def test_the_first_writer_wins(ledger):
     assert ledger.reserve("ada", noise("0.5"), "a").stored == b"12"
 
 
+@pytest.mark.slow
 def test_committing_twice_is_harmless(ledger):
     claim = ledger.reserve("ada", noise("0.5"), "a")
     done = ledger.commit(claim, b"12")
@@ -351,6 +359,7 @@ def test_committing_twice_is_harmless(ledger):
     assert count(ledger) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [b"", b"\x00", bytes(range(256)) * 40])
 def test_any_bytes_are_an_answer(ledger, answer):
     ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), answer)
@@ -405,6 +414,7 @@ def test_a_claim_of_another_ledger_is_not_accepted(ledger, tmp_path):
 # Opening again
 
 
+@pytest.mark.slow
 def test_all_is_there_after_opening_again(ledger, place):
     ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
     entries, head = list(ledger.entries()), ledger.head()
@@ -429,6 +439,7 @@ def test_a_lowered_cap_forgets_nothing_and_admits_nothing(ledger, place):
                 again.reserve(who, noise("0.1"), "b")
 
 
+@pytest.mark.slow
 def test_a_lowered_cap_binds_a_ledger_that_is_already_open(ledger, place):
     with Ledger(place, limits("3", ada="0.5")):
         pass
@@ -482,6 +493,7 @@ def test_another_scope_is_another_ledger(place):
             assert error.value.code is code
 
 
+@pytest.mark.slow
 def test_what_a_ledger_was_ever_a_promise_about_is_kept_through_every_opening(place):
     # Whatever was left out in between, in whatever order.
     first = {"neighbors": "replace", "unit of a": "x", "unit of b": "y"}
@@ -545,6 +557,7 @@ def test_a_reader_makes_no_ledger(place):
     assert error.value.code is Code.LEDGER_MISSING
 
 
+@pytest.mark.slow
 def test_reading_goes_on_over_many_pages(ledger):
     with ledger.store.write() as session:
         book = Book(session)
@@ -553,6 +566,7 @@ def test_reading_goes_on_over_many_pages(ledger):
     assert [entry.sequence for entry in ledger.entries()] == list(range(1, 1102))
 
 
+@pytest.mark.slow
 def test_the_work_of_a_charge_does_not_grow(tmp_path):
     steps = 0
 

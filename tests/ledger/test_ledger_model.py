@@ -28,6 +28,8 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import Approximate, GaussianNoise, LaplaceNoise
 
+pytestmark = pytest.mark.slow
+
 ANALYSTS = ("ada", "bob", "eve")
 EVERYONE = "everyone"
 NOTHING = Cost.zero()

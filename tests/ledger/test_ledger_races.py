@@ -11,8 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import fresh, grains, limits, noise
+from tests.support.forks import in_child, outcome
 
 from tacit.accounting.guard import Cost, cost
 from tacit.errors import Refused
@@ -21,6 +21,8 @@ from tacit.ledger.entries import Kind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import GaussianNoise, Loss
+
+pytestmark = pytest.mark.slow
 
 RACERS = 8
 TENTH = noise("0.1")

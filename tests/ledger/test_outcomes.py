@@ -26,6 +26,8 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 
+pytestmark = pytest.mark.slow
+
 ANALYSTS = ("ada", "bo", "cy")
 LIMITS = limits("500", ada="90", bo="90", cy="3", monthly=["bo"])
 PRICES = {("a", "1"): noise("1"), ("a", "0.5"): noise("0.5"), ("b", "1"): noise("1")}

@@ -97,6 +97,7 @@ def test_tables_that_are_gone_are_missed(url):
 # Locks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -131,6 +132,7 @@ def test_nothing_is_truncated(ledger, url, table):
         by_hand(url, f"TRUNCATE {table}")
 
 
+@pytest.mark.slow
 def test_who_holds_the_lock_keeps_others_waiting_and_then_they_give_up(url):
     with Ledger(url, LIMITS, wait=0.3) as ledger, psycopg.connect(url.partition("#")[0]) as other:
         other.execute(f"LOCK TABLE tacit_{url.partition('#')[2]}.head IN EXCLUSIVE MODE".encode())
@@ -173,6 +175,7 @@ def test_a_connection_lost_between_transactions_is_made_again(ledger, url):
     assert ledger.overall().spent == price("0.5") + price("0.5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before the entry", "after the entry"])
 def test_a_connection_lost_inside_a_transaction_undoes_it(ledger, url, monkeypatch, moment):
     append, before = Book.append, list(ledger.entries())
@@ -227,6 +230,7 @@ def test_a_charge_whose_reply_is_lost_is_not_charged_twice(ledger, lose_the_repl
     assert ask().stored == b"12"
 
 
+@pytest.mark.slow
 def test_connections_end_at_random_and_every_request_is_charged_once(ledger, url):
     chance, done = random.Random(1701), threading.Event()
 
@@ -279,6 +283,7 @@ def test_a_database_that_does_not_exist_cannot_be_reached(postgres):
 # Whoever asked is there, whatever its settings
 
 
+@pytest.mark.slow
 def test_a_connection_is_known_in_every_time_zone(ledger, url, monkeypatch):
     ledger.reserve("ada", HALF, "a")
     monkeypatch.setenv("PGTZ", "Asia/Tokyo")
@@ -333,6 +338,7 @@ def test_a_role_s_settings_do_not_loosen_durability(ledger, url):
         by_hand(url, "ALTER ROLE postgres RESET ALL")
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_wait_for_its_disk_is_refused():
     with server() as other:
         by_hand(other, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
@@ -344,6 +350,7 @@ def test_a_server_that_does_not_wait_for_its_disk_is_refused():
         assert error.value.code is Code.LEDGER
 
 
+@pytest.mark.slow
 def test_a_standby_is_read_and_not_written():
     with server() as other:
         with Ledger(other, LIMITS) as ledger:

@@ -33,6 +33,8 @@ from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.privacy.loss import encode
 
+pytestmark = pytest.mark.slow
+
 LIMITS = limits("100", ada="50", bo="50")
 ONE = noise("1")
 LEDGER, WITNESS = "store/ledger", "outside/witness"

@@ -94,6 +94,7 @@ def test_the_entry_tells_of_a_loss_that_was_accepted(tmp_path, key, witness):
         assert deployment(history, Fraction(10), DELTA)["accepted_losses"] == 3  # ada, bo, all together
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", METHODS)
 def test_the_price_is_that_of_the_passes_over_the_data(told, by):
     # a, b and e had Laplace noise; what bo was shown again was no new pass.
@@ -117,6 +118,7 @@ def test_nothing_asked_costs_nothing(tmp_path, by):
         assert price(ledger, 1e-6, by).epsilon == 0
 
 
+@pytest.mark.slow
 def test_a_better_accountant_tells_less_of_many_questions(tmp_path):
     # 100 of epsilon 0.1: 10 by adding up, 4.77 at delta 1e-6 by the distribution of the privacy loss.
     with Ledger(tmp_path / "ledger", limits("100", ada="100")) as ledger:

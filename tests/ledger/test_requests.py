@@ -9,8 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import limits, noise, price
+from tests.support.forks import in_child, outcome
 
 from tacit.accounting.guard import Cost
 from tacit.errors import Code, Failed, ParameterError, Refused
@@ -105,6 +105,7 @@ def test_a_refusal_does_not_bind_its_name(ledger):
     assert ledger.reserve("ada", HALF, "b", request="r-1").receipt.request == "r-1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", ["x" * 201, " r", "r ", "r\n", "r\x00", "\t", "r\u200b"])
 def test_what_is_not_a_name_is_a_parameter_error(ledger, bad):
     before = list(ledger.entries())
@@ -114,6 +115,7 @@ def test_what_is_not_a_name_is_a_parameter_error(ledger, bad):
     assert list(ledger.entries()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("good", ["x" * 200, "2f1c-4e", "Frau Müllers Frage 7", "'; DROP TABLE entries; --", "%s ?"])
 def test_a_name_is_any_printable_text(ledger, good):
     claim = answered(ledger, request=good)
@@ -126,6 +128,7 @@ def test_a_name_holds_after_opening_again(ledger, place):
         assert again.reserve("ada", HALF, "a", request="r-1") == claim
 
 
+@pytest.mark.slow
 def test_a_request_is_answered_by_another_analyst_s_answer(place):
     # Both are charged, as neither waits; bob's name leads to the one answer there is.
     with Ledger(place, LIMITS, patience=0) as ledger:
@@ -150,6 +153,7 @@ def while_in_flight(ledger: Ledger, claim: Claim, ask, settle) -> Claim:
         return waiting.result(timeout=SOON)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "own"), [("ada", NOTHING), ("bob", price("0.5"))])
 def test_a_second_thread_waits_and_gets_the_same_answer(ledger, who, own):
     claim = ledger.reserve("ada", HALF, "a")
@@ -159,6 +163,7 @@ def test_a_second_thread_waits_and_gets_the_same_answer(ledger, who, own):
     assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT] + [Kind.REPEAT] * (own != NOTHING)
 
 
+@pytest.mark.slow
 def test_the_same_request_waits_for_itself(ledger):
     claim = ledger.reserve("ada", HALF, "a", request="r-1")
     found = while_in_flight(
@@ -171,6 +176,7 @@ def test_the_same_request_waits_for_itself(ledger):
     assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
 
 
+@pytest.mark.slow
 def test_the_same_request_fails_with_itself(ledger):
     claim = ledger.reserve("ada", HALF, "a", request="r-1")
     with pytest.raises(Failed):
@@ -180,6 +186,7 @@ def test_the_same_request_fails_with_itself(ledger):
     assert ledger.standing("ada").spent == price("0.5")
 
 
+@pytest.mark.slow
 def test_who_waited_for_a_failure_is_charged(ledger):
     claim = ledger.reserve("ada", HALF, "a")
     found = while_in_flight(ledger, claim, lambda: ledger.reserve("bob", HALF, "a"), lambda: ledger.fail(claim))
@@ -195,6 +202,7 @@ def test_other_questions_do_not_wait(ledger, loss):
     assert time.monotonic() - begun < SOON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "own"), [("ada", NOTHING), ("bob", price("0.5"))])
 def test_a_second_process_waits_and_gets_the_same_answer(ledger, place, who, own):
     reserved, go = os.pipe()
@@ -232,6 +240,7 @@ def die_in_flight(place, request: str = "") -> None:
     assert outcome(in_child(work)) == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_name", ["", "r-1", "r-2"])
 def test_the_claim_of_a_dead_process_is_taken_up_at_once_by_who_paid(ledger, place, request_name):
     die_in_flight(place, request="r-1")
@@ -298,6 +307,7 @@ def test_an_interruption_while_held_is_taken_up_at_once(ledger):
     assert ledger.overall().spent == price("0.5")
 
 
+@pytest.mark.slow
 def test_an_interruption_while_held_is_seen_by_other_processes(ledger, place):
     interrupt(ledger, ledger.reserve("ada", HALF, "a"))
 
@@ -340,6 +350,7 @@ def test_a_late_answer_does_not_undo_a_failure(ledger):
         ledger.commit(first, b"13")
 
 
+@pytest.mark.slow
 def test_when_patience_is_over_the_question_is_taken_up(place):
     with Ledger(place, LIMITS, patience=0.3) as ledger:
         first = ledger.reserve("ada", HALF, "a")

@@ -91,6 +91,7 @@ def altered(column: str, value: object) -> object:
     return value + 1 if isinstance(value, int) else value + "7"
 
 
+@pytest.mark.slow
 def test_an_edit_of_any_field_of_any_entry_is_found(honest, full):
     with History(honest) as history:
         rows = [values(entry) for entry in history.entries()]
@@ -109,12 +110,14 @@ def test_an_edit_of_any_field_of_any_entry_is_found(honest, full):
     assert problems(honest) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", [1, 5, LENGTH])  # the oldest, one in the middle, the newest
 def test_an_edited_entry_refuses_to_open(honest, witness, sequence):
     edit(honest, f"UPDATE entries SET charge_epsilon = 0, time = '2020' WHERE sequence = {sequence}")
     assert refusal(honest, witness) is Code.LEDGER_TAMPERED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", [2, 5, 8, LENGTH])  # entries that no answer refers to
 def test_a_deleted_entry_is_found_and_refuses_to_open(honest, witness, sequence):
     edit(honest, f"DELETE FROM flights WHERE claim = {sequence}", f"DELETE FROM entries WHERE sequence = {sequence}")
@@ -162,6 +165,7 @@ def total(who: str, spent: Cost) -> str:
     return f"UPDATE totals SET {', '.join(f'{name} = {number}' for name, number in pairs)} WHERE who = '{who}'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 3, 5, LENGTH - 1])
 def test_entries_cut_off_with_care_are_found_by_the_witness_alone(honest, witness, length):
     cut_off(honest, length)
@@ -189,6 +193,7 @@ def test_an_answer_that_nobody_committed_is_found(honest):
     assert problems(honest) == ("the answer of entry 2 was never committed",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grain", ["epsilon", "rho"])
 @pytest.mark.parametrize("who", [ALL, "ada", "bo"])
 def test_a_total_set_back_is_found_at_opening(honest, witness, who, grain):
@@ -222,6 +227,7 @@ def test_a_raised_cap_is_found_and_does_not_help(honest, witness):
         assert ledger.standing("ada").cap == LIMITS.overall
 
 
+@pytest.mark.slow
 def test_a_lock_taken_away_is_found(honest, witness):
     drop = "DROP TRIGGER entries_stay" + ("" if isinstance(honest, Path) else " ON entries")
     by_hand(honest, drop)
@@ -236,6 +242,7 @@ def test_a_missing_table_is_reported_not_raised(honest):
     assert "cannot be used" in second or "has lost its tables" in second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "lock"),
     [
@@ -254,6 +261,7 @@ def test_the_database_itself_forbids_what_the_ledger_never_does(honest, statemen
         by_hand(honest, statement)
 
 
+@pytest.mark.slow
 def test_a_cap_may_be_lowered_below_what_is_spent(honest):
     by_hand(honest, "UPDATE totals SET cap_epsilon = 0")
 
@@ -282,6 +290,7 @@ def rewrite(place, changes):
     edit(place, *statements, f"UPDATE head SET hash = '{previous}'")
 
 
+@pytest.mark.slow
 def test_a_careful_forger_goes_unnoticed_but_for_the_witness(honest, witness):
     with History(honest) as history:
         before = history.head()
@@ -300,6 +309,7 @@ FOREIGN = Terms(limits("0")).encode()
 MONTHLY = Terms(limits("10", ada="10", bo="10", monthly=["ada"])).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -336,6 +346,7 @@ def test_a_forger_must_also_keep_the_rules(honest, changes, problem):
     assert problem in problems(honest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_a_damaged_page_is_reported_or_refused_or_held_nothing(honest, witness):
     with History(honest) as history:
@@ -355,6 +366,7 @@ def test_a_damaged_page_is_reported_or_refused_or_held_nothing(honest, witness):
                     assert session.run("SELECT answer FROM answers") == [(b"12",)]
 
 
+@pytest.mark.slow
 def test_the_price_of_the_session_is_what_the_comments_say(honest):
     # ada: 2, 4 and 8; bo: 6, which all together do not pay.
     with History(honest) as history:

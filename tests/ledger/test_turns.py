@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -11,9 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import grains, limits, noise
 from tests.ledger.test_tampering import edit
+from tests.support.forks import in_child, outcome
 
 from tacit.errors import Code, LedgerError, Refused
 from tacit.ledger.entries import Kind
@@ -71,6 +70,7 @@ def test_those_who_wait_go_in_one_transaction(ledger, witness):
     assert verify(ledger, witness).problems == ()
 
 
+@pytest.mark.slow
 def test_sums_hold_within_a_transaction(ledger):
     # 5 in all, a tenth each: of 60 who come at once the first 50 are admitted. Each finds what those before it paid.
     found = together(ledger, asks(ledger, "ada", *map(str, range(60))))
@@ -151,7 +151,7 @@ def test_who_is_interrupted_while_waiting_has_charged_nothing(ledger, leading):
 
     def interrupt() -> None:
         until(lambda: ledger._turns._led if leading else len(ledger._turns._waiting) == 1)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # no other thread can take it
 
     helper = threading.Thread(target=interrupt)
     with ledger.store._lock:

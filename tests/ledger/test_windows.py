@@ -302,6 +302,7 @@ def walk(place: Path | str, path: list[tuple[str, object]]) -> None:
         ledger.close()
 
 
+@pytest.mark.slow
 def test_no_walk_of_the_clock_grants_a_month_twice(full):
     @settings(max_examples=2000 if full else 150, deadline=None, derandomize=True, database=None)
     @given(st.lists(steps, max_size=25))
@@ -312,6 +313,7 @@ def test_no_walk_of_the_clock_grants_a_month_twice(full):
     check()
 
 
+@pytest.mark.slow
 def test_no_walk_of_the_clock_grants_a_month_twice_on_postgres(postgres, full):
     @settings(max_examples=200 if full else 15, deadline=None, derandomize=True, database=None)
     @given(st.lists(steps, max_size=25))

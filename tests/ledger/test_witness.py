@@ -7,8 +7,8 @@ import random
 import shutil
 
 import pytest
-from tests.forks import in_child, outcome
 from tests.ledger.conftest import fresh, limits, noise, price
+from tests.support.forks import in_child, outcome
 
 from tacit.accounting.guard import LARGEST, Cost
 from tacit.errors import Code, LedgerError
@@ -169,6 +169,7 @@ def test_a_postgres_ledger_under_another_name_is_another_one(postgres, witness):
     assert error.value.code is Code.LEDGER_OLDER
 
 
+@pytest.mark.slow
 def test_an_older_witness_beside_a_newer_ledger_goes_on(tmp_path, witness):
     # The ledger still holds what the older one saw. Only both put back together would go unnoticed.
     path = tmp_path / "ledger"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import zlib
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.errors import Code, ParameterError, Refused, TacitError
 from tacit.local import Grid, KAry, Piecewise, Rappor, Summary, Tally
@@ -22,7 +22,7 @@ from tacit.local.survey.reports import read_report
 from tacit.local.survey.store import Store, is_store, read, reports_of
 from tacit.sampling.bits import ReplayBits
 
-EXAMPLES = 400 if os.environ.get("TACIT_FULL") == "1" else 40
+EXAMPLES = 400 if FULL else 40
 HUGE = ["1e999", "-1e999", "NaN", "Infinity", "-Infinity", "1" * 400, "-" + "1" * 400, "1" * 5000, "1.5", "-0.0"]
 HUGE += [
     "[" * 2000,

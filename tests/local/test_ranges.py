@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 from tacit.accounting import epsilon as priced
 from tacit.errors import ParameterError, Refused
@@ -21,8 +21,6 @@ from tacit.local.summary import Summary
 from tacit.local.tree import Tree
 from tacit.local.unary import OptimizedUnary
 from tacit.sampling.bits import ReplayBits
-
-FULL = os.environ.get("TACIT_FULL") == "1"
 
 
 def design(tree):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.local import KAry, Rappor
 from tacit.local.posterior import words
@@ -25,7 +25,7 @@ from tacit.local.survey.thresholds import Price
 from tacit.local.survey.words import surer, surer_of_all
 from tacit.serve.survey_page import likely, page
 
-EXAMPLES = 1000 if os.environ.get("TACIT_FULL") == "1" else 60
+EXAMPLES = 1000 if FULL else 60
 VECTORS = json.loads((Path(__file__).parent / "survey_bounds.json").read_text(encoding="utf-8"))
 TINY = Decimal("1e-50")
 EPSILONS = st.one_of(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.counts import FULL
 
 from tacit.errors import Code, ParameterError, Refused, TacitError
 from tacit.local.survey import store as storing
@@ -24,7 +25,7 @@ ENTRIES = {
     ],
 }
 SURVEY = survey_of(ENTRIES)
-STEP = 1 if os.environ.get("TACIT_FULL") == "1" else 11
+STEP = 1 if FULL else 11
 
 
 def reports(count, seed=b"reports"):

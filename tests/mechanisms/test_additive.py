@@ -31,6 +31,7 @@ def test_an_array_gets_the_noise_that_the_list_gets(mechanism):
     assert table.ravel().tolist() == as_list
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", STILL)
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4", ">u8"])
 @given(data=st.data())

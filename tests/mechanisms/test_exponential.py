@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -21,12 +22,6 @@ from tacit.privacy.loss import BoundedRange
 from tacit.sampling.bits import ReplayBits
 
 MOVES = list(product([-1, 0, 1], repeat=3))
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def losses(mechanism, one, other):
@@ -93,6 +88,7 @@ def test_the_law_adds_up_and_knows_no_level():
         assert a.overlaps(b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1, -(10**40)])
 def test_release_has_the_law(offset):
     # Factor 1/2, scores 0..6: 12,000 draws. p > 1e-11 for each of 3, so a false alarm in at most 3e-11.
@@ -162,6 +158,7 @@ def test_no_such_sensitivity(sensitivity):
         Exponential(Fraction(1), sensitivity)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.one_of(st.floats(), st.text(), st.booleans(), st.none(), st.just([1])), min_size=1))
 def test_no_such_scores(scores):

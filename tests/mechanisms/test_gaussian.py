@@ -8,21 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Ones
+from tests.support.statistics import chi_square
 
 from tacit.errors import ParameterError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.loss import GaussianNoise
 from tacit.sampling.bits import ReplayBits
-
-
-class Ones:
-    """U close to one: every draw is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
 def law(variance, reach=400):
@@ -84,6 +78,7 @@ def delta_of(variance, shifts, epsilon):
     )
 
 
+@pytest.mark.slow
 def test_the_discrete_law_is_priced_as_itself():
     # sigma = 3.730632 is enough for real noise at (1, 1e-5), but one step of the discrete law has delta 1.035e-5.
     assert delta_of(Fraction(3.730632) ** 2, [1], 1) == pytest.approx(1.035e-5, abs=5e-9)
@@ -91,6 +86,7 @@ def test_the_discrete_law_is_priced_as_itself():
     assert math.sqrt(Gaussian.calibrated(1, 1e-5).variance) == pytest.approx(3.7405, abs=5e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "coordinates"), [(1, 1), (3, 1), (1, 2), (2, 3)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (0.25, 1e-3), (4, 1e-6)])
 def test_calibrated_noise_is_the_least(epsilon, delta, shift, coordinates):
@@ -106,12 +102,7 @@ def test_nothing_moves():
     assert Gaussian.calibrated(1, 1e-5, shift=0) == Gaussian.calibrated(1, 1e-5)
 
 
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(25, 3)], ids=str)
 def test_release_has_the_law(variance, single):

@@ -5,21 +5,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
+from tests.support.bits import Ones
 
 from tacit.accounting.pure import epsilon
 from tacit.errors import ParameterError
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import LaplaceNoise
 from tacit.sampling.bits import ReplayBits
-
-
-class Ones:
-    """U close to one: every draw is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
 def log_chance(scale: Fraction, k: int) -> float:

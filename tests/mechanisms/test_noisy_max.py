@@ -12,25 +12,14 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Ones
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits
-
-
-class Ones:
-    """U close to one: every draw is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def by_enumeration(scores, scale, reach):
@@ -119,6 +108,7 @@ def test_only_a_name_is_released():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1])
 def test_release_has_the_law(offset):
     # p > 1e-11 for each of 2: a false alarm in at most 2e-11. A tenth more epsilon is rejected.

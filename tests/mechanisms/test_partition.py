@@ -9,11 +9,12 @@ import math
 from fractions import Fraction
 from itertools import pairwise, product
 
-import numpy as np
 import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Script
+from tests.support.statistics import strangeness
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -23,13 +24,6 @@ from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-11
 PRICES = [(Fraction(1, 10), Fraction(1, 10**5)), (1, Fraction(1, 10**9)), (1, Fraction(1, 3)), (Fraction(7, 2), 1e-6)]
-
-
-def strangeness(hits: int, count: int, chance: float) -> float:
-    """A bound on the probability of a share of hits as far from `chance` as this: 2 exp(-count KL)."""
-    seen = hits / count
-    terms = [(seen, chance), (1 - seen, 1 - chance)]
-    return 2 * math.exp(-count * sum(a * math.log(a / b) for a, b in terms if a))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PRICES)
@@ -124,17 +118,6 @@ def test_keys_are_kept_as_often_as_the_law_says(epsilon, delta, groups, units):
     assert strangeness(hits, count, chance) > ALARM
     assert strangeness(hits, count, chance * 1.1) < ALARM
     assert strangeness(hits, count, chance * 0.9) < ALARM
-
-
-class Script:
-    """The words given, in turn."""
-
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def words(self, count):
-        taken, self.left = self.left[:count], self.left[count:]
-        return np.array(taken, dtype=np.uint64)
 
 
 def test_next_to_the_edge_more_bits_decide():

@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -18,12 +19,6 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def by_permutations(scores, factor):
@@ -104,6 +99,7 @@ def test_never_worse_than_the_exponential_mechanism(scores, epsilon):
             assert tails[0] <= tails[1] + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1])
 def test_release_has_the_law(offset):
     # p > 1e-11 for each of 2: a false alarm in at most 2e-11. A tenth more epsilon is rejected.

@@ -86,6 +86,7 @@ def test_the_shortfall():
             assert missed <= 1 - ball(confidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bids", [[10, 10, 500], [10] * 30 + [500], [50] * 12])
 def test_prices_are_chosen_as_often_as_the_law_says(bids):
     auction = Pricing((10, 50, 500), 6)

@@ -84,6 +84,7 @@ def test_figures():
         assert mechanism.passes([50] * 10 + [90] * 11) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[2] * 9, [2] * 7 + [0, 4]])
 def test_draws_have_the_law(values):
     mechanism = ProposedMedian(0, 4, 1, Fraction(1), Fraction(1), Fraction(1, 20))

@@ -16,6 +16,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import chi_square
 
 import tacit.mechanisms
 from tacit.accounting.pure import epsilon as pure
@@ -34,12 +35,6 @@ ALARM = 1e-11
 
 def quantile(share=HALF, epsilon=1, rows=1, neighbors=ADD, lower=0, upper=10, target=None) -> Quantile:
     return Quantile.calibrated(epsilon, share, rows, neighbors, lower, upper, target)
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def missed(mechanism: Quantile, rows: list[int], g: int) -> Fraction:
@@ -68,6 +63,7 @@ def brute(mechanism: Quantile, rows: list[int]) -> dict[int, arb]:
 # The law
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(-3, 9), max_size=12),
@@ -109,6 +105,7 @@ def test_ties_make_a_point_likelier():
     assert float(quantile().law({5: 9})[5]) == pytest.approx(0.900017, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES, ids=str)
 def test_of_no_rows_every_point_is_equally_likely(share):
     mechanism, bits = quantile(share), ReplayBits(b"empty")
@@ -166,6 +163,7 @@ def pairs(points: int, most: int, rows: int, neighbors: Neighbors) -> set[tuple[
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES, ids=str)
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 @pytest.mark.parametrize("rows", [1, 2, 3])
@@ -233,6 +231,7 @@ def test_the_loss_is_composed_over_groups():
 # The draw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [MIN, Fraction(1, 3), MAX], ids=str)
 def test_release_has_the_law(share):
     # Three rows at each of 13 points, a row worth 1/4. By the law of 11/10 epsilon the statistic grows by 12,000 times
@@ -257,6 +256,7 @@ def test_release_has_the_law(share):
     assert fit(epsilon * Fraction(9, 10)) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES, ids=str)
 @pytest.mark.parametrize("power", [40, 62, 200])
 def test_huge_grids(share, power):
@@ -332,6 +332,7 @@ def test_a_hundred_thousand_points_are_quick():
 DATA = st.lists(st.integers(0, 10), max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(DATA, st.sampled_from(SHARES), st.sampled_from([ADD, REPLACE]), st.sampled_from([0.5, 0.95, 0.999]))
 def test_the_rank_is_within_the_error(rows, share, neighbors, confidence):

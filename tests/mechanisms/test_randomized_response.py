@@ -11,6 +11,8 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Script
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -19,23 +21,6 @@ from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits
 
 HALF = RandomizedResponse(coin=Fraction(1, 2))
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
-
-
-class Words:
-    """These words, in order."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def words(self, count: int) -> np.ndarray:
-        taken, self._words = self._words[:count], self._words[count:]
-        return np.array(taken, dtype=np.uint64)
 
 
 def test_the_table_of_a_fair_coin():
@@ -111,23 +96,23 @@ def test_a_word_at_the_threshold_is_settled_with_more_bits():
         exact = 1 / (1 + arb(1).exp())
         first, second = (int((exact * arb(2) ** n).floor().unique_fmpz()) for n in (64, 128))
     rest = second - (first << 64)
-    assert mechanism.release(0, Words(first - 1)) == 1
-    assert mechanism.release(0, Words(first + 1)) == 0
-    assert mechanism.release(0, Words(first, rest - 1)) == 1
-    assert mechanism.release(0, Words(first, rest + 1)) == 0
-    assert mechanism.release(0, Words(first, rest, 0)) == 1
-    assert mechanism.release(0, Words(first, rest, 2**64 - 1)) == 0
-    assert mechanism.release([0, 0, 0], Words(first, first - 1, first, rest + 1, rest - 1)).tolist() == [0, 1, 1]
+    assert mechanism.release(0, Script(first - 1)) == 1
+    assert mechanism.release(0, Script(first + 1)) == 0
+    assert mechanism.release(0, Script(first, rest - 1)) == 1
+    assert mechanism.release(0, Script(first, rest + 1)) == 0
+    assert mechanism.release(0, Script(first, rest, 0)) == 1
+    assert mechanism.release(0, Script(first, rest, 2**64 - 1)) == 0
+    assert mechanism.release([0, 0, 0], Script(first, first - 1, first, rest + 1, rest - 1)).tolist() == [0, 1, 1]
     # P(lie) = 1/4 exactly: a word of 2^62 is not below it, whatever follows.
-    assert HALF.release(0, Words(2**62)) == 0
-    assert HALF.release(0, Words(2**62 - 1)) == 1
+    assert HALF.release(0, Script(2**62)) == 0
+    assert HALF.release(0, Script(2**62 - 1)) == 1
 
 
 def test_hardly_any_lies():
     # epsilon = 10^6: P(lie) = e^-1000000, below 2^-64: only a word of zeros leaves it open.
     mechanism = RandomizedResponse(Fraction(10**6))
     assert mechanism.release([1] * 1_000, ReplayBits(b"truth")).tolist() == [1] * 1_000
-    assert mechanism.release(1, Words(0, 1)) == 1
+    assert mechanism.release(1, Script(0, 1)) == 1
 
 
 def test_the_estimator_is_unbiased():
@@ -182,6 +167,7 @@ def test_the_interval_covers_fixed_people(mechanism, confidence, total):
         assert covered >= confidence
 
 
+@pytest.mark.slow
 def test_the_interval_is_not_wasteful():
     # A million answers at epsilon 1, 30 % true: half the width over that of the normal law, 1.96 * 0.5/(q sqrt n).
     mechanism, bits = RandomizedResponse(Fraction(1)), ReplayBits(b"many")

@@ -7,11 +7,11 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
-import numpy as np
 import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Script
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -95,6 +95,7 @@ def p_value(drawn, law):
     return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[50] * 4 + [52] * 5, [10, 40, 60]], ids=len)
 def test_draws_have_the_law(values):
     mechanism = SmoothMedian(0, 100, Fraction(4), Fraction(1))
@@ -109,17 +110,6 @@ def test_draws_have_the_law(values):
     assert p_value(drawn, law(1)) > ALARM
     assert p_value(drawn, law(Fraction(11, 10))) < ALARM
     assert p_value(drawn, law(Fraction(9, 10))) < ALARM
-
-
-class Script:
-    """The words given, in turn."""
-
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def words(self, count):
-        taken, self.left = self.left[:count], self.left[count:]
-        return np.array(taken, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("k", [46, 50, 53])

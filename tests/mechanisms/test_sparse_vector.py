@@ -10,30 +10,17 @@ from fractions import Fraction
 from itertools import product
 from threading import Thread
 
-import numpy as np
 import pytest
-from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Ones
+from tests.support.statistics import chi_square
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import Code, ParameterError, Refused
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.loss import Pure
 from tacit.sampling.bits import ReplayBits
-
-
-class Ones:
-    """U close to one: every draw is zero."""
-
-    def words(self, count: int) -> np.ndarray:
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 def discrete(scale, reach):
@@ -55,6 +42,7 @@ def test_the_law_is_the_definition():
         assert float(chance) == pytest.approx(found[said], abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_ratio_passes_e_to_the_epsilon(count, monotone):
@@ -178,6 +166,7 @@ def test_one_threshold_for_all():
     assert float(law[(True, True)]) + float(law[(True, False)]) == pytest.approx(0.520730, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_release_has_the_law():
     # 7 things to say, 20,000 runs; a false alarm in at most 1e-11. A tenth more epsilon is rejected.
     values, bits = [-6, 4, -2], ReplayBits(b"sparse")

@@ -82,6 +82,7 @@ def test_where_it_loses():
     assert Laplace.calibrated(Fraction(2), 100).error(Fraction(95, 100)) == 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2), Fraction(5)], ids=str)
 @pytest.mark.parametrize("sensitivity", [2, 7, 20])
 def test_the_calibrated_step_is_the_best(epsilon, sensitivity):
@@ -102,6 +103,7 @@ def test_error_is_the_least_that_covers(noise, confidence):
         assert w == 0 or covered[0] < ball(confidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "sensitivity", "inner"), [(1, 1, 1), (1, 5, 2), (2, 10, 3), (Fraction(1, 2), 4, 4)]
 )

@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import strangeness
 
 from tacit.arithmetic import ball, precision
 from tacit.errors import ParameterError
@@ -22,13 +23,6 @@ from tacit.privacy.loss import Approximate, Compose, LaplaceNoise
 from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-11
-
-
-def strangeness(hits: int, count: int, chance: float) -> float:
-    """A bound on the probability of a share of hits as far from `chance` as this: 2 exp(-count KL)."""
-    seen = hits / count
-    terms = [(seen, chance), (1 - seen, 1 - chance)]
-    return 2 * math.exp(-count * sum(a * math.log(a / b) for a, b in terms if a))
 
 
 def at_least(scale: Fraction, m: int) -> arb:
@@ -84,6 +78,7 @@ def outputs(threshold: Threshold, counts: dict[str, int], keys: str, reach: int)
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other", "moves"),
     [

@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import chi_square
 
 from tacit.accounting.pure import epsilon as pure
 from tacit.arithmetic import ball, precision
@@ -19,12 +20,6 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.top_k import TopK
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.sampling.bits import ReplayBits
-
-
-def chi_square(observed, expected):
-    """The p-value of Pearson's test."""
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -76,6 +71,7 @@ def test_names_come_in_the_order_of_the_choices():
     assert sorted(TopK(Fraction(1), 3).release([1, 1, 1], ReplayBits(b"all"))) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_release_has_the_law():
     # 12 orders, 12,000 releases; a false alarm in at most 1e-11. A tenth more epsilon is rejected.
     scores, best, bits = [0, 2, 4, 7], TopK(Fraction(2), 2), ReplayBits(b"top k")

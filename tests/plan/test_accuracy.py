@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting import pure
 from tacit.aggregates.direct import DirectEstimator
@@ -19,7 +19,7 @@ from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
 from tacit.query.nodes import Released
 
-EXAMPLES = 200 if os.environ.get("TACIT_FULL") == "1" else 25
+EXAMPLES = 200 if FULL else 25
 USUAL = Fraction(95, 100)
 QUESTIONS = [
     ("SELECT COUNT(*) AS n FROM visits", "n"),
@@ -37,6 +37,7 @@ def error(plan: Plan, name: str, confidence: Fraction = USUAL) -> Fraction:
     return value.half_width(plan.recipe.parts, confidence)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(
     st.sampled_from(QUESTIONS),
@@ -59,6 +60,7 @@ def test_the_price_gives_the_accuracy_and_one_percent_less_does_not(
     assert error(less, name, confidence) > width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 40, 777])
 def test_gaussian_noise_is_priced_too(policy_with_delta: Policy, width: int) -> None:
     many = ", ".join(f"COUNT(*) FILTER (WHERE age > {n}) AS n{n}" for n in range(20))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-import os
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.engines.evaluate import evaluate
 from tacit.errors import Code, Refused
@@ -23,7 +23,7 @@ from tacit.query.functions import MOST_PATTERN, MOST_POWER, MOST_TEXTS, Fn
 from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Released, Scalar, walk
 from tacit.query.types import Type
 
-EXAMPLES = 3_000 if os.environ.get("TACIT_FULL") == "1" else 300
+EXAMPLES = 3_000 if FULL else 300
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 
 
@@ -213,6 +213,7 @@ def sized(expression: Scalar) -> Sized | None:
     return Sized(found, size)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(expressions, some_rows(any_float))
 def test_values_are_within_their_bounds(expression: Scalar, rows: list[dict[str, Any]]) -> None:
@@ -235,6 +236,7 @@ def test_values_are_within_their_bounds(expression: Scalar, rows: list[dict[str,
             assert found.upper is None or got <= float(found.upper) + slack
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(expressions, some_rows(on_grid))
 def test_values_of_columns_on_their_grid_are_on_the_claimed_grid(
@@ -254,6 +256,7 @@ def test_values_of_columns_on_their_grid_are_on_the_claimed_grid(
             assert abs(got / step - round(got / step)) < 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 2, deadline=None, derandomize=True)
 @given(conditions(numbers(leaves, exact=True)), some_rows(any_float))
 def test_conditions_are_true_false_or_null(condition: Scalar, rows: list[dict[str, Any]]) -> None:
@@ -789,6 +792,7 @@ def test_the_last_week_there_is():
     assert domain(found, 10) == (datetime.date(9999, 12, 20), datetime.date(9999, 12, 27))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 3, deadline=None, derandomize=True)
 @given(st.sampled_from(["year", "quarter", "month", "week"]), st.data())
 def test_every_first_day_is_in_the_list(unit: str, data: st.DataObject) -> None:

@@ -83,6 +83,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.sampled_from(ARGUMENTS), st.lists(any_float, min_size=3), any_int, any_int)
 def test_what_is_added_up_is_a_whole_number_within_its_bounds(
@@ -100,6 +101,7 @@ def test_what_is_added_up_is_a_whole_number_within_its_bounds(
     assert got is None or (type(got) is int and part.need.lower <= got <= part.need.upper)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.sampled_from(["age", "score", "cost", "balance", "stay", "cost / 3"]), any_float, any_int)
 def test_a_row_of_a_variance_adds_what_it_may(plan: MakePlan, text: str, real: Any, whole: Any) -> None:

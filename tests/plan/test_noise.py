@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -11,6 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, cost
 from tacit.accounting.zcdp import rho
@@ -40,7 +40,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.query.nodes import Column, Measure
 
 MakePlan = Callable[..., Plan]
-EXAMPLES = 1_500 if os.environ.get("TACIT_FULL") == "1" else 150
+EXAMPLES = 1_500 if FULL else 150
 ROWS = VectorMeasurement(((1, Measure("count", None)),), 1, 1, Fraction(1))
 UNITS = VectorMeasurement(((1, Measure("units", None)),), 1, 1, Fraction(1), is_per_unit=True)
 
@@ -82,6 +82,7 @@ def spent(spending: Spending) -> tuple[Fraction, Fraction]:
     return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, GRAINS_PER_DELTA)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(needed, prices, deltas, settings_of)
 def test_shares_add_up_to_the_price_and_deltas_to_at_most_theirs(
@@ -144,6 +145,7 @@ def by_hand(spending: Spending, at: Setting) -> None:
         assert shown.groups == l0_sensitivity(at.each, at.neighbors, at.groups)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 3, deadline=None, derandomize=True)
 @given(needed, prices, settings_of)
 def test_the_noise_is_all_of_one_law_and_the_one_with_less_error(

@@ -107,6 +107,7 @@ def test_explaining_says_it_too_and_the_price_is_the_same(policy: Policy) -> Non
     assert "  No declared ward is 'a'; did you mean 'A'?" in str(explain(made, policy, 0.95)).splitlines()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     low=st.integers(-20, 20),

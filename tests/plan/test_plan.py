@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.bits import Ones
 
 from tacit.accounting import pure
 from tacit.aggregates.direct import DirectEstimator
@@ -345,15 +346,6 @@ def test_integers_are_their_own_grid(plan: MakePlan):
 
 
 # The release.
-
-
-class Ones:
-    """Bits of ones: every draw of noise is then 0."""
-
-    def words(self, count: int) -> Any:
-        import numpy as np
-
-        return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
 def test_every_declared_group_is_released_and_no_other(plan: MakePlan):

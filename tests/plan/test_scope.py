@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.reference import Reference
@@ -24,7 +24,7 @@ from tacit.privacy.sensitivity import Contribution
 from tacit.query.nodes import Fold, Match, Rows, Scan, Select, Stack
 
 MakePlan = Callable[..., Plan]
-EXAMPLES = 1_000 if os.environ.get("TACIT_FULL") == "1" else 60
+EXAMPLES = 1_000 if FULL else 60
 
 
 def clinic(neighbors: str) -> Policy:
@@ -147,6 +147,7 @@ def planned(sql: str, neighbors: str) -> Plan:
     return plan_for(parse(sql), POLICIES[neighbors], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", OF_PATIENTS)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(others=st.dictionaries(st.sampled_from([0, 1, 2, 3, 50, None]), person, max_size=3), one=person, two=person)
@@ -157,6 +158,7 @@ def test_a_patient_moves_no_more_than_is_charged_for(sql: str, others: Any, one:
     check(sql, "replace", before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", OF_ROWS)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(others=st.lists(bed, max_size=4), one=bed, two=bed)

@@ -350,6 +350,7 @@ def test_numbers_that_python_would_not_print(power: int):
             assert "must be" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_importing_is_quick():
     heavy = ["numpy", "scipy", "pyarrow", "duckdb", "sqlglot", "flint"]
     code = f"import sys, tacit.policy.load, tacit.policy.check; print([m for m in {heavy} if m in sys.modules])"
@@ -430,6 +431,7 @@ NEARLY = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(st.dictionaries(KEYS | st.integers(), NESTED, max_size=5) | NEARLY)
 def test_whatever_it_is_given_it_loads_or_says_why(entries: dict[str, Any]):

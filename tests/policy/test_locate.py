@@ -182,6 +182,7 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield from leaves(inner, (*path, key))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(DOCUMENT, st.lists(st.sampled_from(["", " ", "\t ", ""]), min_size=1, max_size=9))
 @example({"a": ("header", {"b": ("header", {"c-d": "int"}), "": "tables"})}, [" "])

@@ -116,6 +116,7 @@ def test_gaussian_noise_without_any_delta_has_a_bound_all_the_same():
 amounts = st.fractions(0, 4, max_denominator=100)
 
 
+@pytest.mark.slow
 @given(amounts.filter(bool), st.sampled_from(["0", "1e-9", "1e-6"]), st.lists(amounts.filter(bool), max_size=5))
 def test_the_promise_is_never_below_the_cap_and_nothing_more_is_admitted_above_it(epsilon, delta, prices):
     cap = Budget(epsilon, Fraction(delta))

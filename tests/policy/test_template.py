@@ -135,6 +135,7 @@ def test_every_section_is_explained():
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(NAMES, st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.sampled_from(Type)), unique_by=lambda c: c[0])))
 def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type]]]):

@@ -72,6 +72,7 @@ def test_the_smooth_sensitivity_is_the_definition_and_smooth(rows, upper, beta):
                 assert value[data] <= ball(beta).exp() * value[other] * (1 + arb(2) ** -150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", BETAS, ids=str)
 @pytest.mark.parametrize(("low", "high"), [(0, 100), (-(2**70), 2**70)])
 def test_the_quick_way_is_the_slow_way(beta, low, high):

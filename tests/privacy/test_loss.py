@@ -19,6 +19,7 @@ losses: st.SearchStrategy[Loss] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(losses)
 def test_what_is_written_is_read_back(loss: Loss) -> None:
@@ -74,6 +75,7 @@ def test_epsilons():
     assert pure.epsilon(LaplaceNoise(Fraction(5), 0)) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(losses, max_size=4))
 def test_composition_adds_however_it_is_nested(parts: list[Loss]) -> None:

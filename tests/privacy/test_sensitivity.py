@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from itertools import combinations, combinations_with_replacement, product
 
 import pytest
+from tests.support.counts import FULL
 
 from tacit.privacy.sensitivity import Contribution, l1
 from tacit.privacy.unit import Neighbors
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 Vector = tuple[int, ...]
 
 

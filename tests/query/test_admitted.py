@@ -55,6 +55,7 @@ SELECT ward, COUNT(*), SUM(rate), AVG(rate) FROM beds GROUP BY ward
 """.strip().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_answered(rich: Curator, sql: str) -> None:
     answer = rich.analyst("ada").ask(sql, epsilon=1)
@@ -101,6 +102,7 @@ DOUBTFUL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", DOUBTFUL, ids=lambda sql: sql[:60].encode("ascii", "replace").decode())
 def test_refused_at_no_cost_or_answered(rich: Curator, sql: str) -> None:
     before = rich.ledger.overall().spent

@@ -205,6 +205,7 @@ def test_every_function_of_the_table_can_be_written() -> None:
     assert found == set(Fn)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_a_share_of_up_to_six_decimals_is_exact(millionths: int) -> None:

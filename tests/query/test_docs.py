@@ -83,6 +83,7 @@ def test_an_example_is_planned_or_refused_as_it_says(demo: Policy, sql: str) -> 
     assert caught.value.code == expected[1]
 
 
+@pytest.mark.slow
 def test_the_examples_are_answered(tmp_path: Path):
     answered = [sql for sql in EXAMPLES if not sql.startswith("-- refused: ")]
     with open_curator(clinic.build(tmp_path)) as curator:

@@ -41,6 +41,7 @@ def uses(count: int, each: str) -> str:
     return f"WITH c0 AS (SELECT a FROM t), {names} SELECT COUNT(*) FROM c{count}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "code"),
     [
@@ -115,6 +116,7 @@ def test_a_text_is_refused_at_once(sql: Any, code: Code | None) -> None:
     assert found is None or (found.fix and len(str(found)) < 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import random
 from fractions import Fraction
 from functools import cache
@@ -12,13 +11,15 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Refused
 from tacit.query.functions import Fn
 from tacit.query.nodes import Call, Case, Literal, Query, Scalar
 
-FULL = os.environ.get("TACIT_FULL") == "1"
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 5000 if FULL else 300
 
 

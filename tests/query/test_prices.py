@@ -33,6 +33,7 @@ def nothing_charged(curator: Curator) -> None:
 # What exists in the data but not in the policy is refused in the words used for what does not exist.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["SELECT COUNT(*) FROM {}", "SELECT COUNT(*) FROM {} WHERE age > 3"])
 def test_a_table_of_the_data_and_no_table_read_alike(curator: Curator, where: str) -> None:
     unlisted, absent = refused(curator, where.format("staff")), refused(curator, where.format("stuff"))

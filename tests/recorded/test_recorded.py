@@ -16,6 +16,8 @@ from tacit import learn
 from tacit.accounting.guard import Cost
 from tacit.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 RELEASE = HERE / "v0_1_0"
 ASKED = json.loads((HERE / "questions.json").read_text())

@@ -9,17 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from flint import arb
+from tests.support import statistics
+from tests.support.bits import Same, Script
 
 
 @pytest.fixture(scope="session")
 def chi_square() -> Callable[[Sequence[float], Sequence[float]], float]:
     """The p-value of Pearson's test: counts of bins against their expected counts."""
-
-    def p_value(observed: Sequence[float], expected: Sequence[float]) -> float:
-        statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-        return float(arb(statistic / 2).gamma_upper((len(observed) - 1) / 2, regularized=1))
-
-    return p_value
+    return statistics.chi_square
 
 
 def at_least(scale: Fraction, m: int) -> float:
@@ -67,30 +64,6 @@ def binned(chi_square) -> Callable[[Sequence[int], Callable[[int], float], Seque
         )
 
     return p_value
-
-
-class Script:
-    """Hands out chosen words, then fails."""
-
-    def __init__(self, *words: int) -> None:
-        self.left = list(words)
-
-    def words(self, count: int) -> np.ndarray:
-        taken, self.left = self.left[:count], self.left[count:]
-        assert len(taken) == count, "more bits were asked for than the draw should need"
-        return np.array(taken, dtype=np.uint64)
-
-
-class Same:
-    """The same word always; fails after ten thousand of them, where a draw would go on for ever."""
-
-    def __init__(self, word: int) -> None:
-        self.word, self.left = word, 10_000
-
-    def words(self, count: int) -> np.ndarray:
-        self.left -= count
-        assert self.left >= 0, "the draw does not end"
-        return np.full(count, self.word, dtype=np.uint64)
 
 
 @pytest.fixture(scope="session")

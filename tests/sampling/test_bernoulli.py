@@ -49,6 +49,7 @@ def each(x: Fraction, count: int, bits, trusted: int = TRUSTED) -> np.ndarray:
     return exp_minus_each(np.full(count, float(x)), 2.0**-52, lambda i: x, bits, trusted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", ["1/10", "1/3", "1", "2", "4"])
 def test_one_coin_at_a_time(p_value, x, full):
     # x = 1/10: 0.905 against 0.896 for 11/100; 150,000 * 0.009^2 / 0.093 = 130; 46 is 1e-11.
@@ -60,6 +61,7 @@ def test_one_coin_at_a_time(p_value, x, full):
     assert p_value(heads, count, math.exp(-x * Fraction(9, 10))) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", ["1/100", "1/10", "1/3", "1", "4", "10"])
 def test_many_coins_at_a_time(p_value, x):
     # x = 10: of 4,000,000 tosses 182 heads, against 67 for 11 (a statistic of 197) and 494 for 9 (197 again).
@@ -70,6 +72,7 @@ def test_many_coins_at_a_time(p_value, x):
     assert p_value(heads, count, math.exp(-x * Fraction(9, 10))) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", ["1/3", "1/2", "5/7", "1000000000000000000000/2999999999999999999999"])
 def test_rational_coins(p_value, chance):
     chance, count = Fraction(chance), 60_000
@@ -88,6 +91,7 @@ def test_certain_coins(script):
         assert each(Fraction(0), 1, script(word)).tolist() == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", ["1/3", "1", "3"])
 def test_a_cruder_machine_tosses_the_same(p_value, settled, x):
     x, count = Fraction(x), 10_000

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from tests.forks import fork, outcome
+from tests.support.forks import fork, outcome
 
 from tacit.errors import ParameterError
 from tacit.sampling import bits as module

@@ -29,6 +29,7 @@ def looked_up(way, chosen: np.ndarray, table: np.ndarray, owned: int) -> tuple[l
     return found.tolist(), rest[:left].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_every_cell_gives_its_byte_and_the_last_ones_are_told(way):
     # All 65,536 cells once: so with fair bits byte b comes with probability (cells of b)/65536, exactly.

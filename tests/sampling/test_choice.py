@@ -100,6 +100,7 @@ def test_many_at_a_time(p_value, law, full):
         assert p_value(drawn, scores, factor * off, weights(scores, factor)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["few", "uneven", "beyond 2^80"])
 def test_one_at_a_time(p_value, law):
     # The same words give the same choices.
@@ -118,6 +119,7 @@ def test_equal_scores(chi_square, scores, factor):
     assert chi_square([counts[0], 60_000 - counts[0]], [11_000, 49_000]) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["few", "negative factor", "uneven", "beyond 2^80", "wide gaps"])
 def test_a_cruder_machine_chooses_the_same(p_value, certified, law):
     scores, factor = LAWS[law]
@@ -136,6 +138,7 @@ def edge(scores, factor: Fraction, i: int, sizes=None) -> arb:
     return sum(raw[: i + 1], arb(0)) / sum(raw, arb(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scores", "factor", "sizes"),
     [
@@ -179,6 +182,7 @@ def test_an_edge_at_one_half_exactly(script):
     assert choose([5, 5], Fraction(1), script(2**63 - 1)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize("spread", [1, 30, 700])
 def test_the_machine_sums_are_as_good_as_the_band_assumes(full, sized, spread):
@@ -233,6 +237,7 @@ def test_a_weight_that_a_double_does_not_see(script, certified):
 # Sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", SIZED)
 def test_an_index_is_as_likely_as_all_it_stands_for(p_value, certified, law):
     scores, factor, sizes = SIZED[law]
@@ -246,6 +251,7 @@ def test_an_index_is_as_likely_as_all_it_stands_for(p_value, certified, law):
     assert len(certified) > 200
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 6)), min_size=1, max_size=8),

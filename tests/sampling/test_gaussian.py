@@ -73,6 +73,7 @@ def settled(monkeypatch) -> list[str]:
 # The law.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [*VARIANCES, BEYOND], ids=str)
 def test_one_at_a_time(p_value, variance, full):
     # A variance off by a tenth: the statistic is about count * 2 * 0.05^2, that is 225; 46 to 130 is 1e-11.
@@ -116,6 +117,7 @@ def test_draws_that_follow_each_other_are_independent(chi_square):
 # The certified path.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variance", "trusted"), [(Fraction(1), 1), (Fraction(100), 4)])
 def test_a_cruder_machine_draws_the_same_law(p_value, settled, variance, trusted):
     count = 40_000
@@ -269,6 +271,7 @@ def test_tail_is_the_least(variance):
             assert tail(variance, Fraction(share)) == least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", ["99/100", "1/2", "1/3", "3/10", "1/20", "1/1000000"])
 def test_tail_of_a_wide_law(share):
     # Deviation 1100, beyond 1024: a valid bound, and at most one step above the least, for any chance.

@@ -55,6 +55,7 @@ def check(p_value, drawn, scale: Fraction) -> None:
     assert p_value(drawn, scale * Fraction(9, 10)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [*SCALES, BEYOND], ids=str)
 def test_one_at_a_time(p_value, scale, full):
     bits = ReplayBits(f"one {scale}".encode())
@@ -66,6 +67,7 @@ def test_many_at_a_time(p_value, scale, full):
     check(p_value, draws(scale, 2_000_000 if full else 100_000, ReplayBits(f"many {scale}".encode())), scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "trusted"), [(Fraction(1), 1), (Fraction(3), 3), (Fraction(20), 6)])
 def test_a_cruder_machine_draws_the_same(p_value, certified, scale, trusted):
     count = 10_000

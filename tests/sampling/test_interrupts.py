@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.forks import fork, outcome
-from tests.interrupts import at_every_point
+from tests.support.forks import fork, outcome
+from tests.support.interrupts import at_every_point
 
 import tacit
 from tacit import mechanisms as made
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import bernoulli, choice, gaussian, geometric, laplace, narrow, packed, uniform, wide
 from tacit.sampling.bits import Bits, SystemBits, Words
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(tacit.__file__).parent
 POOL = 4_096  # words of a refill

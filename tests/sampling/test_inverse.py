@@ -22,6 +22,7 @@ def both(scale: Fraction, c: float, uniform: int, known: int) -> tuple[arb, arb]
     return ball(scale) * (arb(c) - high.log()), ball(scale) * (arb(c) - low.log())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize(("c", "known"), [(0.0, 64), (HALF, 64), (HALF, 63), (0.0, 63)])
 def test_a_decided_floor_is_the_floor(scale, c, known):

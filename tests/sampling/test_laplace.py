@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, fmpz
+from tests.support.bits import Script
 
 from tacit.arithmetic import ball, precision
 from tacit.sampling import laplace
@@ -22,18 +23,6 @@ ALARM = 1e-11
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(7, 3), Fraction(10), Fraction(1000), Fraction(2**20), Fraction(10**9)]
 BEYOND = Fraction(2**60)  # one at a time only: a magnitude may pass 64 bits
 CUT = [(Fraction(1), 1), (Fraction(3), 3), (Fraction(20), 6)]  # a scale, and how many bits the machine is trusted with
-
-
-class Script:
-    """Hands out chosen words, then fails."""
-
-    def __init__(self, *words: int) -> None:
-        self.left = list(words)
-
-    def words(self, count: int) -> np.ndarray:
-        taken, self.left = self.left[:count], self.left[count:]
-        assert len(taken) == count, "more bits were asked for than the draw should need"
-        return np.array(taken, dtype=np.uint64)
 
 
 @pytest.fixture
@@ -53,6 +42,7 @@ def certified(monkeypatch) -> list[int]:
 # The law.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [*SCALES, BEYOND], ids=str)
 def test_one_at_a_time(fit, scale, full):
     count = 100_000 if full else 20_000
@@ -80,6 +70,7 @@ def test_too_wide_for_a_vector():
 # The certified path.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "trusted"), CUT)
 def test_a_cruder_machine_draws_the_same_vector(fit, certified, scale, trusted):
     count = 20_000
@@ -96,6 +87,7 @@ def test_a_cruder_machine_draws_the_same_vector(fit, certified, scale, trusted):
     assert fit(cut, scale * Fraction(11, 10)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "trusted"), CUT)
 def test_a_cruder_machine_draws_the_same_one_at_a_time(fit, certified, scale, trusted):
     count = 20_000

@@ -10,6 +10,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.bits import Script
 
 from tacit.arithmetic import ball
 from tacit.errors import ParameterError
@@ -39,15 +40,6 @@ def test_a_tie_is_settled_with_more_bits_of_the_same_number(digits):
     first = digits(chance, 2)
     whole = (first[0] << 64 | first[1]) >> (128 - 80)
     edge, rest = whole >> 64, whole & (2**64 - 1)
-
-    class Script:
-        def __init__(self, *words):
-            self.left = list(words)
-
-        def words(self, count):
-            taken, self.left = self.left[:count], self.left[count:]
-            assert len(taken) == count
-            return np.array(taken, dtype=np.uint64)
 
     coin = Coin(chance)
     for low, more, heads in [
@@ -91,6 +83,7 @@ def test_every_integer_comes_with_every_spare_bit_equally_often(n):
     assert np.bincount(belows(n, size, Every())).tolist() == [1 << spare(n)] * n
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.fractions(0, 1).filter(lambda chance: chance < 1), st.integers(0, 12))
 def test_first_bits_and_the_rest_make_up_the_chance(chance, size):

@@ -58,6 +58,7 @@ def is_right(k: int, word: int, known: int = 64) -> bool:
         return bool(share(k - 1) <= low) and bool(high <= share(k))
 
 
+@pytest.mark.slow
 @TABLES
 def test_the_law(fit, settled, table, full):
     count = 1_000_000 if full and table is WHOLE else 40_000

@@ -39,6 +39,7 @@ def check(chi_square, drawn, n: int) -> None:
     assert chi_square(observed, [len(drawn) * chance for chance in tilted]) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [*SIZES, *BEYOND])
 def test_one_at_a_time(chi_square, n, full):
     # The halves differ by 2.4 % of the whole each way: 60,000 draws give a statistic of 60,000 * 0.0023 = 136.

@@ -30,6 +30,7 @@ def test_arrays_have_the_distribution(fit, scale, full):
     assert fit(drawn, scale * Fraction(9, 10)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [*WIDTHS, *BEYOND], ids=str)
 def test_integers_have_the_distribution(fit, scale, full):
     drawn = wide.any_draws(scale, 1_000_000 if full else 100_000, ReplayBits(f"list {scale}".encode()))
@@ -38,6 +39,7 @@ def test_integers_have_the_distribution(fit, scale, full):
     assert fit(drawn, scale * Fraction(9, 10)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SMALL, ids=str)
 @pytest.mark.parametrize("draws", [wide.draws, wide.any_draws])
 def test_every_value_has_its_probability_where_all_can_be_counted(fit, monkeypatch, draws, scale, full):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 import tacit
@@ -164,3 +166,10 @@ def serving() -> Callable[..., AbstractContextManager[Served]]:
 def served(tmp_path_factory: pytest.TempPathFactory, make_clinic: Callable[..., Clinic]) -> Iterator[Served]:
     with _serving(make_clinic(tmp_path_factory.mktemp("served"))) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def client(served: Served) -> Iterator[httpx.Client]:
+    """A client of the server that trusts its certificate."""
+    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
+        yield opened

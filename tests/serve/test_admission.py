@@ -8,6 +8,7 @@ import time
 from concurrent.futures import wait
 
 import pytest
+from tests.support.engines import halted, reached
 
 from tacit.answers import propagate
 from tacit.errors import Code, Failed, Refused
@@ -32,6 +33,7 @@ def sums(count: int) -> str:
     return "SELECT " + ", ".join(f"SUM(cost * {1 + n / 1000}) AS s{n}" for n in range(count)) + GROUPED
 
 
+@pytest.mark.slow
 def test_a_question_of_too_many_cells_is_refused_before_it_is_charged(curator):
     async def work():
         desk = Desk(curator, first=0)
@@ -67,39 +69,23 @@ def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curato
     asyncio.run(work())
 
 
-def halt(curator):
-    """Make the engine wait; returns what lets it go on, and a semaphore of those who have reached it."""
-    gate, entered, run = threading.Event(), threading.Semaphore(0), curator.engine.run
-
-    def waits(aggregation):
-        entered.release()
-        gate.wait(20)
-        return run(aggregation)
-
-    curator.engine.run = waits
-    return gate, entered
-
-
 def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
     async def work():
         desk = Desk(curator, workers=4, first=0)
-        gate, entered = halt(curator)
-        try:
+        with halted(curator) as entered:
             asked = [asyncio.create_task(desk.ask("ada", above(n))) for n in range(6)]
             loop = asyncio.get_running_loop()
-            for _ in range(3):
-                await loop.run_in_executor(None, entered.acquire)
+            await reached(entered, 3)
             asked.append(asyncio.create_task(desk.ask("ben", ASKED)))
             assert await loop.run_in_executor(None, lambda: entered.acquire(timeout=20))
             assert {entry.who for entry in curator.ledger.entries() if entry.kind is Kind.RESERVE} == {"ada", "ben"}
-        finally:
-            gate.set()
         await asyncio.gather(*asked)
         await desk.close()
 
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_free(curator):
     fast = dict(curator.engine._sources)
 
@@ -209,6 +195,7 @@ def test_what_is_remembered_of_analysts_is_bounded(monkeypatch):
     scheduler.close()
 
 
+@pytest.mark.slow
 def test_error_bars_of_many_groups_are_drawn_a_stretch_at_a_time(curator, monkeypatch):
     sql = "SELECT age, 2 * COUNT(*) AS n, SUM(cost) / COUNT(*) AS c FROM visits GROUP BY age"
     ada = curator.analyst("ada")

@@ -42,6 +42,7 @@ def test_a_few_requests_sent_ahead_are_answered(exchange):
     assert found.count(b"HTTP/1.1 200") == MOST_AHEAD
 
 
+@pytest.mark.slow
 def test_a_connection_that_sends_thousands_ahead_is_closed(exchange):
     found = exchange(REQUEST * 5_000)
     assert found.count(b"HTTP/1.1 200") <= MOST_AHEAD + 1

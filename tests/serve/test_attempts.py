@@ -57,6 +57,7 @@ async def begun(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, 
     return reader, writer, message(b"c=biws," + answer.split(b",")[0] + b",p=" + proof)
 
 
+@pytest.mark.slow
 def test_of_150_guesses_at_once_over_the_wire_few_are_checked_and_the_right_password_is_let_in(
     curator, clinic, quick, monkeypatch
 ):
@@ -95,6 +96,7 @@ def test_of_150_guesses_at_once_over_the_wire_few_are_checked_and_the_right_pass
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_of_150_guesses_at_once_over_http_and_the_form_few_are_checked_at_once(curator, clinic, quick, monkeypatch):
     class Counted(Door):
         checked = 0
@@ -134,6 +136,7 @@ def test_of_150_guesses_at_once_over_http_and_the_form_few_are_checked_at_once(c
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_the_right_password_is_checked_at_once_elsewhere_and_soon_at_an_address_that_failed(curator, clinic):
     async def work():
         desk, door = Desk(curator), Door(clinic.people, curator.policy)
@@ -170,6 +173,7 @@ def test_a_right_password_pays_for_no_guesses_at_another():
     assert attempts.begin("ada", "192.0.2.1", now=0) == 1  # twelve failures before this one
 
 
+@pytest.mark.slow
 def test_the_table_of_failures_is_bounded():
     attempts = Attempts()
     for n in range(10_100):
@@ -178,6 +182,7 @@ def test_the_table_of_failures_is_bounded():
     assert {len(name) for name in attempts._failures} == {16}
 
 
+@pytest.mark.slow
 def test_known_and_unknown_names_wait_alike_and_read_alike(curator, clinic, quick):
     async def work():
         desk, door = Desk(curator), Door(clinic.people, curator.policy)
@@ -235,6 +240,7 @@ def test_what_does_not_begin_as_a_proxy_s_is_no_proxy_s(head):
         asyncio.run(read(head))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("believed", [True, False])
 def test_the_proxy_protocol_is_read_only_from_proxies_that_are_named(curator, clinic, believed, monkeypatch):
     counted = []

@@ -5,36 +5,22 @@ A machine without chromium skips these and says so; where TACIT_NOTHING_SKIPPED=
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
+from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--ignore-certificate-errors",  # of downloads too, whose connections no page's own setting covers
-]
+pytestmark = pytest.mark.slow
+
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward"
 UNBOUNDED = "SELECT AVG(cost / age) AS x FROM visits"
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
 def browser():
-    missing = "" if Path(CHROMIUM).exists() else f"there is no {CHROMIUM}: apt-get install chromium"
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        missing = "playwright is not installed: pip install playwright"
-    if missing:
-        (pytest.fail if os.environ.get("TACIT_NOTHING_SKIPPED") == "1" else pytest.skip)(missing)
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    # Certificates are ignored for downloads too, whose connections no page's own setting covers.
+    with chromium("--ignore-certificate-errors") as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +41,7 @@ def signed(browser, served):
         context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()
-        page.complaints = []
-        page.on("dialog", lambda dialog: (page.complaints.append(dialog.message), dialog.dismiss()))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("console", lambda said: page.complaints.append(said.text) if "Security" in said.text else None)
+        watch(page)
         page.goto("/")
         if name not in sessions:
             page.get_by_label("Name").fill(name)
@@ -199,7 +182,7 @@ def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(signed):
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # no color on its way to another
-            assert page.evaluate(PALEST) >= 4.5  # WCAG AA
+            assert least_contrast(page, "main *, header *", skip_hidden=False) >= 4.5  # WCAG AA
 
 
 def test_signing_out_leads_back_to_the_form(signed):
@@ -208,26 +191,3 @@ def test_signing_out_leads_back_to_the_form(signed):
     page.get_by_label("Password").wait_for()
     page.goto("/console/ask")
     assert page.url.endswith("/console/sign-in")
-
-
-PALEST = """() => {
-  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = (element) => {
-    for (; element; element = element.parentElement) {
-      const found = channels(getComputedStyle(element).backgroundColor);
-      if (found.length < 4 || found[3] > 0) return found;
-    }
-    return [255, 255, 255];
-  };
-  let least = 21;
-  for (const element of document.querySelectorAll("main *, header *")) {
-    const words = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (!words || element.closest("svg")) continue;
-    const one = light(channels(getComputedStyle(element).color)), other = light(ground(element));
-    least = Math.min(least, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
-  }
-  return least;
-}"""

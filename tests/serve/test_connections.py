@@ -100,6 +100,7 @@ def test_too_few_descriptors_are_said_at_once(monkeypatch):
     assert "ulimit" in caught.value.fix
 
 
+@pytest.mark.slow
 def test_one_address_has_a_share_of_the_strangers_and_its_newest_stay():
     async def work():
         async with Place(64) as place:  # 16 strangers, 4 of one address
@@ -115,6 +116,7 @@ def test_one_address_has_a_share_of_the_strangers_and_its_newest_stay():
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_one_analyst_has_a_share_and_closes_their_own_oldest_idle_one():
     async def work():
         async with Place(64) as place:  # 16 of one analyst
@@ -135,6 +137,7 @@ def test_one_analyst_has_a_share_and_closes_their_own_oldest_idle_one():
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_under_pressure_the_oldest_idle_one_of_the_heaviest_holder_goes_and_nothing_that_is_answered(monkeypatch):
     monkeypatch.setattr(Connections, "has_room_for", lambda self, analyst: True)
 
@@ -185,6 +188,7 @@ def test_strangers_have_a_short_deadline_and_sessions_a_long_one():
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_strangers_who_are_always_being_answered_have_no_more_than_others():
     async def work():
         async with Place(64) as place:  # 16 strangers, 4 of one address

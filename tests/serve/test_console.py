@@ -204,6 +204,7 @@ def test_signing_out_ends_the_session_and_not_only_its_cookie(signed):
     assert ben.get("/ask").status_code == 303
 
 
+@pytest.mark.slow
 def test_a_new_password_ends_the_sessions_of_the_old_one(visitor, served):
     made = people.add(served.clinic.people, "vera", Role.AUDITOR)
     vera = visitor()
@@ -272,6 +273,7 @@ def test_every_form_carries_the_token(name, ada, olga):
         assert [field["value"] for field in fields if field.get("name") == "csrf"] == [visit.token]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/ask", "/price", "/sign-out", "/learn/game", "/learn/attack", "/owner/verify"])
 def test_a_form_without_the_token_of_its_session_does_nothing(path, olga, ada, served, signed):
     visit = olga if path.startswith("/owner") else ada
@@ -517,6 +519,7 @@ def hostile_answer(key, name, entry=1):
     return Answer(table, headings, Fraction(95, 100), (), receipt)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_drawing_has_the_same_tags_whatever_its_words(key, name):
     drawn = Page(charts.bars(hostile_answer(key, name), 1))
@@ -687,6 +690,7 @@ def test_the_schema_says_bounds_and_keys_and_examples_are_answered(ada, served):
         assert ada.ask(sql).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_demo_is_served_and_says_who_may_come_in():
     command = [sys.executable, "-m", "tacit.cli.main", "demo", "--serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:

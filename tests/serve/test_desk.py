@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from contextlib import contextmanager
 
 import pytest
+from tests.support.engines import halted, reached
 
 from tacit.errors import Code, Failed, ParameterError, Refused
 from tacit.ledger.entries import Kind
@@ -24,29 +23,6 @@ ASKED = Question(COUNT, epsilon=1)
 
 def above(age: int) -> Question:
     return Question(f"{COUNT} WHERE age > {age}", epsilon=1)
-
-
-@contextmanager
-def halted(curator):
-    """The engine waits while the block lasts; yields how many questions it holds."""
-    gate, entered, run = threading.Event(), threading.Semaphore(0), curator.engine.run
-
-    def waits(aggregation):
-        entered.release()
-        gate.wait(20)
-        return run(aggregation)
-
-    curator.engine.run = waits
-    try:
-        yield entered
-    finally:
-        gate.set()
-        curator.engine.run = run
-
-
-async def reached(entered: threading.Semaphore, count: int) -> None:
-    for _ in range(count):
-        await asyncio.get_running_loop().run_in_executor(None, entered.acquire)
 
 
 def run(work):
@@ -71,6 +47,7 @@ def test_what_the_curator_says_passes_through(curator):
     run(work())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "price", "code"),
     [
@@ -204,6 +181,7 @@ def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged
     assert curator.analyst("ada").ask(COUNT, epsilon=1).receipt.repeat
 
 
+@pytest.mark.slow
 def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing(curator, full):
     kinds = [
         "SELECT COUNT(*) AS n FROM visits WHERE age > {}",

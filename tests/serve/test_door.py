@@ -40,6 +40,7 @@ def door(path):
     return opened
 
 
+@pytest.mark.slow
 def test_a_key_and_a_password_let_in_whom_they_were_made_for(path, door):
     ada, ben = (people.add(path, name, Role.ANALYST) for name in ("ada", "ben"))
     opened = door()
@@ -49,6 +50,7 @@ def test_a_key_and_a_password_let_in_whom_they_were_made_for(path, door):
     assert opened.by_key(ada.key) == Person("ada", Role.ANALYST)  # now it is remembered
 
 
+@pytest.mark.slow
 def test_other_keys_let_nobody_in(path, door):
     ada, ben = (people.add(path, name, Role.ANALYST).key for name in ("ada", "ben"))
     mixed = "_".join([*ada.split("_")[:2], ben.split("_")[2]])
@@ -66,6 +68,7 @@ def test_other_keys_let_nobody_in(path, door):
         assert door().by_key(wrong) is None
 
 
+@pytest.mark.slow
 def test_an_analyst_must_be_in_the_policy_and_an_owner_need_not(path, door):
     zoe = people.add(path, "zoe", Role.ANALYST)
     owner, auditor = people.add(path, "olga", Role.OWNER), people.add(path, "otto", Role.AUDITOR)
@@ -75,6 +78,7 @@ def test_an_analyst_must_be_in_the_policy_and_an_owner_need_not(path, door):
     assert opened.by_key(auditor.key) == Person("otto", Role.AUDITOR)
 
 
+@pytest.mark.slow
 def test_a_change_of_the_file_is_noticed(path, door):
     opened = door()
     old = people.add(path, "ada", Role.ANALYST)
@@ -86,6 +90,7 @@ def test_a_change_of_the_file_is_noticed(path, door):
     assert opened.by_key(new.key) is opened.by_password("ada", new.password) is None
 
 
+@pytest.mark.slow
 def test_a_damaged_file_lets_nobody_in(path, door):
     ada = people.add(path, "ada", Role.ANALYST)
     opened = door()
@@ -136,6 +141,7 @@ def test_the_verifier_is_that_of_the_standard():
     assert server == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(name=some.text(max_size=40), password=some.text(max_size=40))
 def test_an_unknown_name_has_a_verifier_that_looks_like_any_other_and_stays(tmp_path_factory, name, password):
@@ -175,6 +181,7 @@ def test_a_wrong_password_costs_the_same_work_for_a_known_and_an_unknown_name(pa
     assert tried[2] == tried[3] == tried[4] == (("scrypt", 2**14),)
 
 
+@pytest.mark.slow
 def test_two_who_change_the_file_at_once_take_turns(path):
     names = [f"person{n}" for n in range(6)]
     with ThreadPoolExecutor(4) as pool:
@@ -189,6 +196,7 @@ def test_what_is_no_name_is_refused(path, name):
         people.add(path, name, Role.OWNER)
 
 
+@pytest.mark.slow
 def test_the_commands_add_list_rotate_and_revoke(tmp_path):
     (tmp_path / "flats.toml").write_text(
         '[privacy]\nepsilon = 10\n[tables.flats]\nunit = "row"\n'

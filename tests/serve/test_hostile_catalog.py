@@ -14,6 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+pytestmark = pytest.mark.slow
+
 GROWTH = 80_000_000  # bytes that the server may grow by; each of these queries asks for far more
 ENDED = {"57014", "53200"}
 

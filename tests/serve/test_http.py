@@ -6,11 +6,9 @@ import csv
 import io
 import json
 import re
-import ssl
 from pathlib import Path
 from uuid import uuid4
 
-import httpx
 import pyarrow as pa
 import pytest
 
@@ -24,12 +22,6 @@ from tacit.serve.replies import as_json, body, chosen, harmless, status_of, told
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 WARDS = 'SELECT ward, COUNT(*) AS n, AVG(cost) AS "-c" FROM visits GROUP BY ward'
-
-
-@pytest.fixture(scope="module")
-def client(served):
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +44,7 @@ def get(client, served):
     return fetch
 
 
+@pytest.mark.slow
 def test_an_answer_in_json_has_rows_intervals_and_a_receipt(ask, served):
     response = ask(WARDS)
     assert response.status_code == 200 and response.headers["content-type"] == "application/json"
@@ -247,6 +240,7 @@ def test_the_openapi_names_every_route(client):
     }
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_no_500(served, full, tmp_path):
     import subprocess
     import sys

@@ -39,6 +39,7 @@ def test_a_new_log_is_for_its_owner_only_and_an_old_one_becomes_so(tmp_path):
     assert (tmp_path / "old").read_text() == "before\n"
 
 
+@pytest.mark.slow
 def test_the_command_s_log_is_for_its_owner_only(tmp_path):
     code = "import os; os.umask(0); from tacit.cli.main import main; main()"
     environment = {**os.environ, "TACIT_LOG": str(tmp_path / "tacit.log")}
@@ -46,6 +47,7 @@ def test_the_command_s_log_is_for_its_owner_only(tmp_path):
     assert stat.S_IMODE((tmp_path / "tacit.log").stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_flood_of_lines_is_limited_and_counted(log):
     logger, path = log
     for n in range(5_000):

@@ -11,6 +11,8 @@ import uvicorn
 
 from tacit.serve import heads
 
+pytestmark = pytest.mark.slow
+
 SIZE = 32_000_000  # more than any socket's buffers hold
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 

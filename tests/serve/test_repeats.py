@@ -9,7 +9,8 @@ import ssl
 
 import httpx
 import pytest
-from tests.serve.test_desk import COUNT, halted, reached, run
+from tests.serve.test_desk import COUNT, run
+from tests.support.engines import halted, reached
 
 import tacit
 from tacit.client import carry
@@ -28,6 +29,7 @@ WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"
 RATIO = "SELECT SUM(cost) / COUNT(*) AS c FROM visits"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", [COUNT, WARDS, RATIO])
 def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
     async def work():
@@ -193,17 +195,12 @@ def test_the_shelf_forgets_what_was_unused_for_longest(curator):
     assert shelf.find("ben", a) is None
 
 
-@pytest.fixture(scope="module")
-def client(served):
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
-        yield opened
-
-
 def post(client, served, who="ada", headers=(), **fields):
     given = {"Authorization": f"Bearer {served.key(who)}", **dict(headers)}
     return client.post("/v1/ask", json={"sql": WARDS, "epsilon": 1, **fields}, headers=given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", ["application/json", "text/csv", "text/plain", carry.MEDIA, "*/*"])
 def test_the_short_way_answers_as_the_long_one_does(client, served, accept):
     """A query string that means nothing is enough to go the long way."""
@@ -263,6 +260,7 @@ def test_a_repeat_is_counted_under_its_route(client, served):
     assert count() == before + 1
 
 
+@pytest.mark.slow
 def test_who_is_removed_gets_no_repeat(serving, make_clinic, tmp_path):
     with serving(make_clinic(tmp_path)) as own:
         trust = ssl.create_default_context(cafile=own.cafile)

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from tacit.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 

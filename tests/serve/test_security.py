@@ -25,12 +25,6 @@ SECRET = "supersecretliteral"
 
 
 @pytest.fixture(scope="module")
-def client(served):
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def bearer(served):
     return {"Authorization": f"Bearer {served.key('ada')}"}
 
@@ -54,6 +48,7 @@ def lines():
     root.setLevel(level)
 
 
+@pytest.mark.slow
 def test_no_log_has_a_key_a_password_a_question_or_a_path(client, bearer, served, lines):
     logging.getLogger("tacit.serve").setLevel(logging.INFO)
     key, password = served.key("ada"), served.clinic.secrets["ada"].password
@@ -212,6 +207,7 @@ def test_a_page_may_set_a_header_of_its_own():
     assert found == [b"default-src 'self'"]
 
 
+@pytest.mark.slow
 def test_wrong_keys_read_the_same_and_lock_nobody_out(make_clinic, tmp_path, serving):
     with serving(make_clinic(tmp_path), postgres=None) as served:
         trust = ssl.create_default_context(cafile=served.cafile)
@@ -235,6 +231,7 @@ def test_wrong_keys_read_the_same_and_lock_nobody_out(make_clinic, tmp_path, ser
             assert budget(good).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "believed"),
     [
@@ -256,6 +253,7 @@ def test_the_word_of_a_proxy_is_taken_only_where_it_is_named(make_clinic, tmp_pa
     assert f"tacit.serve INFO http GET /v1/budget 401 - from {address}" in lines
 
 
+@pytest.mark.slow
 def test_one_person_who_asks_too_often_waits_and_others_do_not(make_clinic, tmp_path, serving):
     # At one request in a thousand seconds the burst is one.
     with serving(make_clinic(tmp_path), postgres=None, rate=0.001) as served:

@@ -32,6 +32,8 @@ from tacit.policy.load import load
 from tacit.serve.server import Settings
 from tacit.serve.tls import Certificate, is_loopback, self_made
 
+pytestmark = pytest.mark.slow
+
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk that is fast to sync
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
 

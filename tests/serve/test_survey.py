@@ -83,6 +83,7 @@ def test_a_report_is_on_the_disk_when_it_is_acknowledged_and_counts_once(call, s
     assert store.counts.users == 1
 
 
+@pytest.mark.slow
 def test_many_reports_at_once_are_each_taken_once(call, store, tmp_path):
     sent = reports(150)
     answers = call(*(post(report.to_json()) for report in [*sent, *sent]))
@@ -149,6 +150,7 @@ def from_address(peer, count, forwarded="", **options):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("peer", "forwarded", "proxies", "taken"),
     [
@@ -170,6 +172,7 @@ def test_a_rate_is_for_an_ipv4_address_or_an_ipv6_network_behind_named_proxies(s
     assert found == taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("proxies", "status"), [(("127.0.0.1",), 201), (("192.0.2.7",), 429), ((), 201)])
 def test_a_proxy_is_believed_by_its_address_over_a_socket(store, proxies, status, monkeypatch):
     monkeypatch.setattr(survey_server, "_BURST", 1)
@@ -310,6 +313,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_a_head_without_end_is_not_read_to_its_end(store, kind):
     begin, more = ENDLESS[kind]
@@ -351,6 +355,7 @@ def hurried(request, monkeypatch):
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n", b"\r\n"])
 def test_a_head_that_does_not_come_in_time_ends_the_connection(hurried, half):
     with line_to(hurried) as line:
@@ -363,6 +368,7 @@ def test_a_head_that_does_not_come_in_time_ends_the_connection(hurried, half):
         assert ended(line)
 
 
+@pytest.mark.slow
 def test_a_head_that_drips_in_is_not_given_more_time(hurried):
     with line_to(hurried) as line, contextlib.suppress(ConnectionError):
         line.settimeout(0.1)
@@ -375,6 +381,7 @@ def test_a_head_that_drips_in_is_not_given_more_time(hurried):
             pytest.fail("it was read on")
 
 
+@pytest.mark.slow
 def test_an_answer_may_take_longer_than_a_head(hurried):
     with line_to(hurried) as line:
         for _ in range(2):

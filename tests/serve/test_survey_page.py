@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
+from tests.support.counts import FULL
 
 from tacit.local.survey.load import survey_of
 from tacit.local.survey.store import Store, read
@@ -23,17 +24,13 @@ from tacit.sampling.bits import SystemBits
 from tacit.serve.server import Settings
 from tacit.serve.survey import serve
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
+pytestmark = pytest.mark.slow
+
 SCRIPTS = [f"static/{name}.js" for name in ("survey", "survey_encoder", "survey_memory", "survey_bounds")]
 BOUNDS = json.loads((Path(__file__).parents[1] / "local" / "survey_bounds.json").read_text(encoding="utf-8"))
 VECTORS = json.loads((Path(__file__).parents[1] / "local" / "survey_vectors.json").read_text(encoding="utf-8"))
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 HOSTILE = '<img src=x onerror="alert(1)">'
-TIMES = 5 if os.environ.get("TACIT_FULL") == "1" else 1
+TIMES = 5 if FULL else 1
 
 SURVEY = survey_of(
     {
@@ -74,17 +71,8 @@ SURVEY = survey_of(
 
 @pytest.fixture(scope="module")
 def browser():
-    missing = "" if Path(CHROMIUM).exists() else f"there is no {CHROMIUM}: apt-get install chromium"
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        missing = "playwright is not installed: pip install playwright"
-    if missing:
-        (pytest.fail if os.environ.get("TACIT_NOTHING_SKIPPED") == "1" else pytest.skip)(missing)
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @contextlib.contextmanager
@@ -128,10 +116,8 @@ def visit(browser, served):
         context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()
-        page.complaints, page.requests = [], []
-        page.on("dialog", lambda dialog: (page.complaints.append(dialog.message), dialog.dismiss()))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("console", lambda said: page.complaints.append(said.text) if "Security" in said.text else None)
+        watch(page)
+        page.requests = []
         page.on("request", lambda request: page.requests.append((request.method, request.url, request.post_data)))
         page.goto("/")
         return page
@@ -737,27 +723,4 @@ def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(visit):
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            assert page.evaluate(PALEST) >= 4.5  # WCAG AA
-
-
-PALEST = """() => {
-  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = (element) => {
-    for (; element; element = element.parentElement) {
-      const found = channels(getComputedStyle(element).backgroundColor);
-      if (found.length < 4 || found[3] > 0) return found;
-    }
-    return [255, 255, 255];
-  };
-  let least = 21;
-  for (const element of document.querySelectorAll("main *")) {
-    const words = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (!words || !element.checkVisibility()) continue;
-    const one = light(channels(getComputedStyle(element).color)), other = light(ground(element));
-    least = Math.min(least, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
-  }
-  return least;
-}"""
+            assert least_contrast(page, "main *", skip_hidden=True) >= 4.5  # WCAG AA

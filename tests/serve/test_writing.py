@@ -47,6 +47,7 @@ def is_shared(names: list[str]) -> bool:
     return bool(names) and all(name.startswith(("tacit-write-", "tacit-look-")) for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("media", replies.OFFERED)
 def test_over_http_and_so_is_a_repeat(served, writers, media):
     headers = {"Authorization": f"Bearer {served.key('ada')}", "Accept": media}

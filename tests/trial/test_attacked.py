@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
+from tests.support.counts import FULL
+from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.attacks.recovered import most_under
@@ -20,7 +21,6 @@ from tacit.trial.sides import attack
 from tacit.trial.target import target
 from tacit.trial.twin import Twin
 
-FULL = os.environ.get("TACIT_FULL") == "1"
 AGE = {"type": "int", "lower": 18, "upper": 90}
 SEX = {"type": "text", "values": ["F", "M", "it's X"]}
 DAY = {"type": "date", "lower": "2025-01-01", "upper": "2025-03-31"}
@@ -28,14 +28,8 @@ ROOM = {"type": "int", "values": [1, 2, 7]}
 
 
 def policy(neighbors="replace", unit="row", **columns):
-    caps = {} if unit == "row" else {"max_groups": 1, "max_rows_per_group": 1}
-    return load(
-        {
-            "privacy": {"epsilon": 1, "neighbors": neighbors},
-            "tables": {"people": {"unit": unit, **caps, "columns": columns}},
-            "analysts": {"ada": {"epsilon": 1}},
-        }
-    )
+    people = {"unit": unit, **({} if unit == "row" else caps(1, 1)), "columns": columns}
+    return load(policy_of({"people": people}, epsilon=1, neighbors=neighbors))
 
 
 # The crowd.

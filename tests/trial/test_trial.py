@@ -9,11 +9,11 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.statistics import distance
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.answers.finish import finish
@@ -279,12 +279,6 @@ def test_whole_asks_follow_the_same_law(trial, full):
         assert distance(whole[:, column], quick[:, column]) < limit
         # Power: answers that are off by two scales, 1 - 1/e = 0.63 apart in law, are seen.
         assert distance(whole[:, column] + 2 * scale, quick[:, column]) > limit
-
-
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    points = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(sample), points, side="right") / len(sample) for sample in (one, other)]
-    return float(np.max(np.abs(below[0] - below[1])))
 
 
 def test_the_same_seed_gives_the_same_answers():

@@ -5,7 +5,7 @@
 >>> ages = [[float(age)] for age in range(20, 80)] * 50
 >>> scaler = StandardScaler(epsilon=1, bounds=(0, 100), rows=3000, bits=partial(ReplayBits, b"doc")).fit(ages)
 >>> scaler.mean_.round(1).tolist(), scaler.scale_.round(1).tolist()  # of 20 .. 79: 49.5 and 17.3
-([49.5], [17.2])
+([49.5], [17.1])
 
 Scaling by the least and the largest value would need these, which no noise protects well. By declared bounds it needs
 no data and costs nothing: scikit-learn's own scaler, fitted to the two rows of bounds.

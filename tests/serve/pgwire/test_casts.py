@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 from decimal import Decimal
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.pgwire.test_lexer import POLICY, TEXTS
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
@@ -23,7 +23,7 @@ from tacit.serve.pgwire.statements import for_parser
 from tacit.serve.pgwire.types import DATE, FLOAT8, INT4, TIMESTAMP, decode
 from tacit.serve.pgwire.words import Complaint
 
-MANY = 2_000 if os.environ.get("TACIT_FULL") == "1" else 100
+MANY = 2_000 if FULL else 100
 DAY = datetime.date(2025, 1, 31)
 
 
@@ -93,6 +93,7 @@ def test_a_column_of_two_types_gives_no_type():
     assert edit.start == text.rindex("'2025")
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(TEXTS)
 def test_a_text_stays_the_text_it_is(text):
@@ -101,6 +102,7 @@ def test_a_text_stays_the_text_it_is(text):
         assert isinstance(where, Call) and where.arguments[1] == Literal(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(st.one_of(st.integers(-(2**31), 2**31 - 1), st.decimals(-(10**9), 10**9, places=3), st.dates(), st.booleans()))
 def test_a_value_written_as_a_text_is_the_value(value):
@@ -150,6 +152,7 @@ def test_another_moment_of_a_day_is_not(text):
         decode(text.encode(), DATE, binary=False)
 
 
+@pytest.mark.slow
 def test_no_question_takes_long_to_edit():
     # would take minutes where the work grew with the square of the length
     for piece in ("CAST(", "('a'", "'a'::text ", "a.", ")::date", "(('a'))", "AND 'a' "):

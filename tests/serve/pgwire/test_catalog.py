@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_process import Limits
@@ -46,6 +46,7 @@ def look(served, catalog):
     return lambda text: served.run(answered(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_what_clients_ask_is_answered_and_free_to_describe(path, raw, served):
     before = served.entries()
@@ -63,6 +64,7 @@ def test_what_clients_ask_is_answered_and_free_to_describe(path, raw, served):
     assert served.entries() == before
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_policy_are_there_and_have_no_rows(look):
     assert look("SELECT relname FROM pg_catalog.pg_class WHERE relkind = 'r' ORDER BY 1") == [("visits",), ("wards",)]
     assert look(
@@ -117,6 +119,7 @@ def test_an_argument_is_not_taken_for_a_name_inside_of_a_macro(look):
     assert look("SELECT count(DISTINCT format_type(oid, -1)) = count(*) FROM pg_type") == [(True,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -180,7 +183,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=4_000 if os.environ.get("TACIT_FULL") == "1" else 150)
+@settings(max_examples=4_000 if FULL else 150)
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 def test_any_words_are_put_into_others_or_refused(served, catalog, words):
     names = served.run(catalog.names())
@@ -188,6 +191,7 @@ def test_any_words_are_put_into_others_or_refused(served, catalog, words):
         rewritten(" ".join(words), names)
 
 
+@pytest.mark.slow
 def test_a_look_that_never_ends_is_ended(look):
     with pytest.raises(Complaint) as error:
         look("SELECT count(*) FROM generate_series(1, 10000000000000) AS g(i) WHERE i % 7 = 3")

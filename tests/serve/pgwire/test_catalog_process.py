@@ -105,6 +105,7 @@ def children(process):
         return [int(child) for child in file.read().split()]
 
 
+@pytest.mark.slow
 @linux
 def test_hostile_queries_end_in_an_error_and_nobody_else_notices(connect, place, served, full):
     with open("/proc/self/clear_refs", "w") as file:
@@ -237,6 +238,7 @@ def test_a_statement_can_reach_nothing(connect, place, served):
         assert "unlimited" not in line, line
 
 
+@pytest.mark.slow
 @linux
 def test_a_canceled_statement_ends_at_once(served):
     async def work():
@@ -255,6 +257,7 @@ def test_a_canceled_statement_ends_at_once(served):
     assert served.run(work()) == [(1,)]
 
 
+@pytest.mark.slow
 @linux
 def test_a_process_that_ends_is_replaced(served):
     async def work():

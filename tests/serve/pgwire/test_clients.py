@@ -51,6 +51,7 @@ def engine(served, request):
     made.dispose()
 
 
+@pytest.mark.slow
 def test_psql_lists_and_describes_the_tables(psql):
     done = psql(r"\dt", r"\d", r"\d visits", r"\d+ wards", r"\conninfo", r"\dn", r"\l", r"\du", r"\df")
     assert done.returncode == 0, done.stderr
@@ -69,6 +70,7 @@ def test_psql_asks_and_shows_the_receipt(psql):
     assert "DETAIL:  After WHERE, each patient_id counts" in done.stderr
 
 
+@pytest.mark.slow
 def test_psql_shows_where_an_error_is_and_how_to_fix_it(psql):
     done = psql("SELECT COUNT(*) FROM visits WHERE heigth > 3")
     assert done.returncode == 1
@@ -84,6 +86,7 @@ def test_psql_is_not_let_in_with_a_wrong_password_and_binds_to_the_channel(psql)
     assert psql("SELECT 1", channel_binding="require").returncode == 0
 
 
+@pytest.mark.slow
 def test_psycopg_gives_parameters_of_every_type_and_takes_text_and_binary(connected):
     text = FILTERED.format(*["%s"] * 8)
     check(connected.execute(text, VALUES).fetchall())
@@ -198,6 +201,7 @@ def test_asyncpg_prepares_describes_and_takes_rows_one_by_one(served):
     asyncio.run(asked())
 
 
+@pytest.mark.slow
 def test_sqlalchemy_inspects(engine):
     import sqlalchemy
 
@@ -217,6 +221,7 @@ def test_sqlalchemy_inspects(engine):
         assert found.get_table_comment("wards") == {"text": "public"}
 
 
+@pytest.mark.slow
 def test_sqlalchemy_asks_by_expressions_over_reflected_tables(engine):
     import sqlalchemy
 

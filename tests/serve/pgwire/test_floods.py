@@ -67,6 +67,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 def test_another_connection_is_served_after_a_few_messages_of_a_flood(raw, served, order, flood):
     with raw() as loud, raw() as quiet:
@@ -113,6 +114,7 @@ def test_statements_of_one_message_give_way_too(raw, served, order):
     assert order.count("ada") == 801 and order.index("ben") <= 4
 
 
+@pytest.mark.slow
 def test_messages_are_counted_against_a_rate_of_the_analyst(served, raw):
     """At so low a rate a hundred messages come at once, and the next after minutes, through any connection."""
 
@@ -146,6 +148,7 @@ def test_messages_are_counted_against_a_rate_of_the_analyst(served, raw):
         served.run(end())
 
 
+@pytest.mark.slow
 def test_answers_that_nobody_takes_are_not_piled_up(raw, served, order):
     """All settings, shown again and again without a Sync to a client that reads nothing."""
     show = message(b"B", b"\0w\0\0\0\0\0\0\0") + message(b"E", b"\0\0\0\0\0")
@@ -269,6 +272,7 @@ def test_a_portal_keeps_no_rows_that_were_sent(raw, served):
         assert [len(portal.outcome.rows) for portal in session._extended.portals.values()] == [0, 0]
 
 
+@pytest.mark.slow
 def test_rows_that_portals_hold_for_later_are_bounded_together(raw):
     wide = b"SELECT i, '" + b"x" * 150 + b"' FROM generate_series(1, 9000) AS g(i)"
     with raw() as client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import socket
 import struct
@@ -12,10 +11,11 @@ import tracemalloc
 
 import psycopg
 import pytest
+from tests.support.counts import FULL
 
 from tacit.serve.pgwire import codec, wire
 
-MANY = os.environ.get("TACIT_FULL") == "1"
+MANY = FULL
 ROUNDS = 2_000 if MANY else 80
 KINDS = b"QPBDECSHXFpdcf\0Z!"
 TEXTS = [
@@ -114,6 +114,7 @@ def test_strangers_who_send_anything(served, unharmed):
             unharmed()
 
 
+@pytest.mark.slow
 def test_analysts_who_send_anything(raw, unharmed, monkeypatch):
     monkeypatch.setattr(codec, "PATIENCE", 0.1)  # for the rest of half a message
     rng = random.Random(2)
@@ -129,6 +130,7 @@ def test_analysts_who_send_anything(raw, unharmed, monkeypatch):
             unharmed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 3, 7, 10_001, 2**31 - 1, 2**32 - 1])
 def test_a_first_message_of_no_possible_length_is_hung_up_on(served, unharmed, length):
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
@@ -137,6 +139,7 @@ def test_a_first_message_of_no_possible_length_is_hung_up_on(served, unharmed, l
         assert client.recv(4096) == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 3, codec.MOST + 5, 2**32 - 1])
 def test_a_message_of_no_possible_length_is_hung_up_on(raw, unharmed, length):
     with raw() as client:
@@ -184,6 +187,7 @@ def test_strangers_cannot_make_the_server_hold_much(served, unharmed):
             client.close()
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_is_hung_up_on(served, raw, unharmed, monkeypatch):
     monkeypatch.setattr(wire, "SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
@@ -198,6 +202,7 @@ def test_who_takes_too_long_is_hung_up_on(served, raw, unharmed, monkeypatch):
         assert client.receive()[0] == b""
 
 
+@pytest.mark.slow
 def test_too_many_strangers_make_way_for_newcomers_and_analysts_stay(served, unharmed, monkeypatch):
     monkeypatch.setattr(served.listener.wire._connections, "of_address", 3)
     clients = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(6)]
@@ -209,6 +214,7 @@ def test_too_many_strangers_make_way_for_newcomers_and_analysts_stay(served, unh
             client.close()
 
 
+@pytest.mark.slow
 def test_who_never_takes_the_answers_is_hung_up_on(raw, served, unharmed, monkeypatch):
     with raw() as client:
         client.login()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tacit.errors import Code, Failed, LedgerError, Refused
 from tacit.serve.pgwire.settings import Settings
 from tacit.serve.pgwire.words import sqlstate
@@ -18,6 +20,7 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table]
 
 
+@pytest.mark.slow
 def test_the_sql_of_the_page_runs_in_psql(psql):
     commands = [line for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
     done = psql(*commands)

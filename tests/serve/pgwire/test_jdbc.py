@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.serve.pgwire.test_catalog import RECORDED, asked
 
+pytestmark = pytest.mark.slow
+
 JAR = Path("/usr/share/java/postgresql.jar")
 ZONE = "America/New_York"  # dates go as 2025-01-01 -05, and come back as the same day
 GROUPED = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"

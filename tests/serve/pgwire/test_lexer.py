@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
@@ -20,7 +20,7 @@ from tacit.serve.pgwire.statements import Kind, for_parser, statement
 from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT4, INT8, TEXT
 from tacit.serve.pgwire.words import Complaint
 
-MANY = 2_000 if os.environ.get("TACIT_FULL") == "1" else 100
+MANY = 2_000 if FULL else 100
 POLICY = load(
     {
         "privacy": {"epsilon": 1},
@@ -181,6 +181,7 @@ def test_what_is_not_taken_is_named(text):
     assert error.value.sqlstate == "0A000" and error.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["$a$", "$1+", "($1,", "COALESCE($1,", "e'", "/*", "$a", "''", "--\n", "::text", "public.", "tacit.explain('"],

@@ -110,6 +110,7 @@ def test_what_was_sent_in_the_clear_before_tls_is_not_read_after_it(served, raw)
     connection.close()
 
 
+@pytest.mark.slow
 def test_without_tls_a_client_is_told_so_and_served_in_the_clear(served, raw):
     listener = served.run(start(served.desk, served.door, "127.0.0.1", 0))
     port = listener.sockets[0].getsockname()[1]
@@ -158,6 +159,7 @@ def test_parse_bind_and_describe_are_free_and_execute_charges_once_a_portal(ada,
     assert served.entries() == charged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intervals", ["on", "off"])
 @pytest.mark.parametrize(
     "text",
@@ -264,6 +266,7 @@ def test_two_questions_in_one_string_are_refused_and_one_with_a_price_is_answere
     assert fields(dict(found)[b"N"])["M"].startswith("epsilon 0.125")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "state", "marked"),
     [
@@ -349,6 +352,7 @@ def test_who_is_let_out_is_noticed_in_the_middle_of_a_session(raw, served):
         assert errors(client.until(b""))[0]["C"] == "28000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True], ids=["in the clear, as libpq does", "under TLS"])
 def test_what_runs_can_be_canceled_by_whoever_has_the_key(raw, served, tls):
     with raw() as client:
@@ -430,6 +434,7 @@ def test_a_client_that_wants_no_notices_gets_none(ada):
     assert b"N" not in dict(ada.query(f"SET client_min_messages = warning; {COUNT}"))
 
 
+@pytest.mark.slow
 def test_limits_on_statements_portals_and_values(ada):
     for index in range(300):
         ada.send(b"P", parse(f"s{index}", "SELECT 1"))

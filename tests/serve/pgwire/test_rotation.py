@@ -8,6 +8,8 @@ import pytest
 
 from tacit.serve import people
 
+pytestmark = pytest.mark.slow
+
 SYNC = b"S\0\0\0\4"
 
 

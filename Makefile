@@ -11,7 +11,7 @@ help:  ## what there is to make
 demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 	@$(BIN)/tacit demo
 
-check: $(VENV)/.dev lint types  ## style, types and the quick tests, in a minute: the inner loop
+check: $(VENV)/.dev lint types  ## style, types and the quick tests: the inner loop
 	$(BIN)/pytest -n 2 --dist worksteal --timeout 60 -m "not slow"
 
 test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes

@@ -23,7 +23,7 @@ from report import table
 from scipy.special import betainccinv, betaincinv
 
 from tacit.audit.claim import Claim
-from tacit.audit.statistical import Finding, audit
+from tacit.audit.statistical import AuditResult, audit
 from tacit.mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 from tacit.sampling.bits import SystemBits
 
@@ -142,7 +142,7 @@ def measured(case: Case, samples: int) -> dict[str, Any]:
     }
 
 
-def halves(finding: Finding) -> float:
+def halves(finding: AuditResult) -> float:
     """The bound of the same counts with two Clopper-Pearson limits, half the error each: no other event paid for."""
     counts, trials, miss = [finding.one_count, finding.other_count], finding.trials, (1 - finding.confidence) / 2
     rarer, likelier = sorted(counts)

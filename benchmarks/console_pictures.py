@@ -16,10 +16,10 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tacit.demo.clinic import build
-from tacit.serve import people
-from tacit.serve.demo import PEOPLE
-from tacit.serve.server import Listening, Settings, run
+from tacit.demo.clinic import build_clinic
+from tacit.serve import credentials
+from tacit.serve.demo import DEMO_USERS
+from tacit.serve.server import ListenAddresses, ServerConfig, run_server
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
@@ -52,13 +52,16 @@ def main(target: Path) -> None:
 
 def serve(folder: Path) -> None:
     """The clinic, until a signal comes; says where, and the passwords."""
-    policy = build(folder)
-    passwords = {name: people.add(people.people_of(policy), name, role).password for name, role in PEOPLE.items()}
+    policy = build_clinic(folder)
+    passwords = {
+        name: credentials.add_credential(credentials.credentials_path(policy), name, role).password
+        for name, role in DEMO_USERS.items()
+    }
 
-    def ready(listening: Listening) -> None:
+    def ready(listening: ListenAddresses) -> None:
         print(json.dumps({"http": listening.http, "passwords": passwords}), flush=True)
 
-    run(policy, Settings(http=0, postgres=None), ready)
+    run_server(policy, ServerConfig(http=0, postgres=None), ready)
 
 
 class Pictures:

@@ -23,7 +23,7 @@ from environment import HERE, say
 from report import seconds, table, times
 
 from tacit.accounting import calibrate, epsilon
-from tacit.privacy.loss import ContinuousGaussian, ContinuousLaplace, Repeat, Sampled
+from tacit.privacy.loss import ContinuousGaussianNoise, ContinuousLaplaceNoise, Repeat, Sampled
 from tacit.sampling import gaussian, laplace
 from tacit.sampling.bits import SystemBits
 
@@ -50,14 +50,14 @@ def ours() -> dict[str, Any]:
     """Tacit's seconds, and the epsilons it finds."""
     say("Tacit: draws, calibration, accounting...")
     bits, rng = SystemBits(), np.random.default_rng(0)
-    thousand = Repeat(ContinuousLaplace(Fraction(10)), 1000)
-    descent = Repeat(Sampled(ContinuousGaussian(Fraction(1)), Fraction(1, 100)), 100_000)
+    thousand = Repeat(ContinuousLaplaceNoise(Fraction(10)), 1000)
+    descent = Repeat(Sampled(ContinuousGaussianNoise(Fraction(1)), Fraction(1, 100)), 100_000)
     return {
         "numpy laplace": median(lambda: rng.laplace(0, 10, DRAWS), 15),
         "numpy normal": median(lambda: rng.normal(0, 10, DRAWS), 15),
-        "laplace 10": median(lambda: laplace.draws(Fraction(10), DRAWS, bits), 15),
-        "gaussian 10": median(lambda: gaussian.draws(Fraction(100), DRAWS, bits), 15),
-        "gaussian 2^20": median(lambda: gaussian.draws(Fraction(2) ** 40, DRAWS, bits), 15),
+        "laplace 10": median(lambda: laplace.draw_array(Fraction(10), DRAWS, bits), 15),
+        "gaussian 10": median(lambda: gaussian.draw_array(Fraction(100), DRAWS, bits), 15),
+        "gaussian 2^20": median(lambda: gaussian.draw_array(Fraction(2) ** 40, DRAWS, bits), 15),
         "one laplace": median(lambda: [laplace.draw(Fraction(10), bits) for _ in range(1000)], 15) / 1000,
         "one gaussian": median(lambda: [gaussian.draw(Fraction(100), bits) for _ in range(1000)], 9) / 1000,
         "calibrate laplace": median(lambda: calibrate.laplace_scale(Fraction(1), 3), 15),

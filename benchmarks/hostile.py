@@ -37,13 +37,13 @@ from typing import Any
 from environment import HERE, say
 from report import table
 
-from tacit.curator.curator import books_of
-from tacit.demo.clinic import POLICY_TEXT, build
-from tacit.ledger.history import History
+from tacit.curator.curator import ledger_files
+from tacit.demo.clinic import POLICY_TEXT, build_clinic
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.policy.load import load
-from tacit.serve.people import Role, add, people_of
+from tacit.serve.credentials import Role, add_credential, credentials_path
 
 MEMORY = 1_500_000_000
 DESCRIPTORS = 1024
@@ -83,19 +83,19 @@ def main() -> None:
 
 
 def serve(policy: Path) -> None:
-    from tacit.serve.server import Listening, Settings, run
+    from tacit.serve.server import ListenAddresses, ServerConfig, run_server
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
 
-    def ready(listening: Listening) -> None:
+    def ready(listening: ListenAddresses) -> None:
         print(json.dumps({"http": listening.http, "postgres": listening.postgres}), flush=True)
 
     import logging
 
-    from tacit.serve.logs import OwnerFile
+    from tacit.serve.log_redaction import OwnerFile
 
     logging.basicConfig(handlers=[OwnerFile(policy.with_suffix(".log"))])
-    run(policy, Settings(http=0, postgres=0), ready)
+    run_server(policy, ServerConfig(http=0, postgres=0), ready)
 
 
 class Watch:
@@ -140,7 +140,7 @@ class Watch:
 
 def measure(folder: Path, seconds: float, scale: float) -> dict[str, Any]:
     policy = clinic(folder)
-    secrets = {name: add(people_of(policy), name, Role.ANALYST) for name in (*ORDINARY, "eve")}
+    secrets = {name: add_credential(credentials_path(policy), name, Role.ANALYST) for name in (*ORDINARY, "eve")}
     command = [sys.executable, __file__, "--server", str(policy)]
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
@@ -159,15 +159,15 @@ def measure(folder: Path, seconds: float, scale: float) -> dict[str, Any]:
             if server.poll() is None:
                 server.kill()
     found["log"] = policy.with_suffix(".log").stat().st_size
-    books = books_of(load(policy))
-    with History(books.store) as history:
+    books = ledger_files(load(policy))
+    with LedgerReader(books.store) as history:
         report = verify(history, Witness(books.witness))
         found["entries"], found["ledger"] = report.entries, report.ok
     return found
 
 
 def clinic(folder: Path) -> Path:
-    build(folder)
+    build_clinic(folder)
     head = POLICY_TEXT.partition("[analysts.")[0].replace("epsilon = 5.0", "epsilon = 1000.0")
     text = head + "".join(f"[analysts.{name}]\nepsilon = 1000\n" for name in (*ORDINARY, "eve"))
     policy = folder / "served.toml"

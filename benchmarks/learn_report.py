@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from report import seconds, table
 
-from tacit.pictures import COLORS, INK, picture
+from tacit.pictures import COLORS, TEXT_COLOR, open_figure
 
 NAMES = {
     "output": "Tacit, output",
@@ -145,8 +145,8 @@ def pictures(results: dict[str, Any], folder: Path) -> None:
 
 def _draw_adult(sides: dict[str, Any], target: Path) -> None:
     drawn = [name for name in NAMES if name not in {"auto", "additive"}]
-    styles = dict(zip(drawn, COLORS, strict=True)) | {"additive": INK}
-    with picture(target, "Income above 50,000, from the census", "epsilon", "accuracy, %", (7.5, 4.4)) as axes:
+    styles = dict(zip(drawn, COLORS, strict=True)) | {"additive": TEXT_COLOR}
+    with open_figure(target, "Income above 50,000, from the census", "epsilon", "accuracy, %", (7.5, 4.4)) as axes:
         top = _mean(sides["scikit-learn"]["inf"])
         axes.axhline(top, color="0.5", linewidth=1, linestyle="--")
         axes.text(0.095, top + 0.08, "logistic regression, unprotected", fontsize=8, color="0.35", va="bottom")
@@ -171,7 +171,7 @@ def _draw_risk(found: dict[str, Any], target: Path) -> None:
     from learn import RISK_COLUMNS, RISK_ROWS
 
     title = "Excess risk falls with n and grows with d"
-    with picture(target, title, "rows n", "excess risk", (11, 4), panels=2) as (left, right):
+    with open_figure(target, title, "rows n", "excess risk", (11, 4), panels=2) as (left, right):
         for (method, by_rows), color in zip(found["rows"].items(), COLORS, strict=False):
             slope = _slope(RISK_ROWS, by_rows)
             left.loglog(RISK_ROWS, by_rows, color=color, marker="o", ms=4, label=f"{method}, slope {slope:.2f}")
@@ -185,7 +185,12 @@ def _draw_risk(found: dict[str, Any], target: Path) -> None:
             anchor = min(found["rows" if axes is left else "columns"]["objective"]) * apart
             start = xs[-1] if power < 0 else xs[0]
             axes.loglog(
-                xs, [anchor * (x / start) ** power for x in xs], color=INK, linestyle="--", linewidth=1, label=text
+                xs,
+                [anchor * (x / start) ** power for x in xs],
+                color=TEXT_COLOR,
+                linestyle="--",
+                linewidth=1,
+                label=text,
             )
         right.set(xlabel="columns d")
         right.legend(loc="upper left", bbox_to_anchor=(0, 0.82))

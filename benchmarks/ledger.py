@@ -20,19 +20,19 @@ from environment import HERE, say
 from measures import fsync
 from report import seconds, table
 
-from tacit.accounting.guard import Cost, cost
-from tacit.ledger.book import Book, answer_hash
-from tacit.ledger.budget import Limits
-from tacit.ledger.entries import COLUMNS, Entry, Kind, seal, values
-from tacit.ledger.keys import Key
+from tacit.accounting.filters import BudgetCharge, cost
+from tacit.ledger.budget import BudgetLimits
+from tacit.ledger.entries import COLUMNS, Entry, EntryKind, add_hash, to_row
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
+from tacit.ledger.transaction import LedgerTransaction, hash_answer
 from tacit.ledger.verify import verify
-from tacit.ledger.witness import Sight, Witness
+from tacit.ledger.witness import Witness, WitnessedHead
 from tacit.privacy.loss import LaplaceNoise, encode
 
 PRICE = LaplaceNoise(Fraction(10**6), 1)
 ANALYSTS = [f"analyst{number}" for number in range(10)]
-LIMITS = Limits.of(Fraction(1000), Fraction(0), dict.fromkeys(ANALYSTS, (Fraction(1000), Fraction(0))))
+LIMITS = BudgetLimits.of(Fraction(1000), Fraction(0), dict.fromkeys(ANALYSTS, (Fraction(1000), Fraction(0))))
 ANSWER = bytes(400)
 
 
@@ -55,7 +55,7 @@ def main() -> None:
 def opened(folder: Path) -> Ledger:
     """A ledger as the curator opens it: signed and witnessed."""
     folder.mkdir(exist_ok=True)
-    key = Key.at(folder / "key", create=True)
+    key = SigningKey.at(folder / "key", create=True)
     return Ledger(folder / "ledger", LIMITS, key=key, witness=Witness(folder / "witness"))
 
 
@@ -109,25 +109,25 @@ def grow(folder: Path, sizes: list[int]) -> dict[int, tuple[float, float]]:
 
 def fill(ledger: Ledger, witness: Path, size: int) -> None:
     """Write charges and answers in one transaction: the rows that asking would leave, without a sync for each."""
-    price, loss, digest = cost(PRICE), encode(PRICE), answer_hash(ANSWER)
+    price, loss, digest = cost(PRICE), encode(PRICE), hash_answer(ANSWER)
     insert = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     with ledger.store.write() as session:
-        book = Book(session)
+        book = LedgerTransaction(session)
         last = book.last
         assert last is not None
-        spent = dict.fromkeys(ANALYSTS, Cost.zero())
+        spent = dict.fromkeys(ANALYSTS, BudgetCharge.zero())
         while last.sequence < size:
             who = ANALYSTS[last.sequence // 2 % 10]
-            key = f"{last.sequence:064x}" if last.kind is not Kind.RESERVE else last.key
-            answers = last.kind is Kind.RESERVE
+            key = f"{last.sequence:064x}" if last.kind is not EntryKind.RESERVE else last.key
+            answers = last.kind is EntryKind.RESERVE
             who = last.who if answers else who
-            charge = Cost.zero() if answers else price
+            charge = BudgetCharge.zero() if answers else price
             spent[who] += charge
-            last = seal(
+            last = add_hash(
                 Entry(
                     sequence=last.sequence + 1,
                     time=last.time,
-                    kind=Kind.COMMIT if answers else Kind.RESERVE,
+                    kind=EntryKind.COMMIT if answers else EntryKind.RESERVE,
                     who=who,
                     key=key,
                     loss="" if answers else loss,
@@ -141,14 +141,14 @@ def fill(ledger: Ledger, witness: Path, size: int) -> None:
                     previous=last.hash,
                 )
             )
-            session.run(insert, values(last))
+            session.run(insert, to_row(last))
             if answers:
                 session.run("INSERT INTO answers VALUES (?, ?, ?, ?)", (last.sequence, key, loss, ANSWER))
         session.run("UPDATE head SET sequence = ?, hash = ?", (last.sequence, last.hash))
         for who, sum_of in [*spent.items(), ("", last.overall)]:
             numbers = ", ".join(f"{name} = ?" for name in ("epsilon", "delta_a", "rho", "delta_b"))
             session.run(f"UPDATE totals SET {numbers} WHERE who = ?", (*sum_of.grains, who))
-    Witness(witness).note(Sight(last.sequence, last.hash, last.everyone))
+    Witness(witness).note(WitnessedHead(last.sequence, last.hash, last.everyone))
 
 
 def markdown(disk: float, races: dict[int, float], sizes: dict[int, tuple[float, float]]) -> str:

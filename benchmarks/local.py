@@ -23,27 +23,27 @@ from environment import HERE, say
 from report import seconds, table
 
 from tacit.local import (
-    Hadamard,
-    KAry,
-    LocalHashing,
-    OptimizedUnary,
-    Projective,
+    FrequencySummary,
+    HadamardResponse,
+    KAryRandomizedResponse,
+    OptimizedLocalHashing,
+    OptimizedUnaryEncoding,
+    ProjectiveGeometryResponse,
     SubsetSelection,
-    Summary,
-    SymmetricUnary,
+    SymmetricUnaryEncoding,
 )
-from tacit.local.frequency import Frequency
+from tacit.local.frequency_oracle import FrequencyOracle
 from tacit.sampling.bits import SystemBits
 
 PEOPLE, DOMAIN, EPSILON = 1_000_000, 1024, 1
-KINDS: tuple[type[Frequency], ...] = (
-    KAry,
-    SymmetricUnary,
-    OptimizedUnary,
-    LocalHashing,
-    Hadamard,
+KINDS: tuple[type[FrequencyOracle], ...] = (
+    KAryRandomizedResponse,
+    SymmetricUnaryEncoding,
+    OptimizedUnaryEncoding,
+    OptimizedLocalHashing,
+    HadamardResponse,
     SubsetSelection,
-    Projective,
+    ProjectiveGeometryResponse,
 )
 GOALS = {"k-ary": 1.0, "hadamard": 1.0, "hashing": 5.0, "optimized-unary": 8.0, "symmetric-unary": 8.0}
 # pure-ldp imports scikit-learn and statsmodels without saying so; both hash texts, which newer xxhash refuses.
@@ -78,13 +78,15 @@ def ours() -> Runs:
     for kind in KINDS:
         protocol = kind(DOMAIN, EPSILON)
         say(f"Tacit: {protocol.kind}...")
-        Summary.empty(protocol).add(protocol.encode(values, bits)).estimate()  # loads what is loaded, as for the peers
+        FrequencySummary.empty(protocol).add(
+            protocol.encode(values, bits)
+        ).estimate()  # loads what is loaded, as for the peers
         runs: list[tuple[float, float]] = []
         while len(runs) < 5 or sum(map(sum, runs)) < 0.5:
             start = time.process_time()
             reports = protocol.encode(values, bits)
             middle = time.process_time()
-            Summary.empty(protocol).add(reports).estimate()
+            FrequencySummary.empty(protocol).add(reports).estimate()
             runs.append((middle - start, time.process_time() - middle))
         found[protocol.kind] = runs
     return found

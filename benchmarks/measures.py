@@ -20,9 +20,9 @@ from environment import Process, say
 from ours import Measured, Ours
 from questions import QUESTIONS, UNITS
 
-from tacit.demo.clinic import build
+from tacit.demo.clinic import build_clinic
 from tacit.sampling.bits import SystemBits
-from tacit.sampling.laplace import draws
+from tacit.sampling.laplace import draw_array
 
 DRAWS = 1_000_000
 SCALE = 10
@@ -128,7 +128,7 @@ def noise(peer: Process | None) -> dict[str, float]:
     rng = np.random.default_rng(0)
     times = {
         "numpy": _median(lambda: rng.laplace(0, SCALE, DRAWS), 15),
-        "tacit": _median(lambda: draws(Fraction(SCALE), DRAWS, bits), 15),
+        "tacit": _median(lambda: draw_array(Fraction(SCALE), DRAWS, bits), 15),
     }
     if peer:
         peer("draws", number=1000, scale=SCALE, calls=1)
@@ -141,7 +141,7 @@ def cold(calls: int = 10) -> dict[str, float]:
     """Seconds of whole processes: Python alone, importing Tacit, and opening the demo clinic for one question."""
     say("cold starts...")
     with tempfile.TemporaryDirectory() as folder:
-        policy = build(Path(folder))
+        policy = build_clinic(Path(folder))
         ledger = policy.with_suffix(".ledger")
 
         def first() -> None:

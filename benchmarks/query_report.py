@@ -233,9 +233,12 @@ def _shop(results: dict[str, Any]) -> list[str]:
 
 def plot(results: dict[str, Any], path: Path) -> None:
     """Processor time and peak memory by rows."""
-    from tacit.pictures import INK, picture
+    from tacit.pictures import TEXT_COLOR, open_figure
 
-    with picture(path, "A group-by of 1,000 groups", "rows", "seconds", size=(11.0, 4.2), panels=2) as (time, memory):
+    with open_figure(path, "A group-by of 1,000 groups", "rows", "seconds", size=(11.0, 4.2), panels=2) as (
+        time,
+        memory,
+    ):
         for axes in (time, memory):
             axes.set(xscale="log", yscale="log")
         time.set(ylabel="seconds of processor time")
@@ -244,7 +247,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
             points = [(part["rows"], part["sides"][name]) for part in results["asks"] if name in part["sides"]]
             if points and name != "parquet":
                 style = {} if label.startswith("Tacit") else {"linestyle": ":"}
-                style = {"color": INK, "linestyle": "--"} if name == "plain" else style
+                style = {"color": TEXT_COLOR, "linestyle": "--"} if name == "plain" else style
                 rows = [number for number, _ in points]
                 time.plot(rows, [side["processor"] for _, side in points], marker="o", **style)
                 memory.plot(rows, [side["peak"] / 1e9 for _, side in points], marker="o", label=label, **style)

@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from tacit.errors import Failed
 from tacit.learn import AdditiveClassifier, LogisticRegression, Ridge
-from tacit.learn.auto import RULE, Rule, _calibrated, chosen
+from tacit.learn.auto import THRESHOLDS, MethodThresholds, _calibrate, choose_method
 from tacit.sampling.bits import ReplayBits
 
 Array = NDArray[Any]
@@ -232,23 +232,25 @@ def having(values: dict[str, Any]) -> Iterator[None]:
             module = importlib.import_module(f"tacit.learn.{place}")
             before.append((module, name, getattr(module, name)))
             setattr(module, name, value)
-    _calibrated.cache_clear()
+    _calibrate.cache_clear()
     try:
         yield
     finally:
         for module, name, value in before:
             setattr(module, name, value)
-        _calibrated.cache_clear()
+        _calibrate.cache_clear()
 
 
-def _rule(values: dict[str, Any]) -> Rule:
-    return Rule(plenty=values.get("Rule.plenty", RULE.plenty), wide=values.get("Rule.wide", RULE.wide))
+def _rule(values: dict[str, Any]) -> MethodThresholds:
+    return MethodThresholds(
+        plenty=values.get("Rule.plenty", THRESHOLDS.plenty), wide=values.get("Rule.wide", THRESHOLDS.wide)
+    )
 
 
-def _name(model: Any, kind: Kind, rule: Rule) -> str:
+def _name(model: Any, kind: Kind, rule: MethodThresholds) -> str:
     """The method that a rule chooses."""
     plan = model.plan(kind.columns, kind.rows)
-    return chosen(plan.facts, plan.loss, rule)
+    return choose_method(plan.facts, plan.loss, rule)
 
 
 def _model(kind: Kind, epsilon: float, fitted: str, values: dict[str, Any]) -> Any:

@@ -30,15 +30,15 @@ from typing import Any
 from environment import HERE, say
 from report import table
 
-from tacit.curator.curator import books_of
+from tacit.curator.curator import ledger_files
 from tacit.curator.prepare import prepare
-from tacit.demo.clinic import POLICY_TEXT, build
-from tacit.ledger.entries import Kind
-from tacit.ledger.history import History
+from tacit.demo.clinic import POLICY_TEXT, build_clinic
+from tacit.ledger.entries import EntryKind
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.policy.load import load
-from tacit.serve.people import Role, Secrets, add, people_of
+from tacit.serve.credentials import IssuedSecrets, Role, add_credential, credentials_path
 
 EPSILON = 0.001
 KINDS = (
@@ -108,17 +108,17 @@ def main() -> None:
 
 
 def serve(policy: Path, workers: int) -> None:
-    from tacit.serve.server import Listening, Settings, run
-    from tacit.serve.tls import self_made
+    from tacit.serve.server import ListenAddresses, ServerConfig, run_server
+    from tacit.serve.tls import load_self_signed
 
     samples: Counter[str] = Counter()
     threading.Thread(target=sample, args=(samples, policy.with_suffix(".profile")), daemon=True).start()
 
-    def ready(listening: Listening) -> None:
+    def ready(listening: ListenAddresses) -> None:
         print(json.dumps({"http": listening.http, "postgres": listening.postgres}), flush=True)
 
-    certificate = self_made(policy, "127.0.0.1")
-    run(policy, Settings(http=0, postgres=0, certificate=certificate, workers=workers), ready)
+    certificate = load_self_signed(policy, "127.0.0.1")
+    run_server(policy, ServerConfig(http=0, postgres=0, certificate=certificate, workers=workers), ready)
     os._exit(0)  # without waiting for the thread that samples
 
 
@@ -152,7 +152,7 @@ def measure(folder: Path, analysts: int, seconds: float, workers: int) -> dict[s
     names = [f"analyst{number}" for number in range(analysts)]
     policy = clinic(folder, names)
     say(f"letting {analysts} analysts in...")
-    secrets = {name: add(people_of(policy), name, Role.ANALYST) for name in names}
+    secrets = {name: add_credential(credentials_path(policy), name, Role.ANALYST) for name in names}
     command = [sys.executable, __file__, "--server", str(policy), "--workers", str(workers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -161,16 +161,16 @@ def measure(folder: Path, analysts: int, seconds: float, workers: int) -> dict[s
             found = asyncio.run(loads(where, policy, secrets, seconds))
         finally:
             server.terminate()
-    books = books_of(load(policy))
-    with History(books.store) as history:
+    books = ledger_files(load(policy))
+    with LedgerReader(books.store) as history:
         report = verify(history, Witness(books.witness))
         found["entries"], found["ok"] = report.entries, report.ok
-        found["charges"] = sum(entry.kind is Kind.RESERVE for entry in history.entries())
+        found["charges"] = sum(entry.kind is EntryKind.RESERVE for entry in history.entries())
     return found
 
 
 def clinic(folder: Path, names: list[str]) -> Path:
-    build(folder)
+    build_clinic(folder)
     head = POLICY_TEXT.partition("[analysts.")[0].replace("epsilon = 5.0", "epsilon = 1000.0")
     text = head + "".join(f"[analysts.{name}]\nepsilon = 1000\n" for name in names)
     text = text.replace("clinic.ledger", "served.ledger").replace(
@@ -182,7 +182,9 @@ def clinic(folder: Path, names: list[str]) -> Path:
     return policy
 
 
-async def loads(where: dict[str, str], policy: Path, secrets: dict[str, Secrets], seconds: float) -> dict[str, Any]:
+async def loads(
+    where: dict[str, str], policy: Path, secrets: dict[str, IssuedSecrets], seconds: float
+) -> dict[str, Any]:
     trust = ssl.create_default_context(cafile=policy.with_suffix(".tls.pem"))
     fresh, load_of = Fresh(), Load()
     say("connecting...")
@@ -221,7 +223,7 @@ def profile_of(policy: Path) -> Counter[str]:
     return Counter()
 
 
-async def connected(where: dict[str, str], trust: ssl.SSLContext, secrets: dict[str, Secrets]) -> list[Any]:
+async def connected(where: dict[str, str], trust: ssl.SSLContext, secrets: dict[str, IssuedSecrets]) -> list[Any]:
     lines: list[Any] = []
     for number, (name, made) in enumerate(secrets.items()):
         kind = Http if number % 2 == 0 else Wire
@@ -269,7 +271,7 @@ class Http:
         self._reader, self._writer, self._key = reader, writer, key
 
     @classmethod
-    async def open(cls, address: str, trust: ssl.SSLContext, name: str, made: Secrets) -> Http:
+    async def open(cls, address: str, trust: ssl.SSLContext, name: str, made: IssuedSecrets) -> Http:
         host, _, port = address.removeprefix("https://").partition(":")
         line = cls(*await asyncio.open_connection(host, int(port), ssl=trust), made.key)
         await line._send("GET", "/v1/schema", b"")  # the first check of a key is slow on purpose
@@ -302,7 +304,7 @@ class Wire:
         self._connection = connection
 
     @classmethod
-    async def open(cls, address: str, trust: ssl.SSLContext, name: str, made: Secrets) -> Wire:
+    async def open(cls, address: str, trust: ssl.SSLContext, name: str, made: IssuedSecrets) -> Wire:
         import asyncpg
 
         host, _, port = address.removeprefix("postgresql://").partition(":")

@@ -21,11 +21,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from typer.testing import CliRunner
 
 from tacit.cli.main import app
-from tacit.local.survey.load import load
-from tacit.local.survey.store import Store
+from tacit.local.survey.load import load_survey
+from tacit.local.survey.store import ReportStore
 from tacit.sampling.bits import ReplayBits
-from tacit.serve.server import Settings
-from tacit.serve.survey import serve
+from tacit.serve.server import ServerConfig
+from tacit.serve.survey import serve_survey
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
@@ -48,7 +48,7 @@ def main(target: Path) -> None:
 
 def report(target: Path) -> None:
     """The chart of 2,000 made-up people, as the guide has it."""
-    survey, bits = load(Path("survey.toml")), ReplayBits(b"made-up people")
+    survey, bits = load_survey(Path("survey.toml")), ReplayBits(b"made-up people")
     with open("sent.jsonl", "w", encoding="utf-8") as file:
         for person in range(2000):
             truths = [int(person % 10 < 3), person % 4, "100000" if person % 2 else "001000", 60 + person % 40]
@@ -68,16 +68,16 @@ def served() -> Iterator[str]:
     """The page, on a port of its own."""
     begun, told = threading.Event(), {}
 
-    async def work(store: Store) -> None:
+    async def work(store: ReportStore) -> None:
         told["loop"], told["stop"] = asyncio.get_running_loop(), asyncio.Event()
 
         def ready(address: str) -> None:
             told["address"] = address
             begun.set()
 
-        await serve(store, Settings(http=0, postgres=None), ready, told["stop"])
+        await serve_survey(store, ServerConfig(http=0, postgres=None), ready, told["stop"])
 
-    with Store(Path("served.reports"), load(Path("survey.toml"))) as store:
+    with ReportStore(Path("served.reports"), load_survey(Path("survey.toml"))) as store:
         thread = threading.Thread(target=lambda: asyncio.run(work(store)), daemon=True)
         thread.start()
         begun.wait()

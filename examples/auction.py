@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from tacit.mechanisms import Pricing
-from tacit.pictures import picture
+from tacit.pictures import open_figure
 
 PRICES = [*range(10, 501, 10)]
 BIDDERS = [100] * 60 + [250] * 45 + [500] * 20  # what each would pay at most
@@ -17,7 +17,7 @@ BIDDERS = [100] * 60 + [250] * 45 + [500] * 20  # what each would pay at most
 def main(target: str) -> None:
     revenue = Pricing.calibrated(epsilon=1, prices=PRICES).revenues(BIDDERS)
     best = max(zip(revenue, PRICES, strict=True))
-    with picture(target, "Revenue at each price", "price", "revenue", size=(11, 4), panels=2) as (left, right):
+    with open_figure(target, "Revenue at each price", "price", "revenue", size=(11, 4), panels=2) as (left, right):
         left.plot(PRICES, revenue)
         left.plot([best[1]], [best[0]], "o", label=f"best: {best[0]:,} at {best[1]}")
         right.set(xlabel="price", ylabel="probability")

@@ -9,8 +9,8 @@ import sys
 from fractions import Fraction
 
 from tacit.accounting import epsilon
-from tacit.pictures import picture
-from tacit.privacy.loss import ContinuousLaplace, Repeat
+from tacit.pictures import open_figure
+from tacit.privacy.loss import ContinuousLaplaceNoise, Repeat
 
 DELTA = 1e-5
 NAMES = {
@@ -25,10 +25,10 @@ NAMES = {
 
 def main(target: str) -> None:
     counts = [1, 3, 10, 30, 100, 300, 1000]
-    answer = ContinuousLaplace(Fraction(10))
+    answer = ContinuousLaplaceNoise(Fraction(10))
     costs = {by: [epsilon(Repeat(answer, n), DELTA, by=by) for n in counts] for by in NAMES}
     title, unit = "Laplace answers of epsilon 0.1, together", f"epsilon at delta {DELTA:g}"
-    with picture(target, title, "answers", unit, size=(11, 4), panels=2) as (left, right):
+    with open_figure(target, title, "answers", unit, size=(11, 4), panels=2) as (left, right):
         for by, name in NAMES.items():
             left.loglog(counts, costs[by], marker="o", markersize=3, label=f"{name}: {costs[by][-1]:.2f} for 1,000")
             ratios = [cost / true for cost, true in zip(costs[by], costs["pld"], strict=True)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tacit.cli.show import show_step
-from tacit.demo.walk import walk
+from tacit.demo.walk import run_tour
 
 SHOWN = {"A private count", "An average for each ward", "Keys that nobody listed", "Two questions that are refused"}
 
@@ -19,7 +19,7 @@ SHOWN = {"A private count", "An average for each ward", "Keys that nobody listed
 def main(target: Path) -> None:
     console = Console(record=True, width=118, file=io.StringIO(), force_terminal=True, highlight=False)
     with tempfile.TemporaryDirectory() as folder:
-        for number, step in enumerate(walk(Path(folder)), start=1):
+        for number, step in enumerate(run_tour(Path(folder)), start=1):
             if step.title in SHOWN:
                 show_step(console, number, step)
     console.print()

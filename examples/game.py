@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from tacit.audit.game import draw
+from tacit.audit.game import plot_games
 
 
 def main(target: str) -> None:
-    played = draw(target)
+    played = plot_games(target)
     for name, found in played.items():
         epsilon, game = min(found.items(), key=lambda each: abs(each[0] - 1))
         print(f"{name}, epsilon {epsilon}: {game.error:.4f} of the guesses are wrong")

@@ -10,7 +10,7 @@ import sys
 from fractions import Fraction
 
 from tacit.mechanisms import Laplace
-from tacit.pictures import picture
+from tacit.pictures import open_figure
 
 EPSILON = Fraction(math.log(2)).limit_denominator(10**9)
 
@@ -22,7 +22,7 @@ def deviation(counts: int) -> float:
 
 def main(target: str) -> None:
     sizes = [10**k for k in range(8)]
-    with picture(target, "Noise on each count, epsilon = ln 2", "counts published", "standard deviation") as axes:
+    with open_figure(target, "Noise on each count, epsilon = ln 2", "counts published", "standard deviation") as axes:
         axes.loglog(sizes, [deviation(k) for k in sizes], marker="o", markersize=4)
         for people in (10**4, 10**6):
             axes.axhline(people, linestyle=":", color="gray")

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.mechanisms import Gaussian, Laplace
-from tacit.pictures import picture
+from tacit.pictures import open_figure
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**5)
 
@@ -21,7 +21,7 @@ def main(target: str) -> None:
     laplace = [float(Laplace.calibrated(EPSILON, sensitivity=k).scale) * 2**0.5 for k in lengths]
     gaussian = [float(Gaussian.calibrated(EPSILON, DELTA, shift=1, coordinates=k).variance) ** 0.5 for k in lengths]
     crossing = next(k for k, a, b in zip(lengths, laplace, gaussian, strict=True) if b < a)
-    with picture(target, "The same guarantee", "noise", "probability", size=(11, 4), panels=2) as (left, right):
+    with open_figure(target, "The same guarantee", "noise", "probability", size=(11, 4), panels=2) as (left, right):
         k = np.arange(-15, 16)
         scale, variance = 1.0, gaussian[0] ** 2
         shape = np.exp(-np.abs(k) / scale)

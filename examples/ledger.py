@@ -5,9 +5,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from tacit.errors import Refused
-from tacit.ledger.budget import Limits
-from tacit.ledger.keys import Key
+from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 from tacit.mechanisms import Laplace
@@ -16,10 +16,10 @@ from tacit.sampling.bits import SystemBits
 steps = [4_000, 12_000, 7_500] * 100  # the private data: one person each
 folder = Path(tempfile.mkdtemp())
 budget = (Fraction(1), Fraction(1, 10**9))  # epsilon and delta
-key, witness = Key.at(folder / "steps.key", create=True), Witness(folder / "steps.witness")
+key, witness = SigningKey.at(folder / "steps.key", create=True), Witness(folder / "steps.witness")
 noise = Laplace.calibrated(Fraction(1, 4), sensitivity=1)
 
-with Ledger(folder / "steps.ledger", Limits.of(*budget, {"ada": budget}), key=key, witness=witness) as ledger:
+with Ledger(folder / "steps.ledger", BudgetLimits.of(*budget, {"ada": budget}), key=key, witness=witness) as ledger:
 
     def ask(least: int, request: str = ""):
         claim = ledger.reserve("ada", noise.loss(1), f"steps >= {least}", request=request)  # charged, on disk

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learn.noise import Noise
-from tacit.pictures import COLORS, picture
+from tacit.learn.noise import GridGaussian
+from tacit.pictures import COLORS, open_figure
 from tacit.sampling.bits import ReplayBits
 
 PEOPLE, HIDDEN, STEPS, RATE = 4_000, 12, 150, 2.0
@@ -55,7 +55,7 @@ def gradients(weights: Any, points: Any, labels: Any) -> Any:
     return np.hstack([by_input, back, pull[:, None] * inner, pull[:, None]])
 
 
-def learned(points: Any, labels: Any, start: Any, noise: Noise | None) -> Any:
+def learned(points: Any, labels: Any, start: Any, noise: GridGaussian | None) -> Any:
     """Steps down the mean gradient, each person's clipped; with noise on the sums if there is one."""
     weights, bits = start.copy(), ReplayBits(b"gradients")
     for _ in range(STEPS):
@@ -75,8 +75,8 @@ def main(target: str) -> None:
 
     # One person may turn the whole training elsewhere: all that bounds the weights is a ball they are clipped to.
     inside = plain * min(1, float(BALL) * (1 - 1e-12) / float(np.linalg.norm(plain)))
-    on_weights = Noise.calibrated(EPSILON, DELTA, 2 * BALL, plain.size)
-    on_gradients = Noise.calibrated(EPSILON, DELTA, CLIP, plain.size, times=STEPS)
+    on_weights = GridGaussian.calibrated(EPSILON, DELTA, 2 * BALL, plain.size)
+    on_gradients = GridGaussian.calibrated(EPSILON, DELTA, CLIP, plain.size, times=STEPS)
     models = {
         "without noise": plain,
         "noise on the weights": on_weights.release(inside, ReplayBits(b"weights")),
@@ -84,7 +84,7 @@ def main(target: str) -> None:
     }
     side = np.linspace(-2, 2, 160)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    with picture(target, "", "", "", (10.5, 3.6), panels=3) as panels:
+    with open_figure(target, "", "", "", (10.5, 3.6), panels=3) as panels:
         for axes, (name, weights) in zip(panels, models.items(), strict=True):
             right = float(((scores(weights, test) > 0) == truth).mean())
             print(f"{name}: {right:.1%} right")

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.mechanisms import Laplace, NoisyMax
-from tacit.pictures import picture
+from tacit.pictures import open_figure
 from tacit.sampling.bits import ReplayBits
 
 EPSILON = Fraction(1)
@@ -35,7 +35,7 @@ def main(target: str) -> None:
         noise = Laplace.calibrated(EPSILON, sensitivity=size)
         everything.append(share_right(size, lambda s, b, n=noise: int(np.argmax(n.release(s, b))), bits))
     title = f"Finding the best of K, {LEAD} ahead, epsilon 1"
-    with picture(target, title, "K", "share of runs that find it") as axes:
+    with open_figure(target, title, "K", "share of runs that find it") as axes:
         axes.semilogx(sizes, winner, marker="o", label="report noisy max: only the name is released")
         axes.semilogx(sizes, everything, marker="o", label="all K counts released, noise K times as large")
         axes.set_ylim(0, 1.05)

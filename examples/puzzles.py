@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.exhaustive import every_subset, search
-from tacit.attacks.oracle import From
+from tacit.attacks.exhaustive import all_subsets, reconstruct_exhaustively
+from tacit.attacks.oracle import FunctionOracle
 
 ERROR = 0.5
 PUZZLES = {
@@ -26,7 +26,7 @@ def digits(bits: np.ndarray) -> str:
 
 def verdict(candidate: np.ndarray, said: dict[str, float]) -> str:
     """The first answer that rules the candidate out, if any does."""
-    for subset in every_subset(3):
+    for subset in all_subsets(3):
         count = int((candidate & subset).sum())
         if abs(count - said[digits(subset)]) > ERROR:
             return f"out: it has {count} in {digits(subset)}, where the answer is {said[digits(subset)]}"
@@ -34,13 +34,16 @@ def verdict(candidate: np.ndarray, said: dict[str, float]) -> str:
 
 
 def main() -> None:
-    subsets = every_subset(3)
+    subsets = all_subsets(3)
     for title, answered in PUZZLES.items():
         said = dict(zip(map(digits, subsets), answered, strict=True))
         print(f"{title}: " + ", ".join(f"{subset} {answer}" for subset, answer in said.items()))
         for candidate in subsets:
             print(f"  {digits(candidate)}  {verdict(candidate, said)}")
-        print(search(From(lambda subset, said=said: said[digits(subset)]), 3, ERROR), end="\n\n")
+        print(
+            reconstruct_exhaustively(FunctionOracle(lambda subset, said=said: said[digits(subset)]), 3, ERROR),
+            end="\n\n",
+        )
 
 
 if __name__ == "__main__":

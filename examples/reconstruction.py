@@ -10,11 +10,11 @@ import sys
 
 import numpy as np
 
-from tacit.attacks.linear import expected_share, reconstruct
-from tacit.attacks.oracle import GaussianNoise
-from tacit.attacks.recovered import most_under
+from tacit.attacks.linear import expected_accuracy, reconstruct
+from tacit.attacks.oracle import GaussianNoiseOracle
+from tacit.attacks.recovered import max_expected_accuracy
 from tacit.mechanisms import Gaussian
-from tacit.pictures import INK, picture
+from tacit.pictures import TEXT_COLOR, open_figure
 from tacit.privacy.unit import Neighbors
 
 PEOPLE = 300
@@ -25,7 +25,7 @@ def share(method: str, queries: int, sigma: float, seed: int) -> float:
     """The share of all bits that an attack gets from counts with this noise."""
     rng = np.random.default_rng(seed)
     truth = rng.random(PEOPLE) < 0.5
-    oracle = GaussianNoise(truth, sigma, rng)
+    oracle = GaussianNoiseOracle(truth, sigma, rng)
     return reconstruct(oracle, PEOPLE, queries, method=method, seed=seed, truth=truth).share
 
 
@@ -33,15 +33,17 @@ def main(target: str) -> None:
     sizes = np.geomspace(0.1, 20, 10)
     queries = 4 * PEOPLE
     private = math.sqrt(Gaussian.calibrated(1, 1e-6, shift=1, coordinates=queries).variance) / ROOT
-    most = most_under(1.0, Neighbors.REPLACE, 1e-6)
+    most = max_expected_accuracy(1.0, Neighbors.REPLACE, 1e-6)
     title = f"{PEOPLE} secret bits, {queries:,} noisy counts of random subsets"
-    with picture(target, title, "", "share of bits guessed right", size=(11.0, 4.2), panels=2) as (left, right):
+    with open_figure(target, title, "", "share of bits guessed right", size=(11.0, 4.2), panels=2) as (left, right):
         curve = np.geomspace(sizes[0], sizes[-1], 200)
-        left.semilogx(curve, [expected_share(PEOPLE, queries, s * ROOT) for s in curve], label="formula, least squares")
+        left.semilogx(
+            curve, [expected_accuracy(PEOPLE, queries, s * ROOT) for s in curve], label="formula, least squares"
+        )
         for method, mark in (("least-squares", "o"), ("box", "^")):
             found = [share(method, queries, size * ROOT, seed) for seed, size in enumerate(sizes)]
             left.semilogx(sizes, found, mark, label=f"{method.replace('-', ' ')}, measured")
-        left.axvline(private, linestyle="--", color=INK, linewidth=1)
+        left.axvline(private, linestyle="--", color=TEXT_COLOR, linewidth=1)
         left.text(private * 0.93, 0.97, "what epsilon = 1 adds", fontsize=9, ha="right", va="top")
         ticks = [0.1, 0.5, 1, 2, 5, 10, 20]
         left.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -50,7 +52,9 @@ def main(target: str) -> None:
         ratios = np.array([1.25, 1.5, 2, 3, 4, 6, 8, 12])
         sigma = 0.5 * ROOT
         more = np.linspace(1.01, ratios[-1], 200)
-        right.plot(more, [expected_share(PEOPLE, int(r * PEOPLE), sigma) for r in more], label="formula, least squares")
+        right.plot(
+            more, [expected_accuracy(PEOPLE, int(r * PEOPLE), sigma) for r in more], label="formula, least squares"
+        )
         for method, mark in (("least-squares", "o"), ("box", "^")):
             found = [share(method, int(r * PEOPLE), sigma, 100 + seed) for seed, r in enumerate(ratios)]
             right.plot(ratios, found, mark, label=f"{method.replace('-', ' ')}, measured")
@@ -65,7 +69,9 @@ def main(target: str) -> None:
             axes.set_ylim(0.42, 1.02)
         left.legend(loc="lower left", bbox_to_anchor=(0, 0.16))
         right.legend(loc="lower right", bbox_to_anchor=(1, 0.16))
-    print(f"noise of 0.5: {expected_share(PEOPLE, queries, sigma):.1%} by the formula; epsilon = 1 adds {private:.1f}")
+    print(
+        f"noise of 0.5: {expected_accuracy(PEOPLE, queries, sigma):.1%} by the formula; epsilon = 1 adds {private:.1f}"
+    )
 
 
 if __name__ == "__main__":

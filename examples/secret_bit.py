@@ -11,8 +11,8 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from tacit.attacks.exhaustive import search
-from tacit.attacks.oracle import From, Raw, answers
+from tacit.attacks.exhaustive import reconstruct_exhaustively
+from tacit.attacks.oracle import ExactOracle, FunctionOracle, ask_oracle
 
 PEOPLE = [
     ("Ada", "1012", "1961-03-02", 1),
@@ -48,13 +48,13 @@ def main() -> None:
         return int(table.execute(f"SELECT COALESCE(SUM(secret), 0) FROM people WHERE {where}").fetchone()[0])
 
     secret = [bit for *_, bit in PEOPLE]
-    counts = answers(From(count), subsets)
-    assert (counts == answers(Raw(secret), subsets)).all()
+    counts = ask_oracle(FunctionOracle(count), subsets)
+    assert (counts == ask_oracle(ExactOracle(secret), subsets)).all()
     for condition, subset, number in zip(CONDITIONS, subsets, counts, strict=True):
         print(f"{''.join(map(str, subset.astype(int)))} has {number:.0f}   {condition}")
 
     for error, words in ((0, "true counts"), (1, "the same counts, were they known only to within 1")):
-        left = search(From(count), len(PEOPLE), error, subsets=subsets)
+        left = reconstruct_exhaustively(FunctionOracle(count), len(PEOPLE), error, subsets=subsets)
         print(f"\n{words}: {left}")
         for number, (name, *_) in enumerate(PEOPLE):
             votes = set(left.candidates[:, number].tolist())

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import sys
 
-from tacit.local.shuffle import Shuffled
-from tacit.pictures import COLORS, picture
+from tacit.local.shuffle_amplification import ShuffleAmplification
+from tacit.pictures import COLORS, open_figure
 
 DELTA = 1e-6
 USERS = [round(10 ** (exponent / 3)) for exponent in range(6, 19)]
@@ -27,9 +27,12 @@ def closed(local: float, users: int) -> float:
 
 def main(target: str) -> None:
     title = "A crowd hides its members"
-    with picture(target, title, "people", f"epsilon of the crowd, delta {DELTA:g}", (11, 4), panels=2) as (left, right):
+    with open_figure(target, title, "people", f"epsilon of the crowd, delta {DELTA:g}", (11, 4), panels=2) as (
+        left,
+        right,
+    ):
         for local, color in zip((1, 2, 4), COLORS, strict=False):
-            low, high = zip(*(Shuffled(local, users).bounds(DELTA) for users in USERS), strict=True)
+            low, high = zip(*(ShuffleAmplification(local, users).bounds(DELTA) for users in USERS), strict=True)
             left.fill_between(USERS, low, high, alpha=0.35, color=color, linewidth=0)
             left.loglog(USERS, high, color=color, label=f"each at epsilon {local}")
             left.loglog(USERS, [closed(local, users) for users in USERS], color=color, linestyle=":", linewidth=1.2)
@@ -38,7 +41,7 @@ def main(target: str) -> None:
         left.legend(loc="lower left", fontsize=9)
         left.text(0.98, 0.95, "dotted: the closed form of 2021", transform=left.transAxes, ha="right", fontsize=9)
         for users, color in zip((1_000, 30_000, 1_000_000), COLORS[3:], strict=False):
-            low, high = zip(*(Shuffled(local, users).bounds(DELTA) for local in LOCAL), strict=True)
+            low, high = zip(*(ShuffleAmplification(local, users).bounds(DELTA) for local in LOCAL), strict=True)
             right.fill_between(LOCAL, low, high, alpha=0.35, color=color, linewidth=0)
             right.semilogy(LOCAL, high, color=color, label=f"{users:,} people")
         right.semilogy(LOCAL, LOCAL, color="0.6", linestyle="--", linewidth=1, label="nobody to hide among")

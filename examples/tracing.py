@@ -9,10 +9,10 @@ import sys
 
 import numpy as np
 
-from tacit.accounting.meaning import true_positive_rate
-from tacit.attacks.tracing import Study, power, trace
+from tacit.accounting.interpretation import max_true_positive_rate
+from tacit.attacks.tracing import SimulatedStudy, expected_power, infer_membership
 from tacit.mechanisms import Gaussian
-from tacit.pictures import picture
+from tacit.pictures import open_figure
 from tacit.sampling.bits import ReplayBits
 
 PEOPLE, ATTRIBUTES = 100, 2000
@@ -21,21 +21,23 @@ ALARMS = np.linspace(0, 1, 201)
 
 
 def main(target: str) -> None:
-    study = Study.drawn(PEOPLE, ATTRIBUTES, np.random.default_rng(1), reference=4000)
+    study = SimulatedStudy.drawn(PEOPLE, ATTRIBUTES, np.random.default_rng(1), reference=4000)
     noise = Gaussian.calibrated(EPSILON, DELTA, shift=1, coordinates=ATTRIBUTES)
     private = np.array(noise.release(study.counts, ReplayBits(b"tracing"))) / PEOPLE
     found = {
-        "exact averages": trace(study.members, study.means, study.reference),
-        f"with noise, epsilon {EPSILON:g}": trace(study.members, private, study.reference),
+        "exact averages": infer_membership(study.members, study.means, study.reference),
+        f"with noise, epsilon {EPSILON:g}": infer_membership(study.members, private, study.reference),
     }
     for name, result in found.items():
         print(f"{name}: {result}")
     size = {"size": (11, 4.2), "panels": 2}
-    with picture(target, "Members found, 2,000 averages of 100 people", "false positive rate", "found", **size) as both:
+    with open_figure(
+        target, "Members found, 2,000 averages of 100 people", "false positive rate", "found", **size
+    ) as both:
         left, right = both
         for name, result in found.items():
             left.plot(ALARMS, result.rates(ALARMS.tolist()), label=name)
-        most = [true_positive_rate(EPSILON, alarm, DELTA) for alarm in ALARMS.tolist()]
+        most = [max_true_positive_rate(EPSILON, alarm, DELTA) for alarm in ALARMS.tolist()]
         left.plot(ALARMS, most, "--", label=f"the most under epsilon {EPSILON:g}")
         left.plot([0, 1], [0, 1], ":", color="gray", label="a blind guess")
         _power(right)
@@ -47,12 +49,14 @@ def _power(axes) -> None:
     counts = [25, 50, 100, 200, 400, 800, 1600]
     shares = []
     for attributes in counts:
-        studies = [Study.drawn(PEOPLE, attributes, rng, reference=999, spread=(0.5, 0.5)) for _ in range(5)]
-        traced = [trace(s.members, s.means, s.reference, frequencies=s.frequencies) for s in studies]
+        studies = [SimulatedStudy.drawn(PEOPLE, attributes, rng, reference=999, spread=(0.5, 0.5)) for _ in range(5)]
+        traced = [infer_membership(s.members, s.means, s.reference, frequencies=s.frequencies) for s in studies]
         shares.append(np.mean([result.share for result in traced]))
     ratios = np.array(counts) / PEOPLE
     fine = np.geomspace(ratios[0], ratios[-1], 60)
-    axes.semilogx(fine, [power(round(ratio * 10_000), 10_000, 0.01) for ratio in fine], label="Phi(sqrt(d/n) - z)")
+    axes.semilogx(
+        fine, [expected_power(round(ratio * 10_000), 10_000, 0.01) for ratio in fine], label="Phi(sqrt(d/n) - z)"
+    )
     axes.semilogx(ratios, shares, "o", label="played")
     axes.set(xlabel="averages per person in the study, d/n", ylabel="found at 1 % false positives", ylim=(0, 1.05))
     axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])

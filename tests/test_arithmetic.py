@@ -15,8 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.forks import fork, outcome
 
-from tacit.arithmetic import ball, certified_floor, common_step, largest_power_of_ten, precision, rational, within
-from tacit.errors import Code, ParameterError
+from tacit.arithmetic import (
+    certified_floor,
+    common_grid_step,
+    largest_power_of_ten,
+    to_interval,
+    to_rational,
+    to_rational_between,
+    working_precision,
+)
+from tacit.errors import ErrorCode, ParameterError
 
 POSITIVE = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
 
@@ -42,7 +50,7 @@ POSITIVE = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
     ids=repr,
 )
 def test_the_number_a_person_meant(value, meant):
-    found = rational("epsilon", value)
+    found = to_rational("epsilon", value)
     assert found == meant
     assert type(found) is Fraction
 
@@ -72,8 +80,8 @@ NO_NUMBERS = [
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 def test_what_is_no_number_is_named(value):
     with pytest.raises(ParameterError) as caught:
-        rational("epsilon", value)
-    assert caught.value.code is Code.PARAMETER
+        to_rational("epsilon", value)
+    assert caught.value.code is ErrorCode.PARAMETER
     assert caught.value.name == "epsilon"
     assert caught.value.what.startswith("epsilon: needs a ")
     assert caught.value.fix
@@ -81,7 +89,7 @@ def test_what_is_no_number_is_named(value):
 
 def test_a_long_value_is_cut_short():
     with pytest.raises(ParameterError) as caught:
-        rational("epsilon", "9" * 10_000)
+        to_rational("epsilon", "9" * 10_000)
     assert len(str(caught.value)) < 200
 
 
@@ -90,7 +98,7 @@ def test_a_long_value_is_cut_short():
 )
 def test_out_of_range(value):
     with pytest.raises(ParameterError, match=r"must be between 1e-06 and 1000, got ") as caught:
-        within("epsilon", value, Fraction(1, 10**6), Fraction(1000))
+        to_rational_between("epsilon", value, Fraction(1, 10**6), Fraction(1000))
     assert caught.value.fix == "choose epsilon between 1e-06 and 1000"
 
 
@@ -99,7 +107,7 @@ def test_out_of_range(value):
 )
 def test_a_number_beyond_floats_is_out_of_range(value):
     with pytest.raises(ParameterError) as caught:
-        within("epsilon", value, Fraction(0), Fraction(1))
+        to_rational_between("epsilon", value, Fraction(0), Fraction(1))
     assert len(str(caught.value)) < 10_000
 
 
@@ -115,7 +123,7 @@ def test_a_number_beyond_floats_is_out_of_range(value):
 def test_a_range_is_named_as_it_is(lower, upper, said):
     # 1 - 1e-9 was said to be 1, so "between 0.01 and 1, got 1" refused what it offered
     with pytest.raises(ParameterError) as caught:
-        within("confidence", upper + 1, lower, upper)
+        to_rational_between("confidence", upper + 1, lower, upper)
     assert f"must be between {said}, got" in caught.value.what
     assert caught.value.fix == f"choose confidence between {said}"
 
@@ -124,7 +132,7 @@ def test_a_range_is_named_as_it_is(lower, upper, said):
 def test_both_ends_that_an_error_names_are_in_the_range(lower, width, scale):
     lower, upper = lower * Fraction(scale), (lower + width) * Fraction(scale)
     with pytest.raises(ParameterError) as caught:
-        within("x", upper + 1, lower, upper)
+        to_rational_between("x", upper + 1, lower, upper)
     assert caught.value.fix is not None
     for end in caught.value.fix.removeprefix("choose x between ").split(" and "):
         assert lower <= Fraction(end) <= upper
@@ -133,20 +141,20 @@ def test_both_ends_that_an_error_names_are_in_the_range(lower, width, scale):
 @pytest.mark.parametrize("value", [*NO_NUMBERS])
 def test_within_takes_numbers_only(value):
     with pytest.raises(ParameterError):
-        within("epsilon", value, Fraction(0), Fraction(1))
+        to_rational_between("epsilon", value, Fraction(0), Fraction(1))
 
 
 @pytest.mark.parametrize(
     "value", [1e-6, Decimal("0.000001"), 1000, 1000.0, Fraction(1000), np.float64(1000), np.int32(1)]
 )
 def test_the_ends_belong_to_the_range(value):
-    assert within("epsilon", value, Fraction(1, 10**6), Fraction(1000)) == rational("epsilon", value)
+    assert to_rational_between("epsilon", value, Fraction(1, 10**6), Fraction(1000)) == to_rational("epsilon", value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_float_is_read_as_it_is_printed(value):
-    assert rational("x", value) == Fraction(repr(value))
-    assert float(rational("x", value)) == value
+    assert to_rational("x", value) == Fraction(repr(value))
+    assert float(to_rational("x", value)) == value
 
 
 @given(st.integers(0, 10**40))
@@ -171,26 +179,26 @@ def test_certified_floor_below_zero(n):
 def test_an_integer_that_is_not_known_exactly_ends_in_an_error():
     # 3 times the interval around 1/3 holds 1 and its neighbors, at every precision.
     with pytest.raises(ArithmeticError, match="bits do not tell"):
-        certified_floor(lambda: ball(Fraction(1, 3)) * 3)
-    assert certified_floor(lambda: ball(Fraction(3, 8)) * 8) == 3  # eighths are exact
+        certified_floor(lambda: to_interval(Fraction(1, 3)) * 3)
+    assert certified_floor(lambda: to_interval(Fraction(3, 8)) * 8) == 3  # eighths are exact
 
 
 @given(st.fractions())
 def test_a_ball_holds_its_number(number):
-    with precision(60):
-        found = ball(number)
+    with working_precision(60):
+        found = to_interval(number)
         assert found.contains(arb(number.numerator) / number.denominator)
 
 
 def test_the_precision_is_put_back():
     before = ctx.prec
-    with precision(333):
+    with working_precision(333):
         assert ctx.prec == 333
-        with precision(77):
+        with working_precision(77):
             assert ctx.prec == 77
         assert ctx.prec == 333
     assert ctx.prec == before
-    with pytest.raises(ZeroDivisionError), precision(99):
+    with pytest.raises(ZeroDivisionError), working_precision(99):
         _ = 1 / 0
     assert ctx.prec == before
 
@@ -200,7 +208,7 @@ def test_threads_do_not_disturb_each_other():
 
     def work(bits: int) -> None:
         for _ in range(300):
-            with precision(bits):
+            with working_precision(bits):
                 if ctx.prec != bits:
                     wrong.append(bits)
 
@@ -213,7 +221,7 @@ def test_threads_do_not_disturb_each_other():
 
 
 def test_a_child_forked_inside_can_work():
-    with precision(128):
+    with working_precision(128):
         child = fork()
         if child == 0:
             code = 1
@@ -242,7 +250,7 @@ def test_a_power_of_ten_is_its_own(exponent):
 
 @given(st.fractions(min_value=0), st.fractions(min_value=0))
 def test_common_step_divides_both_and_is_the_largest(one, other):
-    step = common_step(one, other)
+    step = common_grid_step(one, other)
     if one == other == 0:
         assert step == 0
         return
@@ -252,5 +260,5 @@ def test_common_step_divides_both_and_is_the_largest(one, other):
 
 
 def test_common_step_of_cents_and_thirds():
-    assert common_step(Fraction(1, 100), Fraction(1, 3)) == Fraction(1, 300)
-    assert common_step(Fraction(0), Fraction(5)) == 5  # zero lies on every grid
+    assert common_grid_step(Fraction(1, 100), Fraction(1, 3)) == Fraction(1, 300)
+    assert common_grid_step(Fraction(0), Fraction(5)) == 5  # zero lies on every grid

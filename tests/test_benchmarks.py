@@ -172,7 +172,7 @@ def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk_and_leave_nothing_t
 def test_a_copy_is_sorted_in_3_gigabytes_or_in_what_duckdb_may_have(tmp_path, allowed, taken):
     # 3.2e9 bytes are 2.98 GiB; DuckDB cuts off digits.
     with duckdb.connect(config={"memory_limit": allowed}) as connection:
-        prepared._limit(connection, tmp_path / "sorting")
+        prepared._limit_sort_memory(connection, tmp_path / "sorting")
         row = connection.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
     assert row == (taken, str(tmp_path / "sorting"))
 

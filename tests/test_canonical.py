@@ -16,7 +16,7 @@ from tacit.canonical import canonical_text, tag
 from tacit.curator.fit_key import FITS
 from tacit.plan.canonical import PLANS
 from tacit.plan.noise import Part, Pick, Shown
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query import nodes
 from tacit.query.canonical import NODES
 
@@ -75,13 +75,17 @@ def test_what_has_no_tag_has_no_text(value: object) -> None:
 
 
 def test_a_field_that_was_added_later_is_written_only_where_it_says_something() -> None:
-    assert canonical_text(Contribution(4, 5), NODES) == "Contribution(groups=4, rows=5)"
-    assert canonical_text(Contribution(20, 20, 20), NODES) == "Contribution(groups=20, rows=20, total=20)"
+    assert canonical_text(ContributionBounds(4, 5), NODES) == "Contribution(groups=4, rows=5)"
+    assert canonical_text(ContributionBounds(20, 20, 20), NODES) == "Contribution(groups=20, rows=20, total=20)"
 
 
 def test_every_node_an_engine_may_be_given_and_every_mechanism_of_a_plan_has_a_tag() -> None:
-    parsed = {nodes.Aggregate, nodes.Released, nodes.KeyOf}  # of the text of a question; no engine is given them
-    assert set(get_args(nodes.Rows)) | (set(get_args(nodes.Scalar)) - parsed) <= set(NODES)
+    parsed = {
+        nodes.Aggregate,
+        nodes.ReleasedValue,
+        nodes.ReleasedKey,
+    }  # of the text of a question; no engine is given them
+    assert set(get_args(nodes.RelationalNode)) | (set(get_args(nodes.Scalar)) - parsed) <= set(NODES)
     for holder in (Part, Pick, Shown):
         hints = get_type_hints(holder)
         for name in {"need", "mechanism"} & set(hints):

@@ -12,9 +12,9 @@ import pytest
 
 import tacit.local
 from tacit.aggregates.registry import read_question as parse
-from tacit.demo.clinic import POLICY_TEXT, build
+from tacit.demo.clinic import POLICY_TEXT, build_clinic
 from tacit.demo.walk import COUNT
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.explain import explain
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
@@ -45,7 +45,7 @@ def test_the_ten_lines_of_the_readme_run(tmp_path):
 
 def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
     (tmp_path / "clinic").mkdir()
-    build(tmp_path / "clinic")
+    build_clinic(tmp_path / "clinic")
     (code,) = blocks(ROOT / "docs" / "guide" / "first-answer.md", "python")
     assert "95% interval" in run(code, tmp_path)
 
@@ -84,7 +84,7 @@ def test_the_table_of_failures_has_every_code_of_the_ledger():
     page = (ROOT / "docs" / "guide" / "ledger.md").read_text(encoding="utf-8")
     table = page.partition("## Everything that can break")[2]
     told = set(re.findall(r"^\|.*\| `([a-z-]+)` \|.*\|$", table, re.MULTILINE))
-    assert told == {code for code in Code if code.startswith("ledger")} | {Code.FAILED}
+    assert told == {code for code in ErrorCode if code.startswith("ledger")} | {ErrorCode.FAILED}
 
 
 def test_the_policy_of_the_guide_loads(tmp_path):

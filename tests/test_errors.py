@@ -9,25 +9,30 @@ import pytest
 
 import tacit
 from tacit.errors import (
-    Code,
     DataError,
+    ErrorCode,
     Failed,
     LedgerError,
     ParameterError,
-    Place,
     PolicyError,
     Refused,
+    SourceLocation,
     TacitError,
 )
 
-PLACE = Place(line=2, column=8, excerpt="SELECT AGE FROM visits", length=3)
+PLACE = SourceLocation(line=2, column=8, excerpt="SELECT AGE FROM visits", length=3)
 ERRORS = [
-    Refused(Code.RAW_COLUMN, "AGE would show the values of single rows", at=PLACE, fix="AVG(AGE)"),
-    Refused(Code.BUDGET, "nothing is left"),
+    Refused(ErrorCode.RAW_COLUMN, "AGE would show the values of single rows", at=PLACE, fix="AVG(AGE)"),
+    Refused(ErrorCode.BUDGET, "nothing is left"),
     ParameterError("epsilon", "must be positive, got -1", fix="choose an epsilon above 0"),
-    PolicyError(Code.POLICY, "epsilon: is missing", at=Place(3, 1, "[privacy]", 9, "clinic.toml"), fix="give a number"),
-    DataError(Code.DATA, "there is no clinic.duckdb"),
-    LedgerError(Code.LEDGER_TAMPERED, "the chain is broken at entry 5", fix="ask the owner"),
+    PolicyError(
+        ErrorCode.POLICY,
+        "epsilon: is missing",
+        at=SourceLocation(3, 1, "[privacy]", 9, "clinic.toml"),
+        fix="give a number",
+    ),
+    DataError(ErrorCode.DATA, "there is no clinic.duckdb"),
+    LedgerError(ErrorCode.LEDGER_TAMPERED, "the chain is broken at entry 5", fix="ask the owner"),
     Failed(),
 ]
 
@@ -74,5 +79,5 @@ def test_failed_is_always_the_same():
 
 
 def test_codes_are_words():
-    assert all(code == code.lower() and code.replace("-", "").isalpha() for code in Code)
-    assert len(set(Code)) == len(list(Code))
+    assert all(code == code.lower() and code.replace("-", "").isalpha() for code in ErrorCode)
+    assert len(set(ErrorCode)) == len(list(ErrorCode))

@@ -38,7 +38,7 @@ def test_what_is_used_is_loaded():
 
 
 def test_reading_a_question_loads_nothing_heavy():
-    reading = "from tacit.query.sql import parse; parse('SELECT age FROM t', {})"
+    reading = "from tacit.query.parser import parse; parse('SELECT age FROM t', {})"
     assert not loaded_after(reading) & set(HEAVY)
 
 

@@ -15,15 +15,15 @@ def half(number: int) -> int:
 
 def test_few_bytes_load_no_compiler():
     # 2^26 bytes are half a million reports of 1,024 bits.
-    assert loops.better(2**26 - 1, double, half) is half
-    assert loops.better(2**26, double, half) is loops.compiled(double)
+    assert loops.choose_implementation(2**26 - 1, double, half) is half
+    assert loops.choose_implementation(2**26, double, half) is loops.compile_loop(double)
 
 
 def test_without_a_compiler_the_plain_way_is_taken(monkeypatch):
     monkeypatch.setattr(loops, "find_spec", lambda name: None)
-    assert loops.better(2**40, double, half) is half
+    assert loops.choose_implementation(2**40, double, half) is half
 
 
 def test_a_loop_is_compiled_once_and_does_the_same():
-    assert loops.compiled(double) is loops.compiled(double)
-    assert loops.compiled(double)(21) == double(21) == 42
+    assert loops.compile_loop(double) is loops.compile_loop(double)
+    assert loops.compile_loop(double)(21) == double(21) == 42

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacit.demo.clinic import build
+from tacit.demo.clinic import build_clinic
 from tacit.errors import ParameterError, TacitError
 
 
@@ -19,7 +19,7 @@ def shell():
 
 @pytest.fixture
 def opened(shell, tmp_path):
-    shell.run_line_magic("tacit", f"{build(tmp_path)} --as ada")
+    shell.run_line_magic("tacit", f"{build_clinic(tmp_path)} --as ada")
     return shell
 
 

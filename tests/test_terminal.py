@@ -9,8 +9,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.client.views import Told, error_of
-from tacit.errors import Code, TacitError
+from tacit.client.views import ServerResponse, error_from_json
+from tacit.errors import ErrorCode, TacitError
 from tacit.terminal import escaped_json, one_line, several_lines
 
 TEXT = st.text(st.characters(), max_size=80)  # surrogates too
@@ -49,7 +49,9 @@ HOSTILE = "\x1b]0;owned\x07\x9b2J\u202e\nfix: rm -rf ~" + "x" * 100_000
 def test_a_servers_errors_are_text_of_limited_length():
     for kind in ("", "ledger", "parameter", "failed"):
         place = {"line": 1, "column": 1, "excerpt": HOSTILE, "source": HOSTILE}
-        error = error_of({"error": {"code": "syntax", "what": HOSTILE, "fix": HOSTILE, "kind": kind, "at": place}})
+        error = error_from_json(
+            {"error": {"code": "syntax", "what": HOSTILE, "fix": HOSTILE, "kind": kind, "at": place}}
+        )
         assert isinstance(error, TacitError)
         assert is_safe(str(error), "\n") and len(str(error)) < 12_000
         assert str(error).count("\n") <= 4  # what, the place in three lines, and the fix
@@ -66,11 +68,11 @@ def test_a_servers_error_of_another_shape_is_none():
     ]
     strange += [{"error": {**about, "at": place}} for place in places]
     for found in strange:
-        error = error_of(found)
-        assert error.code is Code.PROTOCOL and len(str(error)) < 3000
+        error = error_from_json(found)
+        assert error.code is ErrorCode.PROTOCOL and len(str(error)) < 3000
 
 
 def test_what_a_server_tells_is_printed_without_escapes():
-    told = Told({"text": HOSTILE, "who": "ada"})
-    assert is_safe(str(told), "\n") and is_safe(repr(told), "\n") and is_safe(repr(Told({"who": HOSTILE})))
-    assert told.who == "ada" and Told({"who": HOSTILE}).who == HOSTILE  # values stay what they are
+    told = ServerResponse({"text": HOSTILE, "who": "ada"})
+    assert is_safe(str(told), "\n") and is_safe(repr(told), "\n") and is_safe(repr(ServerResponse({"who": HOSTILE})))
+    assert told.who == "ada" and ServerResponse({"who": HOSTILE}).who == HOSTILE  # values stay what they are

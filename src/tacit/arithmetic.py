@@ -1,6 +1,6 @@
 """Exact numbers: rationals from what people type, and certified roundings of what is not rational.
 
->>> rational("epsilon", 0.1)
+>>> to_rational("epsilon", 0.1)
 Fraction(1, 10)
 """
 
@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 
 @contextmanager
-def precision(bits: int) -> Iterator[None]:
+def working_precision(bits: int) -> Iterator[None]:
     """Interval arithmetic with this many bits. One thread at a time: flint's precision is the process's own."""
     from flint import ctx
 
@@ -45,7 +45,7 @@ def _lock() -> Any:
     return _locks.setdefault(os.getpid(), threading.RLock())
 
 
-def rational(name: str, value: Any) -> Fraction:
+def to_rational(name: str, value: Any) -> Fraction:
     """The number a person meant: 0.1 is one tenth, not the nearest binary fraction.
 
     Text, booleans, NaN and infinities are errors that name the parameter.
@@ -63,12 +63,12 @@ def rational(name: str, value: Any) -> Fraction:
     return Fraction(str(value) if isinstance(value, Decimal) else repr(float(value)))
 
 
-def within(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
+def to_rational_between(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
     """A rational in [lower, upper], or an error that names the parameter and the range.
 
     Both numbers that the error names are in the range: "between 0.01 and 0.999999999", never rounded to 1.
     """
-    number = rational(name, value)
+    number = to_rational(name, value)
     if not lower <= number <= upper:
         bounds = f"{_end(lower, lower, upper)} and {_end(upper, lower, upper)}"
         got = f"{value!s:.40}" if abs(number) < 10**1000 else "a huge number"
@@ -83,7 +83,7 @@ def _end(end: Fraction, lower: Fraction, upper: Fraction) -> str:
     return next((text for text in texts if Fraction(text) == end), texts[0] if texts else str(end))
 
 
-def integer(name: str, value: Any, least: int | None = None) -> int:
+def to_integer(name: str, value: Any, least: int | None = None) -> int:
     """An integer of any kind but a boolean; a float is refused even where it has no fraction.
 
     The value may be private, so the error names its type only.
@@ -99,11 +99,11 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     return found
 
 
-def integers(name: str, values: Any) -> list[int]:
+def to_integers(name: str, values: Any) -> list[int]:
     """A list of integers, exact however large they are."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ParameterError(name, f"needs a list of integers, got {type(values).__name__}", fix=f"{name}=[3, 5], say")
-    return [integer(name, value) for value in values]
+    return [to_integer(name, value) for value in values]
 
 
 def certified_floor(enclose: Callable[[], arb], bits: int = 96) -> int:
@@ -117,16 +117,16 @@ def certified_floor(enclose: Callable[[], arb], bits: int = 96) -> int:
         found = enclose().floor().unique_fmpz()
         return None if found is None else int(found)
 
-    return settled(floor, bits)
+    return retry_with_more_precision(floor, bits)
 
 
-def settled(find: Callable[[], Found | None], bits: int) -> Found:
+def retry_with_more_precision(find: Callable[[], Found | None], bits: int) -> Found:
     """What `find` finds at a working precision that is doubled until it finds something.
 
     An interval never tells an integer from its neighbors, unless it is exact. Nobody should wait for that: it ends.
     """
     while bits <= _MOST_BITS:
-        with precision(bits):
+        with working_precision(bits):
             found = find()
         if found is not None:
             return found
@@ -134,7 +134,7 @@ def settled(find: Callable[[], Found | None], bits: int) -> Found:
     raise ArithmeticError(f"{_MOST_BITS} bits do not tell a number from its neighbors: is it known as an exact one?")
 
 
-def ball(number: Fraction) -> arb:
+def to_interval(number: Fraction) -> arb:
     """A rational as an interval at the working precision."""
     from flint import arb, fmpq
 
@@ -191,7 +191,7 @@ def largest_power_of_ten(number: Fraction) -> Fraction:
     return power
 
 
-def common_step(one: Fraction, other: Fraction) -> Fraction:
+def common_grid_step(one: Fraction, other: Fraction) -> Fraction:
     """The largest rational that divides both: the grid on which sums of the two lie."""
     denominator = math.lcm(one.denominator, other.denominator)
     return Fraction(math.gcd(int(one * denominator), int(other * denominator)), denominator)

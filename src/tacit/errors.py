@@ -1,6 +1,6 @@
 """Every error Tacit raises on purpose: a code, what is wrong, where, and how to fix it.
 
->>> print(Refused(Code.UNBOUNDED, "SUM(cost * age) has no bound", fix="clamp it: SUM(LEAST(cost * age, 5000))"))
+>>> print(Refused(ErrorCode.UNBOUNDED, "SUM(cost * age) has no bound", fix="clamp it: SUM(LEAST(cost * age, 5000))"))
 refused [unbounded]: SUM(cost * age) has no bound
   fix: clamp it: SUM(LEAST(cost * age, 5000))
 """
@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 
-class Code(StrEnum):
+class ErrorCode(StrEnum):
     """The stable names of all that can go wrong. `docs/reference/errors.md` explains each one."""
 
     # The text of a question.
@@ -37,7 +37,7 @@ class Code(StrEnum):
     PARAMETER = "parameter"
     BUDGET = "budget"
     REQUEST = "request"
-    # At the counter of a served curator.
+    # Of a served curator.
     AUTHENTICATION = "authentication"
     FORBIDDEN = "forbidden"
     RATE = "rate-limit"
@@ -68,7 +68,7 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """A stretch of one line of a text: a question, or a policy file."""
 
     line: int
@@ -100,7 +100,13 @@ class TacitError(Exception):
     verb: ClassVar[str] = "error"
 
     def __init__(
-        self, code: Code, what: str, *, at: Place | None = None, fix: str = "", retry_after: float | None = None
+        self,
+        code: ErrorCode,
+        what: str,
+        *,
+        at: SourceLocation | None = None,
+        fix: str = "",
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(what)
         self.code = code
@@ -122,7 +128,12 @@ class TacitError(Exception):
 
 
 def _rebuild(
-    kind: type[TacitError], code: Code, what: str, at: Place | None, fix: str, retry_after: float | None = None
+    kind: type[TacitError],
+    code: ErrorCode,
+    what: str,
+    at: SourceLocation | None,
+    fix: str,
+    retry_after: float | None = None,
 ) -> TacitError:
     """Unpickle an error, whose fields are keywords."""
     return kind(code, what, at=at, fix=fix, retry_after=retry_after)
@@ -138,7 +149,7 @@ class ParameterError(TacitError, ValueError):
     """A value handed to a function is not one it can use. Nothing was done."""
 
     def __init__(self, name: str, what: str, *, fix: str = "") -> None:
-        super().__init__(Code.PARAMETER, f"{name}: {what}", fix=fix)
+        super().__init__(ErrorCode.PARAMETER, f"{name}: {what}", fix=fix)
         self.name = name
         self._reason = what
 
@@ -179,7 +190,7 @@ class Failed(TacitError):
 
     def __init__(self) -> None:
         super().__init__(
-            Code.FAILED,
+            ErrorCode.FAILED,
             "the question was admitted and charged, but the engine did not finish",
             fix="tell the data owner, who can see the cause",
         )

@@ -30,14 +30,14 @@ def _width(item: str) -> tuple[str, float]:
     return column, float(width)
 
 
-def _line() -> _Parser:
+def _line_parser() -> _Parser:
     parser = _Parser(prog="%tacit", add_help=False)
     parser.add_argument("policy", help="the policy file to open")
     parser.add_argument("--as", dest="who", required=True, help="the analyst who asks")
     return parser
 
 
-def _cell() -> _Parser:
+def _cell_parser() -> _Parser:
     parser = _Parser(prog="%%tacit", add_help=False)
     parser.add_argument("--epsilon", "-e", type=float, help="the price")
     parser.add_argument(
@@ -51,7 +51,7 @@ def _cell() -> _Parser:
     return parser
 
 
-class Magic:
+class NotebookMagic:
     """One notebook's curator and analyst."""
 
     def __init__(self, shell: Any) -> None:
@@ -67,7 +67,7 @@ class Magic:
         """`%tacit clinic.toml --as ada`: the analyst whose questions the cells ask."""
         from tacit.curator import curator
 
-        given = _line().parse_args(shlex.split(line))
+        given = _line_parser().parse_args(shlex.split(line))
         opened = curator.open(given.policy)
         try:
             self._analyst = opened.analyst(given.who)
@@ -82,9 +82,9 @@ class Magic:
     def ask(self, line: str, cell: str) -> Any:
         """`%%tacit --epsilon 0.5`: the answer to the cell."""
         from tacit.answers.answer import Answer
-        from tacit.answers.picture import picture
+        from tacit.answers.chart import chart_answer
 
-        given = _cell().parse_args(shlex.split(line))
+        given = _cell_parser().parse_args(shlex.split(line))
         if self._analyst is None:
             raise ParameterError("%%tacit", "no policy is open", fix="%tacit clinic.toml --as ada")
         widths = dict(given.within) if given.within else None
@@ -93,11 +93,11 @@ class Magic:
         if given.into:
             self._shell.push({given.into: found})
         if given.plot is not None and isinstance(found, Answer):
-            drawn = picture(found, given.plot or None)
+            drawn = chart_answer(found, given.plot or None)
             self._shell.display_pub.publish({"text/plain": drawn.text, "image/svg+xml": drawn.svg})
         return found
 
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext tacit`."""
-    shell.register_magic_function(Magic(shell), "line_cell", "tacit")
+    shell.register_magic_function(NotebookMagic(shell), "line_cell", "tacit")

@@ -13,12 +13,12 @@ from typing import Any
 
 from tacit.extras import missing_extra
 
-INK = "#26323d"
+TEXT_COLOR = "#26323d"
 COLORS = ("#0b6e8a", "#d1603d", "#5b8c5a", "#8a5a9e", "#b08b2e", "#7a7f87")
 _STYLE: Any = {
     "axes.prop_cycle": f"cycler(color={list(COLORS)!r})",
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
+    "axes.edgecolor": TEXT_COLOR,
+    "axes.labelcolor": TEXT_COLOR,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
@@ -32,15 +32,15 @@ _STYLE: Any = {
     "lines.linewidth": 1.8,
     "savefig.dpi": 160,
     "svg.hashsalt": "tacit",  # the same picture is the same file
-    "text.color": INK,
+    "text.color": TEXT_COLOR,
     "text.parse_math": False,  # a key may hold dollar signs
-    "xtick.color": INK,
-    "ytick.color": INK,
+    "xtick.color": TEXT_COLOR,
+    "ytick.color": TEXT_COLOR,
 }
 
 
 @contextmanager
-def picture(
+def open_figure(
     path: str | os.PathLike[str], title: str, x: str, y: str, size: tuple[float, float] = (7.0, 4.0), panels: int = 1
 ) -> Iterator[Any]:
     """Axes to draw on, saved as `path` in the end; several side by side where `panels` is more than one."""

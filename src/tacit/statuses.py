@@ -1,6 +1,6 @@
 """How each error code is told outside of Python: an HTTP status, an SQLSTATE, and the exit status of the command.
 
->>> STATUSES[Code.UNKNOWN_TABLE]
+>>> STATUSES[ErrorCode.UNKNOWN_TABLE]
 Status(http=422, sqlstate='42P01', exit=3)
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tacit.errors import Code
+from tacit.errors import ErrorCode
 
 
 class Status(NamedTuple):
@@ -28,47 +28,47 @@ _LEDGER = Status(503, "58000", 6)
 _NO_RIGHT = "42501"
 _UNSUPPORTED = "0A000"
 
-STATUSES: dict[Code, Status] = {
-    Code.SYNTAX: Status(400, "42601", 3),
-    Code.TOO_LARGE: Status(422, "54001", 3),
-    Code.STATEMENT: Status(422, _UNSUPPORTED, 3),
-    Code.UNSUPPORTED: Status(422, _UNSUPPORTED, 3),
-    Code.UNKNOWN_TABLE: Status(422, "42P01", 3),
-    Code.UNKNOWN_COLUMN: Status(422, "42703", 3),
-    Code.UNKNOWN_FUNCTION: Status(422, "42883", 3),
-    Code.AMBIGUOUS: Status(422, "42702", 3),
-    Code.RAW_COLUMN: Status(422, "42803", 3),
-    Code.AGGREGATE: Status(422, "42803", 3),
-    Code.TYPE: Status(422, "42804", 3),
-    Code.UNBOUNDED: Status(422, _UNSUPPORTED, 3),
-    Code.OVERFLOW: Status(422, "22003", 3),
-    Code.PRIVATE_KEY: Status(422, _NO_RIGHT, 3),
-    Code.TOO_MANY_GROUPS: Status(422, "54000", 3),
-    Code.UNKNOWN_ANALYST: Status(403, _NO_RIGHT, 3),
-    Code.PARAMETER: Status(400, "22023", 2),
-    Code.BUDGET: Status(402, "53400", 3),
-    Code.REQUEST: Status(409, "23505", 3),
-    Code.AUTHENTICATION: Status(401, "28P01", 3),
-    Code.FORBIDDEN: Status(403, _NO_RIGHT, 3),
-    Code.RATE: Status(429, "53400", 3),
-    Code.BUSY: Status(503, "53300", 3),
-    Code.PROTOCOL: Status(400, "08P01", 3),
-    Code.NOT_FOUND: Status(404, "42704", 3),
-    Code.REPORT: Status(422, "22023", 3),
-    Code.POLICY: Status(422, "XX000", 4),
-    Code.DATA: Status(422, "XX000", 5),
-    Code.LEDGER: _LEDGER,
-    Code.LEDGER_BUSY: _LEDGER,
-    Code.LEDGER_UNREACHABLE: _LEDGER,
-    Code.LEDGER_FULL: _LEDGER,
-    Code.LEDGER_READ_ONLY: _LEDGER,
-    Code.LEDGER_DISK: _LEDGER,
-    Code.LEDGER_MISSING: _LEDGER,
-    Code.LEDGER_OLDER: _LEDGER,
-    Code.LEDGER_TAMPERED: _LEDGER,
-    Code.LEDGER_ORDER: _LEDGER,
-    Code.LEDGER_KEY: _LEDGER,
-    Code.LEDGER_WITNESS: _LEDGER,
-    Code.LEDGER_SCOPE: _LEDGER,
-    Code.FAILED: Status(500, "XX000", 1),
+STATUSES: dict[ErrorCode, Status] = {
+    ErrorCode.SYNTAX: Status(400, "42601", 3),
+    ErrorCode.TOO_LARGE: Status(422, "54001", 3),
+    ErrorCode.STATEMENT: Status(422, _UNSUPPORTED, 3),
+    ErrorCode.UNSUPPORTED: Status(422, _UNSUPPORTED, 3),
+    ErrorCode.UNKNOWN_TABLE: Status(422, "42P01", 3),
+    ErrorCode.UNKNOWN_COLUMN: Status(422, "42703", 3),
+    ErrorCode.UNKNOWN_FUNCTION: Status(422, "42883", 3),
+    ErrorCode.AMBIGUOUS: Status(422, "42702", 3),
+    ErrorCode.RAW_COLUMN: Status(422, "42803", 3),
+    ErrorCode.AGGREGATE: Status(422, "42803", 3),
+    ErrorCode.TYPE: Status(422, "42804", 3),
+    ErrorCode.UNBOUNDED: Status(422, _UNSUPPORTED, 3),
+    ErrorCode.OVERFLOW: Status(422, "22003", 3),
+    ErrorCode.PRIVATE_KEY: Status(422, _NO_RIGHT, 3),
+    ErrorCode.TOO_MANY_GROUPS: Status(422, "54000", 3),
+    ErrorCode.UNKNOWN_ANALYST: Status(403, _NO_RIGHT, 3),
+    ErrorCode.PARAMETER: Status(400, "22023", 2),
+    ErrorCode.BUDGET: Status(402, "53400", 3),
+    ErrorCode.REQUEST: Status(409, "23505", 3),
+    ErrorCode.AUTHENTICATION: Status(401, "28P01", 3),
+    ErrorCode.FORBIDDEN: Status(403, _NO_RIGHT, 3),
+    ErrorCode.RATE: Status(429, "53400", 3),
+    ErrorCode.BUSY: Status(503, "53300", 3),
+    ErrorCode.PROTOCOL: Status(400, "08P01", 3),
+    ErrorCode.NOT_FOUND: Status(404, "42704", 3),
+    ErrorCode.REPORT: Status(422, "XX000", 3),
+    ErrorCode.POLICY: Status(422, "XX000", 4),
+    ErrorCode.DATA: Status(422, "XX000", 5),
+    ErrorCode.LEDGER: _LEDGER,
+    ErrorCode.LEDGER_BUSY: _LEDGER,
+    ErrorCode.LEDGER_UNREACHABLE: _LEDGER,
+    ErrorCode.LEDGER_FULL: _LEDGER,
+    ErrorCode.LEDGER_READ_ONLY: _LEDGER,
+    ErrorCode.LEDGER_DISK: _LEDGER,
+    ErrorCode.LEDGER_MISSING: _LEDGER,
+    ErrorCode.LEDGER_OLDER: _LEDGER,
+    ErrorCode.LEDGER_TAMPERED: _LEDGER,
+    ErrorCode.LEDGER_ORDER: _LEDGER,
+    ErrorCode.LEDGER_KEY: _LEDGER,
+    ErrorCode.LEDGER_WITNESS: _LEDGER,
+    ErrorCode.LEDGER_SCOPE: _LEDGER,
+    ErrorCode.FAILED: Status(500, "XX000", 1),
 }

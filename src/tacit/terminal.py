@@ -24,7 +24,7 @@ def one_line(text: str, longest: int | None = None) -> str:
     and unassigned characters.
     """
     kept = text if longest is None or len(text) <= longest else text[:longest] + _CUT
-    return "".join(map(_shown, kept))
+    return "".join(map(_show_character, kept))
 
 
 def several_lines(text: str, longest: int | None = None) -> str:
@@ -38,7 +38,7 @@ def escaped_json(text: str) -> str:
     return "".join(character if _is_plain(character) else _escape(character) for character in text)
 
 
-def _shown(character: str) -> str:
+def _show_character(character: str) -> str:
     if character.isprintable():
         return character
     return " " if character in _SPACES else _UNSHOWN

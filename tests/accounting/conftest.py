@@ -15,16 +15,18 @@ LEAVES = {
     "gaussian": kinds.GaussianNoise(Fraction(25), 1),
     "gaussian, three coordinates": kinds.GaussianNoise(Fraction(50), 2, 3),
     "narrow gaussian": kinds.GaussianNoise(Fraction(2), 1, 2),
-    "real laplace": kinds.ContinuousLaplace(Fraction(5)),
-    "real gaussian": kinds.ContinuousGaussian(Fraction(4)),
-    "pure": kinds.Pure(Fraction(1, 5)),
+    "real laplace": kinds.ContinuousLaplaceNoise(Fraction(5)),
+    "real gaussian": kinds.ContinuousGaussianNoise(Fraction(4)),
+    "pure": kinds.PureDp(Fraction(1, 5)),
     "bounded range": kinds.BoundedRange(Fraction(1, 5)),
-    "approximate": kinds.Approximate(Fraction(1, 5), Fraction(1, 10**8)),
-    "concentrated": kinds.Concentrated(Fraction(1, 100)),
-    "sampled": kinds.Sampled(kinds.ContinuousGaussian(Fraction(1)), Fraction(1, 20)),
+    "approximate": kinds.ApproximateDp(Fraction(1, 5), Fraction(1, 10**8)),
+    "concentrated": kinds.ConcentratedDp(Fraction(1, 100)),
+    "sampled": kinds.Sampled(kinds.ContinuousGaussianNoise(Fraction(1)), Fraction(1, 20)),
     "sampled laplace": kinds.Sampled(kinds.LaplaceNoise(Fraction(2), 1), Fraction(1, 10)),
-    "parallel": kinds.Parallel((kinds.Pure(Fraction(1, 10)), kinds.LaplaceNoise(Fraction(5), 1)), Neighbors.ADD_REMOVE),
-    "group": kinds.Group(kinds.Approximate(Fraction(1, 20), Fraction(1, 10**8)), 3),
+    "parallel": kinds.Parallel(
+        (kinds.PureDp(Fraction(1, 10)), kinds.LaplaceNoise(Fraction(5), 1)), Neighbors.ADD_REMOVE
+    ),
+    "group": kinds.Group(kinds.ApproximateDp(Fraction(1, 20), Fraction(1, 10**8)), 3),
 }
 
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.accounting import calibrate, delta, pld
-from tacit.accounting.calibrate import gaussian_delta, gaussian_sigma, gaussian_variance, laplace_scale
+from tacit.accounting.calibrate import discrete_gaussian_delta, gaussian_sigma, gaussian_variance, laplace_scale
 from tacit.errors import ParameterError
-from tacit.privacy.loss import ContinuousGaussian, GaussianNoise
+from tacit.privacy.loss import ContinuousGaussianNoise, GaussianNoise
 
 epsilons = st.fractions(Fraction(1, 20), 8, max_denominator=100)
 deltas = st.integers(3, 12).map(lambda power: Fraction(1, 10**power))
@@ -54,8 +54,8 @@ def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
 @given(epsilons, deltas)
 def test_sigma_is_safe_and_least(epsilon, goal):
     sigma = gaussian_sigma(epsilon, goal)
-    assert delta(ContinuousGaussian(sigma), float(epsilon)) <= float(goal) * 1.001
-    assert delta(ContinuousGaussian(sigma * Fraction(999, 1000)), float(epsilon)) > float(goal)
+    assert delta(ContinuousGaussianNoise(sigma), float(epsilon)) <= float(goal) * 1.001
+    assert delta(ContinuousGaussianNoise(sigma * Fraction(999, 1000)), float(epsilon)) > float(goal)
 
 
 def test_one_wide_coordinate_is_the_real_law():
@@ -73,7 +73,7 @@ def test_narrow_coordinates_one_by_one():
         for a in law
         for b in law
     )
-    assert gaussian_delta(Fraction(1), Fraction(2), 1, 2) == pytest.approx(direct, rel=1e-9)
+    assert discrete_gaussian_delta(Fraction(1), Fraction(2), 1, 2) == pytest.approx(direct, rel=1e-9)
     assert delta(GaussianNoise(Fraction(2), 1, 2), 1.0) == pytest.approx(direct, rel=1e-6)
 
 
@@ -95,7 +95,7 @@ def test_memory_does_not_grow_with_the_parameters(epsilon, goal, shift, coordina
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 64 * 2**20
-    assert gaussian_delta(epsilon, variance, shift, coordinates) <= goal
+    assert discrete_gaussian_delta(epsilon, variance, shift, coordinates) <= goal
 
 
 def test_the_sum_and_the_integral_with_corrections_agree():
@@ -112,7 +112,7 @@ def test_wide_noise_by_its_own_sum():
     law = np.exp(-((k / sigma) ** 2) / 2)
     moved = np.exp(-(((k + far) / sigma) ** 2) / 2)
     direct = float(np.maximum(law - math.exp(0.5) * moved, 0.0).sum() / law.sum())
-    found = gaussian_delta(Fraction(1, 2), Fraction(400_000_000), far)
+    found = discrete_gaussian_delta(Fraction(1, 2), Fraction(400_000_000), far)
     assert direct * (1 - 1e-12) <= found <= direct * (1 + 1e-9)
 
 

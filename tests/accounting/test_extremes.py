@@ -8,35 +8,35 @@ import pytest
 
 from tacit.accounting import METHODS, bounds, delta, epsilon
 from tacit.privacy.loss import (
-    Approximate,
+    ApproximateDp,
     BoundedRange,
     Compose,
-    Concentrated,
-    ContinuousGaussian,
+    ConcentratedDp,
+    ContinuousGaussianNoise,
     GaussianNoise,
     LaplaceNoise,
-    Pure,
+    PureDp,
     Repeat,
     Sampled,
 )
 
 LOSSES = [
-    Pure(Fraction(10**6)),
-    Pure(Fraction(1, 10**9)),
-    Repeat(Pure(Fraction(1, 10**6)), 10**6),
+    PureDp(Fraction(10**6)),
+    PureDp(Fraction(1, 10**9)),
+    Repeat(PureDp(Fraction(1, 10**6)), 10**6),
     LaplaceNoise(Fraction(10**20), 10**20),
-    ContinuousGaussian(Fraction(1, 100)),
-    ContinuousGaussian(Fraction(10**6)),
+    ContinuousGaussianNoise(Fraction(1, 100)),
+    ContinuousGaussianNoise(Fraction(10**6)),
     GaussianNoise(Fraction(1, 100), 1, 50),
     GaussianNoise(Fraction(10**18), 10**9),
     GaussianNoise(Fraction(5), 0),
     BoundedRange(Fraction(2000)),
-    Approximate(Fraction(1), Fraction(1)),
-    Approximate(Fraction(0), Fraction(1, 1000)),
-    Concentrated(Fraction(10**4)),
-    Sampled(Pure(Fraction(500)), Fraction(1, 10)),
-    Sampled(Pure(Fraction(1)), Fraction(1, 10**9)),
-    Compose((Pure(Fraction(10**5)), Pure(Fraction(1, 10**5)))),
+    ApproximateDp(Fraction(1), Fraction(1)),
+    ApproximateDp(Fraction(0), Fraction(1, 1000)),
+    ConcentratedDp(Fraction(10**4)),
+    Sampled(PureDp(Fraction(500)), Fraction(1, 10)),
+    Sampled(PureDp(Fraction(1)), Fraction(1, 10**9)),
+    Compose((PureDp(Fraction(10**5)), PureDp(Fraction(1, 10**5)))),
 ]
 
 
@@ -72,5 +72,5 @@ def test_losses_far_beyond_any_use_have_a_bound_too(loss):
 
 
 def test_the_least_delta_there_is():
-    assert epsilon(Pure(Fraction(1, 3)), 5e-324, by="optimal") == pytest.approx(1 / 3)
-    assert epsilon(Pure(Fraction(10) ** 200), 5e-324, by="optimal") == pytest.approx(1e200)
+    assert epsilon(PureDp(Fraction(1, 3)), 5e-324, by="optimal") == pytest.approx(1 / 3)
+    assert epsilon(PureDp(Fraction(10) ** 200), 5e-324, by="optimal") == pytest.approx(1e200)

@@ -8,20 +8,20 @@ from fractions import Fraction
 import pytest
 
 from tacit.accounting import bounds, delta, epsilon, pld
-from tacit.accounting.convert import epsilon_of_rho
+from tacit.accounting.convert import epsilon_from_rho
 from tacit.privacy.loss import (
     Compose,
-    Concentrated,
-    ContinuousGaussian,
-    ContinuousLaplace,
+    ConcentratedDp,
+    ContinuousGaussianNoise,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
-    Pure,
+    PureDp,
     Repeat,
     Sampled,
 )
 
-LAPLACE = Repeat(ContinuousLaplace(Fraction(10)), 1000)
+LAPLACE = Repeat(ContinuousLaplaceNoise(Fraction(10)), 1000)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_thousand_real_laplace_noises_of_scale_ten(by, figure):
 
 def test_the_textbook_zcdp_of_the_same():
     # 1,000 * 0.1^2/2 = 5
-    assert epsilon_of_rho(5.0, 1e-5) == pytest.approx(19.05, abs=0.005)
-    assert epsilon(Concentrated(Fraction(5)), 1e-5, by="zcdp") == pytest.approx(19.05, abs=0.005)
+    assert epsilon_from_rho(5.0, 1e-5) == pytest.approx(19.05, abs=0.005)
+    assert epsilon(ConcentratedDp(Fraction(5)), 1e-5, by="zcdp") == pytest.approx(19.05, abs=0.005)
 
 
 def test_a_discrete_law_is_priced_as_itself():
@@ -63,30 +63,30 @@ def test_the_discrete_gaussian_at_the_real_ones_sigma_is_not_safe():
 
 
 def test_the_real_gaussian():
-    assert delta(ContinuousGaussian(Fraction("3.730632")), 1.0) == pytest.approx(1e-5, rel=1e-4)
-    assert epsilon(ContinuousGaussian(Fraction("3.730632")), 1e-5) == pytest.approx(1.0, abs=1e-5)
+    assert delta(ContinuousGaussianNoise(Fraction("3.730632")), 1.0) == pytest.approx(1e-5, rel=1e-4)
+    assert epsilon(ContinuousGaussianNoise(Fraction("3.730632")), 1e-5) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_the_classical_rule_fails_for_large_epsilon():
     # sigma = sqrt(2 ln(1.25/delta))/epsilon at delta = 1e-6: 0.530 at epsilon 10, where 0.541 is needed
     sigma = math.sqrt(2 * math.log(1.25e6)) / 10
     assert sigma == pytest.approx(0.530, abs=0.0005)
-    assert delta(ContinuousGaussian(Fraction(sigma)), 10) > 1e-6
-    assert delta(ContinuousGaussian(Fraction(math.sqrt(2 * math.log(1.25e6)) / 8)), 8) < 1e-6
-    assert delta(ContinuousGaussian(Fraction("0.542")), 10) < 1e-6
+    assert delta(ContinuousGaussianNoise(Fraction(sigma)), 10) > 1e-6
+    assert delta(ContinuousGaussianNoise(Fraction(math.sqrt(2 * math.log(1.25e6)) / 8)), 8) < 1e-6
+    assert delta(ContinuousGaussianNoise(Fraction("0.542")), 10) < 1e-6
 
 
 @pytest.mark.slow
 def test_private_gradient_descent():
     # q = 0.01, sigma = 1, 10^4 steps: each better theorem says less
-    steps = Repeat(Sampled(ContinuousGaussian(Fraction(1)), Fraction(1, 100)), 10**4)
+    steps = Repeat(Sampled(ContinuousGaussianNoise(Fraction(1)), Fraction(1, 100)), 10**4)
     assert epsilon(steps, 1e-5) < epsilon(steps, 1e-5, by="renyi") < epsilon(steps, 1e-5, by="zcdp")
 
 
 @pytest.mark.slow
 def test_bounds_hold_the_truth_between_them():
     # Gaussian noise has a closed form: 25 uses at sigma 5 are one at sigma 1.
-    low, high = bounds(Repeat(ContinuousGaussian(Fraction(5)), 25), 1e-5)
+    low, high = bounds(Repeat(ContinuousGaussianNoise(Fraction(5)), 25), 1e-5)
     assert low <= 4.3771781 <= high  # Phi(1/2 - e) - exp(e) Phi(-1/2 - e) = 1e-5
     assert high - low < 0.01
     low, high = bounds(Repeat(LaplaceNoise(Fraction(10), 1), 1000), 1e-5)
@@ -98,10 +98,10 @@ def test_bounds_hold_the_truth_between_them():
 def test_small_deltas_are_exact_in_relative_terms():
     # One use of randomized response: delta(x) = (e^e - e^x)/(1 + e^e) at e = 1, x = 1 - 1e-3
     small = -math.expm1(-1e-3) * math.e / (1 + math.e)
-    assert delta(Pure(Fraction(1)), 1 - 1e-3) == pytest.approx(small, rel=1e-4)
+    assert delta(PureDp(Fraction(1)), 1 - 1e-3) == pytest.approx(small, rel=1e-4)
     # 100 uses of epsilon 0.5 all tell the truth: (e^50 - e^49)/(1 + e^0.5)^100
     least = (math.e**50 - math.e**49) / (1 + math.e**0.5) ** 100
-    assert delta(Repeat(Pure(Fraction(1, 2)), 100), 49.0) == pytest.approx(least, rel=1e-6)
+    assert delta(Repeat(PureDp(Fraction(1, 2)), 100), 49.0) == pytest.approx(least, rel=1e-6)
     # 1e-80, where a plain transform is blind below 1e-16
     tail = epsilon(Repeat(GaussianNoise(Fraction(10**4), 1), 100), 1e-80)
     assert delta(Compose((Repeat(GaussianNoise(Fraction(10**4), 1), 100),)), tail) <= 1.001e-80

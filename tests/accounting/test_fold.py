@@ -9,20 +9,20 @@ from itertools import pairwise
 import pytest
 
 from tacit.accounting import METHODS, bounds, delta, epsilon
-from tacit.accounting.fold import flatten, for_group, group_delta
-from tacit.accounting.pure import basic
-from tacit.accounting.zcdp import rho
+from tacit.accounting.accountant import flatten_loss, group_delta, scale_to_group
+from tacit.accounting.basic import compose_basic
+from tacit.accounting.zcdp import compute_rho
 from tacit.errors import ParameterError
 from tacit.privacy.loss import (
-    Approximate,
+    ApproximateDp,
     Compose,
-    Concentrated,
-    ContinuousLaplace,
+    ConcentratedDp,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     Group,
     LaplaceNoise,
     Parallel,
-    Pure,
+    PureDp,
     Repeat,
     Sampled,
 )
@@ -82,14 +82,16 @@ def test_epsilon_and_delta_agree(leaf, by):
 
 
 def test_parallel_parts():
-    small, large = Pure(Fraction(1, 10)), Pure(Fraction(1, 2))
-    assert basic(Parallel((small, large, small), Neighbors.ADD_REMOVE)).epsilon == Fraction(1, 2)
+    small, large = PureDp(Fraction(1, 10)), PureDp(Fraction(1, 2))
+    assert compose_basic(Parallel((small, large, small), Neighbors.ADD_REMOVE)).epsilon == Fraction(1, 2)
     # under replace a unit may move from one part to another: the two largest
-    assert basic(Parallel((small, large, small), Neighbors.REPLACE)).epsilon == Fraction(3, 5)
-    assert basic(Parallel((large, large, small), Neighbors.REPLACE)).epsilon == 1
-    assert basic(Parallel((large,), Neighbors.REPLACE)).epsilon == Fraction(1, 2)
-    many = tuple(Pure(Fraction(1, n)) for n in range(2, 20))
-    assert basic(Parallel(many, Neighbors.REPLACE)).epsilon == 1  # beyond eight parts: twice the largest, a bound
+    assert compose_basic(Parallel((small, large, small), Neighbors.REPLACE)).epsilon == Fraction(3, 5)
+    assert compose_basic(Parallel((large, large, small), Neighbors.REPLACE)).epsilon == 1
+    assert compose_basic(Parallel((large,), Neighbors.REPLACE)).epsilon == Fraction(1, 2)
+    many = tuple(PureDp(Fraction(1, n)) for n in range(2, 20))
+    assert (
+        compose_basic(Parallel(many, Neighbors.REPLACE)).epsilon == 1
+    )  # beyond eight parts: twice the largest, a bound
     for by in ("basic", "zcdp", "renyi", "pld"):  # the other two take the pair as one part
         both = epsilon(Parallel((small, large, large), Neighbors.REPLACE), DELTA, by=by)
         assert both == pytest.approx(epsilon(Repeat(large, 2), DELTA, by=by), rel=1e-6)
@@ -97,7 +99,7 @@ def test_parallel_parts():
 
 def test_parallel_parts_of_different_shape():
     # Neither curve is above the other: the bound is above both.
-    flat, steep = GaussianNoise(Fraction(9), 1), Approximate(Fraction(1, 2), Fraction(1, 10**9))
+    flat, steep = GaussianNoise(Fraction(9), 1), ApproximateDp(Fraction(1, 2), Fraction(1, 10**9))
     loss = Parallel((flat, steep), Neighbors.ADD_REMOVE)
     for x in (0.1, 0.4, 0.6, 1.5):
         top = max(delta(flat, x), delta(steep, x))
@@ -105,51 +107,51 @@ def test_parallel_parts_of_different_shape():
 
 
 def test_groups():
-    assert for_group(LaplaceNoise(Fraction(10), 2), 3) == LaplaceNoise(Fraction(10), 6)
-    assert for_group(ContinuousLaplace(Fraction(10)), 4) == ContinuousLaplace(Fraction(5, 2))
+    assert scale_to_group(LaplaceNoise(Fraction(10), 2), 3) == LaplaceNoise(Fraction(10), 6)
+    assert scale_to_group(ContinuousLaplaceNoise(Fraction(10)), 4) == ContinuousLaplaceNoise(Fraction(5, 2))
     # k^2 c s^2/(2v) = 9 * 2 * 4/50
-    assert for_group(GaussianNoise(Fraction(25), 2, 2), 3) == Concentrated(Fraction(36, 25))
+    assert scale_to_group(GaussianNoise(Fraction(25), 2, 2), 3) == ConcentratedDp(Fraction(36, 25))
     # delta (1 + e + e^2) at epsilon 1 and k = 3: 1e-6 * 11.1073379
     assert float(group_delta(Fraction(1), Fraction(1, 10**6), 3)) == pytest.approx(1.11073379e-5, rel=1e-8)
     assert group_delta(Fraction(0), Fraction(1, 10), 3) == Fraction(3, 10)
     assert group_delta(Fraction(100), Fraction(1, 10), 20) == 1
-    assert rho(Group(Concentrated(Fraction(1, 10)), 3)).rho == Fraction(9, 10)
-    assert flatten(Group(Group(Compose((Pure(Fraction(1)),)), 2), 3)) == {Pure(Fraction(6)): 1}
-    sampled = Sampled(Pure(Fraction(1)), Fraction(1, 2))
+    assert compute_rho(Group(ConcentratedDp(Fraction(1, 10)), 3)).rho == Fraction(9, 10)
+    assert flatten_loss(Group(Group(Compose((PureDp(Fraction(1)),)), 2), 3)) == {PureDp(Fraction(6)): 1}
+    sampled = Sampled(PureDp(Fraction(1)), Fraction(1, 2))
     # neither a removal nor an addition: of the two units one may be removed and the other added
-    grouped = Parallel((Sampled(Group(Pure(Fraction(1)), 2), Fraction(3, 4)),), Neighbors.REPLACE)
-    assert flatten(Group(sampled, 2)) == {grouped: 1}
+    grouped = Parallel((Sampled(Group(PureDp(Fraction(1)), 2), Fraction(3, 4)),), Neighbors.REPLACE)
+    assert flatten_loss(Group(sampled, 2)) == {grouped: 1}
 
 
 def test_sampling_helps():
     # ln(1 + 0.1 (e - 1)) = 0.158565
-    loss = Sampled(Pure(Fraction(1)), Fraction(1, 10))
+    loss = Sampled(PureDp(Fraction(1)), Fraction(1, 10))
     assert epsilon(loss, 0, by="basic") == pytest.approx(0.158565, abs=5e-7)
     assert epsilon(loss, 1e-6) == pytest.approx(0.158565, abs=1e-4)
-    assert epsilon(Repeat(loss, 50), 1e-6) < epsilon(Repeat(Pure(Fraction(1)), 50), 1e-6) / 5
+    assert epsilon(Repeat(loss, 50), 1e-6) < epsilon(Repeat(PureDp(Fraction(1)), 50), 1e-6) / 5
 
 
 def test_pure_losses_need_no_delta():
     assert epsilon(Repeat(LaplaceNoise(Fraction(10), 1), 3), 0) == pytest.approx(0.3)
     assert epsilon(GaussianNoise(Fraction(4), 1), 0) == math.inf
-    assert epsilon(Approximate(Fraction(1), Fraction(1, 10)), 0.05) == math.inf
-    assert epsilon(Approximate(Fraction(1), Fraction(1, 10)), 0.1, by="basic") == 1
+    assert epsilon(ApproximateDp(Fraction(1), Fraction(1, 10)), 0.05) == math.inf
+    assert epsilon(ApproximateDp(Fraction(1), Fraction(1, 10)), 0.1, by="basic") == 1
 
 
 @pytest.mark.parametrize("by", METHODS)
 @pytest.mark.parametrize("bad", [-0.1, 1, 1.5, math.nan, "0.1", True, None])
 def test_bad_deltas(by, bad):
     with pytest.raises(ParameterError, match="delta"):
-        epsilon(Pure(Fraction(1)), bad, by=by)
+        epsilon(PureDp(Fraction(1)), bad, by=by)
 
 
 @pytest.mark.parametrize("bad", [-1, math.inf, math.nan, "1", None])
 def test_bad_epsilons(bad):
     with pytest.raises(ParameterError, match="epsilon"):
-        delta(Pure(Fraction(1)), bad)
+        delta(PureDp(Fraction(1)), bad)
 
 
 @pytest.mark.parametrize("bad", ["gaussian", "", None, 3])
 def test_unknown_accountants(bad):
     with pytest.raises(ParameterError, match="choose one of basic, advanced, optimal, zcdp, renyi, pld"):
-        epsilon(Pure(Fraction(1)), 0.1, by=bad)
+        epsilon(PureDp(Fraction(1)), 0.1, by=bad)

@@ -8,70 +8,70 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting.guard import (
+from tacit.accounting.basic import compose_basic
+from tacit.accounting.filters import (
     GRAINS_PER_DELTA,
     GRAINS_PER_EPSILON,
     GRAINS_PER_RHO,
     LARGEST,
-    Caps,
-    Cost,
-    Share,
-    Standing,
-    admits,
-    caps,
+    BudgetCharge,
+    BudgetStatus,
+    DeltaSplit,
+    FilterLimits,
+    compute_limits,
     cost,
-    room,
-    shown,
-    within_basic,
-    within_concentrated,
+    format_epsilon,
+    is_admitted,
+    is_within_basic,
+    is_within_zcdp,
+    remaining_epsilon,
 )
-from tacit.accounting.pure import basic
-from tacit.accounting.zcdp import rho
+from tacit.accounting.zcdp import compute_rho
 from tacit.errors import ParameterError
-from tacit.privacy.guarantee import epsilon_of_rho
-from tacit.privacy.loss import Approximate, Compose, GaussianNoise, LaplaceNoise, Pure, Repeat
+from tacit.privacy.guarantee import epsilon_from_rho
+from tacit.privacy.loss import ApproximateDp, Compose, GaussianNoise, LaplaceNoise, PureDp, Repeat
 
 MILLIONTH = Fraction(1, 10**6)
 grains = st.integers(0, 10**14)
-costs = st.builds(Cost, grains, grains, grains, grains)
-limits = st.builds(Caps, grains, grains, grains, grains)
+costs = st.builds(BudgetCharge, grains, grains, grains, grains)
+limits = st.builds(FilterLimits, grains, grains, grains, grains)
 epsilons = st.fractions(0, 1000)
 deltas = st.fractions(0, Fraction(999, 1000))
 
 
 @given(limits, st.lists(costs, max_size=30))
 def test_whatever_is_admitted_one_filter_is_within_its_caps(limit, prices):
-    spent, admitted = Cost.zero(), []
+    spent, admitted = BudgetCharge.zero(), []
     for price in prices:
-        if admits(spent, price, limit):
+        if is_admitted(spent, price, limit):
             spent += price
             admitted.append(price)
     if admitted:
         by_a = sum(p.epsilon for p in admitted) <= limit.epsilon and sum(p.delta_a for p in admitted) <= limit.delta_a
         by_b = sum(p.rho for p in admitted) <= limit.rho and sum(p.delta_b for p in admitted) <= limit.delta_b
         assert by_a or by_b
-        assert (by_a, by_b) == (within_basic(spent, limit), within_concentrated(spent, limit))
+        assert (by_a, by_b) == (is_within_basic(spent, limit), is_within_zcdp(spent, limit))
 
 
 @given(limits, costs, costs)
 def test_a_filter_that_was_passed_never_admits_again(limit, spent, price):
-    assert within_basic(spent, limit) or not within_basic(spent + price, limit)
-    assert within_concentrated(spent, limit) or not within_concentrated(spent + price, limit)
+    assert is_within_basic(spent, limit) or not is_within_basic(spent + price, limit)
+    assert is_within_zcdp(spent, limit) or not is_within_zcdp(spent + price, limit)
 
 
 def test_charges_round_up_and_caps_down():
-    third = cost(Pure(Fraction(1, 3)))
+    third = cost(PureDp(Fraction(1, 3)))
     assert third.epsilon == 333_333_333_334
-    assert caps(Fraction(1, 3), Fraction(0)).epsilon == 333_333_333_333
+    assert compute_limits(Fraction(1, 3), Fraction(0)).epsilon == 333_333_333_333
     # epsilon tanh(epsilon/2) at 1/3: 0.0550468
-    assert Fraction(third.rho, GRAINS_PER_RHO) >= rho(Pure(Fraction(1, 3))).rho
+    assert Fraction(third.rho, GRAINS_PER_RHO) >= compute_rho(PureDp(Fraction(1, 3))).rho
     assert third.rho / GRAINS_PER_RHO == pytest.approx(0.0550468, abs=1e-7)
 
 
 @pytest.mark.slow
 @given(epsilons, deltas)
 def test_rounding_is_by_less_than_a_grain(epsilon, delta):
-    charge, cap = cost(Approximate(epsilon, delta)), caps(epsilon, delta)
+    charge, cap = cost(ApproximateDp(epsilon, delta)), compute_limits(epsilon, delta)
     assert 0 <= charge.epsilon - epsilon * GRAINS_PER_EPSILON < 1
     assert 0 <= epsilon * GRAINS_PER_EPSILON - cap.epsilon < 1
     assert 0 <= charge.delta_a - delta * GRAINS_PER_DELTA < 1
@@ -82,11 +82,11 @@ def test_rounding_is_by_less_than_a_grain(epsilon, delta):
 @pytest.mark.slow
 @given(epsilons, deltas, st.lists(st.tuples(epsilons, deltas), max_size=30), st.integers(1, 1000))
 def test_what_filter_a_accepts_never_exceeds_the_cap(epsilon, delta, prices, shrink):
-    limit, spent, admitted = caps(epsilon, delta), Cost.zero(), []
+    limit, spent, admitted = compute_limits(epsilon, delta), BudgetCharge.zero(), []
     for price in prices:
         exact = price[0] / shrink, price[1] / shrink
-        charge = cost(Approximate(*exact))
-        if within_basic(spent + charge, limit):
+        charge = cost(ApproximateDp(*exact))
+        if is_within_basic(spent + charge, limit):
             spent += charge
             admitted.append(exact)
     assert sum(price for price, _ in admitted) <= epsilon
@@ -95,18 +95,18 @@ def test_what_filter_a_accepts_never_exceeds_the_cap(epsilon, delta, prices, shr
 
 def test_whole_grains_are_exact():
     # In doubles 0.1 + 0.1 + 0.1 is above 0.3.
-    tenth, limit = cost(Pure(Fraction(1, 10))), caps(Fraction(3, 10), Fraction(0))
-    assert admits(tenth + tenth, tenth, limit)
-    assert not admits(tenth + tenth + tenth, Cost(1, 0, 1, 0), limit)
-    assert admits(tenth + tenth + tenth, Cost.zero(), limit)
+    tenth, limit = cost(PureDp(Fraction(1, 10))), compute_limits(Fraction(3, 10), Fraction(0))
+    assert is_admitted(tenth + tenth, tenth, limit)
+    assert not is_admitted(tenth + tenth + tenth, BudgetCharge(1, 0, 1, 0), limit)
+    assert is_admitted(tenth + tenth + tenth, BudgetCharge.zero(), limit)
 
 
 def test_delta_is_guarded_too():
     # A's share is half a millionth, to the grain. B is of no use: its rho is 1/2 tanh 1/4 = 0.12, beyond 0.0059.
-    limit = caps(Fraction(1, 2), MILLIONTH)
+    limit = compute_limits(Fraction(1, 2), MILLIONTH)
     grain = Fraction(1, GRAINS_PER_DELTA)
-    assert admits(Cost.zero(), cost(Approximate(Fraction(1, 2), MILLIONTH / 2)), limit)
-    assert not admits(Cost.zero(), cost(Approximate(Fraction(1, 2), MILLIONTH / 2 + grain)), limit)
+    assert is_admitted(BudgetCharge.zero(), cost(ApproximateDp(Fraction(1, 2), MILLIONTH / 2)), limit)
+    assert not is_admitted(BudgetCharge.zero(), cost(ApproximateDp(Fraction(1, 2), MILLIONTH / 2 + grain)), limit)
 
 
 def test_gaussian_noise_has_no_delta_in_filter_b():
@@ -118,127 +118,129 @@ def test_gaussian_noise_has_no_delta_in_filter_b():
     # without a delta of its own filter A cannot hold it, and remembers that
     unpaid = cost(GaussianNoise(Fraction(100), 1))
     assert unpaid.epsilon == LARGEST
-    limit = caps(Fraction(10), MILLIONTH)
-    assert admits(Cost.zero(), unpaid, limit)
-    assert not within_basic(unpaid + Cost.zero(), limit)
+    limit = compute_limits(Fraction(10), MILLIONTH)
+    assert is_admitted(BudgetCharge.zero(), unpaid, limit)
+    assert not is_within_basic(unpaid + BudgetCharge.zero(), limit)
 
 
 def test_the_delta_of_keys_counts_in_both():
-    price = cost(Compose((LaplaceNoise(Fraction(10), 1), Approximate(Fraction(1, 10), Fraction(1, 10**9)))))
+    price = cost(Compose((LaplaceNoise(Fraction(10), 1), ApproximateDp(Fraction(1, 10), Fraction(1, 10**9)))))
     assert price.delta_a == price.delta_b == 10**9
     assert price.epsilon == 2 * 10**11
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(10), Fraction(1000)])
 def test_rho_is_the_largest_that_converts(epsilon):
-    limit = caps(epsilon, MILLIONTH)
+    limit = compute_limits(epsilon, MILLIONTH)
     share = float(MILLIONTH / 4)
-    assert epsilon_of_rho(limit.rho / GRAINS_PER_RHO, share) <= epsilon
-    assert epsilon_of_rho(limit.rho / GRAINS_PER_RHO * (1 + 1e-6) + 1e-14, share) > epsilon
+    assert epsilon_from_rho(limit.rho / GRAINS_PER_RHO, share) <= epsilon
+    assert epsilon_from_rho(limit.rho / GRAINS_PER_RHO * (1 + 1e-6) + 1e-14, share) > epsilon
     assert limit.delta_a == 5 * 10**11 and limit.delta_b == 25 * 10**10
 
 
 def test_without_delta_only_sums_of_epsilon_count():
-    limit = caps(Fraction(1), Fraction(0))
+    limit = compute_limits(Fraction(1), Fraction(0))
     assert limit.rho == 0
-    spent, price = Cost.zero(), cost(Pure(Fraction(1, 10)))
+    spent, price = BudgetCharge.zero(), cost(PureDp(Fraction(1, 10)))
     for _ in range(10):
-        assert admits(spent, price, limit)
+        assert is_admitted(spent, price, limit)
         spent += price
-    assert not admits(spent, price, limit)
+    assert not is_admitted(spent, price, limit)
 
 
 def test_many_small_questions_and_few_large_ones():
-    limit = caps(Fraction(10), MILLIONTH)
+    limit = compute_limits(Fraction(10), MILLIONTH)
     # ten of epsilon 1: rho is 10 tanh(1/2) = 4.6, beyond 1.42, so filter A admits them
-    assert admits(Cost.zero(), cost(Repeat(Pure(Fraction(1)), 10)), limit)
+    assert is_admitted(BudgetCharge.zero(), cost(Repeat(PureDp(Fraction(1)), 10)), limit)
     # 20,000 of 0.01: a sum of 200, and rho of 20,000 * 0.01 tanh 0.005 = 1
-    assert admits(Cost.zero(), cost(Repeat(Pure(Fraction(1, 100)), 20_000)), limit)
-    assert not admits(Cost.zero(), cost(Repeat(Pure(Fraction(1, 100)), 40_000)), limit)
+    assert is_admitted(BudgetCharge.zero(), cost(Repeat(PureDp(Fraction(1, 100)), 20_000)), limit)
+    assert not is_admitted(BudgetCharge.zero(), cost(Repeat(PureDp(Fraction(1, 100)), 40_000)), limit)
 
 
 @pytest.mark.slow
 @given(st.lists(st.fractions(Fraction(1, 1000), 2), max_size=20))
 def test_what_is_charged_is_never_less_than_the_loss(epsilons):
-    spent = Cost.zero()
+    spent = BudgetCharge.zero()
     for epsilon in epsilons:
-        spent += cost(Pure(epsilon))
-    whole = Compose(tuple(map(Pure, epsilons)))
-    assert Fraction(spent.epsilon, 10**12) >= (basic(whole).epsilon or 0)
-    assert Fraction(spent.rho, GRAINS_PER_RHO) >= rho(whole).rho
+        spent += cost(PureDp(epsilon))
+    whole = Compose(tuple(map(PureDp, epsilons)))
+    assert Fraction(spent.epsilon, 10**12) >= (compose_basic(whole).epsilon or 0)
+    assert Fraction(spent.rho, GRAINS_PER_RHO) >= compute_rho(whole).rho
 
 
 @pytest.mark.parametrize(("epsilon", "by_a", "by_both"), [(10, 1, 1), (1, 10, 10), (Fraction(1, 100), 1000, 28444)])
 def test_how_many_laplace_answers_a_budget_of_ten_admits(epsilon, by_a, by_both):
     # 10 / epsilon by A. By B, Laplace noise of epsilon 0.01 costs rho 4.99e-5 of 1.4222.
-    limit, price = caps(Fraction(10), MILLIONTH), cost(LaplaceNoise(1 / Fraction(epsilon), 1))
+    limit, price = compute_limits(Fraction(10), MILLIONTH), cost(LaplaceNoise(1 / Fraction(epsilon), 1))
     assert limit.epsilon // price.epsilon == by_a
     assert max(limit.epsilon // price.epsilon, limit.rho // price.rho) == by_both
-    spent = Cost(*(grain * (by_both - 1) for grain in price.grains))
-    assert admits(spent, price, limit)
-    assert not admits(spent + price, price, limit)
+    spent = BudgetCharge(*(grain * (by_both - 1) for grain in price.grains))
+    assert is_admitted(spent, price, limit)
+    assert not is_admitted(spent + price, price, limit)
 
 
 @given(costs, limits, st.integers(0, 10**14), st.integers(0, 10**14))
 def test_what_there_is_room_for_is_admitted_and_a_little_more_is_not(spent, limit, delta_a, delta_b):
-    left = room(spent, limit, delta_a, delta_b)
+    left = remaining_epsilon(spent, limit, delta_a, delta_b)
 
-    def asked(epsilon: int) -> Cost:
-        pure = cost(Pure(Fraction(epsilon, GRAINS_PER_EPSILON)))
-        return Cost(pure.epsilon, delta_a, pure.rho, delta_b)
+    def asked(epsilon: int) -> BudgetCharge:
+        pure = cost(PureDp(Fraction(epsilon, GRAINS_PER_EPSILON)))
+        return BudgetCharge(pure.epsilon, delta_a, pure.rho, delta_b)
 
     if left > 0:
-        assert admits(spent, asked(left), limit)
-    assert not admits(spent, asked(left + left // 10**6 + 10**6), limit)
+        assert is_admitted(spent, asked(left), limit)
+    assert not is_admitted(spent, asked(left + left // 10**6 + 10**6), limit)
 
 
 def test_what_remains():
     # By A 3 - 0.5 = 2.5; without delta B has nothing
-    half = cost(Pure(Fraction(1, 2)))
-    assert Standing(half, caps(Fraction(3), Fraction(0))).remaining == 25 * 10**11
+    half = cost(PureDp(Fraction(1, 2)))
+    assert BudgetStatus(half, compute_limits(Fraction(3), Fraction(0))).remaining == 25 * 10**11
     # By B rho 0.1 is left, and 1/2 tanh 1/4 = 0.122 is more than that
-    assert Standing(Cost(3, 0, 4, 0), Caps(2, 0, 4 + 10**14, 0)).remaining < 5 * 10**11
+    assert BudgetStatus(BudgetCharge(3, 0, 4, 0), FilterLimits(2, 0, 4 + 10**14, 0)).remaining < 5 * 10**11
 
 
 def test_what_remains_is_never_below_zero():
-    assert Standing(Cost(9, 9, 9, 9), Caps(7, 9, 7, 9)).remaining == 0  # the owner lowered the caps
-    assert Standing(Cost(5, 9, 0, 9), Caps(7, 8, 0, 8)).remaining == 0  # the deltas are used up
+    assert BudgetStatus(BudgetCharge(9, 9, 9, 9), FilterLimits(7, 9, 7, 9)).remaining == 0  # the owner lowered the caps
+    assert BudgetStatus(BudgetCharge(5, 9, 0, 9), FilterLimits(7, 8, 0, 8)).remaining == 0  # the deltas are used up
 
 
 def test_costs_in_words():
-    assert Cost.zero().shown == "0"
-    assert Cost(1, 0, 0, 0).shown == "0.000000000001"
-    assert cost(Pure(Fraction(5, 2))).shown == "2.5"
-    assert cost(Pure(Fraction(100))).shown == "100"  # not 1E+2
-    assert cost(Pure(Fraction(1, 3))).shown == "0.333333333334"  # rounded up
-    assert cost(Approximate(Fraction(1), MILLIONTH)).shown == "1, delta 1e-06"
+    assert BudgetCharge.zero().shown == "0"
+    assert BudgetCharge(1, 0, 0, 0).shown == "0.000000000001"
+    assert cost(PureDp(Fraction(5, 2))).shown == "2.5"
+    assert cost(PureDp(Fraction(100))).shown == "100"  # not 1E+2
+    assert cost(PureDp(Fraction(1, 3))).shown == "0.333333333334"  # rounded up
+    assert cost(ApproximateDp(Fraction(1), MILLIONTH)).shown == "1, delta 1e-06"
     assert cost(GaussianNoise(Fraction(100), 1)).shown == "without bound, rho 0.005"
 
 
 @given(st.integers(0, LARGEST))
 def test_an_epsilon_is_shown_exactly(epsilon):
-    assert Fraction(shown(epsilon)) == Fraction(epsilon, GRAINS_PER_EPSILON)
+    assert Fraction(format_epsilon(epsilon)) == Fraction(epsilon, GRAINS_PER_EPSILON)
 
 
 @pytest.mark.parametrize("grain", range(4))
 @pytest.mark.parametrize("bad", [-1, LARGEST])
 def test_a_cap_is_below_what_a_database_integer_holds(grain, bad):
     with pytest.raises(ParameterError):
-        Caps(*(bad if index == grain else 0 for index in range(4)))
+        FilterLimits(*(bad if index == grain else 0 for index in range(4)))
 
 
 def test_huge_amounts_saturate():
-    assert cost(Pure(Fraction(10**30))) + cost(Pure(Fraction(10**30))) == Cost(LARGEST, 0, LARGEST, 0)
-    assert not admits(Cost.zero(), cost(Pure(Fraction(10**30))), caps(Fraction(10**30), MILLIONTH))
+    assert cost(PureDp(Fraction(10**30))) + cost(PureDp(Fraction(10**30))) == BudgetCharge(LARGEST, 0, LARGEST, 0)
+    assert not is_admitted(
+        BudgetCharge.zero(), cost(PureDp(Fraction(10**30))), compute_limits(Fraction(10**30), MILLIONTH)
+    )
 
 
 def test_bad_input():
     for call in (
-        lambda: caps(Fraction(-1), Fraction(0)),
-        lambda: caps(Fraction(1), Fraction(1)),
-        lambda: cost(Pure(Fraction(1)), Fraction(1)),
-        lambda: Share(Fraction(1), Fraction(1), Fraction(0)),
-        lambda: Share(Fraction(-1), Fraction(1), Fraction(0)),
+        lambda: compute_limits(Fraction(-1), Fraction(0)),
+        lambda: compute_limits(Fraction(1), Fraction(1)),
+        lambda: cost(PureDp(Fraction(1)), Fraction(1)),
+        lambda: DeltaSplit(Fraction(1), Fraction(1), Fraction(0)),
+        lambda: DeltaSplit(Fraction(-1), Fraction(1), Fraction(0)),
     ):
         with pytest.raises(ParameterError):
             call()

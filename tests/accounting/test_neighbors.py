@@ -18,7 +18,7 @@ from itertools import permutations, product
 import pytest
 
 from tacit.accounting import METHODS, delta, epsilon, pld
-from tacit.privacy.loss import Approximate, Compose, Group, LaplaceNoise, Loss, Parallel, Pure, Repeat, Sampled
+from tacit.privacy.loss import ApproximateDp, Compose, Group, LaplaceNoise, Loss, Parallel, PureDp, Repeat, Sampled
 from tacit.privacy.unit import Neighbors
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
@@ -62,11 +62,11 @@ class Placed(Unit):
 def run(loss: Loss, units: tuple[Unit, ...], most: int, path: Path = ()) -> Law:
     """The law of what a mechanism of this loss shows of a database that holds these units."""
     match loss:
-        case Pure(each):
+        case PureDp(each):
             return geometric(power(-each), sum(unit.counted(path) for unit in units), most)
         case LaplaceNoise(scale, distance):
             return geometric(power(-1 / scale), distance * sum(unit.counted(path) for unit in units), distance * most)
-        case Approximate(each, lost):
+        case ApproximateDp(each, lost):
             count = sum(unit.counted(path) for unit in units)
             noisy = {out: mass * (1 - lost) for out, mass in geometric(power(-each), count, most).items()}
             return noisy | {("told", count): lost}
@@ -156,10 +156,10 @@ def random_leaf(rng: random.Random) -> Loss:
     each = Fraction(rng.randint(1, 30), 10)
     return rng.choice(
         [
-            Pure(each),
+            PureDp(each),
             LaplaceNoise(1 / each, 1),
             LaplaceNoise(2 / each, 2),
-            Approximate(each, rng.choice([Fraction(1, 10), Fraction(1, 1000)])),
+            ApproximateDp(each, rng.choice([Fraction(1, 10), Fraction(1, 1000)])),
         ]
     )
 
@@ -220,7 +220,7 @@ def test_no_accountant_is_below_the_truth_of_random_trees(full):
 
 # A removal after sampling at a tenth, an addition after sampling at nineteen twentieths.
 MOVED = Parallel(
-    (Sampled(Pure(Fraction(23, 10)), Fraction(1, 10)), Sampled(LaplaceNoise(Fraction(20, 7), 2), Fraction(19, 20))),
+    (Sampled(PureDp(Fraction(23, 10)), Fraction(1, 10)), Sampled(LaplaceNoise(Fraction(20, 7), 2), Fraction(19, 20))),
     REPLACE,
 )
 
@@ -240,9 +240,9 @@ def test_without_the_mixed_direction_the_tables_are_above(monkeypatch):
 @pytest.mark.slow
 def test_with_the_change_taken_for_a_removal_the_tables_are_above(monkeypatch):
     # two units, of which one is removed and one is added: sampled at 0.99, an addition may be nearly certain to show
-    loss = Group(Repeat(Sampled(Pure(Fraction(1, 2)), Fraction(9, 10)), 2), 2)
+    loss = Group(Repeat(Sampled(PureDp(Fraction(1, 2)), Fraction(9, 10)), 2), 2)
     assert below_the_truth(loss, 0, METHODS) == []
-    skewed = Compose((Sampled(Pure(Fraction(2)), Fraction(99, 100)), Parallel((Pure(Fraction(1)),), REPLACE)))
+    skewed = Compose((Sampled(PureDp(Fraction(2)), Fraction(99, 100)), Parallel((PureDp(Fraction(1)),), REPLACE)))
     assert below_the_truth(skewed, 0, METHODS) == []
     monkeypatch.setattr(pld, "changed_sampled", pld.removed_sampled)
     monkeypatch.setattr(pld, "_ways", lambda product: (pld.REMOVED,))
@@ -253,11 +253,13 @@ def test_with_the_change_taken_for_a_removal_the_tables_are_above(monkeypatch):
     "loss",
     [
         MOVED,
-        Parallel((Sampled(Pure(Fraction(1)), Fraction(1, 2)), Sampled(Pure(Fraction(2)), Fraction(1, 10))), REPLACE),
-        Parallel((Sampled(Pure(Fraction(1)), Fraction(1, 2)),) * 2, REPLACE),
-        Parallel((Pure(Fraction(1)), Sampled(LaplaceNoise(Fraction(1), 2), Fraction(4, 5))), ADD),
+        Parallel(
+            (Sampled(PureDp(Fraction(1)), Fraction(1, 2)), Sampled(PureDp(Fraction(2)), Fraction(1, 10))), REPLACE
+        ),
+        Parallel((Sampled(PureDp(Fraction(1)), Fraction(1, 2)),) * 2, REPLACE),
+        Parallel((PureDp(Fraction(1)), Sampled(LaplaceNoise(Fraction(1), 2), Fraction(4, 5))), ADD),
         Repeat(Sampled(LaplaceNoise(Fraction(2), 2), Fraction(3, 10)), 2),
-        Compose((Sampled(Pure(Fraction(1)), Fraction(1, 10)), Pure(Fraction(1, 2)))),
+        Compose((Sampled(PureDp(Fraction(1)), Fraction(1, 10)), PureDp(Fraction(1, 2)))),
     ],
     ids=["moved", "two rates", "alike", "add-remove", "repeated", "composed"],
 )

@@ -15,15 +15,15 @@ from tests.support.counts import FULL
 
 from tacit.accounting import bounds, delta, epsilon, pld
 from tacit.accounting.calibrate import gaussian_sigma
-from tacit.privacy.guarantee import delta_of_rho, epsilon_of_rho
+from tacit.privacy.guarantee import delta_from_rho, epsilon_from_rho
 from tacit.privacy.loss import (
-    Approximate,
+    ApproximateDp,
     Compose,
-    ContinuousGaussian,
-    ContinuousLaplace,
+    ContinuousGaussianNoise,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
-    Pure,
+    PureDp,
     Repeat,
     Sampled,
 )
@@ -56,7 +56,7 @@ def agrees(loss, other: float) -> None:
 @given(scales, st.integers(1, 200))
 def test_real_laplace(scale, times):
     other = peer.from_laplace_mechanism(float(scale)).self_compose(times).get_epsilon_for_delta(DELTA)
-    agrees(Repeat(ContinuousLaplace(scale), times), other)
+    agrees(Repeat(ContinuousLaplaceNoise(scale), times), other)
 
 
 @few
@@ -77,7 +77,7 @@ def test_discrete_gaussian(sigma, shift, times):
 @given(st.fractions(1, 10, max_denominator=20), st.integers(1, 100))
 def test_real_gaussian(sigma, times):
     other = peer.from_gaussian_mechanism(float(sigma)).self_compose(times).get_epsilon_for_delta(DELTA)
-    agrees(Repeat(ContinuousGaussian(sigma), times), other)
+    agrees(Repeat(ContinuousGaussianNoise(sigma), times), other)
 
 
 @few
@@ -87,7 +87,7 @@ def test_any_approximate_mechanism(each, lost, times):
 
     other = peer.from_privacy_parameters(DifferentialPrivacyParameters(float(each), lost * 1e-9))
     agrees(
-        Repeat(Approximate(each, Fraction(lost, 10**9)), times),
+        Repeat(ApproximateDp(each, Fraction(lost, 10**9)), times),
         other.self_compose(times).get_epsilon_for_delta(DELTA),
     )
 
@@ -96,7 +96,9 @@ def test_any_approximate_mechanism(each, lost, times):
 @given(st.fractions(Fraction(3, 4), 4, max_denominator=8), st.sampled_from([2, 10, 50]), st.integers(1, 300))
 def test_sampled_gaussian(sigma, parts, times):
     other = peer.from_gaussian_mechanism(float(sigma), sampling_prob=1 / parts).self_compose(times)
-    agrees(Repeat(Sampled(ContinuousGaussian(sigma), Fraction(1, parts)), times), other.get_epsilon_for_delta(DELTA))
+    agrees(
+        Repeat(Sampled(ContinuousGaussianNoise(sigma), Fraction(1, parts)), times), other.get_epsilon_for_delta(DELTA)
+    )
 
 
 @settings(max_examples=30 if FULL else 4, deadline=None, derandomize=True)
@@ -104,7 +106,7 @@ def test_sampled_gaussian(sigma, parts, times):
 def test_renyi_of_sampled_gaussian(sigma, parts, times):
     event = dp_accounting.GaussianDpEvent(float(sigma))
     event = event if parts == 1 else dp_accounting.PoissonSampledDpEvent(1 / parts, event)
-    loss = ContinuousGaussian(sigma) if parts == 1 else Sampled(ContinuousGaussian(sigma), Fraction(1, parts))
+    loss = ContinuousGaussianNoise(sigma) if parts == 1 else Sampled(ContinuousGaussianNoise(sigma), Fraction(1, parts))
     ours = epsilon(Repeat(loss, times), DELTA, by="renyi")
     assert ours <= RdpAccountant().compose(event, times).get_epsilon(DELTA) * 1.01
     # No bound is below the law itself.
@@ -119,7 +121,7 @@ def test_renyi_is_within_one_percent_of_the_peer(sigma, parts, times, lost):
     # The best order is below two for little noise, and above a thousand for much noise and few uses.
     event = dp_accounting.PoissonSampledDpEvent(1 / parts, dp_accounting.GaussianDpEvent(float(sigma)))
     other = RdpAccountant().compose(event, times).get_epsilon(lost)
-    loss = Repeat(Sampled(ContinuousGaussian(sigma), Fraction(1, parts)), times)
+    loss = Repeat(Sampled(ContinuousGaussianNoise(sigma), Fraction(1, parts)), times)
     ours = epsilon(loss, lost, by="renyi")
     assert ours <= other * 1.01 + 1e-12
     assert ours >= pld.epsilon(loss, lost, upper=False)
@@ -137,8 +139,8 @@ def test_moments_of_fractional_orders_are_at_least_the_integral(sigma, rate, ord
     a, q, s = mpf(order), mpf(rate), mpf(sigma)
     normal = lambda x: mp.exp(-(x**2) / 2) / mp.sqrt(2 * mp.pi)  # noqa: E731 - a formula
     mixed = mp.quad(lambda x: normal(x) * (1 - q + q * mp.exp(x / s - 1 / (2 * s**2))) ** a, list(range(-20, 21, 4)))
-    curve = renyi.curve(Sampled(ContinuousGaussian(Fraction(str(sigma))), Fraction(str(rate))))
-    found = float(np.interp(order, renyi.orders(), curve.growth))
+    curve = renyi.compute_curve(Sampled(ContinuousGaussianNoise(Fraction(str(sigma))), Fraction(str(rate))))
+    found = float(np.interp(order, renyi.renyi_orders(), curve.growth))
     assert float(mp.log(mixed)) <= found <= float(mp.log(mixed)) * 1.01
 
 
@@ -151,8 +153,8 @@ def test_a_mixed_workload():
     )
     loss = Compose(
         (
-            Repeat(ContinuousLaplace(Fraction(5)), 20),
-            Repeat(ContinuousGaussian(Fraction(4)), 10),
+            Repeat(ContinuousLaplaceNoise(Fraction(5)), 20),
+            Repeat(ContinuousGaussianNoise(Fraction(4)), 10),
             LaplaceNoise(Fraction(10, 3), 2),
         )
     )
@@ -179,8 +181,8 @@ def test_opendp_converts_zcdp_alike(rho, power):
     noise = opendp.m.make_gaussian(*space, scale=1 / math.sqrt(2 * rho))
     curve = opendp.c.make_zCDP_to_approxDP(noise).map(1.0)
     other = curve.epsilon(10.0**-power)
-    assert epsilon_of_rho(rho, 10.0**-power) == pytest.approx(other, rel=1e-3, abs=1e-6)
-    assert delta_of_rho(rho, 2 * rho + 1) == pytest.approx(curve.delta(2 * rho + 1), rel=1e-3)
+    assert epsilon_from_rho(rho, 10.0**-power) == pytest.approx(other, rel=1e-3, abs=1e-6)
+    assert delta_from_rho(rho, 2 * rho + 1) == pytest.approx(curve.delta(2 * rho + 1), rel=1e-3)
 
 
 @few
@@ -189,4 +191,4 @@ def test_opendp_prices_discrete_laplace_alike(scale, distance):
     space = opendp.atom_domain(T=int), opendp.absolute_distance(T=int)
     other = opendp.m.make_laplace(*space, scale=float(scale)).map(distance)
     assert epsilon(LaplaceNoise(scale, distance), 0) == pytest.approx(other, rel=1e-9)
-    assert epsilon(Pure(Fraction(other)), 0) == pytest.approx(other)
+    assert epsilon(PureDp(Fraction(other)), 0) == pytest.approx(other)

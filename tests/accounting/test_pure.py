@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting.pure import epsilon
+from tacit.accounting.basic import epsilon
 from tacit.privacy.loss import Compose, LaplaceNoise, decode, encode
 
 NOISE = st.builds(LaplaceNoise, st.fractions(min_value=Fraction(1, 10**9), max_value=10**12), st.integers(0, 10**20))

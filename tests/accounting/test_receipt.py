@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.accounting.guard import Caps, Cost, Standing, cost
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, cost
 from tacit.accounting.receipt import Receipt
 from tacit.privacy.loss import GaussianNoise
 
-HALF = Cost(5 * 10**11, 10**12, 2 * 10**14, 0)  # epsilon 0.5, delta 1e-6 and rho 0.2
+HALF = BudgetCharge(5 * 10**11, 10**12, 2 * 10**14, 0)  # epsilon 0.5, delta 1e-6 and rho 0.2
 RECEIPT = Receipt(
     entry=7,
     time="2030-01-01T00:00:00+00:00",
@@ -21,8 +21,8 @@ RECEIPT = Receipt(
     charged=HALF,
     price=HALF,
     repeat=False,
-    analyst=Standing(HALF, Caps(3 * 10**12, 10**13, 0, 0)),
-    overall=Standing(HALF + HALF, Caps(10 * 10**12, 10**13, 0, 0)),
+    analyst=BudgetStatus(HALF, FilterLimits(3 * 10**12, 10**13, 0, 0)),
+    overall=BudgetStatus(HALF + HALF, FilterLimits(10 * 10**12, 10**13, 0, 0)),
     head="0123456789abcdef",
 )
 
@@ -32,7 +32,7 @@ def test_a_charge_in_one_line():
 
 
 def test_a_free_repeat():
-    repeat = replace(RECEIPT, repeat=True, charged=Cost.zero())
+    repeat = replace(RECEIPT, repeat=True, charged=BudgetCharge.zero())
     assert str(repeat) == "a repeat, free · ada has 2.5 of 3 left · entry 7 · head 0123456789ab"
 
 
@@ -41,7 +41,7 @@ def test_a_repeat_that_someone_else_asked_first_is_charged():
 
 
 def test_a_charge_of_nothing_is_no_repeat():
-    assert str(replace(RECEIPT, charged=Cost.zero())).startswith("epsilon 0 · ")
+    assert str(replace(RECEIPT, charged=BudgetCharge.zero())).startswith("epsilon 0 · ")
 
 
 def test_gaussian_noise_without_a_delta_is_told_by_its_rho():
@@ -52,7 +52,7 @@ def test_gaussian_noise_without_a_delta_is_told_by_its_rho():
 
 def test_what_is_left_is_what_the_more_generous_filter_has_left():
     # A has nothing left of 3; B has 0.25 left of rho 0.5, and e tanh(e/2) = 0.25 at e = 0.722
-    standing = Standing(Cost(3 * 10**12, 0, 25 * 10**13, 0), Caps(3 * 10**12, 0, 5 * 10**14, 0))
+    standing = BudgetStatus(BudgetCharge(3 * 10**12, 0, 25 * 10**13, 0), FilterLimits(3 * 10**12, 0, 5 * 10**14, 0))
     left = replace(RECEIPT, analyst=standing).to_dict()["remaining_epsilon"]
     assert float(left) == pytest.approx(0.722, abs=0.001)
 

@@ -11,21 +11,29 @@ import pytest
 from mpmath import mp, mpf
 
 from tacit.accounting import METHODS, delta, epsilon
-from tacit.accounting.exact import Matrix
-from tacit.accounting.guard import GRAINS_PER_RHO, Caps, Cost, caps, cost, rho_within, room
-from tacit.accounting.meaning import game_error, posterior, true_positive_rate
+from tacit.accounting.filters import (
+    GRAINS_PER_RHO,
+    BudgetCharge,
+    FilterLimits,
+    compute_limits,
+    cost,
+    max_rho,
+    remaining_epsilon,
+)
+from tacit.accounting.interpretation import max_true_positive_rate, min_guessing_error, posterior_bounds
 from tacit.accounting.rounding import ball_above, ball_below, digits_above, double_above, double_below
-from tacit.accounting.zcdp import of_pure
-from tacit.arithmetic import ball, precision
-from tacit.privacy.guarantee import delta_of_rho, epsilon_of_rho
+from tacit.accounting.transition_matrix import TransitionMatrix
+from tacit.accounting.zcdp import rho_from_epsilon
+from tacit.arithmetic import to_interval, working_precision
+from tacit.privacy.guarantee import delta_from_rho, epsilon_from_rho
 from tacit.privacy.loss import (
-    Approximate,
-    Concentrated,
-    ContinuousGaussian,
-    ContinuousLaplace,
+    ApproximateDp,
+    ConcentratedDp,
+    ContinuousGaussianNoise,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
-    Pure,
+    PureDp,
     Repeat,
     Sampled,
 )
@@ -79,14 +87,14 @@ def test_the_optimal_theorem_for_many_uses():
         (Fraction(5), Fraction(0), 100, Fraction(499)),
     ]:
         truth = of_optimal(each, lost, times, at)
-        claimed = exactly(delta(Repeat(Approximate(each, lost), times), at, by="optimal"))
+        claimed = exactly(delta(Repeat(ApproximateDp(each, lost), times), at, by="optimal"))
         assert truth <= claimed <= truth * (1 + mpf(10) ** -9)
 
 
 def test_what_is_lost_for_certain_is_rounded_up():
     for lost in (Fraction(1, 10), Fraction(1, 3 * 10**7), Fraction(7, 10**15), Fraction(999, 1000)):
         for times in (1, 2, 3, 1000):
-            loss, truth = Repeat(Approximate(Fraction(1), lost), times), 1 - (1 - lost) ** times
+            loss, truth = Repeat(ApproximateDp(Fraction(1), lost), times), 1 - (1 - lost) ** times
             for by in METHODS:
                 assert Fraction(delta(loss, 1.5 * times, by=by)) >= truth
             assert Fraction(delta(loss, 1.5 * times)) <= truth * (1 + Fraction(1, 10**9))
@@ -96,10 +104,10 @@ def test_what_is_lost_for_certain_is_rounded_up():
 @pytest.mark.parametrize("rho", [5e-324, 1e-300, 1e-12, 1e-3, 1.0, 1e6, 1e300])
 def test_conversions_of_rho_at_the_edges_of_doubles(rho):
     for at in (5e-324, 1e-300, 1e-6, 0.5, 1.0, 1e3, 1e300):
-        found = delta_of_rho(rho, at)
+        found = delta_from_rho(rho, at)
         assert 0 < found <= 1  # never zero, however small
     for lost in (5e-324, 1e-300, 1e-30, 1e-6, 0.5):
-        found = epsilon_of_rho(rho, lost)
+        found = epsilon_from_rho(rho, lost)
         truth = converted(exactly(rho), exactly(lost))
         assert truth <= exactly(found) * (1 + mpf(10) ** -40)
         assert exactly(found) <= truth * (1 + mpf(10) ** -7) + mpf(10) ** -12 * (1 + exactly(rho))
@@ -110,7 +118,7 @@ def test_the_delta_of_a_rho_is_at_least_the_real_one():
     rng = random.Random(3)
     for _ in range(40):
         rho, at = 10 ** rng.uniform(-6, 2), 10 ** rng.uniform(-3, 3)
-        found = delta_of_rho(rho, at)
+        found = delta_from_rho(rho, at)
         # whoever has this delta has at most this epsilon, by the same theorem at 60 digits
         if found < 1 and found > 1e-300:
             assert converted(exactly(rho), exactly(found)) <= exactly(at) * (1 + mpf(10) ** -30)
@@ -122,44 +130,44 @@ def test_caps_and_what_noise_may_cost_convert_to_no_more_than_the_budget(full):
     for _ in range(200 if full else 12):
         price = Fraction(rng.randint(1, 10**6), rng.choice([10**4, 10**6, 10**8]))
         lost = Fraction(1, 10 ** rng.randint(2, 14))
-        limit = caps(price, lost)
+        limit = compute_limits(price, lost)
         if limit.rho:
             assert converted(exactly(Fraction(limit.rho, GRAINS_PER_RHO)), exactly(lost / 4)) <= exactly(price)
-        noise = rho_within(price, lost)
+        noise = max_rho(price, lost)
         if noise:
             assert converted(exactly(noise), exactly(lost)) <= exactly(price)
-        charged = cost(Concentrated(noise), lost) if noise else Cost.zero()
+        charged = cost(ConcentratedDp(noise), lost) if noise else BudgetCharge.zero()
         assert Fraction(charged.epsilon, 10**12) <= price * (1 + Fraction(1, 10**9)) + Fraction(1, 10**12)
     # 28,444 questions of 0.01 at epsilon 10 and delta 1e-6, as always
-    assert caps(Fraction(10), Fraction(1, 10**6)).rho // cost(LaplaceNoise(Fraction(100), 1)).rho == 28_444
+    assert compute_limits(Fraction(10), Fraction(1, 10**6)).rho // cost(LaplaceNoise(Fraction(100), 1)).rho == 28_444
 
 
 def test_budgets_at_the_edges():
     for price in (TINY, Fraction(1, 10**12), Fraction(8000), HUGE):
         for lost in (TINY, Fraction(1, 10**6), Fraction(999, 1000)):
-            assert rho_within(price, lost) >= 0
-            assert caps(min(price, Fraction(9000)), lost).rho >= 0
-    assert cost(Concentrated(HUGE), TINY).rho == cost(GaussianNoise(TINY, 1), TINY).rho == 2**63 - 1
+            assert max_rho(price, lost) >= 0
+            assert compute_limits(min(price, Fraction(9000)), lost).rho >= 0
+    assert cost(ConcentratedDp(HUGE), TINY).rho == cost(GaussianNoise(TINY, 1), TINY).rho == 2**63 - 1
 
 
 def test_what_remains_fits():
     rng = random.Random(5)
     for _ in range(100):
         left = rng.randint(1, 10 ** rng.randint(1, 18))
-        grains = room(Cost.zero(), Caps(0, 0, left, 0))
-        assert math.ceil(of_pure(Fraction(grains, 10**12)) * GRAINS_PER_RHO) <= left
+        grains = remaining_epsilon(BudgetCharge.zero(), FilterLimits(0, 0, left, 0))
+        assert math.ceil(rho_from_epsilon(Fraction(grains, 10**12)) * GRAINS_PER_RHO) <= left
 
 
 LEAVES = [
-    Pure,
+    PureDp,
     lambda x: LaplaceNoise(1 / x, 1),
     lambda x: LaplaceNoise(3 / x, 3),
-    lambda x: ContinuousLaplace(1 / x),
-    lambda x: ContinuousGaussian(1 / x),
+    lambda x: ContinuousLaplaceNoise(1 / x),
+    lambda x: ContinuousGaussianNoise(1 / x),
     lambda x: GaussianNoise(1 / x**2, 1),
-    Concentrated,
-    lambda x: Approximate(x, TINY),
-    lambda x: Sampled(Pure(x), Fraction(1, 3)),
+    ConcentratedDp,
+    lambda x: ApproximateDp(x, TINY),
+    lambda x: Sampled(PureDp(x), Fraction(1, 3)),
 ]
 
 
@@ -178,7 +186,7 @@ def test_every_accountant_at_the_edges_of_doubles(leaf):
 @pytest.mark.slow
 def test_a_thousand_million_uses():
     each = Fraction(1, 10**6)
-    loss = Repeat(Pure(each), 10**9)
+    loss = Repeat(PureDp(each), 10**9)
     found = {by: epsilon(loss, 1e-6, by=by) for by in METHODS}
     # all above the law itself, which is normal here: N(n e^2/2, n e^2) with n e^2 = 1e-3
     normal = 0.11592  # Phi(m/2 - x/m) - e^x Phi(-m/2 - x/m) = 1e-6 at m = sqrt(1e-3)
@@ -187,7 +195,7 @@ def test_a_thousand_million_uses():
 
 
 def test_a_table_is_rounded_up():
-    third = Matrix([[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]])
+    third = TransitionMatrix([[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]])
     assert exactly(third.epsilon) >= mp.log(2)
     for at in (0.0, 0.1, 0.5, 0.69):
         truth = (2 - mp.exp(exactly(at))) / 3
@@ -197,12 +205,12 @@ def test_a_table_is_rounded_up():
 
 def test_what_a_person_is_told_is_rounded_against_tacit():
     for at in (0.1, 1.0, 5.0, 40.0, 700.0):
-        assert exactly(game_error(at)) <= 1 / (1 + mp.exp(exactly(Fraction(str(at)))))
-        low, high = posterior(at, 0.3)
+        assert exactly(min_guessing_error(at)) <= 1 / (1 + mp.exp(exactly(Fraction(str(at)))))
+        low, high = posterior_bounds(at, 0.3)
         odds = mpf(7) / 3
         assert exactly(low) <= 1 / (1 + odds * mp.exp(exactly(Fraction(str(at)))))
         assert exactly(high) >= min(mpf(1), 1 / (1 + odds * mp.exp(-exactly(Fraction(str(at)))))) * (1 - mpf(10) ** -50)
-        rate = exactly(true_positive_rate(at, 1e-3, 1e-9))
+        rate = exactly(max_true_positive_rate(at, 1e-3, 1e-9))
         assert (
             rate >= min(1, mp.exp(exactly(Fraction(str(at)))) / 1000 + mpf(10) ** -9) * (1 - mpf(10) ** -50) or at > 5
         )
@@ -216,8 +224,8 @@ def test_roundings():
         )
         assert Fraction(double_below(number)) <= number <= Fraction(double_above(number))
         assert math.nextafter(double_above(number), -math.inf) < number or double_above(number) == double_below(number)
-        with precision(64):
-            assert Fraction(ball_below(ball(number))) <= number <= Fraction(ball_above(ball(number)))
+        with working_precision(64):
+            assert Fraction(ball_below(to_interval(number))) <= number <= Fraction(ball_above(to_interval(number)))
         assert Fraction(digits_above(abs(number))) >= abs(number) * (1 - Fraction(1, 10**15))
     assert double_above(Fraction(10) ** 400) == math.inf and double_above(-(Fraction(10) ** 400)) < -1e308
     assert digits_above(Fraction(12301, 10**10)) == "1.24e-06" and digits_above(Fraction(1, 10**6)) == "1e-06"

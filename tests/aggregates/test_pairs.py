@@ -16,9 +16,9 @@ from tacit.aggregates.base import BoundAggregate, Estimator, Measurement, Releas
 from tacit.aggregates.registry import function_of
 from tacit.engines.evaluate import evaluate
 from tacit.mechanisms.laplace import Laplace
-from tacit.plan.scope import declared
+from tacit.plan.scope import read_as_declared
 from tacit.policy.model import Column as Declared
-from tacit.query.nodes import Aggregate, Column, Measure
+from tacit.query.nodes import Aggregate, ColumnReference, ExactStatistic
 from tacit.query.types import Type
 from tacit.sampling import laplace
 from tacit.sampling.bits import ReplayBits
@@ -30,8 +30,10 @@ STILL = Laplace(Fraction(1, 10**6))
 
 
 def bound(function: str) -> BoundAggregate:
-    one, other = declared(X, Column("x")), declared(Y, Column("y"))
-    return BoundAggregate(Aggregate(function, Column("x"), others=(Column("y"),)), one, None, False, (other,))
+    one, other = read_as_declared(X, ColumnReference("x")), read_as_declared(Y, ColumnReference("y"))
+    return BoundAggregate(
+        Aggregate(function, ColumnReference("x"), others=(ColumnReference("y"),)), one, None, False, (other,)
+    )
 
 
 def measured(function: str) -> tuple[Measurement, ...]:
@@ -49,7 +51,7 @@ def added(part: Measurement, row: dict[str, Any]) -> int:
     return sum(factor * _measured(measure, row) for factor, measure in part.terms)
 
 
-def _measured(measure: Measure, row: dict[str, Any]) -> int:
+def _measured(measure: ExactStatistic, row: dict[str, Any]) -> int:
     value = 1 if measure.argument is None else evaluate(measure.argument, row)
     return 0 if value is None else (int(value) if measure.function == "sum" else 1)
 
@@ -120,7 +122,7 @@ def test_bars_cover_at_least_as_often_as_they_say(function: str, shape: str, ful
     mechanisms = [Laplace(Fraction(max(1, part.upper // 20))) for part in parts]  # type: ignore[union-attr]  # vectors
     noisy = []
     for index, ((number,), mechanism) in enumerate(zip(exact, mechanisms, strict=True)):
-        drawn = laplace.draws(mechanism.scale, tries, ReplayBits(f"{function} {shape} {index}".encode()))
+        drawn = laplace.draw_array(mechanism.scale, tries, ReplayBits(f"{function} {shape} {index}".encode()))
         noisy.append([number + int(extra) for extra in drawn])
     low, middle, high = estimator(function).estimate(noisy, releases(function, mechanisms), Fraction(8, 10))
     spread = x.std() * y.std()

@@ -10,8 +10,8 @@ import pytest
 from tests.support.bits import Ones
 from tests.support.policies import policy_of
 
-from tacit.curator.curator import Analyst, Curator, limits
-from tacit.engines.base import Groups
+from tacit.curator.curator import Analyst, Curator, budget_limits
+from tacit.engines.base import GroupedMeasures
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 from tacit.query.nodes import Aggregation
@@ -25,7 +25,7 @@ class Known:
     def __init__(self, groups: Mapping[Any, tuple[int, int]]) -> None:
         self._groups = groups
 
-    def run(self, aggregation: Aggregation) -> Groups:
+    def run(self, aggregation: Aggregation) -> GroupedMeasures:
         found = {}
         for key, (rows, total) in self._groups.items():
             group = (key,) if aggregation.keys else ()
@@ -55,7 +55,7 @@ def analyst_of(tmp_path: Path) -> Iterator[Callable[..., Analyst]]:
 
     def make(groups: Mapping[Any, tuple[int, int]], bits: Any = None) -> Analyst:
         policy = load(policy_of({"visits": {"unit": "row", "columns": COLUMNS}}, analysts=["ada", "bob"]))
-        ledger = Ledger(tmp_path / f"ledger {next(numbers)}", limits(policy))
+        ledger = Ledger(tmp_path / f"ledger {next(numbers)}", budget_limits(policy))
         opened.append(Curator(policy, Known(groups), ledger, bits or Ones()))
         return opened[-1].analyst("ada")
 

@@ -101,8 +101,8 @@ def trial(mean: float, rows: int, scale_of_count: int, confidence: Fraction, tri
     sum_of = ReleasedVector("s", Laplace(Fraction(100 * scale_of_count)), UNIT)
     count_of = ReleasedVector("n", Laplace(Fraction(scale_of_count)), Fraction(1))
     bits = ReplayBits(seed.encode())
-    sums = [total + int(z) for z in laplace.draws(sum_of.mechanism.scale, tries, bits)]
-    counts = [rows + int(z) for z in laplace.draws(count_of.mechanism.scale, tries, bits)]
+    sums = [total + int(z) for z in laplace.draw_array(sum_of.mechanism.scale, tries, bits)]
+    counts = [rows + int(z) for z in laplace.draw_array(count_of.mechanism.scale, tries, bits)]
     low, high = HOW.interval(sums, counts, Releases((sum_of, count_of)), confidence)
     estimates = np.array([25 + float(UNIT) * s / n if n > 0 else 25.0 for s, n in zip(sums, counts, strict=True)])
     return truth, np.clip(estimates, 0, 50), low, high
@@ -189,8 +189,8 @@ NOISES = [Laplace(Fraction(6)), Laplace(Fraction(1000, 3)), Gaussian(Fraction(40
 def drawn(mechanism: Laplace | Gaussian, tries: int, seed: str) -> np.ndarray:
     bits = ReplayBits(seed.encode())
     if isinstance(mechanism, Laplace):
-        return laplace.draws(mechanism.scale, tries, bits)
-    return gaussian.draws(mechanism.variance, tries, bits)
+        return laplace.draw_array(mechanism.scale, tries, bits)
+    return gaussian.draw_array(mechanism.variance, tries, bits)
 
 
 @pytest.mark.parametrize("mechanism", NOISES, ids=str)

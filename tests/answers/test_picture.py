@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.answers.picture import _Scale
+from tacit.answers.chart import _Scale
 from tacit.errors import ParameterError
 
 GROUPS = {"A": (10, 40), "B": (30, 90), "C": (20, 0)}

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tacit.accounting.guard import Caps, Cost, Standing
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits
 from tacit.accounting.receipt import Receipt
 from tacit.aggregates.base import Estimator, ReleasedSelection, ReleasedVector, Releases
 from tacit.aggregates.direct import DirectEstimator
@@ -21,10 +21,10 @@ from tacit.aggregates.mean import MeanEstimator
 from tacit.aggregates.quantile import QuantileEstimator
 from tacit.aggregates.top_k import TopKEstimator
 from tacit.aggregates.variance import VarianceEstimator
-from tacit.answers.answer import Answer, Bars
-from tacit.answers.finish import finish
-from tacit.answers.recipe import KeyColumn, Recipe, Result
-from tacit.answers.stored import Group, Release, pack
+from tacit.answers.answer import Answer, IntervalKind
+from tacit.answers.post_process import post_process
+from tacit.answers.post_processing_plan import KeyColumn, OutputColumn, PostProcessingPlan
+from tacit.answers.stored import GroupKeys, Release, pack
 from tacit.errors import ParameterError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -32,12 +32,14 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.privacy.unit import Neighbors
-from tacit.query.functions import Fn
-from tacit.query.nodes import Call, KeyOf, Literal, Order, Released, Scalar
+from tacit.query.functions import Function
+from tacit.query.nodes import Call, Literal, OrderItem, ReleasedKey, ReleasedValue, Scalar
 from tacit.query.types import Type
 
-NOTHING = Standing(Cost.zero(), Caps(10**12, 0, 0, 0))
-RECEIPT = Receipt(2, "2030-01-01T00:00:00Z", "ada", "k", Cost.zero(), Cost.zero(), False, NOTHING, NOTHING, "h" * 64)
+NOTHING = BudgetStatus(BudgetCharge.zero(), FilterLimits(10**12, 0, 0, 0))
+RECEIPT = Receipt(
+    2, "2030-01-01T00:00:00Z", "ada", "k", BudgetCharge.zero(), BudgetCharge.zero(), False, NOTHING, NOTHING, "h" * 64
+)
 USUAL = Fraction(95, 100)
 MEDIAN = Quantile.calibrated(1, Fraction(1, 2), 1, Neighbors.ADD_REMOVE, 0, 1000)
 MODE = PermuteAndFlip.calibrated(1, 1, True)
@@ -50,22 +52,22 @@ def finished(
     parts: tuple[ReleasedVector | ReleasedSelection, ...],
     values: tuple[Estimator, ...],
     results: Sequence[tuple[str, Scalar, Type] | tuple[str, Scalar, Type, bool]],
-    order: tuple[Order, ...] = (),
+    order: tuple[OrderItem, ...] = (),
     having: Scalar | None = None,
 ) -> Answer:
-    outputs = tuple(Result(*result) for result in results)
-    recipe = Recipe(keys, Releases(parts), values, outputs, having, order, None, 0)
-    return finish(pack(release), recipe, RECEIPT, USUAL)
+    outputs = tuple(OutputColumn(*result) for result in results)
+    recipe = PostProcessingPlan(keys, Releases(parts), values, outputs, having, order, None, 0)
+    return post_process(pack(release), recipe, RECEIPT, USUAL)
 
 
-def counts(groups: list[Group], numbers: list[int], kinds: list[Type], **more: Any) -> Answer:
+def counts(groups: list[GroupKeys], numbers: list[int], kinds: list[Type], **more: Any) -> Answer:
     """COUNT(*) of selected groups."""
     keys = tuple(KeyColumn(kind, None) for kind in kinds)
-    results: list[tuple[str, Scalar, Type]] = [(f"k{i}", KeyOf(i), kind) for i, kind in enumerate(kinds)]
+    results: list[tuple[str, Scalar, Type]] = [(f"k{i}", ReleasedKey(i), kind) for i, kind in enumerate(kinds)]
     parts = (ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),)
     values = (DirectEstimator(0, Type.INT),)
     return finished(
-        Release(groups, [numbers]), keys, parts, values, [*results, ("n", Released(0), Type.INT)], **more
+        Release(groups, [numbers]), keys, parts, values, [*results, ("n", ReleasedValue(0), Type.INT)], **more
     )  # fmt: skip
 
 
@@ -76,11 +78,11 @@ def test_a_point_is_a_number_of_its_grid_and_has_no_interval():
     part = (ReleasedSelection("MEDIAN(cost)", MEDIAN, 1001),)
     for kind, step, value in ((Type.FLOAT, Fraction(1, 100), 1.23), (Type.INT, Fraction(1), 123)):
         answer = finished(
-            Release(None, [[123]]), (), part, (QuantileEstimator(0, step, kind),), [("m", Released(0), kind)]
+            Release(None, [[123]]), (), part, (QuantileEstimator(0, step, kind),), [("m", ReleasedValue(0), kind)]
         )
         assert answer.value == value and type(answer.value) is type(value)
         assert answer.interval("m") == [(None, None)]
-        assert [heading.bars for heading in answer.headings] == [Bars.NONE]
+        assert [heading.bars for heading in answer.headings] == [IntervalKind.NONE]
 
 
 def test_a_point_of_dates_is_a_day():
@@ -88,7 +90,7 @@ def test_a_point_of_dates_is_a_day():
     part = (ReleasedSelection("MAX(born)", mechanism, 10),)
     release = Release(None, [[DAY.toordinal() - 1]])
     answer = finished(
-        release, (), part, (QuantileEstimator(0, Fraction(1), Type.DATE),), [("d", Released(0), Type.DATE)]
+        release, (), part, (QuantileEstimator(0, Fraction(1), Type.DATE),), [("d", ReleasedValue(0), Type.DATE)]
     )
     assert answer.value == datetime.date(2025, 2, 28)
     assert json.loads(answer.to_json())["rows"] == [{"d": "2025-02-28"}]
@@ -98,7 +100,11 @@ def test_a_choice_says_how_far_off_it_may_be():
     part = (ReleasedSelection("MEDIAN(age)", MEDIAN, 1001), ReleasedSelection("MODE(ward)", MODE, 3))
     values = (QuantileEstimator(0, Fraction(1), Type.INT), TopKEstimator(1, ("A", "B", "C"), None))
     answer = finished(
-        Release(None, [[50], [2]]), (), part, values, [("m", Released(0), Type.INT), ("w", Released(1), Type.TEXT)]
+        Release(None, [[50], [2]]),
+        (),
+        part,
+        values,
+        [("m", ReleasedValue(0), Type.INT), ("w", ReleasedValue(1), Type.TEXT)],
     )
     assert list(answer) == [{"m": 50, "w": "C"}]
     (rank,) = [note for note in answer.notes if note.startswith("MEDIAN(age)")]
@@ -114,13 +120,13 @@ def test_a_choice_may_be_computed_with_and_is_not_drawn_again():
         ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),
     )
     values = (QuantileEstimator(0, Fraction(1), Type.INT), DirectEstimator(1, Type.INT))
-    both = Call(Fn.ADD, (Released(0), Released(1)))
-    alone = Call(Fn.ADD, (Released(0), Literal(1)))
+    both = Call(Function.ADD, (ReleasedValue(0), ReleasedValue(1)))
+    alone = Call(Function.ADD, (ReleasedValue(0), Literal(1)))
     answer = finished(
         Release(None, [[50], [900]]), (), parts, values, [("x", both, Type.INT), ("y", alone, Type.INT)]
     )  # fmt: skip
     assert answer["x"] == [950] and answer["y"] == [51]
-    assert [heading.bars for heading in answer.headings] == [Bars.APPROXIMATE, Bars.NONE]
+    assert [heading.bars for heading in answer.headings] == [IntervalKind.APPROXIMATE, IntervalKind.NONE]
     ((low, high),) = answer.interval("x")
     assert 940 <= low < 950 < high <= 960
 
@@ -130,7 +136,7 @@ def test_chosen_keys_of_every_type():
         part = (ReleasedSelection("MODE(x)", MODE, len(values)),)
         last = len(values) - 1
         answer = finished(
-            Release(None, [[last]]), (), part, (TopKEstimator(0, values, None),), [("x", Released(0), kind)]
+            Release(None, [[last]]), (), part, (TopKEstimator(0, values, None),), [("x", ReleasedValue(0), kind)]
         )
         assert answer.value == values[-1]
 
@@ -147,7 +153,11 @@ def lists(values: tuple[Any, ...], kind: Type, chosen: list[int], **more: Any) -
         ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),
     )
     several = (TopKEstimator(0, values, 2), DirectEstimator(1, Type.INT))
-    columns = [("w", KeyOf(0), Type.TEXT), ("best", Released(0), kind, True), ("n", Released(1), Type.INT)]
+    columns = [
+        ("w", ReleasedKey(0), Type.TEXT),
+        ("best", ReleasedValue(0), kind, True),
+        ("n", ReleasedValue(1), Type.INT),
+    ]
     keys = (KeyColumn(Type.TEXT, ("A", "B")),)
     return finished(Release(None, [chosen, [7, 9]]), keys, parts, several, columns, **more)
 
@@ -163,11 +173,15 @@ def lists(values: tuple[Any, ...], kind: Type, chosen: list[int], **more: Any) -
 )
 def test_a_list_holds_keys_of_every_type_and_the_first_comes_first(values, kind, arrow):
     first, last = values[0], values[-1]
-    for order in ((), (Order(Released(1), False, False),)):  # as it is, and through the finishing
+    for order in ((), (OrderItem(ReleasedValue(1), False, False),)):  # as it is, and through the finishing
         answer = lists(values, kind, [len(values) - 1, 0, 0, len(values) - 1], order=order)
         assert answer["best"] == [[last, first], [first, last]]
         assert answer.to_arrow().schema.field("best").type == pa.list_(arrow)
-        assert [heading.bars for heading in answer.headings] == [Bars.NONE, Bars.NONE, Bars.EXACT]
+        assert [heading.bars for heading in answer.headings] == [
+            IntervalKind.NONE,
+            IntervalKind.NONE,
+            IntervalKind.EXACT,
+        ]
         assert [heading.many for heading in answer.headings] == [False, True, False]
         assert [list(some) for some in answer.to_pandas()["best"]] == answer["best"]
         assert answer.to_polars()["best"].to_list() == answer["best"]
@@ -191,16 +205,16 @@ def test_a_list_says_how_far_off_it_may_be():
 
 
 def test_a_list_stays_beside_what_is_drawn_again():
-    having = Call(Fn.GREATER, (Released(1), Literal(8)))
+    having = Call(Function.GREATER, (ReleasedValue(1), Literal(8)))
     answer = lists(("u", "v", "w"), Type.TEXT, [0, 1, 2, 0], having=having)
     assert list(answer) == [{"w": "B", "best": ["w", "u"], "n": 9}]
 
 
 def test_no_group_at_all_has_no_lists():
     parts = (ReleasedSelection("TOP_K(x, 2)", BEST, 3),)
-    columns = [("k", KeyOf(0), Type.TEXT), ("best", Released(0), Type.INT, True)]
+    columns = [("k", ReleasedKey(0), Type.TEXT), ("best", ReleasedValue(0), Type.INT, True)]
     values = (TopKEstimator(0, (1, 2, 3), 2),)
-    for order in ((), (Order(KeyOf(0), True, False),)):
+    for order in ((), (OrderItem(ReleasedKey(0), True, False),)):
         answer = finished(Release([], [[]]), (KeyColumn(Type.TEXT, None),), parts, values, columns, order)
         assert len(answer) == 0
         assert answer.to_arrow().schema.field("best").type == pa.list_(pa.int64())
@@ -239,28 +253,28 @@ def test_no_group_at_all_is_an_empty_answer(kind):
 
 def test_no_group_at_all_with_an_order_and_a_computed_column():
     parts = (ReleasedVector("COUNT(*)", Laplace(Fraction(2)), Fraction(1)),)
-    twice = Call(Fn.MULTIPLY, (Released(0), Literal(2)))
+    twice = Call(Function.MULTIPLY, (ReleasedValue(0), Literal(2)))
     answer = finished(
         Release([], [[]]),
         (KeyColumn(Type.TEXT, None),),
         parts,
         (DirectEstimator(0, Type.INT),),
-        [("k", KeyOf(0), Type.TEXT), ("x", twice, Type.INT)],
-        order=(Order(Released(0), True, False),),
+        [("k", ReleasedKey(0), Type.TEXT), ("x", twice, Type.INT)],
+        order=(OrderItem(ReleasedValue(0), True, False),),
     )
     assert list(answer) == []
 
 
 @pytest.mark.parametrize(("first", "wanted"), [(True, [None, "a", "b"]), (False, ["a", "b", None])])
 def test_null_keys_are_ordered_as_the_question_says(first, wanted):
-    order = (Order(KeyOf(0), False, first),)
+    order = (OrderItem(ReleasedKey(0), False, first),)
     assert counts([("b",), (None,), ("a",)], [1, 2, 3], [Type.TEXT], order=order)["k0"] == wanted
 
 
 def test_null_keys_may_be_kept_or_left_out():
-    null = Call(Fn.IS_NULL, (KeyOf(0),))
+    null = Call(Function.IS_NULL, (ReleasedKey(0),))
     assert counts([("b",), (None,)], [1, 2], [Type.TEXT], having=null)["n"] == [2]
-    assert counts([("b",), (None,)], [1, 2], [Type.TEXT], having=Call(Fn.NOT, (null,)))["n"] == [1]
+    assert counts([("b",), (None,)], [1, 2], [Type.TEXT], having=Call(Function.NOT, (null,)))["n"] == [1]
 
 
 # Variances.
@@ -271,7 +285,7 @@ def spread(released: list[list[int]], sample: bool, root: bool, laws: tuple[Lapl
     units = (Fraction(1, 32), Fraction(1, 4), Fraction(1))
     parts = tuple(ReleasedVector(f"p{i}", law, unit) for i, (law, unit) in enumerate(zip(laws, units, strict=True)))
     how = VarianceEstimator(0, MeanEstimator(1, 2, Fraction(25), Fraction(0), Fraction(50)), sample, root)
-    return finished(Release(None, released), (), parts, (how,), [("v", Released(0), Type.FLOAT)])
+    return finished(Release(None, released), (), parts, (how,), [("v", ReleasedValue(0), Type.FLOAT)])
 
 
 LAWS = (Laplace(Fraction(100)), Laplace(Fraction(10)), Laplace(Fraction(1)))
@@ -287,7 +301,7 @@ def test_a_variance_of_known_rows():
     assert deviation == 25.0
     (sample,) = spread([[10_000 * 1000], [0], [1000]], True, False, LAWS)["v"]
     assert sample == pytest.approx(625 * 1000 / 999)
-    assert spread([[10_000 * 1000], [0], [1000]], False, False, LAWS).headings[0].bars is Bars.EXACT
+    assert spread([[10_000 * 1000], [0], [1000]], False, False, LAWS).headings[0].bars is IntervalKind.EXACT
 
 
 def test_a_variance_of_no_rows_is_null_and_its_bars_say_nothing():
@@ -303,7 +317,9 @@ def test_gaussian_noise_has_bars_too():
     ((low, high),) = spread([[0], [0], [1000]], False, False, noise).interval("v")
     assert low < 312.5 < high  # the squares are half of what they can be
     part = (ReleasedVector("COUNT(*)", Gaussian(Fraction(36)), Fraction(1)),)
-    answer = finished(Release(None, [[100]]), (), part, (DirectEstimator(0, Type.INT),), [("n", Released(0), Type.INT)])
+    answer = finished(
+        Release(None, [[100]]), (), part, (DirectEstimator(0, Type.INT),), [("n", ReleasedValue(0), Type.INT)]
+    )
     # 1.96 * 6 = 11.76, so 12 of the discrete law
     assert answer.interval("n") == [(88, 112)]
 

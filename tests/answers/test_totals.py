@@ -22,8 +22,8 @@ HALF = Fraction(1, 2)
 
 def noises(mechanism: Laplace | Gaussian, seed: bytes) -> np.ndarray:
     if isinstance(mechanism, Laplace):
-        return laplace.draws(mechanism.scale, DRAWS, ReplayBits(seed)).astype(float)
-    return gaussian.draws(mechanism.variance, DRAWS, ReplayBits(seed)).astype(float)
+        return laplace.draw_array(mechanism.scale, DRAWS, ReplayBits(seed)).astype(float)
+    return gaussian.draw_array(mechanism.variance, DRAWS, ReplayBits(seed)).astype(float)
 
 
 @pytest.mark.parametrize("center", [Fraction(0), Fraction(-3), Fraction(50)])

@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.accounting.exact import Matrix
-from tacit.accounting.interval import clopper_pearson
-from tacit.accounting.meaning import game_error
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.attacks.classroom import Classroom
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
@@ -47,7 +47,7 @@ def test_the_chance_counts_every_group():
 
 def test_played_it_is_what_is_computed():
     caught = Classroom().play(ROUNDS)
-    low, high = clopper_pearson(caught.times, caught.rounds, SURE)
+    low, high = clopper_pearson_interval(caught.times, caught.rounds, SURE)
     assert low < 0.40951 < high
     assert not low < Classroom(queries=4).chance_of_any < high  # power: four queries are another chance, 0.3439
 
@@ -90,7 +90,7 @@ def test_the_best_error_is_the_overlap_of_the_two_laws(students, epsilon, odd, u
     shift = abs(defense.shift)
     overlap = math.fsum(map(min, law[shift:], law[: len(law) - shift]))
     assert defense.best_error == pytest.approx(overlap / 2, abs=1e-9)
-    assert defense.best_error >= game_error(float(epsilon)) - 1e-12
+    assert defense.best_error >= min_guessing_error(float(epsilon)) - 1e-12
 
 
 def test_the_defended_pair_is_private_by_its_own_table():
@@ -100,19 +100,19 @@ def test_the_defended_pair_is_private_by_its_own_table():
     law = [q ** abs(k) for k in range(-400, 401)]
     total, moved = math.fsum(law), [0.0] * defense.shift
     law = [p / total for p in law]
-    matrix = Matrix([[*law, *moved], [*moved, *law]])
+    matrix = TransitionMatrix([[*law, *moved], [*moved, *law]])
     assert matrix.delta(0.1 + 1e-9) < 1e-7  # all that is left is the cut
 
 
 def test_played_guessing_fails():
     defense = Classroom().defended(Fraction(1, 10))
     wrong = defense.play(ROUNDS)
-    low, high = clopper_pearson(wrong.times, wrong.rounds, SURE)
+    low, high = clopper_pearson_interval(wrong.times, wrong.rounds, SURE)
     assert low < defense.best_error < high
     assert high > defense.floor
     # power: the same guess at epsilon 1 errs with e^(-1/2)/2 = 0.303
     weak = Classroom().defended(1).play(ROUNDS)
-    assert clopper_pearson(weak.times, weak.rounds, SURE)[1] < defense.floor
+    assert clopper_pearson_interval(weak.times, weak.rounds, SURE)[1] < defense.floor
 
 
 def test_a_low_grade_is_guessed_as_well_as_a_high_one():
@@ -120,7 +120,7 @@ def test_a_low_grade_is_guessed_as_well_as_a_high_one():
     assert low.shift == -high.shift
     assert low.best_error == high.best_error
     wrong = low.play(ROUNDS)
-    ends = clopper_pearson(wrong.times, wrong.rounds, SURE)
+    ends = clopper_pearson_interval(wrong.times, wrong.rounds, SURE)
     assert ends[0] < low.best_error < ends[1]
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from tests.support.counts import FULL
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.attacks.differencing import difference, leave_one_out
-from tacit.attacks.oracle import From, GaussianNoise, Raw
-from tacit.errors import Code, ParameterError, Refused
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.attacks.differencing import reconstruct_leaving_one_out, subtract_answers
+from tacit.attacks.oracle import ExactOracle, FunctionOracle, GaussianNoiseOracle
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import ReplayBits
 
@@ -32,7 +32,9 @@ counts = st.lists(st.integers(0, 1), min_size=1, max_size=40)
 def test_two_counts_that_differ_in_one_person_are_that_persons_bit(bits, data):
     person = data.draw(st.integers(0, len(bits) - 1))
     everyone = range(len(bits))
-    found = difference(lambda who: sum(bits[i] for i in who), list(everyone), [i for i in everyone if i != person])
+    found = subtract_answers(
+        lambda who: sum(bits[i] for i in who), list(everyone), [i for i in everyone if i != person]
+    )
     assert (found.value, found.verdict) == (bits[person], "exact")
 
 
@@ -40,20 +42,20 @@ def test_two_counts_that_differ_in_one_person_are_that_persons_bit(bits, data):
 def test_two_averages_are_one_grade(grades):
     # n times the mean of n, less n - 1 times the mean of n - 1, is the first grade
     n = len(grades)
-    found = difference(np.mean, grades, grades[1:], weights=(n, n - 1), values=())
+    found = subtract_answers(np.mean, grades, grades[1:], weights=(n, n - 1), values=())
     assert found.value == pytest.approx(grades[0], abs=1e-9)
     assert found.verdict == "exact"
 
 
 @given(counts)
 def test_leaving_each_out_gives_everyone_away_where_there_is_no_noise(bits):
-    found = leave_one_out(Raw(bits), len(bits), truth=bits)
+    found = reconstruct_leaving_one_out(ExactOracle(bits), len(bits), truth=bits)
     assert found.share == 1 and found.queries == len(bits) + 1
 
 
 def test_all_of_a_hundred_bits_are_blatant():
     bits = np.random.default_rng(1).random(100) < 0.5
-    assert leave_one_out(Raw(bits), 100, truth=bits).blatant
+    assert reconstruct_leaving_one_out(ExactOracle(bits), 100, truth=bits).blatant
 
 
 def test_noise_leaves_little_to_a_difference():
@@ -62,8 +64,8 @@ def test_noise_leaves_little_to_a_difference():
     rng, rounds, right = np.random.default_rng(2), 20_000 if FULL else 3_000, 0
     for _ in range(rounds):
         bit = rng.random() < 0.5
-        right += leave_one_out(GaussianNoise([bit], 2.0, rng), 1, truth=[bit]).right
-    low, high = clopper_pearson(right, rounds, SURE)
+        right += reconstruct_leaving_one_out(GaussianNoiseOracle([bit], 2.0, rng), 1, truth=[bit]).right
+    low, high = clopper_pearson_interval(right, rounds, SURE)
     assert low < norm.cdf(0.5 / math.sqrt(8)) < high
     assert not low < norm.cdf(0.5 / math.sqrt(8) * 5) < high  # power: a fifth of the noise is another law
 
@@ -72,55 +74,57 @@ def wrong_guesses(price: Fraction, rounds: int) -> int:
     """How often the difference of two counts, each at this price, misses a fair secret bit."""
     mechanism, bits, rng = Laplace.calibrated(price, 1), ReplayBits(b"difference"), np.random.default_rng(4)
     secrets = rng.integers(0, 2, rounds).tolist()
-    return sum(difference(lambda n: mechanism.release([n], bits)[0], 50 + bit, 50).value != bit for bit in secrets)
+    return sum(
+        subtract_answers(lambda n: mechanism.release([n], bits)[0], 50 + bit, 50).value != bit for bit in secrets
+    )
 
 
 def test_a_private_difference_errs_as_often_as_the_theorem_says():
     # Two counts at 0.1 each are 0.2-DP together: error at least 1/(e^0.2 + 1) = 0.450166.
-    least = difference(lambda n: n, 1, 0, epsilon=0.2).least_error
+    least = subtract_answers(lambda n: n, 1, 0, epsilon=0.2).least_error
     assert least == pytest.approx(0.450166, abs=1e-6)
     rounds = 20_000 if FULL else 2_000
-    assert clopper_pearson(wrong_guesses(Fraction(1, 10), rounds), rounds, SURE)[1] > least
+    assert clopper_pearson_interval(wrong_guesses(Fraction(1, 10), rounds), rounds, SURE)[1] > least
     # power: at 3 each the same attack errs far less often, and this test would say so
-    assert clopper_pearson(wrong_guesses(Fraction(3), rounds), rounds, SURE)[1] < least
+    assert clopper_pearson_interval(wrong_guesses(Fraction(3), rounds), rounds, SURE)[1] < least
 
 
 def test_noise_shows_where_the_difference_is_no_value():
-    found = difference(lambda n: n + 0.3 * n, 11, 10)
+    found = subtract_answers(lambda n: n + 0.3 * n, 11, 10)
     assert found.difference == pytest.approx(1.3)
     assert (found.verdict, found.value) == ("noisy", 1)
     assert "there is noise" in str(found)
 
 
 def test_the_three_verdicts_in_words():
-    assert "exactly" in str(difference(lambda n: n, 1, 0))
-    assert "errs at least 0.475" in str(difference(lambda n: n, 1, 0, epsilon=0.1))
-    assert json.loads(json.dumps(difference(lambda n: n, 1, 0).to_dict()))["verdict"] == "exact"
+    assert "exactly" in str(subtract_answers(lambda n: n, 1, 0))
+    assert "errs at least 0.475" in str(subtract_answers(lambda n: n, 1, 0, epsilon=0.1))
+    assert json.loads(json.dumps(subtract_answers(lambda n: n, 1, 0).to_dict()))["verdict"] == "exact"
 
 
 @pytest.mark.parametrize("answer", [math.nan, -math.inf, "one", None])
 def test_what_is_no_number_is_a_clear_error(answer):
     with pytest.raises(ParameterError) as caught:
-        difference(lambda n: answer, 1, 0)
+        subtract_answers(lambda n: answer, 1, 0)
     assert caught.value.name == "ask" and caught.value.fix
 
 
 def test_a_raising_curator_is_the_cause_and_a_refusal_passes_through():
     with pytest.raises(ParameterError) as caught:
-        difference(lambda n: 1 / 0, 1, 0)
+        subtract_answers(lambda n: 1 / 0, 1, 0)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
     def closed(n: int) -> float:
-        raise Refused(Code.BUDGET, "nothing is left")
+        raise Refused(ErrorCode.BUDGET, "nothing is left")
 
     with pytest.raises(Refused):
-        difference(closed, 1, 0)
+        subtract_answers(closed, 1, 0)
 
 
 def test_other_mistakes_are_named():
     with pytest.raises(ParameterError, match="epsilon"):
-        difference(lambda n: n, 1, 0, epsilon=-1)
+        subtract_answers(lambda n: n, 1, 0, epsilon=-1)
     with pytest.raises(ParameterError, match="people"):
-        leave_one_out(Raw([1]), 0)
+        reconstruct_leaving_one_out(ExactOracle([1]), 0)
     with pytest.raises(ParameterError, match="oracle"):
-        leave_one_out(From(lambda subset: math.nan), 3)
+        reconstruct_leaving_one_out(FunctionOracle(lambda subset: math.nan), 3)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.attacks.linkage import link, unique_share
+from tacit.attacks.linkage import expected_uniqueness, link_tables
 from tacit.errors import ParameterError
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def naive(released, public, on):
 @given(rows, rows, st.sampled_from([["a"], ["b"], ["a", "b"], ["b", "a"]]))
 def test_it_is_the_definition(released, public, on):
     # a column that is NULL throughout has no type of its own, and matches nothing
-    found = link(released, public, on)
+    found = link_tables(released, public, on)
     pairs, ambiguous, unmatched, missing, sizes = naive(released, public, on)
     assert found.pairs.tolist() == pairs
     assert (found.ambiguous, found.unmatched, found.missing) == (ambiguous, unmatched, missing)
@@ -63,7 +63,7 @@ def test_it_is_the_definition(released, public, on):
 @given(rows)
 def test_a_table_linked_to_itself_gives_away_whoever_is_alone(table):
     # whoever is alone with a whole key is found, and rightly
-    found = link(table, table, ["a", "b"], truth=range(len(table)))
+    found = link_tables(table, table, ["a", "b"], truth=range(len(table)))
     assert found.identified == found.right == found.sizes.get(1, 0)
 
 
@@ -87,12 +87,12 @@ def test_most_of_a_city_is_unique_and_the_share_is_what_the_theorem_says():
     people = 200_000 if FULL else 50_000
     public = town(people, 10, seed=1)
     order = np.random.default_rng(2).permutation(people)
-    found = link(public.take(order).drop_columns(["name"]), public, KEY, truth=order)
-    expected = unique_share(people, 10 * 29_200 * 2)
+    found = link_tables(public.take(order).drop_columns(["name"]), public, KEY, truth=order)
+    expected = expected_uniqueness(people, 10 * 29_200 * 2)
     error = 2 * math.sqrt(expected * (1 - expected) / people)
     assert abs(found.share - expected) < 6.5 * error
     assert (
-        abs(found.share - unique_share(people, 5 * 29_200 * 2)) > 6.5 * error
+        abs(found.share - expected_uniqueness(people, 5 * 29_200 * 2)) > 6.5 * error
     )  # power: half the keys is another share
     assert found.right == found.identified  # every link is true where the public table is complete
     assert found.unmatched == 0
@@ -102,25 +102,25 @@ def test_most_of_a_city_is_unique_and_the_share_is_what_the_theorem_says():
 def test_an_incomplete_public_table_makes_wrong_links():
     # Two people share a key; the public table knows only one. The other's row, alone in the sample, is linked wrongly.
     public = [{"k": 1}]
-    found = link([{"k": 1}], public, ["k"], truth=[-1])
+    found = link_tables([{"k": 1}], public, ["k"], truth=[-1])
     assert found.identified == 1 and found.right == 0
     assert "0 of them rightly" in str(found)
 
 
 def test_nulls_never_match():
-    found = link({"k": [None, 1]}, {"k": [None, 1]}, ["k"])
+    found = link_tables({"k": [None, 1]}, {"k": [None, 1]}, ["k"])
     assert found.pairs.tolist() == [[1, 1]]
     assert found.missing == 1
 
 
 def test_nans_never_match():
-    found = link({"k": [math.nan, 1.0]}, {"k": [math.nan, 1.0]}, ["k"])
+    found = link_tables({"k": [math.nan, 1.0]}, {"k": [math.nan, 1.0]}, ["k"])
     assert found.pairs.tolist() == [[1, 1]]
     assert found.missing == 1
 
 
 def test_two_rows_of_one_key_are_ambiguous_and_two_anonymous():
-    found = link({"k": [7, 7]}, {"k": [7]}, ["k"])
+    found = link_tables({"k": [7, 7]}, {"k": [7]}, ["k"])
     assert (found.identified, found.ambiguous, found.anonymity) == (0, 2, 2)
     assert found.verdict == "nothing linked"
 
@@ -137,11 +137,11 @@ def test_every_kind_of_table_is_read():
     ]
     for one in kinds:
         for other in kinds:
-            assert link(one, other, KEY).pairs.tolist() == [[0, 0], [1, 1]]
+            assert link_tables(one, other, KEY).pairs.tolist() == [[0, 0], [1, 1]]
 
 
 def test_numbers_of_different_widths_match():
-    found = link({"k": pa.array([1, 2], pa.int16())}, {"k": pa.array([2, 3], pa.int64())}, ["k"])
+    found = link_tables({"k": pa.array([1, 2], pa.int16())}, {"k": pa.array([2, 3], pa.int64())}, ["k"])
     assert found.pairs.tolist() == [[1, 0]]
 
 
@@ -149,7 +149,7 @@ def test_many_wide_columns_still_fit():
     # 8 columns of 1,000 values are 10^24 combinations, more than 64 bits hold
     rng = np.random.default_rng(3)
     table = {f"c{i}": rng.integers(0, 1000, 3000) for i in range(8)}
-    found = link(table, table, list(table), truth=range(3000))
+    found = link_tables(table, table, list(table), truth=range(3000))
     assert found.identified == found.right == 3000
 
 
@@ -166,30 +166,30 @@ def test_many_wide_columns_still_fit():
 )
 def test_what_cannot_be_linked_is_a_clear_error(released, public, on, name):
     with pytest.raises(ParameterError) as caught:
-        link(released, public, on)
+        link_tables(released, public, on)
     assert caught.value.name == name and caught.value.fix
 
 
 def test_a_truth_of_another_length_is_a_clear_error():
     with pytest.raises(ParameterError, match="truth"):
-        link([{"k": 1}], [{"k": 1}], ["k"], truth=[0, 1])
+        link_tables([{"k": 1}], [{"k": 1}], ["k"], truth=[0, 1])
 
 
 def test_words_json_and_a_picture(tmp_path):
     table = town(300, 1, seed=4)
-    found = link(table, table, ["born", "sex"])
+    found = link_tables(table, table, ["born", "sex"])
     assert "re-identified by born, sex" in str(found)
     assert json.loads(json.dumps(found.to_dict()))["rows"] == 300
     found.plot(tmp_path / "sizes.svg")
-    link(table, table, ["sex"]).plot(tmp_path / "many.svg")
+    link_tables(table, table, ["sex"]).plot(tmp_path / "many.svg")
     assert (tmp_path / "many.svg").stat().st_size > 1000
 
 
 def test_one_column_may_be_a_word():
-    assert link({"k": [1]}, {"k": [1]}, "k").identified == 1
+    assert link_tables({"k": [1]}, {"k": [1]}, "k").identified == 1
 
 
 def test_unique_shares():
     # 23 people, 365 birthdays: each is alone with (364/365)^22 = 0.941
-    assert unique_share(23, 365) == pytest.approx((364 / 365) ** 22)
-    assert unique_share(1, 1) == 1
+    assert expected_uniqueness(23, 365) == pytest.approx((364 / 365) ** 22)
+    assert expected_uniqueness(1, 1) == 1

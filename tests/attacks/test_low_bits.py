@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.attacks.low_bits import Grid, Textbook, play, tell
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.attacks.low_bits import FloatLaplace, GridNoise, classify_outputs, simulate_guessing
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
@@ -32,7 +32,7 @@ values = st.floats(-1000, 1000)
 @settings(max_examples=20)
 def test_the_test_of_possibility_is_exact_by_trying_all(scale, value, bits):
     # With 2^8 to 2^10 uniforms all outputs can be listed; their neighbors among the doubles are not in the list.
-    noise = Textbook(scale, bits)
+    noise = FloatLaplace(scale, bits)
     listed = {noise.output(value, k, sign) for k in range(1, 2**bits + 1, 7) for sign in (1, -1)}
     everything = {noise.output(value, k, sign) for k in range(1, 2**bits + 1) for sign in (1, -1)}
     for output in sorted(listed)[:: max(1, len(listed) // 40)]:
@@ -43,25 +43,25 @@ def test_the_test_of_possibility_is_exact_by_trying_all(scale, value, bits):
 
 @given(scales, values, st.integers(1, 2**53), st.sampled_from([1, -1]))
 def test_whatever_is_drawn_is_possible(scale, value, k, sign):
-    noise = Textbook(scale)
+    noise = FloatLaplace(scale)
     assert noise.is_possible(noise.output(value, k, sign), value)
 
 
 @pytest.mark.parametrize("scale", [1.0, 10.0])
 def test_most_outputs_prove_that_the_count_was_zero(scale):
     # Measured: some 65 % of the outputs of 0 are impossible for 1. None is possible for 1 only: they are outputs of 0.
-    noise = Textbook(scale)
-    found = tell(noise.draw(0.0, COUNT, np.random.default_rng(1)), 0.0, 1.0, noise.possible)
+    noise = FloatLaplace(scale)
+    found = classify_outputs(noise.draw(0.0, COUNT, np.random.default_rng(1)), 0.0, 1.0, noise.possible)
     assert found.neither == found.only_other == 0
-    assert clopper_pearson(found.only_one, found.outputs, SURE)[0] > 0.55
+    assert clopper_pearson_interval(found.only_one, found.outputs, SURE)[0] > 0.55
     assert found.verdict == "told apart"
 
 
 def test_a_larger_count_hides_more_of_the_gaps():
     # 1000 + noise is rounded to 2^-43: more uniforms fit each output, and few outputs tell
-    noise, rng = Textbook(10.0), np.random.default_rng(2)
-    small = tell(noise.draw(0.0, COUNT, rng), 0.0, 1.0, noise.possible)
-    large = tell(noise.draw(1000.0, COUNT, rng), 1000.0, 1001.0, noise.possible)
+    noise, rng = FloatLaplace(10.0), np.random.default_rng(2)
+    small = classify_outputs(noise.draw(0.0, COUNT, rng), 0.0, 1.0, noise.possible)
+    large = classify_outputs(noise.draw(1000.0, COUNT, rng), 1000.0, 1001.0, noise.possible)
     assert 0 < large.only_one < small.only_one / 10
     assert large.only_other == large.neither == 0
 
@@ -69,58 +69,71 @@ def test_a_larger_count_hides_more_of_the_gaps():
 @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="elsewhere the sum may be rounded once less")
 def test_the_laplace_noise_of_numpy_is_told_apart():
     outputs = np.random.default_rng(3).laplace(0.0, 10.0, COUNT)
-    found = tell(outputs, 0.0, 1.0, Textbook(10.0).possible)
+    found = classify_outputs(outputs, 0.0, 1.0, FloatLaplace(10.0).possible)
     assert found.neither == found.only_other == 0
-    assert clopper_pearson(found.only_one, found.outputs, SURE)[0] > 0.5
+    assert clopper_pearson_interval(found.only_one, found.outputs, SURE)[0] > 0.5
 
 
 def test_integer_noise_gives_nothing_away():
     # Every integer is possible for 0 and for 1.
-    found = tell(Grid().draw(0, COUNT, 10, ReplayBits(b"low")), 0.0, 1.0, Grid().possible)
+    found = classify_outputs(GridNoise().draw(0, COUNT, 10, ReplayBits(b"low")), 0.0, 1.0, GridNoise().possible)
     assert (found.both, found.verdict) == (COUNT, "nothing found")
 
 
 def test_nor_does_it_on_a_grid_that_doubles_do_not_have():
     # thirds of a point: 50 is 150 steps; outputs are rounded once, and are the same doubles for every true value
-    grid = Grid(Fraction(1, 3))
-    found = tell(grid.draw(150, COUNT, 40, ReplayBits(b"thirds")), 50.0, float(Fraction(154, 3)), grid.possible)
+    grid = GridNoise(Fraction(1, 3))
+    found = classify_outputs(
+        grid.draw(150, COUNT, 40, ReplayBits(b"thirds")), 50.0, float(Fraction(154, 3)), grid.possible
+    )
     assert found.verdict == "nothing found"
 
 
 def test_other_noise_is_noticed_and_nothing_is_claimed():
     # normal noise is not the textbook's: many outputs are possible for neither value
     outputs = np.random.default_rng(4).normal(0.0, 10.0, COUNT)
-    found = tell(outputs, 0.0, 1.0, Textbook(10.0).possible)
+    found = classify_outputs(outputs, 0.0, 1.0, FloatLaplace(10.0).possible)
     assert found.verdict == "another sampler"
     assert "proves nothing" in str(found)
 
 
 def test_guessing_by_low_bits_breaks_the_textbook():
     # epsilon 0.1 allows 0.525 right guesses; with 65 % proven and half of the rest right it is some 0.83
-    noise, rng = Textbook(10.0), np.random.default_rng(5)
-    guessed = play(lambda value, count: noise.draw(value, count, rng), 0.0, 1.0, noise.possible, epsilon=0.1)
+    noise, rng = FloatLaplace(10.0), np.random.default_rng(5)
+    guessed = simulate_guessing(
+        lambda value, count: noise.draw(value, count, rng), 0.0, 1.0, noise.possible, epsilon=0.1
+    )
     assert guessed.verdict == "broken"
     assert guessed.allowed == pytest.approx(0.524979, abs=1e-6)
-    assert clopper_pearson(guessed.right, guessed.rounds, SURE)[0] > 0.75
+    assert clopper_pearson_interval(guessed.right, guessed.rounds, SURE)[0] > 0.75
 
 
-@pytest.mark.parametrize("possible", [Textbook(10.0).possible, Grid().possible], ids=["by low bits", "by the grid"])
+@pytest.mark.parametrize(
+    "possible", [FloatLaplace(10.0).possible, GridNoise().possible], ids=["by low bits", "by the grid"]
+)
 def test_guessing_fails_on_integer_noise(possible):
     bits = ReplayBits(b"guess")
-    guessed = play(
-        lambda value, count: Grid().draw(int(value), count, 10, bits), 0.0, 1.0, possible, epsilon=0.1, rounds=COUNT
+    guessed = simulate_guessing(
+        lambda value, count: GridNoise().draw(int(value), count, 10, bits),
+        0.0,
+        1.0,
+        possible,
+        epsilon=0.1,
+        rounds=COUNT,
     )
     assert guessed.verdict == "nothing found"
-    assert clopper_pearson(guessed.right, guessed.rounds, SURE)[0] < guessed.allowed
+    assert clopper_pearson_interval(guessed.right, guessed.rounds, SURE)[0] < guessed.allowed
 
 
 def test_words_and_json():
-    noise = Textbook(1.0)
-    found = tell(noise.draw(0.0, 200, np.random.default_rng(6)), 0.0, 1.0, noise.possible)
+    noise = FloatLaplace(1.0)
+    found = classify_outputs(noise.draw(0.0, 200, np.random.default_rng(6)), 0.0, 1.0, noise.possible)
     assert "prove which it was" in str(found)
     assert json.loads(json.dumps(found.to_dict()))["outputs"] == 200
-    assert "is possible for 0 and for 1" in str(tell([3.0], 0, 1, Grid().possible))
-    guessed = play(lambda value, count: [value] * count, 0, 1, Grid().possible, epsilon=0.1, rounds=100)
+    assert "is possible for 0 and for 1" in str(classify_outputs([3.0], 0, 1, GridNoise().possible))
+    guessed = simulate_guessing(
+        lambda value, count: [value] * count, 0, 1, GridNoise().possible, epsilon=0.1, rounds=100
+    )
     assert (guessed.right, guessed.verdict) == (100, "broken")
     assert "allows 0.5250" in str(guessed) and json.dumps(guessed.to_dict())
 
@@ -128,14 +141,14 @@ def test_words_and_json():
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: Textbook(0.0), "scale"),
-        (lambda: Textbook(1.0, bits=64), "scale"),
-        (lambda: Grid(0), "step"),
-        (lambda: Grid(1).possible(np.zeros(1), 0.5), "value"),
-        (lambda: tell([], 0, 1, Grid().possible), "outputs"),
-        (lambda: tell([math.nan], 0, 1, Grid().possible), "outputs"),
-        (lambda: tell([1.0], math.inf, 1, Grid().possible), "one"),
-        (lambda: play(lambda value, count: [1.0], 0, 1, Grid().possible, epsilon=1), "mechanism"),
+        (lambda: FloatLaplace(0.0), "scale"),
+        (lambda: FloatLaplace(1.0, bits=64), "scale"),
+        (lambda: GridNoise(0), "step"),
+        (lambda: GridNoise(1).possible(np.zeros(1), 0.5), "value"),
+        (lambda: classify_outputs([], 0, 1, GridNoise().possible), "outputs"),
+        (lambda: classify_outputs([math.nan], 0, 1, GridNoise().possible), "outputs"),
+        (lambda: classify_outputs([1.0], math.inf, 1, GridNoise().possible), "one"),
+        (lambda: simulate_guessing(lambda value, count: [1.0], 0, 1, GridNoise().possible, epsilon=1), "mechanism"),
     ],
 )
 def test_mistakes_are_clear_errors(make, name):

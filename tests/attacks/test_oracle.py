@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.attacks.oracle import (
-    UNKNOWN,
-    Bounded,
-    From,
-    GaussianNoise,
-    LaplaceNoise,
-    Noise,
-    Raw,
-    Rounded,
-    answers,
-    noise_of,
+    UNKNOWN_NOISE,
+    ExactOracle,
+    FunctionOracle,
+    GaussianNoiseOracle,
+    LaplaceNoiseOracle,
+    NoiseModel,
+    RoundingOracle,
+    UniformNoiseOracle,
+    ask_oracle,
+    noise_model,
 )
 from tacit.errors import ParameterError
 
@@ -49,37 +49,37 @@ class Says:
 
 def test_two_subsets_of_five_people():
     # 1,0,1,0,1 over the first and third: 2. Over the second, fourth and fifth: 1.
-    assert answers(Raw(SECRET), PAIR).tolist() == [2.0, 1.0]
+    assert ask_oracle(ExactOracle(SECRET), PAIR).tolist() == [2.0, 1.0]
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 2**32))
 def test_a_subset_and_the_rest_add_up_to_all(bits, seed):
     some = many(len(bits), 5, seed)
-    assert (answers(Raw(bits), some) + answers(Raw(bits), ~some) == sum(bits)).all()
+    assert (ask_oracle(ExactOracle(bits), some) + ask_oracle(ExactOracle(bits), ~some) == sum(bits)).all()
 
 
 def test_rounding_is_to_the_nearest_multiple():
     # 7 of 10 people: 5 and 10 are the multiples of 5 around it, and 5 is nearer.
-    assert answers(Rounded([1] * 7 + [0] * 3, to=5), np.ones((1, 10), dtype=bool)).tolist() == [5.0]
+    assert ask_oracle(RoundingOracle([1] * 7 + [0] * 3, to=5), np.ones((1, 10), dtype=bool)).tolist() == [5.0]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_bounded_oracles_keep_their_bound(seed):
     bits = many(40, 1, seed)[0]
     some = many(40, 500, seed)
-    true = answers(Raw(bits), some)
-    for oracle in (Bounded(bits, 3.0, generator()), Rounded(bits, 8)):
-        worst = np.abs(answers(oracle, some) - true).max()
+    true = ask_oracle(ExactOracle(bits), some)
+    for oracle in (UniformNoiseOracle(bits, 3.0, generator()), RoundingOracle(bits, 8)):
+        worst = np.abs(ask_oracle(oracle, some) - true).max()
         assert 0.9 * oracle.noise.bound < worst <= oracle.noise.bound
 
 
 @pytest.mark.parametrize(
     ("make", "kurtosis"),
     [
-        (lambda bits: Bounded(bits, 6.0, generator(1)), 1.8),
-        (lambda bits: GaussianNoise(bits, 6.0, generator(1)), 3.0),
-        (lambda bits: LaplaceNoise(bits, 6.0, generator(1)), 6.0),
+        (lambda bits: UniformNoiseOracle(bits, 6.0, generator(1)), 1.8),
+        (lambda bits: GaussianNoiseOracle(bits, 6.0, generator(1)), 3.0),
+        (lambda bits: LaplaceNoiseOracle(bits, 6.0, generator(1)), 6.0),
     ],
     ids=["uniform", "normal", "Laplace"],
 )
@@ -88,7 +88,7 @@ def test_the_noise_has_the_deviation_that_the_oracle_says(make, kurtosis):
     # N = 200,000. Seven deviations are rarer than 1e-11; a scale off by a tenth is off by 0.19 or more.
     bits, size = [1, 0, 1], 200_000
     oracle, some = make(bits), many(3, size)
-    noise = answers(oracle, some) - answers(Raw(bits), some)
+    noise = ask_oracle(oracle, some) - ask_oracle(ExactOracle(bits), some)
     allowed = 7 * np.sqrt((kurtosis - 1) / size)
     ratio = float(np.mean(noise**2)) / oracle.noise.deviation**2
     assert abs(ratio - 1) < allowed < 0.19
@@ -96,19 +96,19 @@ def test_the_noise_has_the_deviation_that_the_oracle_says(make, kurtosis):
 
 
 def test_any_function_is_an_oracle():
-    oracle = From(lambda subset: Fraction(int(subset.sum()), 2))
-    assert answers(oracle, PAIR).tolist() == [1.0, 1.5]
-    assert noise_of(oracle) is UNKNOWN
+    oracle = FunctionOracle(lambda subset: Fraction(int(subset.sum()), 2))
+    assert ask_oracle(oracle, PAIR).tolist() == [1.0, 1.5]
+    assert noise_model(oracle) is UNKNOWN_NOISE
 
 
 def test_what_an_oracle_says_of_its_noise():
-    assert noise_of(Raw(SECRET)).bound == 0
-    assert str(noise_of(Bounded(SECRET, 2, generator()))) == "uniform noise of at most 2"
-    assert noise_of(Says([1.0])) is UNKNOWN
+    assert noise_model(ExactOracle(SECRET)).bound == 0
+    assert str(noise_model(UniformNoiseOracle(SECRET, 2, generator()))) == "uniform noise of at most 2"
+    assert noise_model(Says([1.0])) is UNKNOWN_NOISE
     odd = Says([1.0])
     odd.noise = "plenty"
-    assert noise_of(odd) is UNKNOWN
-    assert noise_of(From(len, Noise("a law of its own", bound=3.0))).bound == 3
+    assert noise_model(odd) is UNKNOWN_NOISE
+    assert noise_model(FunctionOracle(len, NoiseModel("a law of its own", bound=3.0))).bound == 3
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_an_oracle_says_of_its_noise():
     ids=["list", "tuple", "bytes", "exact", "objects"],
 )
 def test_numbers_of_any_kind_are_answers(said):
-    assert answers(Says(said), PAIR).tolist() == [2.0, 1.0]
+    assert ask_oracle(Says(said), PAIR).tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_numbers_of_any_kind_are_answers(said):
 )
 def test_what_is_no_answer_is_refused_in_words(said, words):
     with pytest.raises(ParameterError) as caught:
-        answers(Says(said), PAIR)
+        ask_oracle(Says(said), PAIR)
     assert caught.value.name == "oracle"
     assert words in caught.value.what
     assert caught.value.fix
@@ -157,7 +157,7 @@ def test_a_raising_oracle_is_named_and_its_cause_kept():
         raise RuntimeError("the budget is spent")
 
     with pytest.raises(ParameterError, match="RuntimeError: the budget is spent") as caught:
-        answers(From(budget), PAIR)
+        ask_oracle(FunctionOracle(budget), PAIR)
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
@@ -166,12 +166,12 @@ def test_an_interrupt_is_not_swallowed():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        answers(From(stop), PAIR)
+        ask_oracle(FunctionOracle(stop), PAIR)
 
 
 def test_an_oracle_without_ask_is_refused():
     with pytest.raises(ParameterError, match="has no method ask"):
-        answers(SECRET, PAIR)  # type: ignore[arg-type]
+        ask_oracle(SECRET, PAIR)  # type: ignore[arg-type]
 
 
 def test_an_oracle_cannot_change_the_subsets():
@@ -181,34 +181,34 @@ def test_an_oracle_cannot_change_the_subsets():
 
     some = PAIR.copy()
     with pytest.raises(ParameterError, match="read-only"):
-        answers(From(meddle), some)
+        ask_oracle(FunctionOracle(meddle), some)
     assert (some == PAIR).all()
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((0, 5), bool), PAIR[0], PAIR.astype(int), [[1, 0], [0, 1]]], ids=repr)
 def test_subsets_are_a_table_of_bits(wrong):
     with pytest.raises(ParameterError, match="table of bits"):
-        answers(Raw(SECRET), wrong)
+        ask_oracle(ExactOracle(SECRET), wrong)
 
 
 def test_people_and_columns_must_agree():
     with pytest.raises(ParameterError, match="there are 3 people"):
-        answers(Raw([1, 0, 1]), PAIR)
+        ask_oracle(ExactOracle([1, 0, 1]), PAIR)
 
 
 @pytest.mark.parametrize("bits", [[], [0, 2], [0.5], "101", [[0, 1]], [None], [[0], [1, 1]], [float("nan")]], ids=repr)
 def test_secrets_are_bits(bits):
     with pytest.raises(ParameterError, match="list of bits"):
-        Raw(bits)
+        ExactOracle(bits)
 
 
 @pytest.mark.parametrize("size", [0, -1, float("nan"), float("inf"), "2", True])
 def test_noise_is_of_a_positive_size(size):
     for make in (
-        lambda: Rounded(SECRET, size),
-        lambda: Bounded(SECRET, size, generator()),
-        lambda: GaussianNoise(SECRET, size, generator()),
-        lambda: LaplaceNoise(SECRET, size, generator()),
+        lambda: RoundingOracle(SECRET, size),
+        lambda: UniformNoiseOracle(SECRET, size, generator()),
+        lambda: GaussianNoiseOracle(SECRET, size, generator()),
+        lambda: LaplaceNoiseOracle(SECRET, size, generator()),
     ):
         with pytest.raises(ParameterError):
             make()
@@ -217,8 +217,8 @@ def test_noise_is_of_a_positive_size(size):
 def test_progress_is_told_from_block_to_block_and_changes_no_answer():
     told: list[float] = []
     some = many(5, 333)
-    with_progress = answers(GaussianNoise(SECRET, 2.0, generator()), some, told.append)
-    assert (with_progress == answers(GaussianNoise(SECRET, 2.0, generator()), some)).all()
+    with_progress = ask_oracle(GaussianNoiseOracle(SECRET, 2.0, generator()), some, told.append)
+    assert (with_progress == ask_oracle(GaussianNoiseOracle(SECRET, 2.0, generator()), some)).all()
     assert told == sorted(told)
     assert told[-1] == 1.0
     assert len(told) > 20
@@ -226,5 +226,5 @@ def test_progress_is_told_from_block_to_block_and_changes_no_answer():
 
 def test_errors_are_data():
     with pytest.raises(ParameterError) as caught:
-        answers(Says([1.0]), PAIR)
+        ask_oracle(Says([1.0]), PAIR)
     assert json.dumps({"code": caught.value.code, "what": caught.value.what})

@@ -17,9 +17,16 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import chisquare, pearsonr, rankdata
 from tests.support.counts import FULL
 
-from tacit.accounting.interval import clopper_pearson
+from tacit.accounting.interval import clopper_pearson_interval
 from tacit.attacks import timing
-from tacit.attacks.timing import Counted, Timed, by_coins, leak, measure, tacit_laplace
+from tacit.attacks.timing import (
+    CountingBits,
+    TimingSample,
+    coin_counting_laplace,
+    detect_leak,
+    measure_draws,
+    single_word_laplace,
+)
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
@@ -30,13 +37,13 @@ SURE = 1 - 1e-10
 
 
 @pytest.fixture(scope="module")
-def coins() -> Timed:
-    return measure(by_coins(10), DRAWS, ReplayBits(b"coins"))
+def coins() -> TimingSample:
+    return measure_draws(coin_counting_laplace(10), DRAWS, ReplayBits(b"coins"))
 
 
 @pytest.fixture(scope="module")
-def ours() -> Timed:
-    return measure(tacit_laplace(10), DRAWS, ReplayBits(b"ours"))
+def ours() -> TimingSample:
+    return measure_draws(single_word_laplace(10), DRAWS, ReplayBits(b"ours"))
 
 
 def fits(noise: np.ndarray, scale: float) -> float:
@@ -48,9 +55,9 @@ def fits(noise: np.ndarray, scale: float) -> float:
     return float(chisquare(counts, np.array([tail, *inner, tail]) * len(noise)).pvalue)
 
 
-@pytest.mark.parametrize("sampler", [by_coins, tacit_laplace])
+@pytest.mark.parametrize("sampler", [coin_counting_laplace, single_word_laplace])
 def test_both_samplers_draw_the_same_law(sampler):
-    noise = measure(sampler(Fraction(3)), 100_000 if FULL else 20_000, ReplayBits(b"law")).noise
+    noise = measure_draws(sampler(Fraction(3)), 100_000 if FULL else 20_000, ReplayBits(b"law")).noise
     assert fits(noise, 3.0) > 1e-10
     assert fits(noise, 3.6 if not FULL else 3.3) < 1e-10  # power: the law of another scale is rejected
 
@@ -64,11 +71,11 @@ def test_coins_take_one_word_more_for_each_step_of_the_noise(coins):
 
 
 def test_the_work_by_coins_tells_the_noise(coins):
-    found = leak(coins)
+    found = detect_leak(coins)
     assert found.correlation > 0.99
     assert found.p == 1 / 2000  # no permutation comes near
     assert found.verdict == "time tells the noise"
-    assert clopper_pearson(found.right, found.guesses, SURE)[0] > 0.95
+    assert clopper_pearson_interval(found.right, found.guesses, SURE)[0] > 0.95
 
 
 def test_a_draw_of_tacit_takes_one_word_whatever_it_is(ours):
@@ -77,9 +84,9 @@ def test_a_draw_of_tacit_takes_one_word_whatever_it_is(ours):
 
 
 def test_the_work_of_tacit_tells_nothing(ours):
-    found = leak(ours)
+    found = detect_leak(ours)
     assert (found.correlation, found.p, found.verdict) == (0.0, 1.0, "nothing found")
-    low, _ = clopper_pearson(found.right, found.guesses, SURE)
+    low, _ = clopper_pearson_interval(found.right, found.guesses, SURE)
     assert low < found.blind
 
 
@@ -88,8 +95,8 @@ def test_work_that_is_chance_is_found_as_seldom_as_the_level_says():
     # probability 1e-13.
     rng, alarms = np.random.default_rng(1), 0
     for seed in range(200):
-        timed = Timed(rng.laplace(size=60), rng.integers(1, 9, 60).astype(float), np.zeros(60))
-        alarms += leak(timed, permutations=99, seed=seed).p <= 0.05
+        timed = TimingSample(rng.laplace(size=60), rng.integers(1, 9, 60).astype(float), np.zeros(60))
+        alarms += detect_leak(timed, permutations=99, seed=seed).p <= 0.05
     assert alarms <= 40
 
 
@@ -97,8 +104,8 @@ def test_a_faint_leak_is_found():
     # power: work that grows with the noise and is mostly chance, correlation near 0.3 over 2,000 draws
     rng = np.random.default_rng(2)
     noise = rng.laplace(size=2000)
-    timed = Timed(noise, np.abs(noise) + rng.normal(0, 3, 2000), np.zeros(2000))
-    assert leak(timed).verdict == "time tells the noise"
+    timed = TimingSample(noise, np.abs(noise) + rng.normal(0, 3, 2000), np.zeros(2000))
+    assert detect_leak(timed).verdict == "time tells the noise"
 
 
 def test_the_clock_is_compared_by_ranks():
@@ -107,7 +114,7 @@ def test_the_clock_is_compared_by_ranks():
     noise = rng.laplace(size=1000)
     clock = 100 + 10 * np.abs(noise)
     clock[5] = 1e9
-    found = leak(Timed(noise, np.ones(1000), clock), by="nanoseconds")
+    found = detect_leak(TimingSample(noise, np.ones(1000), clock), by="nanoseconds")
     assert found.correlation > 0.8 and found.by == "nanoseconds"
 
 
@@ -128,26 +135,26 @@ def test_the_correlation_is_that_of_the_books(pair):
 
 
 def test_what_is_taken_is_counted_and_passed_on():
-    counted, plain = Counted(ReplayBits(b"same")), ReplayBits(b"same")
+    counted, plain = CountingBits(ReplayBits(b"same")), ReplayBits(b"same")
     assert counted.words(3).tolist() == plain.words(3).tolist()
     assert counted.words(2).tolist() == plain.words(2).tolist()
     assert counted.taken == 5
 
 
 def test_words_and_json(coins, ours):
-    assert "blindly" in str(leak(coins, permutations=9))
-    assert json.loads(json.dumps(leak(ours, permutations=9).to_dict()))["verdict"] == "nothing found"
+    assert "blindly" in str(detect_leak(coins, permutations=9))
+    assert json.loads(json.dumps(detect_leak(ours, permutations=9).to_dict()))["verdict"] == "nothing found"
 
 
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: by_coins(0), "scale"),
-        (lambda: tacit_laplace(math.nan), "scale"),
-        (lambda: measure(by_coins(1), 2, ReplayBits(b"x")), "draws"),
-        (lambda: leak(Timed(np.ones(5), np.ones(5), np.ones(5)), by="hours"), "by"),
-        (lambda: leak(Timed(np.ones(5), np.ones(4), np.ones(5))), "timed"),
-        (lambda: leak(Timed(np.ones(5), np.ones(5), np.ones(5)), permutations=0), "permutations"),
+        (lambda: coin_counting_laplace(0), "scale"),
+        (lambda: single_word_laplace(math.nan), "scale"),
+        (lambda: measure_draws(coin_counting_laplace(1), 2, ReplayBits(b"x")), "draws"),
+        (lambda: detect_leak(TimingSample(np.ones(5), np.ones(5), np.ones(5)), by="hours"), "by"),
+        (lambda: detect_leak(TimingSample(np.ones(5), np.ones(4), np.ones(5))), "timed"),
+        (lambda: detect_leak(TimingSample(np.ones(5), np.ones(5), np.ones(5)), permutations=0), "permutations"),
     ],
 )
 def test_mistakes_are_clear_errors(make, name):

@@ -15,9 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.accounting.meaning import true_positive_rate
-from tacit.attacks.tracing import STATISTICS, Study, distance, inner_product, likelihood, power, trace
+from tacit.accounting.interpretation import max_true_positive_rate
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.attacks.tracing import (
+    STATISTICS,
+    SimulatedStudy,
+    distance_score,
+    expected_power,
+    infer_membership,
+    inner_product_score,
+    likelihood_ratio_score,
+)
 from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian
 from tacit.sampling.bits import ReplayBits
@@ -38,10 +46,10 @@ def accusations(release, statistic="inner-product", alarm=0.02, people=10, attri
     rng, bits = np.random.default_rng(5), ReplayBits(b"tracing")
     accused = np.zeros(2, dtype=int)
     for _ in range(STUDIES):
-        study = Study.drawn(people, attributes, rng, outsiders=1, reference=99)
+        study = SimulatedStudy.drawn(people, attributes, rng, outsiders=1, reference=99)
         means = np.array(release(study.counts, bits)) / people
         targets = np.vstack([study.members[:1], study.outsiders])
-        found = trace(
+        found = infer_membership(
             targets,
             means,
             study.reference,
@@ -71,23 +79,25 @@ def private(counts, bits):
 def test_exact_averages_give_members_away(statistic):
     # d/n = 20: the power at 2 % is Phi(sqrt(20) - 2.05) = 0.99
     members, outsiders = accusations(exact, statistic)
-    assert clopper_pearson(members, STUDIES, SURE)[0] > 0.8
-    assert clopper_pearson(outsiders, STUDIES, SURE)[0] < 0.02  # and outsiders are accused as seldom as promised
+    assert clopper_pearson_interval(members, STUDIES, SURE)[0] > 0.8
+    assert (
+        clopper_pearson_interval(outsiders, STUDIES, SURE)[0] < 0.02
+    )  # and outsiders are accused as seldom as promised
 
 
 def test_private_averages_obey_the_bound_of_epsilon():
     # at a false positive rate a, at most e^1 a + 1e-6 of the members are found
     members, outsiders = accusations(private)
-    most = true_positive_rate(EPSILON, clopper_pearson(outsiders, STUDIES, SURE)[1], DELTA)
-    assert clopper_pearson(members, STUDIES, SURE)[0] <= most
-    assert clopper_pearson(members, STUDIES, SURE)[1] < 0.2
+    most = max_true_positive_rate(EPSILON, clopper_pearson_interval(outsiders, STUDIES, SURE)[1], DELTA)
+    assert clopper_pearson_interval(members, STUDIES, SURE)[0] <= most
+    assert clopper_pearson_interval(members, STUDIES, SURE)[1] < 0.2
 
 
 def test_the_test_of_the_bound_has_power():
     # the same test says of exact averages that they are not 1-DP
     members, outsiders = accusations(exact)
-    most = true_positive_rate(EPSILON, clopper_pearson(outsiders, STUDIES, SURE)[1], DELTA)
-    assert clopper_pearson(members, STUDIES, SURE)[0] > most
+    most = max_true_positive_rate(EPSILON, clopper_pearson_interval(outsiders, STUDIES, SURE)[1], DELTA)
+    assert clopper_pearson_interval(members, STUDIES, SURE)[0] > most
 
 
 @pytest.mark.parametrize("ratio", [1, 4, 9])
@@ -97,38 +107,42 @@ def test_the_power_is_a_function_of_d_over_n(ratio):
     people, rng, studies = 100, np.random.default_rng(ratio), 40
     shares = []
     for _ in range(studies):
-        study = Study.drawn(people, ratio * people, rng, outsiders=1, reference=199, spread=(0.5, 0.5))
-        found = trace(
+        study = SimulatedStudy.drawn(people, ratio * people, rng, outsiders=1, reference=199, spread=(0.5, 0.5))
+        found = infer_membership(
             study.members, study.means, study.reference, frequencies=study.frequencies, false_positive_rate=0.05
         )
         shares.append(found.share)
-    assert np.mean(shares) == pytest.approx(power(ratio * people, people, 0.05), abs=0.06)
-    assert abs(np.mean(shares) - power(ratio * people, 2 * people, 0.05)) > 0.06  # twice the people is another power
+    assert np.mean(shares) == pytest.approx(expected_power(ratio * people, people, 0.05), abs=0.06)
+    assert (
+        abs(np.mean(shares) - expected_power(ratio * people, 2 * people, 0.05)) > 0.06
+    )  # twice the people is another power
 
 
 def test_noise_and_a_small_reference_weaken_the_test_as_computed():
     # s = 0.1 on each average of n = 100: 1 + n/r + 4 n s^2 = 1 + 1 + 4, so g = sqrt(9)/sqrt(6)
-    assert power(900, 100, 0.05, noise=0.1, reference=100) == pytest.approx(power(150, 100, 0.05), abs=1e-12)
+    assert expected_power(900, 100, 0.05, noise=0.1, reference=100) == pytest.approx(
+        expected_power(150, 100, 0.05), abs=1e-12
+    )
 
 
 def test_played_with_noise_and_estimated_frequencies():
     # The same played: 200 reference people, of whom 100 estimate the frequencies. Power Phi(1.22 - 1.645) = 0.34.
     rng, shares = np.random.default_rng(8), []
     for _ in range(40):
-        study = Study.drawn(100, 900, rng, outsiders=1, reference=200, spread=(0.5, 0.5))
+        study = SimulatedStudy.drawn(100, 900, rng, outsiders=1, reference=200, spread=(0.5, 0.5))
         means = study.means + rng.normal(0, 0.1, 900)
-        shares.append(trace(study.members, means, study.reference, false_positive_rate=0.05).share)
-    assert np.mean(shares) == pytest.approx(power(900, 100, 0.05, noise=0.1, reference=100), abs=0.08)
+        shares.append(infer_membership(study.members, means, study.reference, false_positive_rate=0.05).share)
+    assert np.mean(shares) == pytest.approx(expected_power(900, 100, 0.05, noise=0.1, reference=100), abs=0.08)
 
 
 def test_the_false_positive_rate_is_kept_with_estimated_frequencies_too():
     rng = np.random.default_rng(6)
     accused = 0
     for _ in range(STUDIES):
-        study = Study.drawn(10, 60, rng, outsiders=1, reference=118)
-        found = trace(study.outsiders, study.means, study.reference, false_positive_rate=0.1)
+        study = SimulatedStudy.drawn(10, 60, rng, outsiders=1, reference=118)
+        found = infer_membership(study.outsiders, study.means, study.reference, false_positive_rate=0.1)
         accused += int(found.accused[0])
-    low, high = clopper_pearson(accused, STUDIES, SURE)
+    low, high = clopper_pearson_interval(accused, STUDIES, SURE)
     assert low < 0.1 < high
 
 
@@ -146,12 +160,16 @@ def test_the_statistics_are_their_definitions(table):
     rows, means, known = (np.array(part) for part in table)
     bits = rows.astype(bool)
     for number, x in enumerate(rows):
-        assert inner_product(bits, means, known)[number] == pytest.approx(sum((x - known) * (means - known)), abs=1e-9)
-        assert distance(bits, means, known)[number] == pytest.approx(sum(abs(x - known) - abs(x - means)), abs=1e-9)
+        assert inner_product_score(bits, means, known)[number] == pytest.approx(
+            sum((x - known) * (means - known)), abs=1e-9
+        )
+        assert distance_score(bits, means, known)[number] == pytest.approx(
+            sum(abs(x - known) - abs(x - means)), abs=1e-9
+        )
         ratio = sum(
             math.log(m / p) if b else math.log((1 - m) / (1 - p)) for b, m, p in zip(x, means, known, strict=True)
         )
-        assert likelihood(bits, means, known)[number] == pytest.approx(ratio, abs=1e-9)
+        assert likelihood_ratio_score(bits, means, known)[number] == pytest.approx(ratio, abs=1e-9)
 
 
 @settings(max_examples=50)
@@ -160,27 +178,27 @@ def test_of_the_reference_people_no_more_are_accused_than_the_rate_allows(count,
     # at most floor(a (R + 1)) of R + 1 scores that are all different lie above the threshold
     rng = np.random.default_rng(count)
     reference = rng.random((count, 40)) < 0.5
-    found = trace(reference, rng.random(40), reference, frequencies=[0.5] * 40, false_positive_rate=alarm)
+    found = infer_membership(reference, rng.random(40), reference, frequencies=[0.5] * 40, false_positive_rate=alarm)
     assert found.accused.sum() <= alarm * (count + 1)
 
 
 def test_rates_grow_with_the_false_positive_rate():
-    study = Study.drawn(50, 500, np.random.default_rng(9))
-    found = trace(study.members, study.means, study.reference)
+    study = SimulatedStudy.drawn(50, 500, np.random.default_rng(9))
+    found = infer_membership(study.members, study.means, study.reference)
     rates = found.rates([0, 0.01, 0.1, 0.5, 1])
     assert rates[0] == 0 and rates[-1] == 1
     assert (np.diff(rates) >= 0).all()
 
 
 def test_the_verdict_is_about_more_than_chance():
-    study = Study.drawn(50, 2000, np.random.default_rng(10))
-    assert trace(study.members, study.means, study.reference).verdict == "traced"
-    assert trace(study.outsiders, study.means, study.reference).verdict == "not traced"
+    study = SimulatedStudy.drawn(50, 2000, np.random.default_rng(10))
+    assert infer_membership(study.members, study.means, study.reference).verdict == "traced"
+    assert infer_membership(study.outsiders, study.means, study.reference).verdict == "not traced"
 
 
 def test_words_json_and_a_picture(tmp_path):
-    study = Study.drawn(50, 500, np.random.default_rng(11))
-    found = trace(study.members, study.means, study.reference)
+    study = SimulatedStudy.drawn(50, 500, np.random.default_rng(11))
+    found = infer_membership(study.members, study.means, study.reference)
     assert "said to be in the study" in str(found)
     assert json.loads(json.dumps(found.to_dict()))["targets"] == 50
     found.plot(tmp_path / "roc.svg", epsilon=1, delta=1e-6)
@@ -203,5 +221,5 @@ def test_words_json_and_a_picture(tmp_path):
 def test_what_cannot_be_traced_is_a_clear_error(change, name):
     given_ = {"targets": [[0, 1]], "means": [0.5, 0.5], "reference": [[0, 1], [1, 1]], **change}
     with pytest.raises(ParameterError) as caught:
-        trace(**given_)
+        infer_membership(**given_)
     assert caught.value.name == name and caught.value.fix

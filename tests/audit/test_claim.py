@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from tests.support.counts import FULL
 
-from tacit.accounting.exact import Matrix
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.audit.claim import Claim
 from tacit.errors import ParameterError
 
@@ -140,7 +140,7 @@ def test_no_event_proves_more_than_the_exact_epsilon(first, second, chosen, epsi
     size = min(len(first), len(second))
     laws = [[Fraction(weight, sum(side[:size])) for weight in side[:size]] for side in (first, second)]
     p, q = (float(sum(law[place] for place in chosen if place < size)) for law in laws)
-    exact = Matrix(laws)
+    exact = TransitionMatrix(laws)
     assert Claim.epsilon(1).refuted_by(p, q) <= exact.epsilon + 1e-9
     # at delta = delta(epsilon) no event proves more than epsilon
     assert Claim.epsilon(1, min(exact.delta(epsilon), 1.0)).refuted_by(p, q) <= epsilon + 1e-6

@@ -8,7 +8,7 @@ import pytest
 from tests.support.counts import FULL
 
 from tacit.audit.claim import Claim
-from tacit.audit.search import SHAPES, pairs, search
+from tacit.audit.search import QUERY_SHAPES, audit_worst_pair, candidate_pairs
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.privacy.unit import Neighbors
@@ -34,38 +34,38 @@ def distance(one, other):
     return (left - right).total(), (right - left).total()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", QUERY_SHAPES)
 @pytest.mark.parametrize("rows", [1, 2, 7, 20])
 def test_every_pair_is_a_pair_of_neighbors(shape, rows):
-    for pair in pairs(shape, Neighbors.REPLACE, lower=-2, upper=5, rows=rows):
+    for pair in candidate_pairs(shape, Neighbors.REPLACE, lower=-2, upper=5, rows=rows):
         assert distance(pair.one, pair.other) == (1, 1) and len(pair.one) == len(pair.other) == rows
-    for pair in pairs(shape, Neighbors.ADD_REMOVE, lower=-2, upper=5, rows=rows):
+    for pair in candidate_pairs(shape, Neighbors.ADD_REMOVE, lower=-2, upper=5, rows=rows):
         assert sum(distance(pair.one, pair.other)) == 1
         assert all(-2 <= value <= 5 for value in pair.one + pair.other)
 
 
 def test_the_median_flips_on_its_first_pair():
     # 11 rows: 6 at 0 and 5 at 10 have the median 0; one moved up, 5 and 6 have the median 10
-    first = next(pairs("median", Neighbors.REPLACE, lower=0, upper=10, rows=11))
+    first = next(candidate_pairs("median", Neighbors.REPLACE, lower=0, upper=10, rows=11))
     assert (np.median(first.one), np.median(first.other)) == (0, 10)
 
 
 def test_an_empty_list_is_tried_where_rows_come_and_go():
-    assert any(pair.one == [] for pair in pairs("mean", Neighbors.ADD_REMOVE, lower=0, upper=1, rows=3))
+    assert any(pair.one == [] for pair in candidate_pairs("mean", Neighbors.ADD_REMOVE, lower=0, upper=1, rows=3))
 
 
 @pytest.mark.parametrize("neighbors", BOTH)
 def test_a_count_with_its_noise_is_not_refuted(neighbors):
     given = {"neighbors": neighbors, "lower": 0, "upper": 1, "samples": SAMPLES}
-    assert not search(noisy(len, 1), "count", Claim.epsilon(1), confidence=SURE, **given).refuted
-    finding = search(noisy(len, 1), "count", Claim.epsilon(1), **given)
+    assert not audit_worst_pair(noisy(len, 1), "count", Claim.epsilon(1), confidence=SURE, **given).refuted
+    finding = audit_worst_pair(noisy(len, 1), "count", Claim.epsilon(1), **given)
     # add-remove: the true epsilon is 1; replace moves no count at all
     assert finding.lower > 0.85 if neighbors is Neighbors.ADD_REMOVE else finding.lower == 0
 
 
 def test_a_sum_with_the_noise_of_its_range_is_refuted():
     # rows in [50, 60], one added: the sum moves by up to 60, not by 60 - 50; the true epsilon is 6
-    finding = search(
+    finding = audit_worst_pair(
         noisy(sum, 10),
         "sum",
         Claim.epsilon(1),
@@ -77,7 +77,7 @@ def test_a_sum_with_the_noise_of_its_range_is_refuted():
     assert finding.refuted and 4 < finding.lower <= 6
     assert finding.pair.endswith("at the upper end") and distance(finding.one, finding.other) == (0, 1)
     # where a row is replaced, 10 is right
-    replaced = search(
+    replaced = audit_worst_pair(
         noisy(sum, 10), "sum", Claim.epsilon(1), neighbors=Neighbors.REPLACE, lower=50, upper=60, samples=SAMPLES
     )
     assert 0.8 < replaced.lower <= 1
@@ -91,7 +91,7 @@ def test_a_median_with_noise_of_the_local_sensitivity_is_refuted():
         local = max(1, ordered[min(middle + 1, len(ordered) - 1)] - ordered[max(middle - 1, 0)])
         return ordered[middle] + np.round(rng.laplace(scale=local, size=size))
 
-    finding = search(
+    finding = audit_worst_pair(
         median, "median", Claim.epsilon(2), neighbors=Neighbors.REPLACE, lower=0, upper=100, rows=21, samples=SAMPLES
     )
     assert finding.refuted
@@ -102,7 +102,7 @@ def test_a_top_k_that_tells_the_winner_is_refuted_at_a_tie():
     def winner(rows, size):
         return [max(sorted(set(rows)), key=rows.count)] * size
 
-    finding = search(
+    finding = audit_worst_pair(
         winner, "top-k", Claim.epsilon(1), neighbors=Neighbors.REPLACE, lower=0, upper=4, rows=10, samples=SAMPLES
     )
     # one vote decides: 15,000 outputs of either side that never agree
@@ -111,7 +111,7 @@ def test_a_top_k_that_tells_the_winner_is_refuted_at_a_tie():
 
 def test_progress_ends_at_one_and_never_goes_back():
     told: list[float] = []
-    search(
+    audit_worst_pair(
         noisy(len, 1),
         "count",
         Claim.epsilon(1),
@@ -139,12 +139,12 @@ def test_what_cannot_be_searched_is_said(change, name):
     given = {"shape": "sum", "neighbors": Neighbors.ADD_REMOVE, "lower": 0, "upper": 1, "rows": 5, "samples": 10_000}
     given |= change
     with pytest.raises(ParameterError) as caught:
-        search(noisy(sum, 1), given.pop("shape"), Claim.epsilon(1), **given)
+        audit_worst_pair(noisy(sum, 1), given.pop("shape"), Claim.epsilon(1), **given)
     assert caught.value.name == name and caught.value.fix
 
 
 def test_a_mean_that_fails_on_no_rows_is_refuted_by_that():
-    found = search(
+    found = audit_worst_pair(
         lambda rows, rng: round(sum(rows) / len(rows) + rng.laplace(scale=10)),
         "mean",
         Claim.epsilon(3),
@@ -160,7 +160,7 @@ def test_a_mean_that_fails_on_no_rows_is_refuted_by_that():
 
 def test_a_mechanism_that_always_fails_is_told_with_the_pair():
     with pytest.raises(ParameterError, match="lower end, one added at the lower end: raised KeyError") as caught:
-        search(
+        audit_worst_pair(
             lambda rows: rows.absent if len(rows) > 1e9 else {}["x"],
             "mean",
             Claim.epsilon(1),

@@ -13,9 +13,9 @@ from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 from tests.support.counts import FULL
 
-from tacit.audit.bound import _SPENDINGS, best_spending, certified
+from tacit.audit.bound import _SPENDINGS, choose_allocation, lower_confidence_bound
 from tacit.audit.claim import Claim
-from tacit.audit.scores import last_bit
+from tacit.audit.scores import bit_positions
 from tacit.audit.statistical import audit
 from tacit.errors import ParameterError
 from tacit.mechanisms import Gaussian, Laplace
@@ -55,7 +55,7 @@ def test_the_bound_holds_by_full_enumeration(claim):
     counts = np.arange(trials + 1)
     for spending in _SPENDINGS[:: 1 if FULL else 4]:
         for weight in (0.1, 0.6, 0.99)[:: 1 if FULL else 2]:
-            bounds = certified(
+            bounds = lower_confidence_bound(
                 claim, counts[:, None], counts[None, :], trials, miss, weight=weight, spending=spending, cells=16
             )
             for p, q in [(0.9, 0.1), (0.5, 0.2), (0.3, 0.3), (0.05, 0.01), (1.0, 0.6), (0.2, 0.7)]:
@@ -68,7 +68,7 @@ def test_the_enumeration_would_see_a_bound_that_is_too_large():
     # half-and-half bounds at twice the error are wrong more often than miss for p = 0.5, q = 0.2
     trials, miss, claim = 25, 0.1, Claim.epsilon(1)
     counts = np.arange(1, trials)
-    bounds = certified(claim, counts[:, None], counts[None, :], trials, 4 * miss)
+    bounds = lower_confidence_bound(claim, counts[:, None], counts[None, :], trials, 4 * miss)
     chance = binom.pmf(counts, trials, 0.5)[:, None] * binom.pmf(counts, trials, 0.2)[None, :]
     assert chance[bounds > math.log(2.5)].sum() > miss
 
@@ -83,14 +83,14 @@ def test_the_bound_is_above_that_of_two_halves_of_the_error(likelier, rarer):
             float(betaincinv(likelier, trials - likelier + 1, miss / 2)),
             float(betainccinv(rarer + 1, trials - rarer, miss / 2)),
         )
-        spending = best_spending(claim, likelier, rarer, trials, miss)
-        assert certified(claim, likelier, rarer, trials, miss, spending=spending) > halves
+        spending = choose_allocation(claim, likelier, rarer, trials, miss)
+        assert lower_confidence_bound(claim, likelier, rarer, trials, miss, spending=spending) > halves
 
 
 def test_the_width_is_that_of_the_best_test():
     # randomized response of epsilon 1: the log of the ratio of the counts has the deviation
     # sqrt((1-p)/(p n) + (1-q)/(q n)) = sqrt((0.3679 + 2.7183)/1e5) = 0.005555; times 1.645 that is 0.00914
-    bound = certified(Claim.epsilon(1), 73106, 26894, 100_000, 0.05, spending=_SPENDINGS[1])
+    bound = lower_confidence_bound(Claim.epsilon(1), 73106, 26894, 100_000, 0.05, spending=_SPENDINGS[1])
     assert 1 - bound == pytest.approx(0.00914, rel=0.1)
 
 
@@ -220,7 +220,7 @@ def test_a_value_that_only_one_side_has_is_found():
 
 def test_last_bits_are_exponents_of_two():
     # 6 = 110b: first bit 2^2, last 2^1; 0.375 = 0.011b: 2^-2 and 2^-3
-    keys = last_bit(np.array([6.0, -6.0, 0.375, 12.0, 0.0, np.inf, 5e-324]))
+    keys = bit_positions(np.array([6.0, -6.0, 0.375, 12.0, 0.0, np.inf, 5e-324]))
     assert keys[0] == keys[1] and len(set(keys.tolist())) == 6
 
 

@@ -13,9 +13,9 @@ import pytest
 from scipy.stats import chi2
 from tests.support.counts import FULL
 
-from tacit.accounting.exact import Matrix
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.audit.claim import Claim
-from tacit.audit.exactly import least
+from tacit.audit.exactly import exact_parameter
 from tacit.audit.statistical import audit
 from tacit.audit.zoo import ZOO, specimen
 from tacit.audit.zoo import releases as real
@@ -61,7 +61,7 @@ def test_a_specimen_is_found_by_its_name():
 
 @pytest.mark.parametrize("each", WITH_LAW, ids=name)
 def test_the_true_parameter_is_that_of_the_exact_law(each):
-    found = least(each.exact(), each.claim)
+    found = exact_parameter(each.exact(), each.claim)
     assert found == each.true if math.isinf(each.true) else found == pytest.approx(each.true, abs=5e-7)
 
 
@@ -69,7 +69,7 @@ def test_the_true_parameter_is_that_of_the_exact_law(each):
 def test_the_claim_of_a_broken_one_is_refuted(each):
     table = each.exact()
     if table is not None:
-        assert least(table, each.claim) > each.claim.value
+        assert exact_parameter(table, each.claim) > each.claim.value
     if each.evidence == "samples":
         for seed in range(20 if FULL else 1):
             found = audit(
@@ -108,7 +108,7 @@ def test_samples_follow_the_law(each):
 def test_that_check_rejects_a_law_that_is_a_tenth_off():
     # noise of scale 1 against the law of scale 1.1
     off = {k: math.tanh(1 / 2.2) * math.exp(-abs(k) / 1.1) for k in range(-30, 31)}
-    assert chi_square(real.counted(0, size=100_000, rng=np.random.default_rng(5)), off) > 1
+    assert chi_square(real.noisy_counts(0, size=100_000, rng=np.random.default_rng(5)), off) > 1
 
 
 def chi_square(outputs, law) -> float:
@@ -169,20 +169,20 @@ def test_permute_and_flip_costs_more_than_a_bounded_range():
     w = 1 / (2 * math.e)
     first = math.log(0.5) - (math.log(1 - w) + math.log(w)) / 2
     assert first == pytest.approx(0.25506, abs=5e-6) and first > 0.125
-    found = least(each.exact(), each.claim)
+    found = exact_parameter(each.exact(), each.claim)
     assert first <= found and found <= math.tanh(0.5)  # any 1-DP release: 0.4621
 
 
 def test_the_exact_audit_of_all_three_guarantees():
-    coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
-    assert least(coin, Claim.epsilon(1)) == pytest.approx(math.log(3))
-    assert least(coin, Claim.epsilon(1, delta=0.25)) == pytest.approx(math.log(2))  # 3/4 - 2/4
-    assert least(coin, Claim.epsilon(1, delta=0.5)) == 0
-    assert least(coin, Claim.mu(1)) == pytest.approx(2 * 0.6744898)  # Phi^-1(3/4) twice
+    coin = TransitionMatrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
+    assert exact_parameter(coin, Claim.epsilon(1)) == pytest.approx(math.log(3))
+    assert exact_parameter(coin, Claim.epsilon(1, delta=0.25)) == pytest.approx(math.log(2))  # 3/4 - 2/4
+    assert exact_parameter(coin, Claim.epsilon(1, delta=0.5)) == 0
+    assert exact_parameter(coin, Claim.mu(1)) == pytest.approx(2 * 0.6744898)  # Phi^-1(3/4) twice
     # rho of randomized response is at least D_1 = (3/4 - 1/4) ln 3, and at most epsilon tanh(epsilon/2), the same here
-    assert least(coin, Claim.rho(1)) == pytest.approx(math.log(3) / 2)
-    same = Matrix([[Fraction(1, 2)] * 2] * 2)
-    shown = Matrix([[1, 0], [Fraction(1, 2), Fraction(1, 2)]])
+    assert exact_parameter(coin, Claim.rho(1)) == pytest.approx(math.log(3) / 2)
+    same = TransitionMatrix([[Fraction(1, 2)] * 2] * 2)
+    shown = TransitionMatrix([[1, 0], [Fraction(1, 2), Fraction(1, 2)]])
     for claim in (Claim.epsilon(1), Claim.epsilon(1, delta=0.1), Claim.rho(1), Claim.mu(1)):
-        assert least(same, claim) == pytest.approx(0, abs=1e-12)
-        assert least(shown, claim) == math.inf
+        assert exact_parameter(same, claim) == pytest.approx(0, abs=1e-12)
+        assert exact_parameter(shown, claim) == math.inf

@@ -18,7 +18,7 @@ import pytest
 from tacit import __version__
 from tacit.cli import ledger
 from tacit.cli.main import app
-from tacit.demo.clinic import build
+from tacit.demo.clinic import build_clinic
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
@@ -26,7 +26,7 @@ COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("clinic"))
+    return build_clinic(tmp_path_factory.mktemp("clinic"))
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_what_goes_wrong_has_a_message_and_an_exit_code(tacit, clinic, arguments
 
 @pytest.mark.slow
 def test_policy_data_and_ledger_have_exit_codes_of_their_own(tacit, tmp_path):
-    policy = build(tmp_path)
+    policy = build_clinic(tmp_path)
     text = policy.read_text()
     missing = tacit("check", cwd=tmp_path)
     assert (missing.returncode, "tacit init" in missing.stderr) == (4, True)
@@ -181,7 +181,7 @@ def test_errors_are_json_where_json_was_asked_for(tacit, clinic):
 
 @pytest.mark.slow
 def test_init_writes_a_policy_that_check_takes_once_it_is_filled_in(tacit, tmp_path):
-    build(tmp_path)
+    build_clinic(tmp_path)
     made = tacit("init", "clinic.duckdb", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     policy = tmp_path / "tacit.toml"
@@ -208,12 +208,12 @@ def test_the_demo_runs_to_its_end(tacit, process, tmp_path):
 BREAKS = """
 import sys
 from tacit.cli.main import main
-from tacit.engines.duckdb import DuckDB
+from tacit.engines.duckdb import DuckDBEngine
 
 def run(self, aggregation):
     raise OSError("the parquet file has gone")
 
-DuckDB.run = run
+DuckDBEngine.run = run
 main()
 """
 

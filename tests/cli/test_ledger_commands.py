@@ -12,9 +12,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tacit.ledger.budget import Limits
-from tacit.ledger.keys import Key
+from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import LaplaceNoise
 
@@ -89,7 +89,7 @@ def test_a_bar_is_drawn_on_a_terminal_and_leaves_the_output_alone(owner, process
 def test_the_bar_hears_of_every_five_hundredth_entry(tmp_path):
     one = (Fraction(1), Fraction(0))
     heard: list[int] = []
-    with Ledger(tmp_path / "ledger", Limits.of(*one, {"ada": one})) as ledger:
+    with Ledger(tmp_path / "ledger", BudgetLimits.of(*one, {"ada": one})) as ledger:
         ledger.commit(ledger.reserve("ada", LaplaceNoise(Fraction(4), 1), "5eed"), b"41")
         for number in range(998):  # an opening, a charge, its answer, and these, which cost nothing
             ledger.reserve("ada", LaplaceNoise(Fraction(4), 0), f"{number}")
@@ -109,7 +109,7 @@ def test_what_is_exported_says_nothing_of_the_questions(owner, folder):
     assert (entry["epsilon"], entry["delta"], entry["spent"]["epsilon"]) == ("2", 1e-6, "0.5")
     assert (entry["relation"], entry["unit"], entry["mechanisms"]) == ("add-remove", {"t": "row"}, ["discrete Laplace"])
     assert (entry["analysts"], entry["answers"], entry["repeats"], entry["entries"]) == (2, 2, 0, 5)
-    assert entry["public_key"] == Key.at(folder / "t.key", create=False).public
+    assert entry["public_key"] == SigningKey.at(folder / "t.key", create=False).public
     assert entry["head"] == json.loads(owner("ledger", "verify", "--json").stdout)["head"]
 
 
@@ -289,7 +289,7 @@ DAMAGE = {
     ),
     "the key lost": (lambda f: (f / "t.key").unlink(), "ledger-key", "the ledger was signed with it", None),
     "another key": (
-        lambda f: ((f / "t.key").unlink(), Key.at(f / "t.key", create=True)),
+        lambda f: ((f / "t.key").unlink(), SigningKey.at(f / "t.key", create=True)),
         "ledger-key",
         "it was signed with another key",
         None,

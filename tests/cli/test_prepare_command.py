@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.demo.clinic import build
+from tacit.demo.clinic import build_clinic
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_copy_is_made_and_asked(tmp_path: Path):
-    policy = build(tmp_path)
+    policy = build_clinic(tmp_path)
     text = policy.read_text(encoding="utf-8")
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
     policy.write_text(text.replace("epoch = 1", 'prepared = "clinic.prepared"\nepoch = 1'), encoding="utf-8")
@@ -34,6 +34,6 @@ def test_a_copy_is_made_and_asked(tmp_path: Path):
 
 
 def test_a_policy_that_names_no_copy_is_told_how(tmp_path: Path):
-    made = run("prepare", "-p", str(build(tmp_path)))
+    made = run("prepare", "-p", str(build_clinic(tmp_path)))
     assert made.returncode == 4
     assert "prepared =" in made.stderr

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import survey as commands
-from tacit.local.survey.load import load
+from tacit.local.survey.load import load_survey
 from tacit.sampling.bits import ReplayBits
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
@@ -35,7 +35,7 @@ def place(tacit, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_survey_from_the_first_line_to_the_chart(tacit, place):
-    survey = load(place / "survey.toml")
+    survey = load_survey(place / "survey.toml")
     bits = ReplayBits(b"four hundred people")
     sent = [survey.respond([int(n < 100), n % 5, "001000", 80], bits).to_json() for n in range(400)]
     (place / "sent.jsonl").write_text("\n".join(sent) + "\n")
@@ -81,7 +81,7 @@ def test_someone_at_a_terminal_is_told_the_chances_and_asked_again(tacit, place)
     assert "cheated: needs yes or no" in shown.stderr
     for words in ("No", "Greens", "Painkillers, Cannabis", "38.5 hours"):
         assert f"Your answer: {words}\n" in shown.stderr
-    load(place / "survey.toml").accept(shown.stdout)
+    load_survey(place / "survey.toml").accept(shown.stdout)
     assert shown.stdout.startswith("{") and shown.stdout.count("\n") == 1  # nothing of the prompts is in the report
 
 
@@ -182,7 +182,7 @@ def test_a_survey_is_checked_before_it_goes_out(tacit, place, monkeypatch):
     found = json.loads(tacit("survey", "check", "survey.toml", "--people", 200, "--json", cwd=place).stdout)
     assert [each["needed"] for each in found["questions"]] == [1574, 5949, 6483, 1840]
     assert found["people"] == 200 and len(found["doubts"]) == 1
-    survey = load(place / "survey.toml")
+    survey = load_survey(place / "survey.toml")
     (place / "r").write_text(survey.respond([0, 0, "000000", 0], ReplayBits(b"one")).to_json())
     tacit("survey", "collect", "survey.toml", "r", cwd=place)
     assert "1 report is here already" in tacit("survey", "check", "survey.toml", cwd=place).stdout
@@ -192,7 +192,7 @@ def test_a_survey_is_checked_before_it_goes_out(tacit, place, monkeypatch):
 
 
 def test_what_two_machines_kept_is_put_together(tacit, place):
-    survey, bits = load(place / "survey.toml"), ReplayBits(b"two machines")
+    survey, bits = load_survey(place / "survey.toml"), ReplayBits(b"two machines")
     sent = [survey.respond([0, 0, "000000", 0], bits).to_json() for _ in range(5)]
     for name, part in (("one", sent[:3]), ("two", sent[2:])):
         (place / f"{name}.jsonl").write_text("\n".join(part))
@@ -205,7 +205,7 @@ def test_what_two_machines_kept_is_put_together(tacit, place):
 
 
 def test_a_line_that_was_cut_short_is_told(tacit, place):
-    survey, bits = load(place / "survey.toml"), ReplayBits(b"cut")
+    survey, bits = load_survey(place / "survey.toml"), ReplayBits(b"cut")
     (place / "r").write_text("\n".join(survey.respond([0, 0, "000000", 0], bits).to_json() for _ in range(3)))
     tacit("survey", "collect", "survey.toml", "r", cwd=place)
     kept = (place / "survey.reports").read_bytes()
@@ -226,7 +226,7 @@ def test_only_bad_reports_are_a_failure(tacit, place):
 
 
 def test_bad_reports_are_left_out_and_told_by_file_and_line(tacit, place):
-    good = load(place / "survey.toml").respond([0, 0, "000000", 0], ReplayBits(b"one")).to_json()
+    good = load_survey(place / "survey.toml").respond([0, 0, "000000", 0], ReplayBits(b"one")).to_json()
     lines = f'{good}\nnonsense\n{good[:-2]},7]}}\n{{"survey": 1}}\n'
     taken = tacit("survey", "collect", "survey.toml", "-", cwd=place, stdin=lines)
     assert taken.stdout.startswith("Taken 1, there already 0, bad 3; 1 report in all.")
@@ -346,7 +346,7 @@ def test_the_guide_shows_what_happens(tacit, place, monkeypatch):
     page = (DOCS.parents[1] / "guide" / "survey.md").read_text(encoding="utf-8")
     (short,) = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (place / "short.toml").write_text(short)
-    assert [question.kind for question in load(place / "short.toml").questions] == ["yes-no", "number"]
+    assert [question.kind for question in load_survey(place / "short.toml").questions] == ["yes-no", "number"]
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     monkeypatch.chdir(place)
     monkeypatch.setenv("COLUMNS", "90")

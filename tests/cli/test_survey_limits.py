@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.cli import survey_memo
-from tacit.cli.survey_ask import quoted
+from tacit.cli.survey_ask import quote_lines
 from tacit.errors import ParameterError, Refused
-from tacit.local.survey.load import load, survey_of
+from tacit.local.survey.load import load_survey, parse_survey
 from tacit.sampling.bits import ReplayBits
 
 ONE = """\
@@ -78,7 +78,7 @@ def test_a_limit_is_a_number(tacit, place, limit):
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["NaN", "-5", "1e999", "-Infinity", '"1"', "true", "null", "1" * 400, "[1]"])
 def test_a_memo_without_a_price_is_not_taken_for_free(tacit, place, epsilon):
-    drawn = load(place / "edited.toml").respond([1], ReplayBits(b"memo")).to_json()
+    drawn = load_survey(place / "edited.toml").respond([1], ReplayBits(b"memo")).to_json()
     line = f'{{"id":"short","title":"","epsilon":{epsilon},"collector":"","report":{drawn}}}'
     (place / "memo").write_text(line + "\n")
     done = answer(tacit, place, "one.toml", "--memo", "memo", "--again", "--at-most", "1")
@@ -86,19 +86,19 @@ def test_a_memo_without_a_price_is_not_taken_for_free(tacit, place, epsilon):
 
 
 def test_reports_whose_survey_is_not_known_may_be_of_this_one(tacit, place):
-    drawn = load(place / "edited.toml").respond([1], ReplayBits(b"memo")).to_json()
+    drawn = load_survey(place / "edited.toml").respond([1], ReplayBits(b"memo")).to_json()
     (place / "memo").write_text(drawn + "\n")  # a report alone, without an id or a price
     done = answer(tacit, place, "one.toml", "--memo", "memo", "--at-most", "1")
     assert done.returncode == 3 and done.stdout == "" and "is not known" in done.stderr
     assert answer(tacit, place, "one.toml", "--memo", "memo").returncode == 0
-    (place / "old").write_text(load(place / "one.toml").respond([1], ReplayBits(b"old")).to_json() + "\n")
+    (place / "old").write_text(load_survey(place / "one.toml").respond([1], ReplayBits(b"old")).to_json() + "\n")
     assert answer(tacit, place, "one.toml", "--memo", "old", "--at-most", "0.5").returncode == 3
     assert answer(tacit, place, "one.toml", "--memo", "old", "--at-most", "1").returncode == 0
 
 
 def edition(number, epsilon):
     asked = {"name": "soup", "text": f"Soup {number}?", "kind": "yes-no", "epsilon": epsilon}
-    return survey_of({"id": "short", "questions": [asked]})
+    return parse_survey({"id": "short", "questions": [asked]})
 
 
 @pytest.mark.slow
@@ -111,10 +111,10 @@ def test_what_is_revealed_never_exceeds_the_limit(epsilons, data):
     earlier, revealed = [], []
     for number, epsilon in enumerate(epsilons):
         survey = edition(number, epsilon)
-        report = survey_memo.recall(earlier, survey)
+        report = survey_memo.find_report(earlier, survey)
         assert report is None
         try:
-            survey_memo.weigh(earlier, survey, "", again=True, at_most=Fraction(limit))
+            survey_memo.check_total_epsilon(earlier, survey, "", again=True, at_most=Fraction(limit))
         except Refused:
             continue
         drawn = survey.respond([1], ReplayBits(b"limit"))
@@ -129,15 +129,20 @@ def test_what_is_revealed_never_exceeds_the_limit(epsilons, data):
 
 
 def test_two_commands_at_once_do_not_both_go_below_one_limit(place):
-    one, other = load(place / "one.toml"), load(place / "edited.toml")
+    one, other = load_survey(place / "one.toml"), load_survey(place / "edited.toml")
     for survey in (one, other):  # both weighed before either was kept
-        assert survey_memo.weigh(survey_memo.answered(None, survey), survey, "", again=True, at_most=Fraction(1)) == []
+        assert (
+            survey_memo.check_total_epsilon(
+                survey_memo.load_responses(None, survey), survey, "", again=True, at_most=Fraction(1)
+            )
+            == []
+        )
     drawn = [survey.respond([1], ReplayBits(b"both")) for survey in (one, other)]
-    survey_memo.keep(None, one, drawn[0], "", again=True, at_most=Fraction(1))
+    survey_memo.save_response(None, one, drawn[0], "", again=True, at_most=Fraction(1))
     with pytest.raises(Refused):
-        survey_memo.keep(None, other, drawn[1], "", again=True, at_most=Fraction(1))
+        survey_memo.save_response(None, other, drawn[1], "", again=True, at_most=Fraction(1))
     with pytest.raises(ParameterError, match="at this very moment"):
-        survey_memo.keep(None, one, drawn[0], "", again=True, at_most=None)
+        survey_memo.save_response(None, one, drawn[0], "", again=True, at_most=None)
 
 
 @contextmanager
@@ -178,7 +183,7 @@ def test_a_collectors_words_reach_a_terminal_as_text_of_limited_length(tacit, pl
     error = {"code": "report", "what": HOSTILE + "x" * 100_000, "fix": HOSTILE + "rm -rf ~" + HOSTILE}
     for status, change in ((422, {}), (503, {"what": HOSTILE})):
         body = json.dumps({"error": {**error, **change}}).encode()
-        with collector(load(place / "one.toml").to_json().encode(), status, body) as address:
+        with collector(load_survey(place / "one.toml").to_json().encode(), status, body) as address:
             done = answer(tacit, place, address, "--yes")
         assert done.returncode == 3 and done.stdout == "" and len(done.stderr) < 3000
         assert shows_nothing_but_text(done.stderr) and "owned" in done.stderr
@@ -189,7 +194,7 @@ def test_a_collectors_words_reach_a_terminal_as_text_of_limited_length(tacit, pl
 
 @pytest.mark.slow
 def test_a_form_with_hostile_names_is_refused_in_plain_text(tacit, place):
-    form = json.loads(load(place / "one.toml").to_json())
+    form = json.loads(load_survey(place / "one.toml").to_json())
     for change in ({HOSTILE: 1}, {"id": HOSTILE}, {"title": HOSTILE}, {"about": HOSTILE}, {"tacit-survey": HOSTILE}):
         with collector(json.dumps({**form, **change}).encode(), 201, b"{}") as address:
             done = answer(tacit, place, address, "--yes")
@@ -199,7 +204,7 @@ def test_a_form_with_hostile_names_is_refused_in_plain_text(tacit, place):
 @pytest.mark.slow
 def test_an_answer_that_is_deep_or_endless_is_a_coded_error(tacit, place):
     for body in (b"[" * 100_000, b'{"error":' * 50_000, b"9" * 100_000, b"\xff\xfe", b'{"error":{"code":[]}}'):
-        with collector(load(place / "one.toml").to_json().encode(), 500, body) as address:
+        with collector(load_survey(place / "one.toml").to_json().encode(), 500, body) as address:
             done = answer(tacit, place, address, "--yes")
         assert done.returncode == 2 and "the collector answered 500" in done.stderr
 
@@ -218,7 +223,7 @@ def test_newlines_in_a_survey_forge_no_line_of_the_dialog(tacit, place):
         ],
     }
     entries["questions"][1]["epsilon"] = 1
-    (place / "forged.json").write_text(survey_of(entries).to_json())
+    (place / "forged.json").write_text(parse_survey(entries).to_json())
     done = tacit("survey", "respond", "forged.json", cwd=place, stdin="1\n1\n")
     assert done.returncode == 0
     lines = done.stderr.splitlines()
@@ -237,7 +242,7 @@ def test_newlines_in_a_survey_forge_no_line_of_the_dialog(tacit, place):
 
 @given(st.text(max_size=300), st.integers(20, 100))
 def test_every_line_of_a_surveys_own_words_is_marked(text, width):
-    lines = quoted(text, width)
+    lines = quote_lines(text, width)
     assert all(line.startswith("| ") and shows_nothing_but_text(line) for line in lines)
     for line in lines:
         wide = sum(2 if unicodedata.east_asian_width(character) in "WFA" else 1 for character in line)

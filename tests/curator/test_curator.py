@@ -18,11 +18,11 @@ import pytest
 from tests.support.ledgers import spent
 
 import tacit
-from tacit.accounting.guard import GRAINS_PER_EPSILON, Cost
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
-from tacit.ledger.entries import Kind
+from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import check_receipt, verify
 from tacit.policy.load import load
@@ -96,7 +96,7 @@ class Raising:
 def broken(write, tmp_path):
     """A curator whose engine raises."""
     policy = load(write())
-    with Curator(policy, Raising(), Ledger(tmp_path / "broken.ledger", limits(policy)), ReplayBits(b"")) as made:
+    with Curator(policy, Raising(), Ledger(tmp_path / "broken.ledger", budget_limits(policy)), ReplayBits(b"")) as made:
         yield made
 
 
@@ -133,7 +133,7 @@ def test_open_a_dict_with_a_frame(kind, tmp_path):
         assert abs(answer.value - 300) < 40  # scale 1: e^-40
         with pytest.raises(Refused) as caught:
             curator.analyst("ada").ask("SELECT COUNT(name) FROM people", epsilon=1)
-        assert caught.value.code is Code.UNKNOWN_COLUMN  # in the frame, but not in the policy
+        assert caught.value.code is ErrorCode.UNKNOWN_COLUMN  # in the frame, but not in the policy
 
 
 def test_a_dict_without_a_ledger_is_no_policy():
@@ -161,7 +161,7 @@ def test_a_source_that_is_not_there(write, tmp_path):
 def test_an_unknown_analyst(curator):
     with pytest.raises(Refused) as caught:
         curator.analyst("eve")
-    assert caught.value.code is Code.UNKNOWN_ANALYST
+    assert caught.value.code is ErrorCode.UNKNOWN_ANALYST
     assert caught.value.fix
 
 
@@ -237,7 +237,7 @@ def test_a_repeat_is_free_and_the_same(curator, ada):
     assert again["n" if "n" in again.columns else "N"] == first["n"]
     assert again["mean"] == first["mean"]
     assert again.receipt.repeat
-    assert again.receipt.charged == Cost.zero()
+    assert again.receipt.charged == BudgetCharge.zero()
     assert again.receipt.price == first.receipt.price
     assert spent(curator, "ada") == 1
 
@@ -264,12 +264,12 @@ def test_two_analysts_share_an_answer(curator, ada):
     assert (second.receipt.repeat, second.receipt.charged) == (True, first.receipt.charged)
     assert (spent(curator, "ada"), spent(curator, "bo"), spent(curator)) == (1, 1, 1)
     third = curator.analyst("bo").ask(COUNT, epsilon=1)
-    assert third.receipt.charged == Cost.zero()
+    assert third.receipt.charged == BudgetCharge.zero()
     # bo's cap of 1 is spent: a stored answer that bo has not paid for is refused too.
     ada.ask(BY_WARD, epsilon=1)
     with pytest.raises(Refused) as caught:
         curator.analyst("bo").ask(BY_WARD, epsilon=1)
-    assert caught.value.code is Code.BUDGET
+    assert caught.value.code is ErrorCode.BUDGET
 
 
 def test_the_overall_cap_binds_all(write):
@@ -283,11 +283,11 @@ def test_the_overall_cap_binds_all(write):
 
 
 REFUSED = [
-    ("SELECT age FROM visits", Code.RAW_COLUMN),
-    ("SELECT COUNT(*) FROM people", Code.UNKNOWN_TABLE),
-    ("SELECT COUNT(patient) FROM visits", Code.UNKNOWN_COLUMN),
-    ("SELECT COUNT(* FROM visits", Code.SYNTAX),
-    ("DROP TABLE visits", Code.STATEMENT),
+    ("SELECT age FROM visits", ErrorCode.RAW_COLUMN),
+    ("SELECT COUNT(*) FROM people", ErrorCode.UNKNOWN_TABLE),
+    ("SELECT COUNT(patient) FROM visits", ErrorCode.UNKNOWN_COLUMN),
+    ("SELECT COUNT(* FROM visits", ErrorCode.SYNTAX),
+    ("DROP TABLE visits", ErrorCode.STATEMENT),
 ]
 
 
@@ -388,14 +388,14 @@ def test_a_private_key_of_one_patient_is_not_shown(clinic):
 def test_private_keys_need_a_delta_of_the_analyst_too(clinic):
     with pytest.raises(Refused, match="delta") as caught:
         clinic.analyst("bo").ask("SELECT note, COUNT(*) FROM visits GROUP BY note", epsilon=1)
-    assert caught.value.code is Code.PRIVATE_KEY
+    assert caught.value.code is ErrorCode.PRIVATE_KEY
     assert spent(clinic) == 0
 
 
 def test_private_keys_without_a_delta_are_refused(ada):
     with pytest.raises(Refused) as caught:
         ada.ask("SELECT age + 1000 * age AS k, COUNT(*) FROM visits GROUP BY k", epsilon=1)
-    assert caught.value.code is Code.PRIVATE_KEY
+    assert caught.value.code is ErrorCode.PRIVATE_KEY
     assert caught.value.fix
 
 
@@ -463,7 +463,7 @@ def test_explain_says_what_ask_would_be_refused_for(clinic):
         ada.ask(BY_WARD, epsilon=1000)
     assert told.refused is not None
     assert (told.refused.code, told.refused.what, told.refused.fix) == (
-        Code.BUDGET,
+        ErrorCode.BUDGET,
         refused.value.what,
         refused.value.fix,
     )
@@ -496,7 +496,7 @@ def test_a_failure_says_nothing_and_keeps_the_charge(broken, caplog):
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None  # nothing of the engine hangs on it
     assert spent(broken) == spent(broken, "ada") == 1
-    assert [entry.kind for entry in broken.ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.FAIL]
+    assert [entry.kind for entry in broken.ledger.entries()] == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.FAIL]
     assert verify(broken.ledger).ok
     # The owner sees the cause.
     (record,) = [record for record in caplog.records if record.name == "tacit"]
@@ -520,7 +520,7 @@ def test_a_failed_question_may_be_asked_again_and_is_charged_again(broken):
 
 def test_a_failure_that_cannot_be_written_down_carries_no_trace_either(broken, monkeypatch):
     def fail(claim):
-        raise LedgerError(Code.LEDGER_FULL, "no room")
+        raise LedgerError(ErrorCode.LEDGER_FULL, "no room")
 
     monkeypatch.setattr(broken.ledger, "fail", fail)
     with pytest.raises(LedgerError) as caught:
@@ -559,7 +559,7 @@ def test_after_an_interrupt_the_same_analyst_goes_on_at_once_with_the_same_charg
     assert not answer.receipt.repeat
     assert spent(curator) == spent(curator, "ada") == 1
     assert ada.ask(COUNT, epsilon=1).value == answer.value
-    kinds = [Kind.OPEN, Kind.RESERVE, Kind.RESUME, Kind.RESUME, Kind.COMMIT]
+    kinds = [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.RESUME, EntryKind.RESUME, EntryKind.COMMIT]
     assert [entry.kind for entry in curator.ledger.entries()] == kinds
     assert verify(curator.ledger).ok
 
@@ -601,7 +601,7 @@ def test_another_question_under_the_same_name_is_refused(curator, ada):
     for text, epsilon in ((BY_WARD, 1), (COUNT, 0.5)):
         with pytest.raises(Refused) as caught:
             ada.ask(text, epsilon=epsilon, request="mine")
-        assert caught.value.code is Code.REQUEST
+        assert caught.value.code is ErrorCode.REQUEST
     assert spent(curator) == 1
     curator.analyst("bo").ask(BY_WARD, epsilon=1, request="mine")  # bo has names of their own
 
@@ -649,7 +649,7 @@ def test_a_ledger_reopened_gives_the_same_answers(write):
     with tacit.open(path) as curator:
         again = curator.analyst("ada").ask(BY_WARD, epsilon=1)
     assert again.to_dict()["rows"] == first.to_dict()["rows"]
-    assert again.receipt.charged == Cost.zero()
+    assert again.receipt.charged == BudgetCharge.zero()
 
 
 @pytest.mark.slow
@@ -659,8 +659,8 @@ def test_answers_of_two_curators_differ(write, tmp_path):
     seen = []
     for name in ("one", "two"):
         policy = load(write())
-        ledger = Ledger(tmp_path / f"{name}.ledger", limits(policy))
-        with Curator(policy, DuckDB(shapes(policy), policy.source), ledger, SystemBits()) as curator:
+        ledger = Ledger(tmp_path / f"{name}.ledger", budget_limits(policy))
+        with Curator(policy, DuckDBEngine(table_schemas(policy), policy.source), ledger, SystemBits()) as curator:
             seen.append([curator.analyst("ada").ask(text, epsilon=0.1).value for text in texts])
     assert seen[0] != seen[1]
 

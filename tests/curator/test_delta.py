@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.question import Question
 
 POLICY = {
@@ -65,7 +65,7 @@ def test_private_keys_need_one(curator):
     assert curator.analyst("ada").explain(BY_WARD, epsilon=1).delta > 0
     with pytest.raises(Refused, match="needs a delta, of which your budget has none") as refusal:
         curator.analyst("ben").ask(BY_WARD, epsilon=1)
-    assert refusal.value.code is Code.PRIVATE_KEY
+    assert refusal.value.code is ErrorCode.PRIVATE_KEY
     assert not curator.ledger.standing("ben").spent.epsilon
 
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 import pytest
 
 import tacit
-from tacit.accounting.guard import GRAINS_PER_EPSILON, cost, whole
+from tacit.accounting.filters import GRAINS_PER_EPSILON, cost, whole
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, limits
-from tacit.errors import Code, Refused
-from tacit.ledger.entries import Kind
+from tacit.curator.curator import Curator, budget_limits
+from tacit.errors import ErrorCode, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.plan.plan import plan_for
 from tacit.plan.planner import make_plans
@@ -93,7 +93,7 @@ def test_equal_shares_of_a_budget_fit(opened, shares, kind, caps):
         ada.ask(COUNT.format(number), epsilon=share)
     with pytest.raises(Refused) as refusal:
         ada.ask(COUNT.format(shares), epsilon=share)
-    assert refusal.value.code is Code.BUDGET
+    assert refusal.value.code is ErrorCode.BUDGET
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -169,13 +169,13 @@ def test_what_was_asked_before_prices_were_rounded_stays_that_question(opened, r
     # Another question at that price is of whole grains.
     new = curator.analyst("ada").ask(COUNT.format(2), epsilon=1 / 3)
     assert new.receipt.charged.epsilon == 333333333333
-    assert [entry.kind for entry in curator.ledger.entries()][-1] is Kind.COMMIT
+    assert [entry.kind for entry in curator.ledger.entries()][-1] is EntryKind.COMMIT
 
 
 def test_what_is_explained_is_what_is_charged(opened):
     curator = opened()
     assert curator.analyst("ada").explain(COUNT.format(1), epsilon=1 / 3).epsilon == 0.333333333333
-    assert limits(curator.policy).overall.epsilon == GRAINS_PER_EPSILON
+    assert budget_limits(curator.policy).overall.epsilon == GRAINS_PER_EPSILON
 
 
 def test_an_accuracy_is_met_at_whole_grains(opened):

@@ -7,13 +7,13 @@ import pytest
 from ibis import _
 
 import tacit
-from tacit.demo.clinic import build
+from tacit.demo.clinic import build_clinic
 from tacit.errors import Refused
 
 
 @pytest.fixture(scope="module")
 def ada(tmp_path_factory):
-    with tacit.open(build(tmp_path_factory.mktemp("clinic"))) as curator:
+    with tacit.open(build_clinic(tmp_path_factory.mktemp("clinic"))) as curator:
         yield curator.analyst("ada")
 
 

@@ -13,14 +13,14 @@ from tests.support.ledgers import spent
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, engine_of, limits, shapes
-from tacit.curator.features import Feature, Features
+from tacit.curator.curator import Curator, budget_limits, open_engine, table_schemas
+from tacit.curator.features import Feature, FeatureEncoding
 from tacit.curator.prepare import prepare
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.rows import OneEach
-from tacit.errors import Code, Failed, ParameterError, Refused
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.unit_rows import OneRowPerUnit
+from tacit.errors import ErrorCode, Failed, ParameterError, Refused
 from tacit.learn import LinearSVC, LogisticRegression, Ridge
-from tacit.ledger.entries import Kind
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.plan.scope import Scope
@@ -80,7 +80,10 @@ def opened(folder, data=None, seed=b"fit", **more) -> Curator:
     loaded = load(policy(**more))
     tables = {"visits": frame() if data is None else data, "people": PEOPLE, "wards": WARDS}
     return Curator(
-        loaded, DuckDB(shapes(loaded), None, tables), Ledger(folder / "ledger", limits(loaded)), ReplayBits(seed)
+        loaded,
+        DuckDBEngine(table_schemas(loaded), None, tables),
+        Ledger(folder / "ledger", budget_limits(loaded)),
+        ReplayBits(seed),
     )
 
 
@@ -94,8 +97,8 @@ def logistic(**more) -> LogisticRegression:
     return LogisticRegression(**{"rows": 1200, **more})
 
 
-def kinds(curator: Curator) -> list[Kind]:
-    return [entry.kind for entry in curator.ledger.entries() if entry.kind is not Kind.OPEN]
+def kinds(curator: Curator) -> list[EntryKind]:
+    return [entry.kind for entry in curator.ledger.entries() if entry.kind is not EntryKind.OPEN]
 
 
 def test_a_model_is_learned_and_charged(curator):
@@ -108,7 +111,7 @@ def test_a_model_is_learned_and_charged(curator):
     assert spent(curator, "ada") > Fraction(79, 10)
     assert model.guarantee_.epsilon <= 8 and model.guarantee_.delta == Fraction(1, 10**7)
     assert model.receipt_.who == "ada"
-    assert kinds(curator) == [Kind.RESERVE, Kind.COMMIT]
+    assert kinds(curator) == [EntryKind.RESERVE, EntryKind.COMMIT]
     assert verify(curator.ledger).ok
 
 
@@ -136,12 +139,12 @@ def test_nothing_is_touched_before_the_charge(curator):
 def test_a_fit_beyond_the_budget_is_refused_and_costs_nothing(curator):
     with pytest.raises(Refused) as caught:
         curator.fit(logistic(), QUESTION, "died", "ben", 1.5)
-    assert caught.value.code is Code.BUDGET
+    assert caught.value.code is ErrorCode.BUDGET
     assert spent(curator) == 0
 
 
 def test_an_engine_that_fails_keeps_the_charge_and_says_nothing(curator):
-    def broken(node: OneEach) -> pa.Table:
+    def broken(node: OneRowPerUnit) -> pa.Table:
         raise RuntimeError("patient 17 is odd")
 
     curator.engine.rows = broken
@@ -149,13 +152,13 @@ def test_an_engine_that_fails_keeps_the_charge_and_says_nothing(curator):
         curator.fit(logistic(), QUESTION, "died", "ada", 1)
     assert "17" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__context__ is None
     assert spent(curator, "ada") > Fraction(9, 10)
-    assert kinds(curator) == [Kind.RESERVE, Kind.FAIL]
+    assert kinds(curator) == [EntryKind.RESERVE, EntryKind.FAIL]
 
 
 def test_a_fit_that_is_interrupted_is_charged_once(curator):
     rows = curator.engine.rows
 
-    def stopped(node: OneEach) -> pa.Table:
+    def stopped(node: OneRowPerUnit) -> pa.Table:
         raise KeyboardInterrupt
 
     curator.engine.rows = stopped
@@ -199,24 +202,24 @@ def test_questions_that_can_be_learned_from(curator, estimator, question, target
 @pytest.mark.parametrize(
     ("question", "target", "code"),
     [
-        ("SELECT age, note, died FROM visits", "died", Code.UNBOUNDED),
-        ("SELECT age, cost, died FROM visits", "died", Code.TYPE),  # a cost may be NULL, and there is no rule
-        ("SELECT age, died FROM visits", "grade", Code.UNKNOWN_COLUMN),
-        ("SELECT died FROM visits", "died", Code.UNKNOWN_COLUMN),
-        ("SELECT age AS x, grade AS X, died FROM visits", "died", Code.AMBIGUOUS),
-        ("SELECT age, secret FROM visits", "age", Code.UNKNOWN_COLUMN),
-        ("SELECT age, cost FROM visits", "cost", Code.TYPE),
-        ("SELECT age, note FROM visits", "note", Code.PRIVATE_KEY),
-        ("SELECT beds, ward FROM wards", "ward", Code.UNSUPPORTED),
-        ("SELECT age, died FROM visits LIMIT 10", "died", Code.UNSUPPORTED),
-        ("SELECT AVG(age) AS age, COUNT(*) AS n FROM visits GROUP BY ward", "n", Code.UNSUPPORTED),
-        ("SELECT patient, died FROM visits", "died", Code.RAW_COLUMN),
+        ("SELECT age, note, died FROM visits", "died", ErrorCode.UNBOUNDED),
+        ("SELECT age, cost, died FROM visits", "died", ErrorCode.TYPE),  # a cost may be NULL, and there is no rule
+        ("SELECT age, died FROM visits", "grade", ErrorCode.UNKNOWN_COLUMN),
+        ("SELECT died FROM visits", "died", ErrorCode.UNKNOWN_COLUMN),
+        ("SELECT age AS x, grade AS X, died FROM visits", "died", ErrorCode.AMBIGUOUS),
+        ("SELECT age, secret FROM visits", "age", ErrorCode.UNKNOWN_COLUMN),
+        ("SELECT age, cost FROM visits", "cost", ErrorCode.TYPE),
+        ("SELECT age, note FROM visits", "note", ErrorCode.PRIVATE_KEY),
+        ("SELECT beds, ward FROM wards", "ward", ErrorCode.UNSUPPORTED),
+        ("SELECT age, died FROM visits LIMIT 10", "died", ErrorCode.UNSUPPORTED),
+        ("SELECT AVG(age) AS age, COUNT(*) AS n FROM visits GROUP BY ward", "n", ErrorCode.UNSUPPORTED),
+        ("SELECT patient, died FROM visits", "died", ErrorCode.RAW_COLUMN),
         (
             "SELECT p.age, p.died FROM (SELECT age, died FROM people UNION ALL SELECT age, died FROM people) AS p",
             "died",
-            Code.UNSUPPORTED,
+            ErrorCode.UNSUPPORTED,
         ),
-        ("DROP TABLE visits", "died", Code.STATEMENT),
+        ("DROP TABLE visits", "died", ErrorCode.STATEMENT),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -284,7 +287,7 @@ def rows_of(curator: Curator, question: str, salt: str = "salt") -> list[tuple]:
     """What would be learned from."""
     relation = Scope(curator.policy).subquery(parse(question))
     columns = tuple(field.bound.scalar for field in relation.fields)
-    table = curator.engine.rows(OneEach(relation.rows, None, relation.unit, columns, salt))
+    table = curator.engine.rows(OneRowPerUnit(relation.rows, None, relation.unit, columns, salt))
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
@@ -338,8 +341,8 @@ def test_a_prepared_copy_gives_the_same_rows(tmp_path):
     found = []
     for loaded in (plain, copied):
         (tmp_path / str(len(found))).mkdir()
-        books = Ledger(tmp_path / str(len(found)) / "ledger", limits(loaded))
-        with Curator(loaded, engine_of(loaded), books, ReplayBits(b"copy")) as curator:
+        books = Ledger(tmp_path / str(len(found)) / "ledger", budget_limits(loaded))
+        with Curator(loaded, open_engine(loaded), books, ReplayBits(b"copy")) as curator:
             found.append(rows_of(curator, "SELECT age, cost, ward, died, day FROM visits"))
     assert found[0] == found[1]
 
@@ -352,7 +355,7 @@ def test_integers_beyond_a_double_are_rounded_and_no_error():
 
 def test_features_are_read_by_what_is_declared():
     day = datetime.date(2024, 3, 1)
-    known = Features(
+    known = FeatureEncoding(
         (
             Feature("day", 0, 1e6),
             Feature("ward", 0, 1, ("A", "B", "else"), "else"),

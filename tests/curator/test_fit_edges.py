@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import Failed, TacitError
 from tacit.learn import LinearSVC, LogisticRegression, minimize
 from tacit.ledger.ledger import Ledger
@@ -39,8 +39,8 @@ def opened(folder, bits) -> Curator:
         }
     )
     people = pa.table({"id": np.arange(len(bits)), "bit": np.asarray(bits, dtype=np.int64)})
-    engine = DuckDB(shapes(policy), None, {"people": people})
-    return Curator(policy, engine, Ledger(folder / "ledger", limits(policy)), ReplayBits(b"edges"))
+    engine = DuckDBEngine(table_schemas(policy), None, {"people": people})
+    return Curator(policy, engine, Ledger(folder / "ledger", budget_limits(policy)), ReplayBits(b"edges"))
 
 
 def question(person: int, value: str) -> str:
@@ -92,8 +92,8 @@ def test_at_the_edges_of_what_is_admitted_fits_end_alike(tmp_path, monkeypatch, 
     if method == "objective" and kind in {"sharp", "loose"}:
         model.C = 1e-4 / bend  # less than this is refused for such an epsilon
     steps = []
-    original = minimize.solved
-    monkeypatch.setattr(minimize, "solved", lambda *given: steps.append(original(*given)) or steps[-1])
+    original = minimize.solve
+    monkeypatch.setattr(minimize, "solve", lambda *given: steps.append(original(*given)) or steps[-1])
     with opened(tmp_path, SECRETS) as curator:
         for person in range(2):
             for value in ("1e-7", "1.0"):

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.interrupts import at_every_point
 
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 from tacit.sampling.bits import SystemBits, Words
@@ -61,8 +61,8 @@ def curator(tmp_path, bits) -> Iterator[Curator]:
     (tmp_path / "data").mkdir()
     pq.write_table(pa.table(rows), tmp_path / "data" / "t.parquet")
     policy = load(POLICY)
-    ledger = Ledger(tmp_path / "ledger", limits(policy))
-    with Curator(policy, DuckDB(shapes(policy), tmp_path / "data"), ledger, bits) as opened:
+    ledger = Ledger(tmp_path / "ledger", budget_limits(policy))
+    with Curator(policy, DuckDBEngine(table_schemas(policy), tmp_path / "data"), ledger, bits) as opened:
         yield opened
 
 

@@ -23,14 +23,14 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.accounting.guard import Cost
+from tacit.accounting.filters import BudgetCharge
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, books_of, limits, shapes
-from tacit.engines.duckdb import DuckDB
-from tacit.ledger.entries import Kind
-from tacit.ledger.history import History
-from tacit.ledger.keys import Key
+from tacit.curator.curator import Curator, budget_limits, ledger_files, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.sqlite import SqliteStore
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
@@ -134,7 +134,7 @@ class DoomedWitness(Witness):
         self.fate.reaches(f"when the witness has noted the {self.fate.stage}")
 
 
-class DoomedEngine(DuckDB):
+class DoomedEngine(DuckDBEngine):
     fate: Fate
 
     def run(self, aggregation: Any) -> Any:
@@ -145,7 +145,7 @@ class DoomedEngine(DuckDB):
 
 def doomed(path: str, fate: Fate) -> Curator:
     policy = load(path)
-    books = books_of(policy)
+    books = ledger_files(policy)
     create = SqliteStore.create
 
     def create_and_die(store: SqliteStore, session: Any) -> None:
@@ -153,9 +153,9 @@ def doomed(path: str, fate: Fate) -> Curator:
         fate.reaches("in the transaction that makes the tables")
 
     SqliteStore.create = create_and_die
-    key = Key.at(books.key, create=not books.witness.exists())
-    ledger = DoomedLedger(fate, books.store, limits(policy), key=key, witness=DoomedWitness(fate, books.witness))
-    engine = DoomedEngine(shapes(policy), policy.source)
+    key = SigningKey.at(books.key, create=not books.witness.exists())
+    ledger = DoomedLedger(fate, books.store, budget_limits(policy), key=key, witness=DoomedWitness(fate, books.witness))
+    engine = DoomedEngine(table_schemas(policy), policy.source)
     engine.fate = fate
     return Curator(policy, engine, ledger, SystemBits())
 
@@ -201,10 +201,10 @@ def life(path: str, number: int, point: str) -> list[Any]:
 
 def check(path: str, number: int, shown: list[Any], point: str, charges: set[int]) -> None:
     """The ledger is in order, and question `number` was charged as often as it may be."""
-    books = books_of(load(path))
-    with History(books.store) as history:
+    books = ledger_files(load(path))
+    with LedgerReader(books.store) as history:
         assert verify(history, Witness(books.witness)).problems == (), point
-        entries = [entry for entry in history.entries() if entry.kind is Kind.RESERVE]
+        entries = [entry for entry in history.entries() if entry.kind is EntryKind.RESERVE]
         mine = [entry for entry in entries if entry.request == f"request {number}"]
         assert len(mine) in charges, point
         assert mine or not shown, point
@@ -300,14 +300,14 @@ def test_kills_at_any_moment(policy, full):
     shown = [json.loads(line) for line in run("moments", policy, kills).splitlines() if line]
     assert len(shown) >= kills / 2  # every second life shows something
     with tacit.open(policy) as curator:
-        witness = Witness(books_of(curator.policy).witness)
+        witness = Witness(ledger_files(curator.policy).witness)
         assert verify(curator.ledger, witness).problems == ()
         entries = list(curator.ledger.entries())
-        charged = [entry.key for entry in entries if entry.kind is Kind.RESERVE]
+        charged = [entry.key for entry in entries if entry.kind is EntryKind.RESERVE]
         # Every answer shown was charged, and stored, before it was shown.
         keys = {key for _, key, _ in shown}
         assert keys <= set(charged)
-        assert keys <= {entry.key for entry in entries if entry.kind is Kind.COMMIT}
+        assert keys <= {entry.key for entry in entries if entry.kind is EntryKind.COMMIT}
         spent = curator.ledger.overall().spent
         assert spent == curator.ledger.standing("ada").spent
         assert spent.epsilon == PRICE * len(charged)
@@ -317,7 +317,7 @@ def test_kills_at_any_moment(policy, full):
             again = ada.ask(question(number), epsilon=0.001)
             assert again.receipt.repeat
             assert again.receipt.key == key
-            assert again.receipt.charged == Cost.zero()
+            assert again.receipt.charged == BudgetCharge.zero()
             assert again["s"] == values
         assert curator.ledger.overall().spent == spent
         assert verify(curator.ledger, witness).problems == ()

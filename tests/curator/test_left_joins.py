@@ -21,14 +21,14 @@ import pytest
 from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, engine_of, limits, shapes
+from tacit.curator.curator import Curator, budget_limits, open_engine, table_schemas
 from tacit.curator.prepare import prepare
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.reference import Reference
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.policy.model import Analyst, Budget, Policy
+from tacit.policy.model import DeclaredAnalyst, Policy, PrivacyBudget
 
 NUMBERS: dict[str, dict[str, Any]] = {
     "x": {"type": "int", "lower": 3, "upper": 9, "nullable": False},
@@ -104,11 +104,11 @@ class Both:
             filled = "who, COALESCE(x, 3) AS x, COALESCE(y, 2) AS y, z, k"
             self.plain.execute(f"CREATE TABLE {name} AS SELECT {filled} FROM {name}_given")
         loaded = policy_of()
-        plenty = Budget(Fraction(10**6), loaded.budget.delta)
-        self.policy = replace(loaded, budget=plenty, analysts=(Analyst("ada", plenty),))
-        engine = DuckDB(shapes(self.policy), None, {name: arrow(found) for name, found in tables.items()})
-        self.curator = Curator(self.policy, engine, Ledger(folder / "ledger", limits(self.policy)), bits)
-        self.reference = Reference(tables)
+        plenty = PrivacyBudget(Fraction(10**6), loaded.budget.delta)
+        self.policy = replace(loaded, budget=plenty, analysts=(DeclaredAnalyst("ada", plenty),))
+        engine = DuckDBEngine(table_schemas(self.policy), None, {name: arrow(found) for name, found in tables.items()})
+        self.curator = Curator(self.policy, engine, Ledger(folder / "ledger", budget_limits(self.policy)), bits)
+        self.reference = ReferenceEngine(tables)
 
     def check(self, text: str) -> None:
         (answer,) = self.curator.analyst("ada").ask(text, epsilon=1000)
@@ -175,7 +175,7 @@ def test_a_prepared_copy_says_the_same(tmp_path) -> None:
         pq.write_table(arrow(found), tmp_path / "data" / f"{name}.parquet")
     policy = policy_of(data={"source": str(tmp_path / "data"), "prepared": str(tmp_path / "copy")})
     prepare(policy, lambda _what, _share: None)
-    engine, reference = engine_of(policy), Reference(tables)
+    engine, reference = open_engine(policy), ReferenceEngine(tables)
     try:
         for source in SIDES:
             for text in questions(source, random.Random(source)):

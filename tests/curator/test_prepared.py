@@ -20,11 +20,11 @@ from tests.support.policies import caps, policy_of
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import engine_of
-from tacit.curator.prepare import copy_of, prepare
-from tacit.engines import choose
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.layout import straight
+from tacit.curator.curator import open_engine
+from tacit.curator.prepare import locate_copy, prepare
+from tacit.engines import bound_contributions
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.layout import plan_copy_scan
 from tacit.errors import DataError, PolicyError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
@@ -116,11 +116,11 @@ def write(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
         pq.write_table(arrow, folder / "data" / f"{table}.parquet")
 
 
-def prepared(folder: Path, tables: dict[str, list[dict[str, Any]]], **options: int) -> tuple[Any, DuckDB]:
+def prepared(folder: Path, tables: dict[str, list[dict[str, Any]]], **options: int) -> tuple[Any, DuckDBEngine]:
     write(folder, tables)
     loaded = load(policy(folder, **options))
     prepare(loaded, lambda what, share: None)
-    return loaded, engine_of(loaded)
+    return loaded, open_engine(loaded)
 
 
 def exact(question: str, table: str, loaded: Any, salt: str = "salt") -> Any:
@@ -139,7 +139,7 @@ def wide(tmp_path_factory):
 def test_where_no_bound_bites_the_copy_gives_what_sql_gives(wide, question, table):
     loaded, engine = wide
     node = exact(question, table, loaded)
-    assert straight(node, engine._copy.layouts) is not None
+    assert plan_copy_scan(node, engine._copy.layouts) is not None
     assert engine.run(node) == engine._computed(node)
 
 
@@ -242,7 +242,7 @@ def test_the_choice_among_all_rows_is_fair():
     unit = np.repeat(np.arange(units) * 7919 - 10**6, rows * 3 // 2)
     code = np.tile(np.where(np.arange(rows * 3 // 2) % 3 == 2, -1, np.arange(rows * 3 // 2)), units)
     left = np.empty(len(unit), np.int32)
-    choose.cut(unit, code, 0, 99, total, choose.key_of("salt"), left)
+    bound_contributions.bound_rows_per_unit(unit, code, 0, 99, total, bound_contributions.hash_salt("salt"), left)
     kept = (left >= 0).reshape(units, -1)
     assert (kept.sum(axis=1) == total).all()
     assert (left[left >= 0] == code[left >= 0]).all()
@@ -282,7 +282,7 @@ def test_rows_that_are_units_and_joins_are_answered_by_sql(wide):
     loaded, engine = wide
     for question in ("SELECT COUNT(*) FROM things", "SELECT COUNT(*) FROM visits JOIN orders USING (who)"):
         node = plan_for(parse(question), loaded, 1).exact
-        assert straight(node, engine._copy.layouts) is None
+        assert plan_copy_scan(node, engine._copy.layouts) is None
         assert engine.run(node) == engine._computed(node)
 
 
@@ -316,7 +316,7 @@ def test_a_policy_that_names_no_copy_has_none_to_make(tmp_path):
     del entries["data"]["prepared"]
     with pytest.raises(PolicyError, match="names no prepared copy"):
         prepare(load(entries), lambda what, share: None)
-    assert copy_of(load(entries)) is None
+    assert locate_copy(load(entries)) is None
 
 
 def test_stopped_half_way_it_leaves_the_copy_that_was_there(tmp_path):
@@ -336,10 +336,10 @@ def test_stopped_half_way_it_leaves_the_copy_that_was_there(tmp_path):
 
 @pytest.mark.slow
 def test_units_that_many_batches_share_are_bounded_once(tmp_path, monkeypatch):
-    from tacit.engines import bounded
+    from tacit.engines import aggregate_copy
 
     loaded, engine = prepared(tmp_path, database(random.Random(3), 5, 6000))
     nodes = [exact(question, "visits", loaded) for question in QUESTIONS]
     whole = [engine.run(node) for node in nodes]
-    monkeypatch.setattr(bounded, "_BATCH", 2048)  # a unit has about 1,000 rows
+    monkeypatch.setattr(aggregate_copy, "_BATCH", 2048)  # a unit has about 1,000 rows
     assert [engine.run(node) for node in nodes] == whole

@@ -34,9 +34,9 @@ from tests.support.policies import caps, policy_of
 from tests.support.statistics import distance
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.reference import Reference
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -45,9 +45,9 @@ from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.privacy.sensitivity import Contribution, l1
+from tacit.privacy.sensitivity import ContributionBounds, l1_sensitivity
 from tacit.privacy.unit import Neighbors
-from tacit.query.nodes import Call, Case, Clamp, Measure, Quantize, ToFloat
+from tacit.query.nodes import Call, Case, Clamp, ExactStatistic, Quantize, ToFloat
 from tacit.sampling.bits import ReplayBits
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ class Pair:
         for name, rows in zip(("one", "other"), neighbors_of(unit, relation, aggregate, grouped), strict=True):
             (folder / name).mkdir()
             write(folder / name / "t.parquet", BASE + [(99, *values) for values in rows])
-            self.engines.append(DuckDB(shapes(self.policy), folder / name))
+            self.engines.append(DuckDBEngine(table_schemas(self.policy), folder / name))
         text = f"SELECT {aggregate} FROM t WHERE w{' GROUP BY g' if grouped else ''}"
         self.plan = plan_for(parse(text), self.policy, CLAIMED)
 
@@ -190,13 +190,13 @@ def test_the_claim_holds_with_a_cap_on_all_rows(relation, aggregate, declared, w
     # 3 rows in all, of 40 in 4 groups: as they are chosen, in several groups or in one.
     pair = Pair(tmp_path, declared, write, "who", relation, aggregate, True, CAPS_OF_ALL_ROWS)
     assert pair.plan.price == (CLAIMED, 0)
-    assert pair.plan.exact.keep == Contribution(3, 3, 3)
+    assert pair.plan.exact.keep == ContributionBounds(3, 3, 3)
     count = 100_000 if full else COUNT
     found = bound(pair.plan, pair.exact(pair.plan), count, f"all rows {relation} {aggregate}".encode())
     print(f"bound {found:.3f} of {CLAIMED}")
     assert 0.3 * CLAIMED < found <= CLAIMED
     # With that cap ignored 9 rows count.
-    plan = replace(pair.plan, exact=replace(pair.plan.exact, keep=Contribution(3, 3)))
+    plan = replace(pair.plan, exact=replace(pair.plan.exact, keep=ContributionBounds(3, 3)))
     assert bound(plan, pair.exact(plan), count, b"ignored") > CLAIMED
 
 
@@ -208,7 +208,7 @@ def noise_halved(plan, policy):
 
 
 def caps_ignored(plan, policy):
-    return replace(plan, exact=replace(plan.exact, keep=Contribution(10**6, 10**6)))
+    return replace(plan, exact=replace(plan.exact, keep=ContributionBounds(10**6, 10**6)))
 
 
 def unclamped(scalar):
@@ -229,7 +229,7 @@ def unclamped(scalar):
 
 def clamping_ignored(plan, policy):
     def free(measure):
-        return Measure(measure.function, None if measure.argument is None else unclamped(measure.argument))
+        return ExactStatistic(measure.function, None if measure.argument is None else unclamped(measure.argument))
 
     parts = tuple(
         replace(p, need=replace(p.need, terms=tuple((factor, free(m)) for factor, m in p.need.terms)))
@@ -247,12 +247,12 @@ def repriced(plan, sensitivity):
 
 def sum_priced_as_a_count(plan, policy):
     groups = plan.recipe.groups
-    return repriced(plan, lambda vector: l1(plan.exact.keep, 1, 1, policy.neighbors, groups))
+    return repriced(plan, lambda vector: l1_sensitivity(plan.exact.keep, 1, 1, policy.neighbors, groups))
 
 
 def replacement_priced_as_an_addition(plan, policy):
     groups = plan.recipe.groups
-    return repriced(plan, lambda v: l1(plan.exact.keep, v.lower, v.upper, Neighbors.ADD_REMOVE, groups))
+    return repriced(plan, lambda v: l1_sensitivity(plan.exact.keep, v.lower, v.upper, Neighbors.ADD_REMOVE, groups))
 
 
 FAULTS = [
@@ -287,10 +287,10 @@ def test_complete_asks_follow_the_same_law(declared, write, tmp_path, full):
     count, draws = 2_000 if full else 250, 10_000
     write(tmp_path / "t.parquet", BASE)
     policy = load(declared(("t",), "row", "add-remove"))
-    engine = DuckDB(shapes(policy), tmp_path)
+    engine = DuckDBEngine(table_schemas(policy), tmp_path)
     text = "SELECT COUNT(*) AS n, SUM(x) AS s FROM t WHERE w"
     asked = []
-    with Ledger(tmp_path / "ledger", limits(policy)) as ledger:
+    with Ledger(tmp_path / "ledger", budget_limits(policy)) as ledger:
         bits = ReplayBits(b"asks")
         for epoch in range(count):
             curator = Curator(replace(policy, epoch=epoch), engine, ledger, bits)
@@ -379,13 +379,13 @@ def test_no_choice_is_more_telling_than_its_price(aggregates, keys, relation):
     plan = plan_for(parse(f"SELECT {aggregates} FROM v{keys}"), chosen_policy(relation), CLAIMED)
     losses = []
     for pair in PAIRS[relation]:
-        one, other = (Reference({"v": rows}).run(plan.exact) for rows in pair)
+        one, other = (ReferenceEngine({"v": rows}).run(plan.exact) for rows in pair)
         losses.append(largest_loss(plan, one, other))
     assert max(losses) <= EPSILON_ALLOWED
     # These pairs are bad enough to see a choice that is four times as sharp as its price allows, a list eight times.
     times = 8 if aggregates.startswith("TOP_K") else 4
     sharp = replace(plan, parts=tuple(replace(p, mechanism=sharper(p.mechanism, times)) for p in plan.parts))
-    runs = [[Reference({"v": rows}).run(plan.exact) for rows in pair] for pair in PAIRS[relation]]
+    runs = [[ReferenceEngine({"v": rows}).run(plan.exact) for rows in pair] for pair in PAIRS[relation]]
     assert max(largest_loss(sharp, *run) for run in runs) > CLAIMED
 
 
@@ -394,7 +394,7 @@ def test_no_choice_is_more_telling_than_its_price(aggregates, keys, relation):
 def test_with_a_cap_on_all_rows_no_choice_is_more_telling_than_its_price(aggregates, relation):
     # 4 rows in all, 2 in each of up to 3 groups: charged as 2 choices for 2 rows each, under replace as 3 of 3 groups.
     plan = plan_for(parse(f"SELECT {aggregates} FROM v GROUP BY g"), chosen_policy(relation, 3, 2, 4), CLAIMED)
-    runs = [[Reference({"v": rows}).run(plan.exact) for rows in pair] for pair in PAIRS[relation]]
+    runs = [[ReferenceEngine({"v": rows}).run(plan.exact) for rows in pair] for pair in PAIRS[relation]]
     assert max(largest_loss(plan, *run) for run in runs) <= EPSILON_ALLOWED
     times = 8 if aggregates.startswith("TOP_K") else 4
     sharp = replace(plan, parts=tuple(replace(p, mechanism=sharper(p.mechanism, times)) for p in plan.parts))
@@ -425,7 +425,7 @@ def test_no_choice_over_a_union_of_rows_is_more_telling_than_its_price(aggregate
     for second in ("g", "t"):
         stack = f"(SELECT g, x FROM r UNION ALL SELECT {second}, x FROM r)"
         plan = plan_for(parse(f"SELECT {aggregates} FROM {stack} GROUP BY g"), stacked_policy(relation), CLAIMED)
-        runs = [[Reference({"r": rows}).run(plan.exact) for rows in pair] for pair in pairs]
+        runs = [[ReferenceEngine({"r": rows}).run(plan.exact) for rows in pair] for pair in pairs]
         assert max(largest_loss(plan, *run) for run in runs) <= EPSILON_ALLOWED
         sharp = replace(plan, parts=tuple(replace(p, mechanism=sharper(p.mechanism, times)) for p in plan.parts))
         assert max(largest_loss(sharp, *run) for run in runs) > CLAIMED
@@ -486,7 +486,7 @@ def test_gaussian_noise_has_the_delta_it_claims(aggregate, relation, caps):
     # A unit that moves every part as far as it can, in 200 groups, or in 400 under replace. Moves add up as squares.
     one = [{"who": 9, "g": "A", "n": n, "t": "", "x": 10} for n in range(200) for _ in range(caps[1])]
     other = [row | {"n": row["n"] + 500} for row in one] if relation == "replace" else []
-    cells = [Reference({"v": rows}).run(plan.exact) for rows in (one, other)]
+    cells = [ReferenceEngine({"v": rows}).run(plan.exact) for rows in (one, other)]
     nothing = (0,) * len(plan.exact.measures)
     squares = 0.0
     for part in plan.parts:
@@ -507,7 +507,7 @@ def test_gaussian_noise_has_the_delta_it_claims(aggregate, relation, caps):
 
 def telling(plan, pair, count: int, seed: bytes) -> float:
     """A lower bound on the epsilon of a discrete release, wrong with probability ALARM, from its likeliest events."""
-    exact = [Reference({"v": rows}).run(plan.exact) for rows in pair]
+    exact = [ReferenceEngine({"v": rows}).run(plan.exact) for rows in pair]
     bits = ReplayBits(seed)
     drawn = [[repr(plan.release(found, bits)) for _ in range(2 * count)] for found in exact]
     first = [Counter(some[:count]) for some in drawn]
@@ -538,7 +538,7 @@ def test_a_lone_key_is_shown_no_more_often_than_delta(aggregate, full):
     count = 40_000 if full else 4_000
     policy = chosen_policy("add-remove", delta=0.0005)
     plan = plan_for(parse(f"SELECT t, {aggregate} FROM v GROUP BY t"), policy, CLAIMED)
-    exact = Reference({"v": person(99, *((g, 4) for g in "ABC" for _ in range(2)))}).run(plan.exact)
+    exact = ReferenceEngine({"v": person(99, *((g, 4) for g in "ABC" for _ in range(2)))}).run(plan.exact)
     delta = float(policy.delta_per_question)
 
     def seen(asked) -> int:

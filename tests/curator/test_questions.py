@@ -23,14 +23,14 @@ from tests.support.policies import caps, policy_of
 from tacit.aggregates.base import TopKMeasurement
 from tacit.aggregates.registry import read_question as parse
 from tacit.answers.stored import pack, unpack
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.reference import Reference
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
 from tacit.plan.noise import Pick
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
-from tacit.policy.model import Analyst, Budget
+from tacit.policy.model import DeclaredAnalyst, PrivacyBudget
 from tacit.sampling.bits import ReplayBits
 
 FIRST = datetime.date(2025, 1, 1)
@@ -332,11 +332,11 @@ class Clinic:
             self.plain.register(f"{name}_given", table)
             self.plain.execute(f'CREATE TABLE "{name}" AS SELECT * FROM {name}_given')
         loaded = load(declare(40, 64))
-        plenty = Budget(Fraction(10**6), loaded.budget.delta)  # for all questions at the highest price
-        self.policy = replace(loaded, budget=plenty, analysts=(Analyst("ada", plenty),))
+        plenty = PrivacyBudget(Fraction(10**6), loaded.budget.delta)  # for all questions at the highest price
+        self.policy = replace(loaded, budget=plenty, analysts=(DeclaredAnalyst("ada", plenty),))
         self.ones = ones
-        ledger = Ledger(folder / "questions.ledger", limits(self.policy))
-        self.curator = Curator(self.policy, DuckDB(shapes(self.policy), None, tables), ledger, ones)
+        ledger = Ledger(folder / "questions.ledger", budget_limits(self.policy))
+        self.curator = Curator(self.policy, DuckDBEngine(table_schemas(self.policy), None, tables), ledger, ones)
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         plan = plan_for(parse(text), self.policy, 1000)
@@ -422,7 +422,7 @@ def test_there_are_two_hundred_questions():
 def engines():
     tables = awkward()
     policy = load(declare(2, 3))
-    pair = DuckDB(shapes(policy), None, arrow(tables)), Reference(tables)
+    pair = DuckDBEngine(table_schemas(policy), None, arrow(tables)), ReferenceEngine(tables)
     yield pair
     for engine in pair:
         engine.close()
@@ -470,8 +470,8 @@ def test_of_too_many_rows_some_are_kept_and_the_answer_is_theirs(rows, tmp_path,
     }
     tables = {name: [] for name in TABLES} | {"visits": [base | {"stay": stay} for stay in (1, 2, 4, 8)]}
     policy = load(declare(1, rows))
-    engine = DuckDB(shapes(policy), None, arrow(tables))
-    with Curator(policy, engine, Ledger(tmp_path / "few.ledger", limits(policy)), ones) as curator:
+    engine = DuckDBEngine(table_schemas(policy), None, arrow(tables))
+    with Curator(policy, engine, Ledger(tmp_path / "few.ledger", budget_limits(policy)), ones) as curator:
         answer = curator.analyst("ada").ask("SELECT COUNT(*) AS n, SUM(stay) AS s FROM visits", epsilon=1000)
     ((n, total),) = [(row["n"], row["s"]) for row in answer]
     assert n == rows
@@ -486,8 +486,8 @@ def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_p
     base = {"patient": 1, "sex": "f", "age": 1, "cost": 1.0, "day": FIRST, "urgent": True, "note": "", "code": 0}
     wards = [base | {"ward": ward, "stay": stay} for ward, stay in zip("ABC", (1, 2, 4), strict=True) for _ in range(2)]
     policy = load(declare(groups, 1))
-    engine = DuckDB(shapes(policy), None, arrow({name: [] for name in TABLES} | {"visits": wards}))
-    with Curator(policy, engine, Ledger(tmp_path / "few.ledger", limits(policy)), ones) as curator:
+    engine = DuckDBEngine(table_schemas(policy), None, arrow({name: [] for name in TABLES} | {"visits": wards}))
+    with Curator(policy, engine, Ledger(tmp_path / "few.ledger", budget_limits(policy)), ones) as curator:
         answer = curator.analyst("ada").ask(
             "SELECT ward, COUNT(*) AS n, SUM(stay) AS s FROM visits GROUP BY ward", epsilon=1000
         )
@@ -502,7 +502,7 @@ def test_of_too_many_groups_some_are_kept_and_the_answer_is_theirs(groups, tmp_p
 
 @pytest.mark.slow
 def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
-    from tacit.engines import sql
+    from tacit.engines import sql_statements
 
     pattern = "SELECT COUNT(*) FROM visits WHERE note LIKE '%a_b%c%'"
     sources = {name: f'"{name}"' for name in TABLES}
@@ -512,8 +512,10 @@ def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
     asked += [(text, capped) for text in QUESTIONS if "GROUP BY" in text]
     for text, policy in asked:
         exact = plan_for(parse(text), policy, 1).exact
-        statements = [sql.histogram(exact, m, sources) for m in exact.measures if m.function == "histogram"]
-        for statement in [*statements, sql.aggregation(exact, sources)]:
+        statements = [
+            sql_statements.write_histogram(exact, m, sources) for m in exact.measures if m.function == "histogram"
+        ]
+        for statement in [*statements, sql_statements.write_aggregation(exact, sources)]:
             functions |= called(statement)
             others |= built_of(statement)
     assert functions <= allowed.skeleton | allowed.scalars

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.curator.curator import books_of
-from tacit.ledger.entries import Kind
+from tacit.curator.curator import ledger_files
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 
@@ -115,8 +115,8 @@ def test_four_processes_race_for_the_last_of_the_budget(policy):
         for who, count in zip(names, shown, strict=True):
             assert curator.ledger.standing(who).spent.epsilon == int(count) * 10**11
         kinds = [entry.kind for entry in curator.ledger.entries()]
-        assert kinds.count(Kind.RESERVE) == kinds.count(Kind.COMMIT) == 20
-        assert verify(curator.ledger, Witness(books_of(curator.policy).witness)).ok
+        assert kinds.count(EntryKind.RESERVE) == kinds.count(EntryKind.COMMIT) == 20
+        assert verify(curator.ledger, Witness(ledger_files(curator.policy).witness)).ok
 
 
 def test_four_processes_ask_the_same_question_at_once(policy):
@@ -129,5 +129,9 @@ def test_four_processes_ask_the_same_question_at_once(policy):
         assert curator.ledger.overall().spent.epsilon == 10**11
         assert [curator.ledger.standing(who).spent.epsilon for who in names] == [10**11] * 4
         kinds = [entry.kind for entry in curator.ledger.entries()]
-        assert (kinds.count(Kind.RESERVE), kinds.count(Kind.COMMIT), kinds.count(Kind.REPEAT)) == (1, 1, 3)
-        assert verify(curator.ledger, Witness(books_of(curator.policy).witness)).ok
+        assert (kinds.count(EntryKind.RESERVE), kinds.count(EntryKind.COMMIT), kinds.count(EntryKind.REPEAT)) == (
+            1,
+            1,
+            3,
+        )
+        assert verify(curator.ledger, Witness(ledger_files(curator.policy).witness)).ok

@@ -28,7 +28,7 @@ from tests.support.policies import caps
 import tacit
 from tacit.aggregates.registry import read_question
 from tacit.curator.prepare import prepare
-from tacit.errors import Code, DataError
+from tacit.errors import DataError, ErrorCode
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
@@ -225,7 +225,7 @@ def test_what_no_question_can_read_safely_is_said_at_open(made, tmp_path):
     make, said = REFUSED[made]
     with pytest.raises(DataError) as caught:
         opened(make, tmp_path)
-    assert caught.value.code is Code.DATA and caught.value.fix
+    assert caught.value.code is ErrorCode.DATA and caught.value.fix
     assert said in caught.value.what
     assert not (tmp_path / "x.ledger").exists()
 

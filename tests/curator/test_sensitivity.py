@@ -21,16 +21,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.support.bits import LeadingOnes
+from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import caps
 
 from tacit.aggregates.base import QuantileMeasurement
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import shapes
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.reference import Reference
-from tacit.errors import Code, Refused
+from tacit.curator.curator import table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
+from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.quantile import Quantile
@@ -39,7 +39,7 @@ from tacit.plan.noise import Part, Pick
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
 
 pytestmark = pytest.mark.slow
@@ -447,10 +447,10 @@ def check(neighbors: str, seed: str, sources: list[str], engine: Any = None) -> 
         database_of(others, 9, unit(rng, 12)),
     ]
     policy = policy_of(neighbors, *caps)
-    if engine is DuckDB:
-        engines = [DuckDB(shapes(policy), None, arrow(policy, database)) for database in databases]
+    if engine is DuckDBEngine:
+        engines = [DuckDBEngine(table_schemas(policy), None, arrow(policy, database)) for database in databases]
     else:
-        engines = [Reference(database) for database in databases]
+        engines = [ReferenceEngine(database) for database in databases]
     world = World(neighbors, caps, *engines)
     for source in sources:
         text = question(rng, source)
@@ -471,7 +471,7 @@ def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_same_in_duckdb(neighbors):
     for number in range(2 * TIMES):
-        check(neighbors, f"duckdb {number}", list(SOURCES), DuckDB)
+        check(neighbors, f"duckdb {number}", list(SOURCES), DuckDBEngine)
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ def test_a_plan_that_keeps_too_much_is_noticed(aggregate, keys):
     # One group more than is charged for, or one row more in each; the number of units has no use for more rows.
     world = world_of("add-remove", (2, 3), owning(*({**row, "x": i} for i, row in enumerate(MANY))))
     plan = planned(asked("units", [aggregate], keys, ""), "add-remove", 2, 3)
-    wider = [Contribution(3, 3)] if "who" in aggregate else [Contribution(3, 3), Contribution(2, 9)]
+    wider = [ContributionBounds(3, 3)] if "who" in aggregate else [ContributionBounds(3, 3), ContributionBounds(2, 9)]
     for keep in wider:
         loose = replace(plan.exact, keep=keep)
         with pytest.raises(AssertionError):
@@ -495,7 +495,7 @@ def test_a_plan_that_keeps_too_much_in_all_is_noticed(aggregate, keys):
     # 4 rows in all, in up to 4 groups: without that cap 16, or one row more than is charged for.
     world = world_of("add-remove", (4, 4, 4), owning(*MANY))
     plan = planned(asked("units", [aggregate], keys, ""), "add-remove", 4, 4, 4)
-    for keep in (Contribution(4, 4), Contribution(4, 4, 5)):
+    for keep in (ContributionBounds(4, 4), ContributionBounds(4, 4, 5)):
         loose = replace(plan.exact, keep=keep)
         with pytest.raises(AssertionError):
             loss(plan, world.without.run(loose), world.old.run(loose), Neighbors.ADD_REMOVE)
@@ -515,7 +515,7 @@ def test_private_keys_of_rows_that_may_stand_twice_are_refused():
     source = "(SELECT t FROM things UNION ALL SELECT t FROM things)"
     with pytest.raises(Refused) as caught:
         planned(f"SELECT COUNT(*) FROM {source} GROUP BY t", "add-remove", 2, 2)
-    assert caught.value.code is Code.PRIVATE_KEY
+    assert caught.value.code is ErrorCode.PRIVATE_KEY
 
 
 @pytest.mark.parametrize("argument", ["x / y", "1 / x", "LN(x)", "POWER(x, -1)"])
@@ -543,7 +543,7 @@ def owning(*visits: Row) -> dict[str, list]:
 
 def world_of(neighbors: str, caps: tuple[int, ...], old: dict, new: dict | None = None) -> World:
     databases = [database_of([]), database_of([], 8, old), database_of([], 9, new or old)]
-    return World(neighbors, caps, *map(Reference, databases))
+    return World(neighbors, caps, *map(ReferenceEngine, databases))
 
 
 @pytest.mark.parametrize(
@@ -718,11 +718,11 @@ def test_a_unit_is_matched_as_it_lies():
     old, other = owning(HIGH), {"visits": [], "notes": [{"m": 5, "k": "A"}], "lines": [], "thing": HIGH}
     database = database_of([(9, other)], 8, old)
     text = "SELECT COUNT(*) FROM visits JOIN notes USING (who)"
-    assert Reference(database).run(planned(text, "add-remove", 2, 2).exact) == {(): (0,)}
+    assert ReferenceEngine(database).run(planned(text, "add-remove", 2, 2).exact) == {(): (0,)}
     database = database_of([(9, owning(HIGH))], 8, old)
     for inner in ("visits", "(SELECT who, x FROM visits)"):
         text = f"SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM {inner} AS v GROUP BY who)"
-        assert Reference(database).run(planned(text, "add-remove", 2, 2).exact) == {(): (2,)}
+        assert ReferenceEngine(database).run(planned(text, "add-remove", 2, 2).exact) == {(): (2,)}
 
 
 def public(**tables: dict[str, Any]) -> Policy:
@@ -741,7 +741,7 @@ def test_a_unique_column_is_matched_as_it_lies():
     policy = public(wards={"ward": {"type": "int", "lower": 0, "upper": 10, "unique": True}})
     plan = plan_for(parse("SELECT COUNT(*) FROM people JOIN wards USING (ward)"), policy, 1)
     tables = {"people": [{"ward": 10, "bed": 1}], "wards": [{"ward": ward} for ward in (10, 50, 60, None, None)]}
-    assert Reference(tables).run(plan.exact) == {(): (1,)}
+    assert ReferenceEngine(tables).run(plan.exact) == {(): (1,)}
 
 
 def test_what_was_unique_is_not_so_after_a_join():
@@ -759,7 +759,7 @@ def test_what_was_unique_is_not_so_after_a_join():
         "wards": [{"ward": 1}],
         "beds": [{"bed": b, "ward": 1} for b in range(5)],
     }
-    assert Reference(data).run(plan.exact) == {(): (1,)}
+    assert ReferenceEngine(data).run(plan.exact) == {(): (1,)}
 
 
 def test_the_rows_of_a_unit_are_its_own_whatever_others_hold():
@@ -769,7 +769,7 @@ def test_the_rows_of_a_unit_are_its_own_whatever_others_hold():
     together = database_of([(who, owning(*rows[who:])) for who in (1, 2)])
     for source in ("units", "through", "units with themselves", "units twice", "rows of a unit by more"):
         plan = planned(asked(source, ["SUM(x)", "COUNT(*)"], "g", ""), "add-remove", 1, 3)
-        first, second, both = (Reference(database).run(plan.exact) for database in (*alone, together))
+        first, second, both = (ReferenceEngine(database).run(plan.exact) for database in (*alone, together))
         for group in both:
             parts = [found.get(group, (0,) * len(plan.exact.measures)) for found in (first, second)]
             assert tuple(map(sum, zip(*parts, strict=True))) == both[group]
@@ -783,8 +783,8 @@ def test_the_order_of_rows_does_not_matter():
     found = []
     for order in (rows, rows[::-1], rows[20:] + rows[:20]):
         database = database_of([], 8, owning(*order))
-        found += [Reference(database).run(plan.exact)]
-        with_duckdb = DuckDB(shapes(policy), None, arrow(policy, database))
+        found += [ReferenceEngine(database).run(plan.exact)]
+        with_duckdb = DuckDBEngine(table_schemas(policy), None, arrow(policy, database))
         found += [with_duckdb.run(plan.exact)]
         with_duckdb.close()
     assert all(dict(one) == dict(found[0]) for one in found)
@@ -813,7 +813,7 @@ def test_rounding_and_underflow_stay_within_the_bounds(neighbors, aggregate, arg
         return  # refusing is one right answer
     policy = policy_of(neighbors, 1, 1)
     databases = [database_of([]), database_of([], 8, owning(HIGH)), database_of([], 9, owning(LOW))]
-    engines = [DuckDB(shapes(policy), None, arrow(policy, database)) for database in databases]
+    engines = [DuckDBEngine(table_schemas(policy), None, arrow(policy, database)) for database in databases]
     World(neighbors, (1, 1), *engines).losses(text)
     for engine in engines:
         engine.close()
@@ -842,7 +842,7 @@ def test_wide_integers_are_added_up_exactly(argument, value):
     plain = {"privacy": {"epsilon": 1}, "analysts": {"ada": {"epsilon": 1}}}
     policy = load(plain | {"tables": {"t": {"unit": "row", "columns": {"x": column}}}})
     plan = plan_for(parse(f"SELECT SUM({argument}) FROM t"), policy, 1)
-    engine = DuckDB(shapes(policy), None, {"t": pa.table({"x": [TOP] * 100})})
-    assert plan.release(engine.run(plan.exact), LeadingOnes()).parts == [[100 * value]]
+    engine = DuckDBEngine(table_schemas(policy), None, {"t": pa.table({"x": [TOP] * 100})})
+    assert plan.release(engine.run(plan.exact), Ones()).parts == [[100 * value]]
     assert plan.parts[0].sensitivity >= abs(value)
     engine.close()

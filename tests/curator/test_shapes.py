@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
@@ -132,15 +132,17 @@ def made() -> Policy:
     )
 
 
-def engine_over(policy: Policy, *extra: dict[str, Any]) -> DuckDB:
+def engine_over(policy: Policy, *extra: dict[str, Any]) -> DuckDBEngine:
     rows = [PLAIN | {"who": who, "g": "AB"[who % 2]} for who in range(6)] + [PLAIN | row for row in extra]
     table = pa.table({n: pa.array([row[n] for row in rows], TYPES[c["type"]]) for n, c in COLUMNS.items()})
-    return DuckDB(shapes(policy), None, {"v": table, "public": pa.table({"id": [0, 1, 50], "code": [1, 2, None]})})
+    return DuckDBEngine(
+        table_schemas(policy), None, {"v": table, "public": pa.table({"id": [0, 1, 50], "code": [1, 2, None]})}
+    )
 
 
 def outcomes(policy: Policy, folder: Any, *extra: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Of every question, all of the answer that must not depend on the rows."""
-    ledger = Ledger(folder / f"{len(extra)}.ledger", limits(policy))
+    ledger = Ledger(folder / f"{len(extra)}.ledger", budget_limits(policy))
     found = []
     with Curator(policy, engine_over(policy, *extra), ledger, ReplayBits(b"shapes")) as curator:
         ada = curator.analyst("ada")
@@ -171,8 +173,8 @@ def test_a_hostile_row_changes_neither_kind_nor_shape(hostile, usual, tmp_path):
 def test_no_rows_at_all_are_answered_alike(usual, tmp_path):
     policy, expected = usual
     empty = pa.table({name: pa.array([], TYPES[column["type"]]) for name, column in COLUMNS.items()})
-    engine = DuckDB(shapes(policy), None, {"v": empty, "public": pa.table({"id": [0], "code": [1]})})
-    with Curator(policy, engine, Ledger(tmp_path / "empty", limits(policy)), ReplayBits(b"none")) as curator:
+    engine = DuckDBEngine(table_schemas(policy), None, {"v": empty, "public": pa.table({"id": [0], "code": [1]})})
+    with Curator(policy, engine, Ledger(tmp_path / "empty", budget_limits(policy)), ReplayBits(b"none")) as curator:
         for text, headings, notes, price, _ in expected:
             answer = curator.analyst("ada").ask(text, epsilon=Fraction(1, 10))
             assert (answer.headings, answer.notes, answer.receipt.price) == (headings, notes, price)
@@ -189,7 +191,7 @@ def test_a_refusal_is_the_same_whatever_the_rows(usual, tmp_path):
             pass
 
     policy, _ = usual
-    with Curator(policy, Raising(), Ledger(tmp_path / "none", limits(policy)), ReplayBits(b"")) as curator:
+    with Curator(policy, Raising(), Ledger(tmp_path / "none", budget_limits(policy)), ReplayBits(b"")) as curator:
         ada = curator.analyst("ada")
         for text in (
             "SELECT SUM(loose) FROM v",

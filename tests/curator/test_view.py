@@ -7,46 +7,46 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from tacit.accounting.guard import Cost, Standing, caps, cost
-from tacit.curator.curator import engine_of
-from tacit.curator.cut import Cut, cuts, limits, remarks
-from tacit.curator.view import Budget, delta_left, plain, spent_text
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_limits, cost
+from tacit.curator.coverage import Coverage, list_coverage_remarks, measure_coverage, rows_per_unit_limits
+from tacit.curator.curator import open_engine
+from tacit.curator.views import AnalystBudget, describe_spent, remaining_delta, standing_to_dict
 from tacit.policy.load import load
-from tacit.privacy.loss import Approximate, LaplaceNoise
+from tacit.privacy.loss import ApproximateDp, LaplaceNoise
 
-CAP = caps(Fraction(1), Fraction(1, 10**6))
-KEYS = cost(Approximate(Fraction(1, 2), Fraction(1, 10**9)))
+CAP = compute_limits(Fraction(1), Fraction(1, 10**6))
+KEYS = cost(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
 
 
 def test_delta_is_shown_with_what_is_left_of_it():
-    standing = Standing(KEYS, CAP)
+    standing = BudgetStatus(KEYS, CAP)
     # filter A has half of a millionth, and a billionth of it is spent
-    assert spent_text(standing) == "epsilon 0.5 of 1 and delta 1e-9 of 5e-7"
-    assert plain(standing)["delta"] == {"spent": "1e-9", "cap": "5e-7", "remaining": "4.99e-7"}
-    assert str(Budget("ada", standing, standing)) == (
+    assert describe_spent(standing) == "epsilon 0.5 of 1 and delta 1e-9 of 5e-7"
+    assert standing_to_dict(standing)["delta"] == {"spent": "1e-9", "cap": "5e-7", "remaining": "4.99e-7"}
+    assert str(AnalystBudget("ada", standing, standing)) == (
         "ada has spent epsilon 0.5 of 1 and delta 1e-9 of 5e-7, with 0.5 left; "
         "all analysts together epsilon 0.5 of 1 and delta 1e-9 of 5e-7, with 0.5 left"
     )
 
 
 def test_where_there_is_no_delta_none_is_mentioned():
-    standing = Standing(cost(LaplaceNoise(Fraction(2), 1)), caps(Fraction(1), Fraction(0)))
-    assert spent_text(standing) == "epsilon 0.5 of 1"
-    assert plain(standing)["delta"] == {"spent": "0", "cap": "0", "remaining": "0"}
+    standing = BudgetStatus(cost(LaplaceNoise(Fraction(2), 1)), compute_limits(Fraction(1), Fraction(0)))
+    assert describe_spent(standing) == "epsilon 0.5 of 1"
+    assert standing_to_dict(standing)["delta"] == {"spent": "0", "cap": "0", "remaining": "0"}
 
 
 def test_what_is_left_of_delta_is_what_the_better_filter_has():
     # of A 4e-7 of 5e-7 is spent, of B 1e-7 of 2.5e-7: B has more
-    assert delta_left(Standing(Cost(0, 4 * 10**11, 0, 10**11), CAP)) == 15 * 10**10
+    assert remaining_delta(BudgetStatus(BudgetCharge(0, 4 * 10**11, 0, 10**11), CAP)) == 15 * 10**10
     # where A has no epsilon left over, its delta does not count; where B has no rho, its delta does not
-    assert delta_left(Standing(Cost(2 * 10**12, 0, 0, 0), CAP)) == CAP.delta_b
-    assert delta_left(Standing(Cost(0, 0, 10**18, 0), CAP)) == CAP.delta_a
-    assert delta_left(Standing(Cost(2 * 10**12, 0, 10**18, 0), CAP)) == 0
+    assert remaining_delta(BudgetStatus(BudgetCharge(2 * 10**12, 0, 0, 0), CAP)) == CAP.delta_b
+    assert remaining_delta(BudgetStatus(BudgetCharge(0, 0, 10**18, 0), CAP)) == CAP.delta_a
+    assert remaining_delta(BudgetStatus(BudgetCharge(2 * 10**12, 0, 10**18, 0), CAP)) == 0
 
 
 def test_once_rho_alone_holds_its_part_is_shown():
-    standing = Standing(Cost(2 * 10**12, 0, CAP.rho // 4, 0), CAP)
-    assert spent_text(standing) == "25% of epsilon 1, counted by rho"
+    standing = BudgetStatus(BudgetCharge(2 * 10**12, 0, CAP.rho // 4, 0), CAP)
+    assert describe_spent(standing) == "25% of epsilon 1, counted by rho"
 
 
 ROWS = ["a"] * 10 + ["b"] * 2 + ["c"] + [None]
@@ -59,7 +59,7 @@ def opened(**table_caps: int):
         "people": {"unit": "row", "columns": {"x": {"type": "bool"}}},
     }
     policy = load({"privacy": {"epsilon": 1}, "tables": tables, "analysts": {"ada": {"epsilon": 1}}})
-    return policy, engine_of(policy, DATA)
+    return policy, open_engine(policy, DATA)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,19 @@ def test_the_rows_that_the_caps_leave(table_caps, total, grouped):
     policy, engine = opened(**table_caps)
     table = policy.table("t")
     assert table is not None
-    assert list(cuts(policy, engine)) == [Cut(table, 13, total, grouped)]  # a row of nobody is left out anyway
-    assert len(list(remarks(policy, engine))) == (total < 13)
+    assert list(measure_coverage(policy, engine)) == [
+        Coverage(table, 13, total, grouped)
+    ]  # a row of nobody is left out anyway
+    assert len(list(list_coverage_remarks(policy, engine))) == (total < 13)
     engine.close()
 
 
 def test_without_rows_nothing_is_left_out():
     policy, engine = opened(max_groups=2, max_rows_per_group=3)
     engine.close()
-    empty = engine_of(policy, {name: table.slice(0, 0) for name, table in DATA.items()})
-    assert list(remarks(policy, empty)) == []
+    empty = open_engine(policy, {name: table.slice(0, 0) for name, table in DATA.items()})
+    assert list(list_coverage_remarks(policy, empty)) == []
     table = policy.table("t")
     assert table is not None
-    assert limits(table) == (3, 6)
+    assert rows_per_unit_limits(table) == (3, 6)
     empty.close()

@@ -16,7 +16,7 @@ DUCKDB_TYPES = {"int": "INTEGER", "float": "DOUBLE", "text": "VARCHAR", "bool": 
 
 @pytest.fixture(scope="module")
 def policy_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return clinic.build(tmp_path_factory.mktemp("clinic"))
+    return clinic.build_clinic(tmp_path_factory.mktemp("clinic"))
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +50,17 @@ def test_exact_counts(policy_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_builds_hold_the_same_table(policy_path: Path, tmp_path: Path) -> None:
-    again = clinic.build(tmp_path)
+    again = clinic.build_clinic(tmp_path)
     assert rows(again, "SELECT * FROM visits") == rows(policy_path, "SELECT * FROM visits")
     assert again.read_bytes() == policy_path.read_bytes()
 
 
 @pytest.mark.slow
 def test_a_second_build_keeps_what_is_there(tmp_path: Path) -> None:
-    policy = clinic.build(tmp_path)
+    policy = clinic.build_clinic(tmp_path)
     policy.write_text("edited", encoding="utf-8")
     before = (tmp_path / "clinic.duckdb").stat()
-    assert clinic.build(tmp_path) == policy
+    assert clinic.build_clinic(tmp_path) == policy
     after = (tmp_path / "clinic.duckdb").stat()
     assert policy.read_text(encoding="utf-8") == "edited"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
@@ -73,7 +73,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(clinic, "_write_database", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        clinic.build(tmp_path)
+        clinic.build_clinic(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

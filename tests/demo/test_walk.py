@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from tacit.demo.walk import walk
+from tacit.demo.walk import run_tour
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_walk_shows_what_its_titles_say(tmp_path):
-    shown = {step.title: step for step in walk(tmp_path)}
+    shown = {step.title: step for step in run_tour(tmp_path)}
     assert "from 0 to 110" in shown["What there is to ask about"].shows
     assert "scale 120" in shown["Look before you ask"].shows  # 12 rows a patient at epsilon 0.1
     assert "ada has 1.9 of 2 left" in shown["A private count"].shows

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from tests.support.counts import FULL
 
-from tacit.engines.base import Shape
+from tacit.engines.base import TableSchema
 from tacit.engines.dialect import POSTGRES, POSTGRES_17, SPARK
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.reference import Reference
-from tacit.engines.scalars import scalar
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
+from tacit.engines.scalars import write_scalar
 from tacit.query.nodes import Scalar
 from tacit.query.types import Type
 
@@ -28,18 +28,19 @@ Tables = dict[str, tuple[dict[str, str], list[dict[str, Any]]]]
 TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_(), "date": pa.date32()}
 
 
-def shapes_of(tables: Tables) -> list[Shape]:
+def shapes_of(tables: Tables) -> list[TableSchema]:
     return [
-        Shape(table, tuple((c, Type(t)) for c, t in columns.items()), None) for table, (columns, _) in tables.items()
+        TableSchema(table, tuple((c, Type(t)) for c, t in columns.items()), None)
+        for table, (columns, _) in tables.items()
     ]
 
 
-def duckdb_over(tables: Tables, shapes: list[Shape] | None = None) -> DuckDB:
+def duckdb_over(tables: Tables, shapes: list[TableSchema] | None = None) -> DuckDBEngine:
     frames = {
         table: pa.table({c: pa.array([row[c] for row in rows], TYPES[t]) for c, t in columns.items()})
         for table, (columns, rows) in tables.items()
     }
-    return DuckDB(shapes or shapes_of(tables), None, frames)
+    return DuckDBEngine(shapes or shapes_of(tables), None, frames)
 
 
 @pytest.fixture(scope="session")
@@ -75,18 +76,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
-def spark_over(session: Any, tables: Tables, shapes: list[Shape] | None = None) -> Any:
-    from tacit.engines.spark import Spark
+def spark_over(session: Any, tables: Tables, shapes: list[TableSchema] | None = None) -> Any:
+    from tacit.engines.spark import SparkEngine
 
     frames = {}
     for table, (columns, rows) in tables.items():
         listed = ", ".join(f"{SPARK.name(name)} {SPARK.types[Type(kind)]}" for name, kind in columns.items())
         frames[table] = session.createDataFrame([tuple(row[name] for name in columns) for row in rows], listed)
-    return Spark(shapes or shapes_of(tables), session, frames)
+    return SparkEngine(shapes or shapes_of(tables), session, frames)
 
 
-def reference_over(tables: Tables) -> Reference:
-    return Reference({table: rows for table, (_, rows) in tables.items()})
+def reference_over(tables: Tables) -> ReferenceEngine:
+    return ReferenceEngine({table: rows for table, (_, rows) in tables.items()})
 
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -125,10 +126,10 @@ def in_schema(url: str, schema: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}options=-c%20search_path%3D{schema}"
 
 
-def postgres_over(url: str, tables: Tables, shapes: list[Shape] | None = None) -> Any:
+def postgres_over(url: str, tables: Tables, shapes: list[TableSchema] | None = None) -> Any:
     import psycopg
 
-    from tacit.engines.postgres import Postgres
+    from tacit.engines.postgres import PostgresEngine
 
     schema = f"s{next(_schemas)}"
     with psycopg.connect(url, autocommit=True) as connection:
@@ -139,14 +140,14 @@ def postgres_over(url: str, tables: Tables, shapes: list[Shape] | None = None) -
             with connection.cursor().copy(f"COPY {schema}.{POSTGRES.name(table)} FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row([row[name] for name in columns])
-    return Postgres(shapes or shapes_of(tables), in_schema(url, schema))
+    return PostgresEngine(shapes or shapes_of(tables), in_schema(url, schema))
 
 
 @pytest.fixture(scope="session")
 def opened(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Makes an engine of a kind over tables, which may be declared by shapes of their own."""
 
-    def make(kind: str, tables: Tables, shapes: list[Shape] | None = None) -> Any:
+    def make(kind: str, tables: Tables, shapes: list[TableSchema] | None = None) -> Any:
         match kind:
             case "duckdb":
                 return duckdb_over(tables, shapes)
@@ -208,14 +209,16 @@ def computed(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[tupl
 
 
 def computed_in_postgres(url: str, stack: ExitStack) -> Callable[..., list[tuple[Any, ...]]]:
-    from tacit.engines.postgres import _connected
-    from tacit.engines.underflow import guarded
+    from tacit.engines.postgres import _connect_read_only
+    from tacit.engines.underflow import guard_scalar
 
-    connection = stack.enter_context(_connected(url, "the server", 60))
+    connection = stack.enter_context(_connect_read_only(url, "the server", 60))
 
     def run(nodes: list[Scalar], rows: list[dict[str, Any]], kinds: dict[str, Type]) -> list[tuple[Any, ...]]:
         floats = frozenset(column for column, kind in kinds.items() if kind is Type.FLOAT)
-        outputs = ", ".join(f"{scalar(guarded(node, floats), POSTGRES_17)} AS o{n}" for n, node in enumerate(nodes))
+        outputs = ", ".join(
+            f"{write_scalar(guard_scalar(node, floats), POSTGRES_17)} AS o{n}" for n, node in enumerate(nodes)
+        )
         cells = ", ".join(f"CAST(%s AS {POSTGRES.types[kind]})" for kind in kinds.values())
         values = ", ".join([f"({cells})"] * len(rows))
         names = ", ".join(map(POSTGRES.name, kinds))
@@ -261,6 +264,6 @@ def computed_in_spark(session: Any) -> Callable[..., list[tuple[Any, ...]]]:
     def run(nodes: list[Scalar], rows: list[dict[str, Any]], kinds: dict[str, Type]) -> list[tuple[Any, ...]]:
         listed = ", ".join(f"{SPARK.name(name)} {SPARK.types[kind]}" for name, kind in kinds.items())
         frame = session.createDataFrame([tuple(row[c] for c in kinds) for row in rows], listed).coalesce(1)
-        return [tuple(row) for row in frame.selectExpr(*(scalar(node, SPARK) for node in nodes)).collect()]
+        return [tuple(row) for row in frame.selectExpr(*(write_scalar(node, SPARK) for node in nodes)).collect()]
 
     return run

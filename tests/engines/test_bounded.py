@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.engines import bounded, totals
-from tacit.engines.choose import Desk, choose, key_of
-from tacit.engines.totals import Lists, Sums, Totals
+from tacit.engines import aggregate_copy, totals
+from tacit.engines.bound_contributions import BoundingBuffers, bound_contributions, hash_salt
+from tacit.engines.totals import ExactSums, GroupTotals, ValueCounts
 
 pytestmark = pytest.mark.slow
 
@@ -33,15 +33,17 @@ def batches(units: list[int], lengths: list[int]) -> list[pa.RecordBatch]:
 
 def in_order(stretch: pa.RecordBatch) -> bool:
     unit = stretch.column(0).to_numpy()
-    desk, units, rows = Desk.of(len(unit)), *np.zeros((2, 1), np.int64)
-    return bool(choose(unit, np.zeros(len(unit), np.int8), 0, 1, 1, key_of(""), desk, units, rows) >= 0)
+    buffers, units, rows = BoundingBuffers.of(len(unit)), *np.zeros((2, 1), np.int64)
+    return bool(
+        bound_contributions(unit, np.zeros(len(unit), np.int8), 0, 1, 1, hash_salt(""), buffers, units, rows) >= 0
+    )
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(of_units=sizes, lengths=sizes)
 def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths):
     units = [unit for unit, size in enumerate(of_units) for _ in range(size)]
-    stretches = list(bounded._by_unit(batches(units, lengths)))
+    stretches = list(aggregate_copy._split_at_unit_boundaries(batches(units, lengths)))
     assert sorted(row for stretch in stretches for row in stretch.column(1).to_pylist()) == list(range(len(units)))
     assert Counter(unit for stretch in stretches for unit in set(stretch.column(0).to_pylist())) == dict.fromkeys(
         units, 1
@@ -52,7 +54,7 @@ def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(units=st.lists(st.integers(0, 9), min_size=2, max_size=40), lengths=sizes)
 def test_where_units_are_out_of_order_a_stretch_is(units, lengths):
-    stretches = list(bounded._by_unit(batches(units, lengths)))
+    stretches = list(aggregate_copy._split_at_unit_boundaries(batches(units, lengths)))
     assert sorted(row for stretch in stretches for row in stretch.column(1).to_pylist()) == list(range(len(units)))
     assert all(in_order(stretch) for stretch in stretches) == (units == sorted(units))
 
@@ -61,15 +63,15 @@ def test_the_first_and_last_units_of_some_batches_are_one_stretch():
     # 40 batches of three units of two rows each: the middle unit is a stretch. The 80 others wait, and are joined when
     # 5 or 6 are there: first of 5, then 6 at a time, the last 3 at the end.
     units = [unit for unit in range(120) for _ in range(2)]
-    assert bounded._ASIDE == 4
-    assert len(list(bounded._by_unit(batches(units, [6] * 40)))) == 40 + 1 + 12 + 1
+    assert aggregate_copy._MAX_HELD_SLICES == 4
+    assert len(list(aggregate_copy._split_at_unit_boundaries(batches(units, [6] * 40)))) == 40 + 1 + 12 + 1
 
 
 def test_a_unit_of_more_rows_than_numbers_of_32_bits_is_refused(monkeypatch):
-    monkeypatch.setattr(bounded, "MOST", 9)
-    assert sum(stretch.num_rows for stretch in bounded._by_unit(batches([1] * 9, [4]))) == 9
-    with pytest.raises(bounded.DataError, match="more than two billion rows"):
-        list(bounded._by_unit(batches([1] * 10, [4])))
+    monkeypatch.setattr(aggregate_copy, "MAX_BATCH_ROWS", 9)
+    assert sum(stretch.num_rows for stretch in aggregate_copy._split_at_unit_boundaries(batches([1] * 9, [4]))) == 9
+    with pytest.raises(aggregate_copy.DataError, match="more than two billion rows"):
+        list(aggregate_copy._split_at_unit_boundaries(batches([1] * 10, [4])))
 
 
 edges = st.sampled_from([0, 1, -1, 2**31, -(2**31) - 1, 2**42, 2**62, -(2**62), 2**63 - 1, -(2**63)])
@@ -82,7 +84,7 @@ def test_sums_are_those_of_integers_without_end(some, others):
     found = []
     wanted: Counter[int] = Counter({0: 0, 1: 0, 2: 0})
     for stretches in (some, others):
-        sums = Sums(totals.zeros(), totals.zeros())
+        sums = ExactSums(totals.zeros(), totals.zeros())
         sums.grow(3)
         for rows in stretches:
             kept = np.array([i for i, (_, is_kept, _) in enumerate(rows) if is_kept], np.int32)
@@ -98,7 +100,7 @@ def test_sums_are_those_of_integers_without_end(some, others):
 @pytest.mark.parametrize("value", [2**40 - 1, -(2**40), 2**63 - 1, -(2**63)])
 def test_many_stretches_do_not_fill_a_sum(value):
     # 2^10 rows a stretch: 2^50 each of the small ones, so that 2^12 of them are carried over; 2^73 of the large ones.
-    sums, count, times = Sums(totals.zeros(1), totals.zeros(1)), 1 << 10, 1 << 13
+    sums, count, times = ExactSums(totals.zeros(1), totals.zeros(1)), 1 << 10, 1 << 13
     code, kept = np.zeros(count, np.int8), np.arange(count, dtype=np.int32)
     values = np.full(count, value, np.int64)
     for _ in range(times):
@@ -108,14 +110,14 @@ def test_many_stretches_do_not_fill_a_sum(value):
 
 def test_narrow_numbers_are_weighed_by_their_type():
     # 10 numbers of two bytes weigh 10 * 2^15, whatever they are: none is looked at.
-    sums = Sums(totals.zeros(1), totals.zeros(1))
+    sums = ExactSums(totals.zeros(1), totals.zeros(1))
     sums.add(np.zeros(10, np.int8), 0, np.arange(10, dtype=np.int32), np.full(10, -(2**15), np.int16))
     assert sums.weight == 10 * 2**15 == -sums.of(np.arange(1))[0]
 
 
 def test_lists_are_counted_when_they_have_doubled():
     # Six parts of 3 values each are 18 rows; beyond 4 they are counted, which leaves 3, or 6 once all are met.
-    lists = Lists(most=4)
+    lists = ValueCounts(most=4)
     for part in range(6):
         lists.add(np.array([0, 0, 1]), pa.array([part % 2, None, part % 2], pa.int64()))
         assert lists.size <= 2 * 4
@@ -123,7 +125,7 @@ def test_lists_are_counted_when_they_have_doubled():
 
 
 def test_totals_of_workers_that_have_met_different_groups_are_added_up():
-    one, other = Totals.none(1, 0), Totals.none(1, 0)
+    one, other = GroupTotals.none(1, 0), GroupTotals.none(1, 0)
     one.grow(1)
     other.grow(3)
     for some, kept in ((one, [0]), (other, [0, 1, 2])):

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.nodes import Aggregation, Column, GroupKey, Literal, Measure, Scan
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, GroupKey, Literal, Scan
 
 pytestmark = pytest.mark.slow
 
@@ -41,19 +41,21 @@ def numbered(some: list[tuple[Any, Any, int]]) -> list[dict[str, Any]]:
 
 
 def over(
-    measures: tuple[Measure, ...],
+    measures: tuple[ExactStatistic, ...],
     keep: tuple[int, ...],
     table: str = "t",
     salt: str = "salt",
     values: tuple[str, ...] | None = None,
 ) -> Aggregation:
     source = Scan(table, tuple((name, name) for name in COLUMNS))
-    return Aggregation(source, None, "who", (GroupKey(Column("key"), values),), Contribution(*keep), measures, salt)
+    return Aggregation(
+        source, None, "who", (GroupKey(ColumnReference("key"), values),), ContributionBounds(*keep), measures, salt
+    )
 
 
 def histogram(argument: str, keep: tuple[int, ...], table: str = "t", salt: str = "salt") -> Aggregation:
     """Which values are kept in each group."""
-    return over((Measure("histogram", Column(argument)),), keep, table, salt)
+    return over((ExactStatistic("histogram", ColumnReference(argument)),), keep, table, salt)
 
 
 def tables(**some: list[dict[str, Any]]) -> dict[str, Any]:
@@ -155,13 +157,13 @@ def test_taking_a_unit_away_takes_away_what_was_kept_of_it(engine_over, some, ke
 @given(some=rows, keep=bounds)
 def test_all_measures_are_of_the_same_rows(engine_over, some, keep):
     measures = (
-        Measure("histogram", Column("tag")),
-        Measure("histogram", Column("flag")),
-        Measure("sum", Column("tag")),
-        Measure("sum", Column("flag")),
-        Measure("count", None),
-        Measure("distinct", Column("tag")),
-        Measure("units", None),
+        ExactStatistic("histogram", ColumnReference("tag")),
+        ExactStatistic("histogram", ColumnReference("flag")),
+        ExactStatistic("sum", ColumnReference("tag")),
+        ExactStatistic("sum", ColumnReference("flag")),
+        ExactStatistic("count", None),
+        ExactStatistic("distinct", ColumnReference("tag")),
+        ExactStatistic("units", None),
     )
     found = engine_over(tables(t=numbered(some))).run(over(measures, keep))
     for tags, flags, total, flagged, count, distinct, units in found.values():
@@ -175,8 +177,8 @@ def test_all_measures_are_of_the_same_rows(engine_over, some, keep):
 @given(some=rows, keep=bounds, values=st.sampled_from([None, ("a", "b"), ("", "-", "é", "c\x1fd")]))
 def test_counting_without_a_choice_counts_what_a_choice_keeps(engine_over, some, keep, values):
     engine = engine_over(tables(t=numbered(some)))
-    counts = (Measure("count", None), Measure("units", None))
-    chosen = engine.run(over((*counts, Measure("sum", Literal(1))), keep, values=values))
+    counts = (ExactStatistic("count", None), ExactStatistic("units", None))
+    chosen = engine.run(over((*counts, ExactStatistic("sum", Literal(1))), keep, values=values))
     assert dict(engine.run(over(counts, keep, values=values))) == {key: cells[:2] for key, cells in chosen.items()}
 
 
@@ -268,7 +270,11 @@ def test_order_does_not_matter_in_a_table_of_many_parts(kind, size, opened):
     table = numbered([(f"u{rng.randrange(size // 16)}", rng.choice(KEYS), rng.randrange(2)) for _ in range(size)])
     moved = list(table)
     rng.shuffle(moved)
-    measures = (Measure("histogram", Column("flag")), Measure("sum", Column("flag")), Measure("units", None))
+    measures = (
+        ExactStatistic("histogram", ColumnReference("flag")),
+        ExactStatistic("sum", ColumnReference("flag")),
+        ExactStatistic("units", None),
+    )
     engine = opened(kind, tables(t=table, moved=moved))
     found = [dict(engine.run(over(measures, (3, 2), name))) for name in ("t", "t", "moved", "moved")]
     engine.close()

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from tests.support.counts import FULL
 
-from tacit.engines.choose import Desk, add, choose, cut, key_of
+from tacit.engines.bound_contributions import (
+    BoundingBuffers,
+    add_by_group,
+    bound_contributions,
+    bound_rows_per_unit,
+    hash_salt,
+)
 
 EXAMPLES = 2000 if FULL else 150
 WORD = 2**64
@@ -43,7 +49,7 @@ def by_the_theorem(some: list[tuple[int, int]], known: range, k: int, r: int, sa
     for unit, own in of_unit.items():
         groups = list(dict.fromkeys(some[number][1] for number in own))
         count = len(groups)
-        h = mixed(unit % WORD ^ int(key_of(salt)))
+        h = mixed(unit % WORD ^ int(hash_salt(salt)))
         for s, group in enumerate(groups, 1):
             if count > k and (s * k + place(h, count)) % count >= k:
                 continue
@@ -58,9 +64,9 @@ def chosen(some: list[tuple[int, int]], known: range, k: int, r: int, salt: str,
     """The same by the compiled loop. What it counts is checked on the way."""
     unit = np.array([unit for unit, _ in some], np.int64)
     code = np.array([group for _, group in some], kind)
-    desk, units, counts = Desk.of(len(some)), *np.zeros((2, len(known)), np.int64)
-    many = choose(unit, code, known.start, k, r, key_of(salt), desk, units, counts)
-    found = desk.kept[:many].tolist()
+    buffers, units, counts = BoundingBuffers.of(len(some)), *np.zeros((2, len(known)), np.int64)
+    many = bound_contributions(unit, code, known.start, k, r, hash_salt(salt), buffers, units, counts)
+    found = buffers.kept[:many].tolist()
     pairs = {some[number] for number in found}
     assert units.tolist() == [sum(group == g for _, g in pairs) for group in known]
     assert counts.tolist() == [sum(some[number][1] == group for number in found) for group in known]
@@ -85,14 +91,17 @@ def test_groups_may_be_numbered_in_fewer_bytes(kind):
 def test_a_desk_may_be_used_again_whatever_it_was_used_for():
     some = [(unit, (unit * unit + i * 3) % 11 - 5) for unit in range(40) for i in range(unit)]
     unit, code = (np.array(column) for column in zip(*some, strict=True))
-    args = (-4, 2, 3, key_of("x"))
-    fresh, used = Desk.of(len(some)), Desk.of(2 * len(some))
+    args = (-4, 2, 3, hash_salt("x"))
+    fresh, used = BoundingBuffers.of(len(some)), BoundingBuffers.of(2 * len(some))
     for array in used:
         array[:] = 99
     for salt in ("a", "b"):
-        choose(unit, code, -4, 3, 1, key_of(salt), used, *np.zeros((2, 9), np.int64))
+        bound_contributions(unit, code, -4, 3, 1, hash_salt(salt), used, *np.zeros((2, 9), np.int64))
     counts = [np.zeros((2, 9), np.int64) for _ in range(2)]
-    many = [choose(unit, code, *args, desk, *count) for desk, count in zip((fresh, used), counts, strict=True)]
+    many = [
+        bound_contributions(unit, code, *args, buffers, *count)
+        for buffers, count in zip((fresh, used), counts, strict=True)
+    ]
     assert many[0] == many[1]
     assert (fresh.kept[: many[0]] == used.kept[: many[0]]).all()
     assert (counts[0] == counts[1]).all()
@@ -100,10 +109,10 @@ def test_a_desk_may_be_used_again_whatever_it_was_used_for():
 
 def test_a_desk_has_one_place_more_than_rows():
     # The last one is that of rows in no group.
-    desk = Desk.of(5)
-    assert {len(array) for array in desk} == {6}
-    assert desk.for_rows(5) is desk
-    assert len(desk.for_rows(6).found) == 7
+    buffers = BoundingBuffers.of(5)
+    assert {len(array) for array in buffers} == {6}
+    assert buffers.for_rows(5) is buffers
+    assert len(buffers.for_rows(6).found) == 7
 
 
 def test_no_rows_are_no_rows():
@@ -119,9 +128,9 @@ def test_numbers_at_the_ends_of_64_bits_are_not_taken_for_groups():
 
 @pytest.mark.parametrize("units", [[2, 1], [1, 1, 3, 2], [5, 5, 5, 4, 6], [0, -1]])
 def test_units_out_of_order_are_noticed(units):
-    args = (0, 1, 1, key_of("salt"), Desk.of(9), *np.zeros((2, 1), np.int64))
-    assert choose(np.array(units), np.zeros(len(units), np.int64), *args) == -1
-    assert choose(np.array(sorted(units)), np.zeros(len(units), np.int64), *args) == len(set(units))
+    args = (0, 1, 1, hash_salt("salt"), BoundingBuffers.of(9), *np.zeros((2, 1), np.int64))
+    assert bound_contributions(np.array(units), np.zeros(len(units), np.int64), *args) == -1
+    assert bound_contributions(np.array(sorted(units)), np.zeros(len(units), np.int64), *args) == len(set(units))
 
 
 def test_every_group_and_every_row_of_it_has_the_same_chance():
@@ -131,10 +140,10 @@ def test_every_group_and_every_row_of_it_has_the_same_chance():
     units, k, r = 40_000, 3, 2
     unit = np.repeat(np.arange(units) * 7919 - 10**6, 35)
     code = np.tile(np.arange(35) % 7, units)
-    desk, counts, more = Desk.of(len(unit)), *np.zeros((2, 7), np.int64)
-    many = choose(unit, code, 0, k, r, key_of("salt"), desk, counts, more)
+    buffers, counts, more = BoundingBuffers.of(len(unit)), *np.zeros((2, 7), np.int64)
+    many = bound_contributions(unit, code, 0, k, r, hash_salt("salt"), buffers, counts, more)
     assert many == units * k * r
-    of_row = np.bincount(desk.kept[:many] % 35, minlength=35)
+    of_row = np.bincount(buffers.kept[:many] % 35, minlength=35)
     for found, chance in ((counts, k / 7), (of_row, k * r / 35)):
         low, high = binom.ppf(0.5e-11, units, chance), binom.isf(0.5e-11, units, chance)
         assert all(low <= count <= high for count in found)
@@ -148,13 +157,13 @@ def test_of_all_rows_of_a_unit_those_are_left_that_the_theorem_names(some, total
     known = range(-2, 3)
     left = np.empty(len(some), np.int32)
     unit, code = np.array([u for u, _ in some], np.int64), np.array([g for _, g in some], np.int64)
-    cut(unit, code, known.start, len(known), total, key_of(salt), left)
+    bound_rows_per_unit(unit, code, known.start, len(known), total, hash_salt(salt), left)
     sizes = Counter(u for u, g in some if g in known)
     met: Counter[int] = Counter()
     wanted = []
     for u, g in some:
         met[u] += g in known
-        n, f = sizes[u], place(mixed(mixed(u % WORD ^ int(key_of(salt)))), sizes[u])
+        n, f = sizes[u], place(mixed(mixed(u % WORD ^ int(hash_salt(salt)))), sizes[u])
         is_left = g in known and (n <= total or (met[u] * total + f) % n < total)
         wanted.append(g - known.start if is_left else -1)
     assert left.tolist() == wanted
@@ -163,5 +172,7 @@ def test_of_all_rows_of_a_unit_those_are_left_that_the_theorem_names(some, total
 def test_values_are_added_to_the_groups_of_the_rows_that_are_kept():
     # Rows 1, 2 and 4, of the groups 5, 6 and 5: 20 + 40 and 30.
     sums = np.zeros(2, np.int64)
-    add(np.array([5, 5, 6, 6, 5]), 5, np.array([1, 2, 4], np.int32), np.array([10, 20, 30, 35, 40], np.int8), sums)
+    add_by_group(
+        np.array([5, 5, 6, 6, 5]), 5, np.array([1, 2, 4], np.int32), np.array([10, 20, 30, 35, 40], np.int8), sums
+    )
     assert sums.tolist() == [60, 30]

@@ -9,30 +9,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.engines.base import Shape
+from tacit.engines.base import TableSchema
 from tacit.engines.deadline import TimeLimit, interrupted_at_limit, seconds_left, time_limit
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.layout import Layout
-from tacit.query.nodes import Aggregation, Column, Contribution, Measure, Quantize, Scan
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.layout import CopyLayout
+from tacit.query.nodes import Aggregation, ColumnReference, ContributionBounds, ExactStatistic, Quantize, Scan
 from tacit.query.types import Type
 
 pytestmark = pytest.mark.slow
 
-SHAPE = Shape("t", (("x", Type.INT),), "who")
+SHAPE = TableSchema("t", (("x", Type.INT),), "who")
 ROWS = Scan("t", (("x", "x"), ("who", "who")))
-TOTAL = Measure("sum", Quantize(Column("x"), Fraction(1), 0, 9))
-COUNTED = Aggregation(ROWS, None, "who", (), Contribution(1, 2), (TOTAL,), "salt")
-LAYOUT = Layout("t", ROWS, "who", (Quantize(Column("x"), Fraction(1), 0, 9),), ())
+TOTAL = ExactStatistic("sum", Quantize(ColumnReference("x"), Fraction(1), 0, 9))
+COUNTED = Aggregation(ROWS, None, "who", (), ContributionBounds(1, 2), (TOTAL,), "salt")
+LAYOUT = CopyLayout("t", ROWS, "who", (Quantize(ColumnReference("x"), Fraction(1), 0, 9),), ())
 
 
 @pytest.fixture(params=["plain", "prepared"])
 def engine(tmp_path, request):
     pq.write_table(pa.table({"who": [1, 1, 2], "x": [1, 2, 3]}), tmp_path / "t.parquet")
-    opened = DuckDB([SHAPE], tmp_path / "t.parquet")
+    opened = DuckDBEngine([SHAPE], tmp_path / "t.parquet")
     if request.param == "prepared":
         opened.prepare(tmp_path / "copy", [LAYOUT], "stamp", lambda what, share: None)
         opened.close()
-        opened = DuckDB([SHAPE], tmp_path / "t.parquet", prepared=(tmp_path / "copy", [LAYOUT], "stamp"))
+        opened = DuckDBEngine([SHAPE], tmp_path / "t.parquet", prepared=(tmp_path / "copy", [LAYOUT], "stamp"))
     yield opened
     opened.close()
 

@@ -15,26 +15,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.engines import sql
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
+from tacit.engines import sql_statements
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
     Call,
     Case,
     Clamp,
-    Column,
-    Fold,
+    ColumnReference,
+    EquiJoin,
+    ExactStatistic,
     GroupKey,
     Literal,
-    Match,
-    Measure,
+    PerUnitAggregation,
+    Projection,
     Quantize,
-    Rows,
+    RelationalNode,
+    RowUnion,
     Scalar,
     Scan,
-    Select,
-    Stack,
     ToFloat,
 )
 
@@ -81,7 +81,7 @@ class Questions:
     def tables(self) -> dict[str, Any]:
         return {name: (COLUMNS, self.table()) for name in ("r", "s")}
 
-    def rows(self, depth: int) -> tuple[Rows, dict[str, str]]:
+    def rows(self, depth: int) -> tuple[RelationalNode, dict[str, str]]:
         """A node, and the columns that it has."""
         kinds = ["scan"] if depth == 0 else ["select", "match", "fold", "stack", "scan"]
         match self.rng.choice(kinds):
@@ -89,7 +89,7 @@ class Questions:
                 source, columns = self.rows(depth - 1)
                 made = self.selected(columns)
                 where = self.scalar("bool", columns) if self.rng.random() < 0.5 else None
-                return Select(source, tuple((n, s) for n, s, _ in made), where), {n: kind for n, _, kind in made}
+                return Projection(source, tuple((n, s) for n, s, _ in made), where), {n: kind for n, _, kind in made}
             case "match":
                 left, ours = self.rows(depth - 1)
                 right, theirs = self.rows(0 if self.rng.random() < 0.5 else depth - 1)
@@ -97,7 +97,7 @@ class Questions:
                 for _ in range(self.rng.choice([1, 1, 2])):
                     kind = self.rng.choice(KEYED)
                     on.append((self.scalar(kind, ours, 0), self.scalar(kind, theirs, 0)))
-                return Match(left, right, tuple(on), self.rng.random() < 0.5), ours | theirs
+                return EquiJoin(left, right, tuple(on), self.rng.random() < 0.5), ours | theirs
             case "fold":
                 source, columns = self.rows(depth - 1)
                 kinds = [self.rng.choice(KEYED) for _ in range(self.rng.choice([0, 1, 1, 2, 3]))]
@@ -105,37 +105,37 @@ class Questions:
                 measures = [(next(self.names), *self.inner(columns)) for _ in range(self.rng.randint(1, 3))]
                 made = {name: kind for (name, _), kind in zip(keys, kinds, strict=True)}
                 made |= {name: kind for name, _, kind in measures}
-                return Fold(source, tuple(keys), tuple((name, m) for name, m, _ in measures)), made
+                return PerUnitAggregation(source, tuple(keys), tuple((name, m) for name, m, _ in measures)), made
             case "stack":
                 parts = [self.rows(depth - 1) for _ in range(2)]
                 shape = [(next(self.names), self.rng.choice(list(VALUES))) for _ in range(4)]
                 stacked = [
-                    Select(rows, tuple((name, self.scalar(kind, columns, 1)) for name, kind in shape))
+                    Projection(rows, tuple((name, self.scalar(kind, columns, 1)) for name, kind in shape))
                     for rows, columns in parts
                 ]
-                return Stack(tuple(stacked)), dict(shape)
+                return RowUnion(tuple(stacked)), dict(shape)
         columns = {name: (next(self.names), kind) for name, kind in COLUMNS.items()}
         scanned = tuple((name, here) for name, (here, _) in columns.items())
         return Scan(self.rng.choice("rs"), scanned), dict(columns.values())
 
     def selected(self, columns: dict[str, str]) -> list[tuple[str, Scalar, str]]:
-        passed = [(name, Column(name), kind) for name, kind in columns.items() if self.rng.random() < 0.7]
+        passed = [(name, ColumnReference(name), kind) for name, kind in columns.items() if self.rng.random() < 0.7]
         kinds = [self.rng.choice(list(VALUES)) for _ in range(2)]
         return [*passed, *((next(self.names), self.scalar(kind, columns, 1), kind) for kind in kinds)]
 
-    def inner(self, columns: dict[str, str]) -> tuple[Measure, str]:
+    def inner(self, columns: dict[str, str]) -> tuple[ExactStatistic, str]:
         """A measure inside a Fold, and the type of its values."""
         kind = self.rng.choice(KEYED)
         match self.rng.choice(["rows", "count", "distinct", "sum", "min", "max"]):
             case "rows":
-                return Measure("count", None), "int"
+                return ExactStatistic("count", None), "int"
             case "sum":
-                return Measure("sum", self.scalar("int", columns, 1)), "int"
+                return ExactStatistic("sum", self.scalar("int", columns, 1)), "int"
             case "count" | "distinct" as function:
-                return Measure(function, self.scalar(self.rng.choice(list(VALUES)), columns, 1)), "int"
+                return ExactStatistic(function, self.scalar(self.rng.choice(list(VALUES)), columns, 1)), "int"
             case function:  # of a truth value there is none in PostgreSQL, and none that a question may ask for
                 kind = "int" if kind == "bool" else kind
-                return Measure(function, self.scalar(kind, columns, 1)), kind
+                return ExactStatistic(function, self.scalar(kind, columns, 1)), kind
 
     def literal(self, kind: str) -> Scalar:
         value = self.rng.choice(VALUES[kind])
@@ -143,7 +143,7 @@ class Questions:
 
     def scalar(self, kind: str, columns: dict[str, str], depth: int = 2) -> Scalar:
         """A scalar of a type. Arithmetic is over clamped columns, and NaN never gets out, as the planner sees to."""
-        own = [Column(name) for name, of in columns.items() if of == kind]
+        own = [ColumnReference(name) for name, of in columns.items() if of == kind]
         if kind == "float":
             own = [Clamp(column, Fraction(-2), Fraction(2), whole=False) for column in own]
         if depth == 0 or self.rng.random() < 0.3:
@@ -158,28 +158,42 @@ class Questions:
         forms = [lambda: Case(((inner("bool"), inner(kind)),), inner(kind)), lambda: inner(kind)]
         forms.append(lambda: Case(((inner("bool"), inner(kind)),), Literal(None)))
         if kind != "float":
-            forms.append(lambda: Call(Fn.COALESCE, (inner(kind), inner(kind))))
+            forms.append(lambda: Call(Function.COALESCE, (inner(kind), inner(kind))))
         if kind == "int":
-            forms += [lambda: Call(self.rng.choice([Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY]), (small(), small()))]
+            forms += [
+                lambda: Call(self.rng.choice([Function.ADD, Function.SUBTRACT, Function.MULTIPLY]), (small(), small()))
+            ]
             forms += [lambda: Quantize(inner("float"), Fraction(1, 4), -8, 8), small]
         if kind == "float":
             forms.append(lambda: ToFloat(small()))
         if kind == "bool":
             of = self.rng.choice(["int", "float", "date"])
-            order = self.rng.choice([Fn.LESS, Fn.LESS_EQUAL, Fn.GREATER, Fn.GREATER_EQUAL, Fn.EQUAL, Fn.UNEQUAL])
+            order = self.rng.choice(
+                [
+                    Function.LESS,
+                    Function.LESS_EQUAL,
+                    Function.GREATER,
+                    Function.GREATER_EQUAL,
+                    Function.EQUAL,
+                    Function.UNEQUAL,
+                ]
+            )
             any_of = self.rng.choice(list(VALUES))
-            forms += [lambda: Call(order, (inner(of), inner(of))), lambda: Call(Fn.IS_NULL, (inner(any_of),))]
-            forms += [lambda: Call(self.rng.choice([Fn.AND, Fn.OR]), (inner("bool"), inner("bool")))]
-            forms += [lambda: Call(Fn.NOT, (inner("bool"),)), lambda: Call(Fn.EQUAL, (inner("text"), inner("text")))]
-            forms += [lambda: Call(Fn.IN, (inner("text"), self.literal("text"), self.literal("text")))]
+            forms += [lambda: Call(order, (inner(of), inner(of))), lambda: Call(Function.IS_NULL, (inner(any_of),))]
+            forms += [lambda: Call(self.rng.choice([Function.AND, Function.OR]), (inner("bool"), inner("bool")))]
+            forms += [
+                lambda: Call(Function.NOT, (inner("bool"),)),
+                lambda: Call(Function.EQUAL, (inner("text"), inner("text"))),
+            ]
+            forms += [lambda: Call(Function.IN, (inner("text"), self.literal("text"), self.literal("text")))]
         return self.rng.choice(forms)()
 
-    def measure(self, columns: dict[str, str]) -> Measure:
+    def measure(self, columns: dict[str, str]) -> ExactStatistic:
         function = self.rng.choice(["count", "count", "sum", "distinct", "units", "histogram"])
         if function == "units" or (function == "count" and self.rng.random() < 0.5):
-            return Measure(function, None)
+            return ExactStatistic(function, None)
         kinds = {"sum": ["int"], "histogram": KEYED}.get(function, list(VALUES))
-        return Measure(function, self.scalar(self.rng.choice(kinds), columns))
+        return ExactStatistic(function, self.scalar(self.rng.choice(kinds), columns))
 
     def key(self, columns: dict[str, str]) -> GroupKey:
         kind = self.rng.choice(KEYED)
@@ -195,7 +209,7 @@ class Questions:
             where=self.scalar("bool", columns) if self.rng.random() < 0.4 else None,
             unit=unit,
             keys=tuple(self.key(columns) for _ in range(self.rng.choice([0, 1, 1, 2]))),
-            keep=Contribution(self.rng.randint(1, 3), self.rng.randint(1, 3), self.rng.choice([None, 2, 3, 5])),
+            keep=ContributionBounds(self.rng.randint(1, 3), self.rng.randint(1, 3), self.rng.choice([None, 2, 3, 5])),
             measures=tuple(self.measure(columns) for _ in range(self.rng.randint(1, 4))),
             salt=self.rng.choice(["", "salt", "it's"]),
         )
@@ -263,8 +277,10 @@ def test_every_statement_calls_only_what_is_allowed(called, built_of, allowed):
     seen = set()
     for _ in range(120):
         node = questions.aggregation()
-        statements = [sql.aggregation(node, sources)]
-        statements += [sql.histogram(node, m, sources) for m in node.measures if m.function == "histogram"]
+        statements = [sql_statements.write_aggregation(node, sources)]
+        statements += [
+            sql_statements.write_histogram(node, m, sources) for m in node.measures if m.function == "histogram"
+        ]
         for statement in statements:
             seen |= called(statement)
             assert built_of(statement) <= allowed.operators | allowed.clauses

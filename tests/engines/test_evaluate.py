@@ -13,30 +13,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.engines.evaluate import evaluate, is_like, part, truncated
-from tacit.query.functions import UNITS, Fn
-from tacit.query.nodes import Call, Case, Clamp, Column, Literal, Quantize, Released, ToFloat
+from tacit.engines.evaluate import evaluate, extract_date_part, is_like, truncate_date
+from tacit.query.functions import DATE_UNITS, Function
+from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Quantize, ReleasedValue, ToFloat
 
 
 def of(function: str, *values: Any) -> Any:
     """A function of constants, which may be any values a column holds."""
     names = [f"c{n}" for n in range(len(values))]
-    return evaluate(Call(Fn(function), tuple(map(Column, names))), dict(zip(names, values, strict=True)))
+    return evaluate(Call(Function(function), tuple(map(ColumnReference, names))), dict(zip(names, values, strict=True)))
 
 
 def test_constants_and_columns():
     assert evaluate(Literal(Fraction(1, 4)), {}) == 0.25
     assert evaluate(Literal(3), {}) == 3
     assert evaluate(Literal(None), {}) is None
-    assert evaluate(Column("a"), {"a": "b"}) == "b"
-    assert evaluate(ToFloat(Column("a")), {"a": 3}) == 3.0
-    assert evaluate(ToFloat(Column("a")), {"a": None}) is None
+    assert evaluate(ColumnReference("a"), {"a": "b"}) == "b"
+    assert evaluate(ToFloat(ColumnReference("a")), {"a": 3}) == 3.0
+    assert evaluate(ToFloat(ColumnReference("a")), {"a": None}) is None
     with pytest.raises(AssertionError):
-        evaluate(Released(0), {})
+        evaluate(ReleasedValue(0), {})
 
 
 def test_values_outside_of_bounds_are_moved_to_them():
-    real = Clamp(Column("a"), Fraction(-2), Fraction(5), whole=False)
+    real = Clamp(ColumnReference("a"), Fraction(-2), Fraction(5), whole=False)
     assert [evaluate(real, {"a": a}) for a in (math.inf, -math.inf, 4.5, math.nan, None)] == [
         5.0,
         -2.0,
@@ -44,21 +44,21 @@ def test_values_outside_of_bounds_are_moved_to_them():
         None,
         None,
     ]
-    whole = Clamp(Column("a"), Fraction(-2), Fraction(5), whole=True)
+    whole = Clamp(ColumnReference("a"), Fraction(-2), Fraction(5), whole=True)
     assert [evaluate(whole, {"a": a}) for a in (10**15, -(10**15), 4, None)] == [5, -2, 4, None]
-    wild = Clamp(Column("a"), None, None, whole=False)
+    wild = Clamp(ColumnReference("a"), None, None, whole=False)
     assert evaluate(wild, {"a": math.inf}) == math.inf  # nothing bounds it: it can be compared, not added
     assert evaluate(wild, {"a": math.nan}) is None
 
 
 def test_quantized_values_are_the_nearest_integers_within_bounds():
-    grid = Quantize(Column("a"), Fraction(1, 4), -8, 20)
+    grid = Quantize(ColumnReference("a"), Fraction(1, 4), -8, 20)
     values = (0.3, 0.375, -0.3, 1e300, -math.inf, math.nan, None)
     assert [evaluate(grid, {"a": a}) for a in values] == [1, 2, -1, 20, -8, None, None]
 
 
 def test_the_first_condition_that_is_true_decides():
-    chosen = Case(((Column("a"), Literal(1)), (Column("b"), Literal(2))), Literal(3))
+    chosen = Case(((ColumnReference("a"), Literal(1)), (ColumnReference("b"), Literal(2))), Literal(3))
     assert [evaluate(chosen, {"a": a, "b": b}) for a, b in ((True, True), (None, True), (False, None))] == [1, 2, 3]
 
 
@@ -75,25 +75,25 @@ def test_three_valued_logic():
 
 def test_null_is_passed_on():
     takes = {
-        Fn.ADD: (1, 2),
-        Fn.MOD: (7, 2),
-        Fn.POWER: (2.0, 0.0),
-        Fn.SQRT: (4.0,),
-        Fn.LN: (1.0,),
-        Fn.EXP: (0.0,),
-        Fn.SIGN: (3,),
-        Fn.LOWER: ("A",),
-        Fn.UPPER: ("a",),
-        Fn.TRIM: ("a",),
-        Fn.LENGTH: ("a",),
-        Fn.SUBSTRING: ("abc", 1, 2),
-        Fn.CONCAT: ("a", "b", "c"),
-        Fn.LIKE: ("a", "%"),
-        Fn.YEAR: (datetime.date(2025, 1, 1),),
-        Fn.DATE_TRUNC: ("month", datetime.date(2025, 1, 1)),
-        Fn.DAYS: (datetime.date(2025, 1, 1), datetime.date(2025, 1, 1)),
-        Fn.EQUAL: (1, 1),
-        Fn.IN: (1, 1, 2),
+        Function.ADD: (1, 2),
+        Function.MOD: (7, 2),
+        Function.POWER: (2.0, 0.0),
+        Function.SQRT: (4.0,),
+        Function.LN: (1.0,),
+        Function.EXP: (0.0,),
+        Function.SIGN: (3,),
+        Function.LOWER: ("A",),
+        Function.UPPER: ("a",),
+        Function.TRIM: ("a",),
+        Function.LENGTH: ("a",),
+        Function.SUBSTRING: ("abc", 1, 2),
+        Function.CONCAT: ("a", "b", "c"),
+        Function.LIKE: ("a", "%"),
+        Function.YEAR: (datetime.date(2025, 1, 1),),
+        Function.DATE_TRUNC: ("month", datetime.date(2025, 1, 1)),
+        Function.DAYS: (datetime.date(2025, 1, 1), datetime.date(2025, 1, 1)),
+        Function.EQUAL: (1, 1),
+        Function.IN: (1, 1, 2),
     }
     for function, values in takes.items():
         assert of(function, *values) is not None
@@ -215,7 +215,10 @@ def test_patterns_take_no_longer_than_both_lengths_say():
 
 def test_parts_of_a_leap_day():
     day = datetime.date(2024, 2, 29)  # a Thursday
-    found = [part(function, day) for function in (Fn.YEAR, Fn.QUARTER, Fn.MONTH, Fn.DAY, Fn.WEEKDAY)]
+    found = [
+        extract_date_part(function, day)
+        for function in (Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.WEEKDAY)
+    ]
     assert found == [2024, 1, 2, 29, 4]
     assert of("isodow", datetime.date(2024, 3, 3)) == 7  # a Sunday
     assert [of("quarter", datetime.date(2024, month, 1)) for month in range(1, 13)] == [
@@ -233,7 +236,7 @@ def test_parts_of_a_leap_day():
         4,
     ]
     with pytest.raises(AssertionError):
-        part(Fn.ABS, day)
+        extract_date_part(Function.ABS, day)
 
 
 def test_days_between():
@@ -243,10 +246,10 @@ def test_days_between():
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.one_of(st.dates(), st.sampled_from([datetime.date.min, datetime.date.max])), st.sampled_from(UNITS))
+@given(st.one_of(st.dates(), st.sampled_from([datetime.date.min, datetime.date.max])), st.sampled_from(DATE_UNITS))
 def test_a_unit_starts_on_its_first_day(day: datetime.date, unit: str) -> None:
-    first = truncated(unit, day)
-    assert first <= day and truncated(unit, first) == first
+    first = truncate_date(unit, day)
+    assert first <= day and truncate_date(unit, first) == first
     assert (day - first).days < {"year": 366, "quarter": 92, "month": 31, "week": 7, "day": 1}[unit]
     if unit == "week":
         assert first.isoweekday() == 1
@@ -257,4 +260,4 @@ def test_a_unit_starts_on_its_first_day(day: datetime.date, unit: str) -> None:
 
 def test_there_is_no_other_unit():
     with pytest.raises(AssertionError):
-        truncated("hour", datetime.date(2025, 1, 1))
+        truncate_date("hour", datetime.date(2025, 1, 1))

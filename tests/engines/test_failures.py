@@ -13,10 +13,10 @@ from tests.support.bits import Ones
 from tests.support.policies import caps, policy_of
 
 import tacit
-from tacit.curator.curator import Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
+from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import DataError, Failed
-from tacit.ledger.entries import Kind
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 
@@ -67,8 +67,8 @@ def parquet(tmp_path):
     pq.write_table(ARROW, folder / "stays.parquet")
     table = policy_with()["tables"]["visits"]
     policy = load(policy_with(folder, tables={"stays": table}))
-    engine = DuckDB(shapes(policy), policy.source)
-    with Curator(policy, engine, Ledger(tmp_path / "ledger", limits(policy)), Ones()) as curator:
+    engine = DuckDBEngine(table_schemas(policy), policy.source)
+    with Curator(policy, engine, Ledger(tmp_path / "ledger", budget_limits(policy)), Ones()) as curator:
         yield curator.analyst("ada"), folder
 
 
@@ -98,7 +98,7 @@ def test_a_source_that_breaks_after_open(harm, parquet):
         with pytest.raises(DataError, match="the data has changed since it was opened") as raised:
             analyst.ask(text, epsilon=2)
         assert str(folder) not in str(raised.value) and "parquet" not in str(raised.value)
-    assert [entry.kind for entry in analyst._curator.ledger.entries()] == [Kind.OPEN]
+    assert [entry.kind for entry in analyst._curator.ledger.entries()] == [EntryKind.OPEN]
     assert analyst.budget.remaining == 100
 
 
@@ -113,7 +113,7 @@ def test_a_source_that_breaks_after_the_charge(harm, parquet, monkeypatch):
     assert str(raised.value) == str(Failed())
     assert raised.value.__cause__ is None and raised.value.__context__ is None
     entries = list(analyst._curator.ledger.entries())
-    assert [entry.kind for entry in entries] == [Kind.OPEN, Kind.RESERVE, Kind.FAIL]
+    assert [entry.kind for entry in entries] == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.FAIL]
     assert entries[-1].claim == entries[-2].sequence
     # The charge stays: 100 - 2.
     assert analyst.budget.remaining == 98

@@ -14,22 +14,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.engines.base import Shape
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.layout import UNIT, Layout, held, numbered, straight
-from tacit.query.nodes import Aggregation, Clamp, Column, Contribution, GroupKey, Measure, Quantize, Scan
+from tacit.engines.base import TableSchema
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.layout import UNIT_COLUMN, CopyLayout, plan_copy_scan, scalar_column, text_code_column
+from tacit.query.nodes import (
+    Aggregation,
+    Clamp,
+    ColumnReference,
+    ContributionBounds,
+    ExactStatistic,
+    GroupKey,
+    Quantize,
+    Scan,
+)
 from tacit.query.types import Type
 
 pytestmark = pytest.mark.slow
 
-SHAPE = Shape("t", (("x", Type.INT), ("s", Type.TEXT), ("y", Type.FLOAT)), "who")
+SHAPE = TableSchema("t", (("x", Type.INT), ("s", Type.TEXT), ("y", Type.FLOAT)), "who")
 ROWS = Scan("t", (("x", "c0"), ("s", "c1"), ("y", "c2"), ("who", "c3")))
 SCALARS = (
-    Clamp(Column("x"), Fraction(-3), Fraction(9), whole=True),
-    Quantize(Column("y"), Fraction(1, 4), -8, 400),
-    Clamp(Column("who"), Fraction(0), Fraction(5), whole=True),  # the unit's own column, that the copy has as UNIT only
+    Clamp(ColumnReference("x"), Fraction(-3), Fraction(9), whole=True),
+    Quantize(ColumnReference("y"), Fraction(1, 4), -8, 400),
+    Clamp(
+        ColumnReference("who"), Fraction(0), Fraction(5), whole=True
+    ),  # the unit's own column, that the copy has as UNIT only
 )
-LAYOUT = Layout("t", ROWS, "c3", SCALARS, ("s",))
+LAYOUT = CopyLayout("t", ROWS, "c3", SCALARS, ("s",))
 
 
 def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
@@ -37,7 +48,7 @@ def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
     types = {"who": kind, "x": pa.int64(), "s": pa.string(), "y": pa.float64()}
     pq.write_table(pa.table({c: pa.array([r[c] for r in rows], t) for c, t in types.items()}), folder / "t.parquet")
     layout = LAYOUT if kind == pa.int64() else replace(LAYOUT, scalars=SCALARS[:2])
-    engine = DuckDB([SHAPE], folder / "t.parquet")
+    engine = DuckDBEngine([SHAPE], folder / "t.parquet")
     try:
         engine.prepare(folder / "copy", [layout], "stamp", lambda what, share: None)
     finally:
@@ -46,12 +57,12 @@ def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
         return copy.sql("FROM t").to_arrow_table()
 
 
-def ordered(folder: Path, order: str) -> DuckDB:
+def ordered(folder: Path, order: str) -> DuckDBEngine:
     """An engine over a copy whose rows were put into another order."""
     copied(folder, drawn(5000, list(range(40))), pa.int64())
     with duckdb.connect(str(folder / "copy")) as copy:
         copy.execute(f"CREATE OR REPLACE TABLE t AS FROM t ORDER BY {order}")
-    return DuckDB([SHAPE], folder / "t.parquet", prepared=(folder / "copy", [LAYOUT], "stamp"))
+    return DuckDBEngine([SHAPE], folder / "t.parquet", prepared=(folder / "copy", [LAYOUT], "stamp"))
 
 
 def drawn(count: int, units: list[Any]) -> list[dict[str, Any]]:
@@ -73,14 +84,19 @@ def test_a_copy_is_sorted_by_unit_and_then_by_all_columns_so_that_rows_that_tie_
     copy = copied(tmp_path, rows, pa.int64())
     assert copy.num_rows == sum(row["who"] is not None for row in rows)
     texts = {None: 9, "a": 0, "b": 1, "é": 2}
-    columns = [copy[UNIT].to_pylist(), [texts[s] for s in copy[numbered("s")].cast(pa.string()).to_pylist()]]
+    columns = [
+        copy[UNIT_COLUMN].to_pylist(),
+        [texts[s] for s in copy[text_code_column("s")].cast(pa.string()).to_pylist()],
+    ]
     columns += [[9**9 if v is None else v for v in copy[c].to_pylist()] for c in ("x", "y")]  # NULL comes last
     assert all(one <= other for one, other in pairwise(zip(*columns, strict=True)))
 
 
 def test_what_a_copy_holds_ready_is_computed_from_the_row_it_lies_in(tmp_path):
     copy = copied(tmp_path, drawn(3000, list(range(9))), pa.int64())
-    for who, x, y, *ready in zip(*(copy[c].to_pylist() for c in (UNIT, "x", "y", *map(held, range(3)))), strict=True):
+    for who, x, y, *ready in zip(
+        *(copy[c].to_pylist() for c in (UNIT_COLUMN, "x", "y", *map(scalar_column, range(3)))), strict=True
+    ):
         # 0.3 and 0.25 are nearest to one quarter, -1.5 is -6 of them, and 99.9 is 399.6, so 400.
         assert ready[0] == (None if x is None else min(max(x, -3), 9))
         assert ready[1] == {None: None, 0.3: 1, 0.25: 1, -1.5: -6, 99.9: 400}[y]
@@ -89,7 +105,7 @@ def test_what_a_copy_holds_ready_is_computed_from_the_row_it_lies_in(tmp_path):
 
 def test_what_is_ready_lies_in_as_few_bytes_as_its_bounds_need(tmp_path):
     copy = copied(tmp_path, drawn(20, [1, 2]), pa.int64())
-    assert [copy.schema.field(held(i)).type for i in range(3)] == [pa.int8(), pa.int16(), pa.int8()]
+    assert [copy.schema.field(scalar_column(i)).type for i in range(3)] == [pa.int8(), pa.int16(), pa.int8()]
 
 
 @pytest.mark.parametrize(("kind", "units"), [(pa.string(), ["p", "q", None]), (pa.int32(), [5, 6])])
@@ -98,15 +114,17 @@ def test_a_unit_of_another_type_has_a_number_beside_it_or_is_one(tmp_path, kind,
     copy = copied(tmp_path, rows, kind)
     assert ("who" in copy.column_names) == (kind == pa.string())
     assert copy.num_rows == sum(row["who"] is not None for row in rows)
-    assert len(set(copy[UNIT].to_pylist())) == 2
+    assert len(set(copy[UNIT_COLUMN].to_pylist())) == 2
 
 
 @pytest.mark.parametrize(("order", "is_order"), [('"#unit", x', True), ("x", False), ('"#unit" DESC', False)])
 def test_a_copy_that_is_not_in_the_order_of_its_units_is_never_added_up(tmp_path, order, is_order):
     engine = ordered(tmp_path, order)
-    keep = Contribution(2, 3)
-    node = Aggregation(ROWS, None, "c3", (GroupKey(Column("c1"), None),), keep, (Measure("count", None),), "salt")
-    assert straight(node, {"t": LAYOUT}) is not None
+    keep = ContributionBounds(2, 3)
+    node = Aggregation(
+        ROWS, None, "c3", (GroupKey(ColumnReference("c1"), None),), keep, (ExactStatistic("count", None),), "salt"
+    )
+    assert plan_copy_scan(node, {"t": LAYOUT}) is not None
     try:
         if is_order:
             # 40 units with about 30 rows of each of four texts, of which 2 groups and 3 rows count

@@ -18,10 +18,10 @@ from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
-from tacit.answers.answer import Answer, Bars
-from tacit.curator.curator import Analyst, Curator, limits, shapes
-from tacit.engines.duckdb import DuckDB
-from tacit.engines.reference import Reference
+from tacit.answers.answer import Answer, IntervalKind
+from tacit.curator.curator import Analyst, Curator, budget_limits, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load
 
@@ -214,8 +214,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def unbounded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Analyst]:
     """Clean data, caps so large that nothing is left out, no noise."""
     policy = load(policy_for(request.param, groups=10_000, rows=1_000))
-    engine = DuckDB(shapes(policy), None, {name: arrow_of(name, rows) for name, rows in clean_rows().items()})
-    ledger = Ledger(tmp_path_factory.mktemp("unbounded") / "ledger", limits(policy))
+    engine = DuckDBEngine(
+        table_schemas(policy), None, {name: arrow_of(name, rows) for name, rows in clean_rows().items()}
+    )
+    ledger = Ledger(tmp_path_factory.mktemp("unbounded") / "ledger", budget_limits(policy))
     with Curator(policy, engine, ledger, Ones()) as curator:
         yield curator.analyst("ada")
 
@@ -249,10 +251,10 @@ def both(
     policy = load(policy_for(*CAPS[caps]))
     rows = dirty_rows()
     folder = tmp_path_factory.mktemp("both")
-    engine = opened(kind, {name: (kinds_of(name), some) for name, some in rows.items()}, shapes(policy))
+    engine = opened(kind, {name: (kinds_of(name), some) for name, some in rows.items()}, table_schemas(policy))
     with (
-        Curator(policy, engine, Ledger(folder / kind, limits(policy)), Ones()) as one,
-        Curator(policy, Reference(rows), Ledger(folder / "reference", limits(policy)), Ones()) as other,
+        Curator(policy, engine, Ledger(folder / kind, budget_limits(policy)), Ones()) as one,
+        Curator(policy, ReferenceEngine(rows), Ledger(folder / "reference", budget_limits(policy)), Ones()) as other,
     ):
         yield one.analyst("ada"), other.analyst("ada")
 
@@ -265,7 +267,9 @@ def close(one: Any, other: Any) -> bool:
 
 def is_empty(answer: Answer, row: tuple[Any, ...]) -> bool:
     """Whether this is what a declared group without rows looks like: counts and sums are 0, means NULL."""
-    return all(value in (0, None) for value, h in zip(row, answer.headings, strict=True) if h.bars is Bars.EXACT)
+    return all(
+        value in (0, None) for value, h in zip(row, answer.headings, strict=True) if h.bars is IntervalKind.EXACT
+    )
 
 
 def test_there_are_enough_questions():

@@ -16,12 +16,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.engines.base import Shape
-from tacit.engines.duckdb import DuckDB, columns_of
-from tacit.errors import Code, DataError
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Case, Clamp, Column, GroupKey, Literal, Match, Measure, Quantize, Scan
+from tacit.engines.base import TableSchema
+from tacit.engines.duckdb import DuckDBEngine, read_columns
+from tacit.errors import DataError, ErrorCode
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
+from tacit.query.nodes import (
+    Aggregation,
+    Call,
+    Case,
+    Clamp,
+    ColumnReference,
+    EquiJoin,
+    ExactStatistic,
+    GroupKey,
+    Literal,
+    Quantize,
+    Scan,
+)
 from tacit.query.types import Type
 
 pytestmark = pytest.mark.slow
@@ -45,34 +57,34 @@ p4,"Ost, flügel",50,3.0,true,2025-03-01
 """
 
 
-def shape(table: str = "visits", columns: dict[str, Type] | None = None, unit: str | None = "patient") -> Shape:
-    return Shape(table, tuple((COLUMNS if columns is None else columns).items()), unit)
+def shape(table: str = "visits", columns: dict[str, Type] | None = None, unit: str | None = "patient") -> TableSchema:
+    return TableSchema(table, tuple((COLUMNS if columns is None else columns).items()), unit)
 
 
-def summed(column: str) -> Measure:
+def summed(column: str) -> ExactStatistic:
     """A float in steps of a half, up to 100."""
-    return Measure(
-        "sum", Quantize(Clamp(Column(column), Fraction(0), Fraction(100), whole=False), Fraction(1, 2), 0, 200)
+    return ExactStatistic(
+        "sum", Quantize(Clamp(ColumnReference(column), Fraction(0), Fraction(100), whole=False), Fraction(1, 2), 0, 200)
     )
 
 
-def counted(condition: Any) -> Measure:
-    return Measure("count", Case(((condition, Literal(1)),), Literal(None)))
+def counted(condition: Any) -> ExactStatistic:
+    return ExactStatistic("count", Case(((condition, Literal(1)),), Literal(None)))
 
 
 def asked(
-    *measures: Measure, table: str = "visits", keys: tuple[str, ...] = (), columns: Any = None, rows: int = 5
+    *measures: ExactStatistic, table: str = "visits", keys: tuple[str, ...] = (), columns: Any = None, rows: int = 5
 ) -> Aggregation:
     """Measures over the columns of a table by their own names."""
     names = [*(COLUMNS if columns is None else columns), "patient"]
-    grouping = tuple(GroupKey(Column(key), None) for key in keys)
+    grouping = tuple(GroupKey(ColumnReference(key), None) for key in keys)
     source = Scan(table, tuple((name, name) for name in names))
-    return Aggregation(source, None, "patient", grouping, Contribution(3, rows), measures, "salt")
+    return Aggregation(source, None, "patient", grouping, ContributionBounds(3, rows), measures, "salt")
 
 
-AGES = (Measure("count", None), Measure("sum", Column("age")))
-LATE = Call(Fn.GREATER_EQUAL, (Column("day"), Literal(datetime.date(2025, 2, 1))))
-ALL = (*AGES, summed("cost"), counted(Column("urgent")), counted(LATE))
+AGES = (ExactStatistic("count", None), ExactStatistic("sum", ColumnReference("age")))
+LATE = Call(Function.GREATER_EQUAL, (ColumnReference("day"), Literal(datetime.date(2025, 2, 1))))
+ALL = (*AGES, summed("cost"), counted(ColumnReference("urgent")), counted(LATE))
 # Rows, ages, costs in halves, urgent ones, late ones.
 GROUPS = {("A",): (2, 70, 3, 1, 0), ("B",): (1, 0, 5, 0, 1), ("Ost, flügel",): (1, 50, 6, 1, 1)}
 
@@ -81,10 +93,10 @@ def groups_of(
     source: Path | None = None,
     frames: dict[str, Any] | None = None,
     node: Aggregation | None = None,
-    shapes: tuple[Shape, ...] = (shape(),),
+    shapes: tuple[TableSchema, ...] = (shape(),),
 ) -> Any:
     """The groups over a source or frames."""
-    engine = DuckDB(shapes, source, frames)
+    engine = DuckDBEngine(shapes, source, frames)
     try:
         return dict(engine.run(asked(*ALL, keys=("ward",)) if node is None else node))
     finally:
@@ -166,7 +178,7 @@ def test_quotes_commas_and_lines_inside_csv_cells(tmp_path):
         'ward,patient\n"a,b",1\n"say ""hi""",2\n"two\nlines",3\n日本,4\n"",5\n,6\n', encoding="utf-8"
     )
     columns = {"ward": Type.TEXT}
-    node = asked(Measure("count", None), keys=("ward",), columns=columns)
+    node = asked(ExactStatistic("count", None), keys=("ward",), columns=columns)
     # An empty cell is NULL, in quotes or not.
     expected = {(key,): (1,) for key in keys} | {(None,): (2,)}
     assert groups_of(tmp_path / "visits.csv", node=node, shapes=(shape(columns=columns),)) == expected
@@ -182,8 +194,8 @@ def test_csv_cells_that_do_not_fit_their_type_are_null(tmp_path):
     lines = [f"{n},{','.join(chr(34) + cells[c][n] + chr(34) for c in cells)}" for n in range(5)]
     (tmp_path / "visits.csv").write_text("\n".join([f"patient,{','.join(cells)}", *lines]) + "\n")
     columns = {name: column for name, column in COLUMNS.items() if name != "ward"}
-    measures = [Measure("count", Column(name)) for name in columns]
-    node = asked(Measure("count", None), *measures, AGES[1], summed("cost"), columns=columns)
+    measures = [ExactStatistic("count", ColumnReference(name)) for name in columns]
+    node = asked(ExactStatistic("count", None), *measures, AGES[1], summed("cost"), columns=columns)
     # Of five rows only the first has cells that can be read.
     found = groups_of(tmp_path / "visits.csv", node=node, shapes=(shape(columns=columns),))
     assert found == {(): (5, 1, 1, 1, 1, 12, 5)}
@@ -194,7 +206,7 @@ def test_csv_units_that_are_empty_are_dropped(tmp_path):
     columns = {"ward": Type.TEXT}
     # Two rows have a unit; with r = 1 one of them is kept.
     for most, kept in ((5, 2), (1, 1)):
-        node = asked(Measure("count", None), columns=columns, rows=most)
+        node = asked(ExactStatistic("count", None), columns=columns, rows=most)
         assert groups_of(tmp_path / "visits.csv", node=node, shapes=(shape(columns=columns),)) == {(): (kept,)}
 
 
@@ -214,8 +226,8 @@ def test_csv_units_that_are_empty_are_dropped(tmp_path):
 def test_malformed_csv_is_said_at_open(content, tmp_path):
     (tmp_path / "visits.csv").write_bytes(content)
     with pytest.raises(DataError) as raised:
-        DuckDB([shape(columns={"ward": Type.TEXT})], tmp_path / "visits.csv")
-    assert raised.value.code is Code.DATA and raised.value.fix
+        DuckDBEngine([shape(columns={"ward": Type.TEXT})], tmp_path / "visits.csv")
+    assert raised.value.code is ErrorCode.DATA and raised.value.fix
     assert "visits.csv" in str(raised.value)
 
 
@@ -232,7 +244,7 @@ def test_a_frame_changed_afterwards_changes_nothing():
     frame = ARROW.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get)
     lists = {name: list(values) for name, values in DATA.items()}
     for data in (frame, lists):
-        engine = DuckDB([shape()], None, {"visits": data})
+        engine = DuckDBEngine([shape()], None, {"visits": data})
         if data is frame:
             frame.loc[:, "age"] = 0
         else:
@@ -255,7 +267,7 @@ def test_narrow_and_wide_number_types():
     assert groups_of(frames={"visits": table}, node=asked(*AGES, summed("cost"))) == {(): (3, 6, 3)}
     wide = table.set_column(1, "age", pa.array([1, 2**63, 2**64 - 1], pa.uint64()))
     # What does not fit 64 signed bits is read as NULL.
-    node = asked(Measure("count", Column("age")), Measure("sum", Column("age")))
+    node = asked(ExactStatistic("count", ColumnReference("age")), ExactStatistic("sum", ColumnReference("age")))
     assert groups_of(frames={"visits": wide}, node=node) == {(): (1, 1)}
 
 
@@ -273,8 +285,8 @@ def test_dates_that_python_has_not_are_null(tmp_path):
     columns = {"day": Type.DATE}
     first, last = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
     for measure, cells in [
-        (Measure("count", None), (1, 1, 5)),
-        (Measure("histogram", Column("day")), ({first: 1}, {last: 1}, {})),
+        (ExactStatistic("count", None), (1, 1, 5)),
+        (ExactStatistic("histogram", ColumnReference("day")), ({first: 1}, {last: 1}, {})),
     ]:
         node = asked(measure, keys=("day",), columns=columns)
         found = groups_of(tmp_path / "clinic.duckdb", node=node, shapes=(shape(columns=columns),))
@@ -298,19 +310,23 @@ UNITS: dict[str, tuple[pa.Array, Type]] = {
 def test_a_unit_without_a_declared_type_is_read_as_integer_or_text(kind):
     values, expected = UNITS[kind]
     table = pa.table({"patient": values, "code": values, "age": pa.array([1, 2, 4])})
-    declared = Shape("visits", (("age", Type.INT),), "patient", ("code", "patient"))
-    engine = DuckDB([declared], None, {"visits": pa.concat_tables([table, table])})
+    declared = TableSchema("visits", (("age", Type.INT),), "patient", ("code", "patient"))
+    engine = DuckDBEngine([declared], None, {"visits": pa.concat_tables([table, table])})
     try:
         assert engine.type_of("visits", "patient") is engine.type_of("visits", "code") is expected
         assert engine.type_of("visits", "age") is Type.INT
         scan = Scan("visits", (("patient", "c0"), ("age", "c1"), ("code", "c2")))
-        measures = (Measure("units", None), Measure("count", None), Measure("sum", Column("c1")))
-        node = Aggregation(scan, None, "c0", (), Contribution(1, 1), measures)
+        measures = (
+            ExactStatistic("units", None),
+            ExactStatistic("count", None),
+            ExactStatistic("sum", ColumnReference("c1")),
+        )
+        node = Aggregation(scan, None, "c0", (), ContributionBounds(1, 1), measures)
         assert dict(engine.run(node)) == {(): (2, 2, 3)}
         # Rows of the same unit match: two each.
         other = Scan("visits", (("code", "c3"),))
-        matched = Match(scan, other, ((Column("c0"), Column("c3")),))
-        node = Aggregation(matched, None, "c0", (), Contribution(1, 9), measures)
+        matched = EquiJoin(scan, other, ((ColumnReference("c0"), ColumnReference("c3")),))
+        node = Aggregation(matched, None, "c0", (), ContributionBounds(1, 9), measures)
         assert dict(engine.run(node)) == {(): (2, 8, 12)}
     finally:
         engine.close()
@@ -320,25 +336,25 @@ def test_a_unit_without_a_declared_type_is_read_as_integer_or_text(kind):
 def test_a_unit_whose_values_have_no_one_text_is_said_at_open(kind):
     table = pa.table({"patient": pa.array([None, None], kind), "age": pa.array([1, 2])})
     with pytest.raises(DataError, match=r"visits\.patient says whose row it is"):
-        DuckDB([Shape("visits", (("age", Type.INT),), "patient")], None, {"visits": table})
+        DuckDBEngine([TableSchema("visits", (("age", Type.INT),), "patient")], None, {"visits": table})
 
 
 def test_an_absent_link():
     with pytest.raises(DataError) as raised:
-        DuckDB([Shape("visits", (), "patient", ("stay",))], None, {"visits": ARROW})
+        DuckDBEngine([TableSchema("visits", (), "patient", ("stay",))], None, {"visits": ARROW})
     assert "stay" in raised.value.what
 
 
 def test_values_are_unique_as_they_are_read(tmp_path):
     (tmp_path / "wards.csv").write_text("name,floor\nA,1\nB,01\na,x\n,\n", encoding="utf-8")
-    engine = DuckDB([shape("wards", {"name": Type.TEXT, "floor": Type.INT}, unit=None)], tmp_path / "wards.csv")
+    engine = DuckDBEngine([shape("wards", {"name": Type.TEXT, "floor": Type.INT}, unit=None)], tmp_path / "wards.csv")
     # 1 and 01 are the same integer; x is none
     assert engine.is_unique("wards", "name") and not engine.is_unique("wards", "floor")
     engine.close()
 
 
 def test_all_statements_of_a_question_see_one_state():
-    engine = DuckDB([shape()], None, {"visits": ARROW})
+    engine = DuckDBEngine([shape()], None, {"visits": ARROW})
     count, more = "SELECT COUNT(*) FROM memory.main.frame_0", "INSERT INTO memory.main.frame_0 FROM memory.main.frame_0"
     with engine._snapshot() as cursor:
         assert cursor.execute(count).fetchone() == (4,)
@@ -351,11 +367,11 @@ def test_all_statements_of_a_question_see_one_state():
 
 def test_a_sum_of_floats_is_no_answer():
     with pytest.raises(TypeError, match="integers"):
-        groups_of(frames={"visits": ARROW}, node=asked(Measure("sum", Column("cost"))))
+        groups_of(frames={"visits": ARROW}, node=asked(ExactStatistic("sum", ColumnReference("cost"))))
 
 
 def test_names_and_types_of_a_source(tmp_path):
-    found = columns_of(database(tmp_path / "clinic.duckdb"))
+    found = read_columns(database(tmp_path / "clinic.duckdb"))
     kinds = [Type.TEXT, Type.TEXT, Type.INT, Type.FLOAT, Type.BOOL, Type.DATE]
     assert found["visits"] == list(zip(DATA, kinds, strict=True))
     assert set(found) == {"visits", "urgent_visits", "elsewhere"}
@@ -364,11 +380,11 @@ def test_names_and_types_of_a_source(tmp_path):
 def test_the_source_is_opened_read_only(tmp_path):
     source = database(tmp_path / "clinic.duckdb")
     before = source.read_bytes()
-    engine = DuckDB([shape()], source)
+    engine = DuckDBEngine([shape()], source)
     with pytest.raises(duckdb.Error):
         engine._connection.execute("DELETE FROM source.main.visits")
     # A second process reads the same file while the first holds it.
-    code = "import sys, pathlib, tacit.engines.duckdb as d; print(*d.columns_of(pathlib.Path(sys.argv[1])))"
+    code = "import sys, pathlib, tacit.engines.duckdb as d; print(*d.read_columns(pathlib.Path(sys.argv[1])))"
     run = subprocess.run([sys.executable, "-c", code, str(source)], capture_output=True, text=True, check=False)
     assert "visits" in run.stdout.split(), run.stderr
     assert groups_of(source) == GROUPS
@@ -379,8 +395,8 @@ def test_the_source_is_opened_read_only(tmp_path):
 
 def refused(source: Path | None = None, frames: dict[str, Any] | None = None) -> DataError:
     with pytest.raises(DataError) as raised:
-        DuckDB([shape()], source, frames)
-    assert raised.value.code is Code.DATA
+        DuckDBEngine([shape()], source, frames)
+    assert raised.value.code is ErrorCode.DATA
     assert raised.value.fix
     return raised.value
 

@@ -15,45 +15,45 @@ import pytest
 from tests.support.counts import FULL
 
 import tacit
-from tacit.engines import sql
-from tacit.engines.base import Shape
+from tacit.engines import sql_statements
+from tacit.engines.base import TableSchema
 from tacit.engines.deadline import time_limit
 from tacit.engines.dialect import SPARK
-from tacit.engines.scalars import scalar
+from tacit.engines.scalars import write_scalar
 from tacit.errors import DataError
-from tacit.local import Grid, Hybrid, KAry, Summary, Tally
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Column, GroupKey, Literal, Measure, Quantize, Scan
+from tacit.local import FrequencySummary, HybridMechanism, KAryRandomizedResponse, MeanSummary, UniformGrid
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregation, Call, ColumnReference, ExactStatistic, GroupKey, Literal, Quantize, Scan
 from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
 
 pytestmark = pytest.mark.slow
 
-COUNT = Measure("count", None)
+COUNT = ExactStatistic("count", None)
 
 
-def shape(unit: str | None = None, table: str = "t", **columns: str) -> Shape:
-    return Shape(table, tuple((column, Type(kind)) for column, kind in columns.items()), unit)
+def shape(unit: str | None = None, table: str = "t", **columns: str) -> TableSchema:
+    return TableSchema(table, tuple((column, Type(kind)) for column, kind in columns.items()), unit)
 
 
-def by(*names: str, measures: tuple[Measure, ...] = (COUNT,), unit: str | None = None) -> Aggregation:
+def by(*names: str, measures: tuple[ExactStatistic, ...] = (COUNT,), unit: str | None = None) -> Aggregation:
     """How many rows have each combination of values."""
     columns = [*names, *([] if unit is None else [unit])]
-    keys = tuple(GroupKey(Column(name), None) for name in names)
+    keys = tuple(GroupKey(ColumnReference(name), None) for name in names)
     source = Scan("t", tuple((name, name) for name in columns))
-    return Aggregation(source, None, unit, keys, Contribution(9, 9), measures)
+    return Aggregation(source, None, unit, keys, ContributionBounds(9, 9), measures)
 
 
 @pytest.fixture
 def engine(spark):
     """Makes an engine over one frame, of rows and their schema."""
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     made = []
 
-    def make(rows: list[tuple[Any, ...]], schema: str, declared: Shape) -> Spark:
-        made.append(Spark([declared], spark, {"t": spark.createDataFrame(rows, schema)}))
+    def make(rows: list[tuple[Any, ...]], schema: str, declared: TableSchema) -> SparkEngine:
+        made.append(SparkEngine([declared], spark, {"t": spark.createDataFrame(rows, schema)}))
         return made[-1]
 
     yield make
@@ -67,13 +67,13 @@ def test_every_stored_type_is_read_as_the_declared_one(engine):
     row = (1, 2, 3, 0.5, decimal.Decimal("2.25"), "é", True, day)
     kinds = dict(zip("abcfgvod", ["int", "int", "int", "float", "float", "text", "bool", "date"], strict=True))
     found = engine([row], schema, shape(**kinds))
-    grids = tuple(Measure("sum", Quantize(Column(name), Fraction(1, 4), 0, 99)) for name in "fg")
+    grids = tuple(ExactStatistic("sum", Quantize(ColumnReference(name), Fraction(1, 4), 0, 99)) for name in "fg")
     node = Aggregation(
         Scan("t", tuple((name, name) for name in kinds)),
         None,
         None,
-        tuple(GroupKey(Column(name), None) for name in "abcvod"),
-        Contribution(1, 1),
+        tuple(GroupKey(ColumnReference(name), None) for name in "abcvod"),
+        ContributionBounds(1, 1),
         grids,
     )
     assert found.run(node) == {(1, 2, 3, "é", True, day): (2, 9)}
@@ -102,23 +102,23 @@ def test_a_unit_of_which_equal_values_may_differ_as_texts_is_no_unit(kind, engin
 
 
 def test_a_text_that_is_none_and_dates_that_python_has_not_are_null(spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     frame = spark.sql(
         "SELECT CAST(X'61ff' AS STRING) AS s, DATE '9999-12-31' + 1 AS d UNION ALL SELECT 'a', DATE '0001-01-01'"
     )
-    engine = Spark([shape(s="text", d="date")], spark, {"t": frame})
+    engine = SparkEngine([shape(s="text", d="date")], spark, {"t": frame})
     assert engine.run(by("s", "d")) == {(None, None): (1,), ("a", datetime.date(1, 1, 1)): (1,)}
     engine.close()
 
 
 def test_tables_of_a_catalog_are_found_and_a_missing_one_is_said(spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     spark.sql("CREATE SCHEMA clinic")
     spark.sql("CREATE TABLE clinic.t USING parquet AS SELECT 3 AS x, 'u' AS who")
     try:
-        engine = Spark([shape(unit="who", x="int")], spark, source="spark_catalog.clinic")
+        engine = SparkEngine([shape(unit="who", x="int")], spark, source="spark_catalog.clinic")
         assert engine.run(by("x", unit="who")) == {(3,): (1,)}
         assert (engine.type_of("t", "who"), engine.type_of("t", "x")) == (Type.TEXT, Type.INT)
         (view,) = engine._views
@@ -126,7 +126,7 @@ def test_tables_of_a_catalog_are_found_and_a_missing_one_is_said(spark):
         engine.close()
         assert not spark.catalog.tableExists(view)
         with pytest.raises(DataError, match=r"table nothing was not found in spark_catalog\.clinic"):
-            Spark([shape(table="nothing", x="int")], spark, source="spark_catalog.clinic")
+            SparkEngine([shape(table="nothing", x="int")], spark, source="spark_catalog.clinic")
     finally:
         spark.sql("DROP SCHEMA clinic CASCADE")
 
@@ -140,29 +140,29 @@ FAILING = {
 
 @pytest.mark.parametrize("made", FAILING)
 def test_what_fails_on_a_row_is_said_at_open(made, spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     with pytest.raises(DataError, match="t cannot be read to its end") as caught:
-        Spark([shape(x="int")], spark, {"t": spark.sql(FAILING[made])})
+        SparkEngine([shape(x="int")], spark, {"t": spark.sql(FAILING[made])})
     assert "no number" not in str(caught.value) and caught.value.fix
 
 
 def test_a_view_is_said_at_open(spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     spark.sql("CREATE SCHEMA views")
     spark.sql("CREATE TABLE views.base USING parquet AS SELECT 3 AS x")
     spark.sql("CREATE VIEW views.t AS SELECT x FROM views.base")
     try:
         with pytest.raises(DataError, match="t is a view") as caught:
-            Spark([shape(x="int")], spark, source="spark_catalog.views")
+            SparkEngine([shape(x="int")], spark, source="spark_catalog.views")
         assert "CREATE TABLE" in caught.value.fix
     finally:
         spark.sql("DROP SCHEMA views CASCADE")
 
 
 def test_units_are_written_as_they_are_stored(spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     kinds = {"INT": "integer", "BIGINT": "integer", "STRING": "text", "DATE": "date"}
     kinds |= {
@@ -171,11 +171,13 @@ def test_units_are_written_as_they_are_stored(spark):
         "DECIMAL(9,2)": "decimal of scale 2",
     }
     for kind, written in kinds.items():
-        engine = Spark([shape(unit="who", x="int")], spark, {"t": spark.createDataFrame([], f"x INT, who {kind}")})
+        engine = SparkEngine(
+            [shape(unit="who", x="int")], spark, {"t": spark.createDataFrame([], f"x INT, who {kind}")}
+        )
         assert engine.written_as("t", "who") == written
         engine.close()
     with pytest.raises(DataError, match=r"t\.x says whose row it is or matches tables, and is declared float"):
-        Spark([shape(unit="x", x="float")], spark, {"t": spark.createDataFrame([], "x INT")})
+        SparkEngine([shape(unit="x", x="float")], spark, {"t": spark.createDataFrame([], "x INT")})
 
 
 def test_columns_that_differ_in_capitals_alone_are_said(engine):
@@ -184,19 +186,19 @@ def test_columns_that_differ_in_capitals_alone_are_said(engine):
 
 
 def test_a_frame_for_no_table_is_said(spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     with pytest.raises(DataError, match="the policy has no such table"):
-        Spark([], spark, {"t": spark.range(1)})
+        SparkEngine([], spark, {"t": spark.range(1)})
 
 
 def test_settings_that_change_statements_are_said(spark):
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
     spark.conf.set("spark.sql.groupByOrdinal", "false")
     try:
         with pytest.raises(DataError, match=r"spark\.sql\.groupByOrdinal"):
-            Spark([], spark)
+            SparkEngine([], spark)
     finally:
         spark.conf.set("spark.sql.groupByOrdinal", "true")
 
@@ -208,14 +210,14 @@ def test_nothing_raises_whether_or_not_spark_is_strict(ansi, spark, engine):
     try:
         found = engine([(x, 2**63 - 1) for x in hard], "x DOUBLE, i BIGINT", shape(x="float", i="int"))
         steps = (Fraction(1), Fraction(1, 100), Fraction(1000))
-        measures = tuple(Measure("sum", Quantize(Column("x"), step, -3, 5)) for step in steps)
+        measures = tuple(ExactStatistic("sum", Quantize(ColumnReference("x"), step, -3, 5)) for step in steps)
         node = Aggregation(
             Scan("t", (("x", "x"), ("i", "i"))),
-            Call(Fn.GREATER, (Call(Fn.MOD, (Column("i"), Literal(2))), Literal(0))),
+            Call(Function.GREATER, (Call(Function.MOD, (ColumnReference("i"), Literal(2))), Literal(0))),
             None,
             (),
-            Contribution(1, 1),
-            (*measures, Measure("sum", Column("i"))),
+            ContributionBounds(1, 1),
+            (*measures, ExactStatistic("sum", ColumnReference("i"))),
         )
         # two values at each end: 2 * 5 - 2 * 3
         assert found.run(node) == {(): (4, 4, 4, 8 * (2**63 - 1))}
@@ -230,7 +232,17 @@ def test_only_what_is_aggregated_comes_back(spark, engine):
     with pytest.MonkeyPatch.context() as patch:
         run = found._rows
         patch.setattr(found, "_rows", lambda statement: asked.append(statement) or run(statement))
-        found.run(by("g", measures=(COUNT, Measure("sum", Column("g")), Measure("histogram", Column("g"))), unit="who"))
+        found.run(
+            by(
+                "g",
+                measures=(
+                    COUNT,
+                    ExactStatistic("sum", ColumnReference("g")),
+                    ExactStatistic("histogram", ColumnReference("g")),
+                ),
+                unit="who",
+            )
+        )
     assert len(asked) == 2
     for statement in asked:
         frame = spark.sql(statement)
@@ -244,13 +256,20 @@ def test_only_what_is_aggregated_comes_back(spark, engine):
 def test_a_statement_that_takes_too_long_is_stopped_and_the_next_is_not(spark):
     from py4j.protocol import Py4JJavaError
 
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
-    engine = Spark([shape(id="int")], spark, {"t": spark.range(10)}, timeout=1)
+    engine = SparkEngine([shape(id="int")], spark, {"t": spark.range(10)}, timeout=1)
     engine._sources["t"] = f"(SELECT id FROM range({10**13})) AS source"
     with pytest.raises(Py4JJavaError):
         engine.run(
-            Aggregation(Scan("t", (("id", "id"),)), None, None, (), Contribution(1, 1), (Measure("sum", Column("id")),))
+            Aggregation(
+                Scan("t", (("id", "id"),)),
+                None,
+                None,
+                (),
+                ContributionBounds(1, 1),
+                (ExactStatistic("sum", ColumnReference("id")),),
+            )
         )
     engine.close()
     assert list(spark.sparkContext.getJobTags()) == []
@@ -260,21 +279,31 @@ def test_a_statement_that_takes_too_long_is_stopped_and_the_next_is_not(spark):
 def test_a_question_s_own_limit_stops_it(spark):
     from py4j.protocol import Py4JJavaError
 
-    from tacit.engines.spark import Spark
+    from tacit.engines.spark import SparkEngine
 
-    engine = Spark([shape(id="int")], spark, {"t": spark.range(10)})
+    engine = SparkEngine([shape(id="int")], spark, {"t": spark.range(10)})
     engine._sources["t"] = f"(SELECT id FROM range({10**13})) AS source"  # opening reads all rows once
     with time_limit(1), pytest.raises(Py4JJavaError):
         engine.run(
-            Aggregation(Scan("t", (("id", "id"),)), None, None, (), Contribution(1, 1), (Measure("sum", Column("id")),))
+            Aggregation(
+                Scan("t", (("id", "id"),)),
+                None,
+                None,
+                (),
+                ContributionBounds(1, 1),
+                (ExactStatistic("sum", ColumnReference("id")),),
+            )
         )
     engine.close()
 
 
 def test_patterns_never_go_back():
-    like = scalar(Call(Fn.LIKE, (Column("s"), Literal("a_%b%c_"))), SPARK)
+    like = write_scalar(Call(Function.LIKE, (ColumnReference("s"), Literal("a_%b%c_"))), SPARK)
     assert like == r"(`s` RLIKE '(?s)\\Aa.(?>.*?b).*c.\\z')"
-    assert scalar(Call(Fn.LIKE, (Column("s"), Literal("a.'"))), SPARK) == r"(`s` RLIKE '(?s)\\Aa\\x{2e}\\x{27}\\z')"
+    assert (
+        write_scalar(Call(Function.LIKE, (ColumnReference("s"), Literal("a.'"))), SPARK)
+        == r"(`s` RLIKE '(?s)\\Aa\\x{2e}\\x{27}\\z')"
+    )
 
 
 def test_patterns_take_time_that_grows_with_the_text_alone(spark):
@@ -282,7 +311,9 @@ def test_patterns_take_time_that_grows_with_the_text_alone(spark):
     frame = spark.sql("SELECT repeat('a', 3000) || chr(99 + id) AS s FROM range(20)")
     for pattern in ("%a_%a_%a_%b", "a%a%a%a%a%b", "%" + "a" * 50 + "_" + "a" * 40 + "b%", "%_a" * 30):
         assert (
-            frame.selectExpr(scalar(Call(Fn.LIKE, (Column("s"), Literal(pattern))), SPARK) + " AS found")
+            frame.selectExpr(
+                write_scalar(Call(Function.LIKE, (ColumnReference("s"), Literal(pattern))), SPARK) + " AS found"
+            )
             .distinct()
             .count()
             == 1
@@ -291,8 +322,8 @@ def test_patterns_take_time_that_grows_with_the_text_alone(spark):
 
 def test_statements_have_no_function_of_python_or_of_chance():
     rng = random.Random(3)
-    node = by("g", measures=(COUNT, Measure("sum", Column("g"))), unit="who")
-    statement = sql.aggregation(node, {"t": f"t{rng.randrange(9)}"}, SPARK).lower()
+    node = by("g", measures=(COUNT, ExactStatistic("sum", ColumnReference("g"))), unit="who")
+    statement = sql_statements.write_aggregation(node, {"t": f"t{rng.randrange(9)}"}, SPARK).lower()
     assert not any(word in statement for word in ("rand(", "uuid(", "now(", "current_", "monotonically", "transform("))
 
 
@@ -316,17 +347,18 @@ CONNECT = """
 import warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
-from tacit.engines.base import Shape
-from tacit.engines.spark import Spark
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.nodes import Aggregation, Column, Measure, Scan
+from tacit.engines.base import TableSchema
+from tacit.engines.spark import SparkEngine
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, Scan
 from tacit.query.types import Type
 session = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 frame = session.createDataFrame([("u", 1), ("u", 2), ("v", None)], "who STRING, i BIGINT")
-engine = Spark([Shape("t", (("i", Type.INT),), "who")], session, {"t": frame})
-measures = (Measure("count", None), Measure("sum", Column("i")), Measure("histogram", Column("i")))
+engine = SparkEngine([TableSchema("t", (("i", Type.INT),), "who")], session, {"t": frame})
+i = ColumnReference("i")
+measures = (ExactStatistic("count", None), ExactStatistic("sum", i), ExactStatistic("histogram", i))
 source = Scan("t", (("who", "w"), ("i", "i")))
-print(engine.run(Aggregation(source, None, "w", (), Contribution(1, 9), measures)), engine.is_unique("t", "i"))
+print(engine.run(Aggregation(source, None, "w", (), ContributionBounds(1, 9), measures)), engine.is_unique("t", "i"))
 engine.close()
 session.stop()
 """
@@ -342,7 +374,7 @@ if FULL:  # a second Spark takes long to start
 
 def test_reports_that_people_randomized_are_counted_by_spark(spark):
     # Spark groups the reports, and the summary is that of the reports one by one.
-    protocol, hours = KAry(20, 1), Hybrid(Grid(0, 24, 96), 1)
+    protocol, hours = KAryRandomizedResponse(20, 1), HybridMechanism(UniformGrid(0, 24, 96), 1)
     reports, slept = (
         protocol.encode(np.arange(400) % 20, ReplayBits(b"spark")),
         hours.encode(np.linspace(0, 24, 400), ReplayBits(b"spark")),
@@ -352,6 +384,6 @@ def test_reports_that_people_randomized_are_counted_by_spark(spark):
         frame = spark.createDataFrame([(int(report),) for report in reports], "report INT")
         return frame.groupBy("report").count().collect()
 
-    found = Summary.empty(protocol, "s").add_counts(rows(reports))
-    assert found.to_bytes() == Summary.empty(protocol, "s").add(reports).to_bytes()
-    assert Tally.empty(hours, "sleep").add_counts(rows(slept)) == hours.tally(slept, "sleep")
+    found = FrequencySummary.empty(protocol, "s").add_counts(rows(reports))
+    assert found.to_bytes() == FrequencySummary.empty(protocol, "s").add(reports).to_bytes()
+    assert MeanSummary.empty(hours, "sleep").add_counts(rows(slept)) == hours.tally(slept, "sleep")

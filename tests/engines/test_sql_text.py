@@ -10,24 +10,24 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from tacit.engines import scalars, sql
-from tacit.engines.collect import collect
+from tacit.engines import scalars, sql_statements
 from tacit.engines.dialect import DUCKDB, POSTGRES
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
+from tacit.engines.run_statements import run_aggregation
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
     Call,
-    Column,
-    Fold,
+    ColumnReference,
+    EquiJoin,
+    ExactStatistic,
     GroupKey,
     Literal,
-    Match,
-    Measure,
+    PerUnitAggregation,
+    Projection,
     Quantize,
+    RowUnion,
     Scan,
-    Select,
-    Stack,
 )
 
 ADVERSARIAL = [
@@ -62,16 +62,22 @@ ADVERSARIAL = [
 
 SCAN = Scan("t", (("who", "c0"), ("ward", "c1"), ("age", "c2")))
 SOURCES = {"t": "t"}
-WARD = GroupKey(Column("c1"), ("A", "B"))
-COUNT, UNITS, SUM = Measure("count", None), Measure("units", None), Measure("sum", Column("c2"))
+WARD = GroupKey(ColumnReference("c1"), ("A", "B"))
+COUNT, UNITS, SUM = (
+    ExactStatistic("count", None),
+    ExactStatistic("units", None),
+    ExactStatistic("sum", ColumnReference("c2")),
+)
 
 
 def statement(*measures, keys=(), unit=None, keep=(1, 1), where=None, source=SCAN):
-    return sql.aggregation(Aggregation(source, where, unit, keys, Contribution(*keep), measures, "salt"), SOURCES)
+    return sql_statements.write_aggregation(
+        Aggregation(source, where, unit, keys, ContributionBounds(*keep), measures, "salt"), SOURCES
+    )
 
 
 def test_a_cap_on_all_rows_makes_needless_ones_vanish():
-    any_ward = GroupKey(Column("c1"), None)
+    any_ward = GroupKey(ColumnReference("c1"), None)
     windows = {
         # (groups, rows, total): rows of a unit numbered once; then groups ranked, and rows in each numbered
         (5, 5, 5): {"ROW_NUMBER()": 1, "DENSE_RANK()": 0},
@@ -97,22 +103,28 @@ def test_the_check_sees_what_is_called(called):
 
 @pytest.mark.parametrize("value", ADVERSARIAL)
 def test_texts_and_names_are_quoted(value):
-    name, text = scalars.name, scalars.text
+    name, text = scalars.quote_name, scalars.quote_text
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"CREATE TABLE t ({name(value)} VARCHAR, other INTEGER)")
         connection.execute(f"INSERT INTO t VALUES ({text(value)}, 1), ('else', 2), (NULL, 3)")
         assert connection.execute("SELECT * FROM t ORDER BY other LIMIT 1").fetchall() == [(value, 1)]
         scan = Scan("t", ((value, value),))
-        chosen = Select(scan, ((value, Column(value)),), Call(Fn.EQUAL, (Column(value), Literal(value))))
-        folded = Fold(Stack((chosen, scan)), ((value, Column(value)),), ((value + "2", COUNT),))
+        chosen = Projection(
+            scan, ((value, ColumnReference(value)),), Call(Function.EQUAL, (ColumnReference(value), Literal(value)))
+        )
+        folded = PerUnitAggregation(
+            RowUnion((chosen, scan)), ((value, ColumnReference(value)),), ((value + "2", COUNT),)
+        )
         other = Scan("t", ((value, value + "3"),))
-        source = Match(folded, other, ((Column(value), Column(value + "3")),), outer=True)
-        measures = (COUNT, Measure("sum", Literal(7)), Measure("histogram", Column(value)))
-        keys = (GroupKey(Column(value), (value, "else")),)
-        where = Call(Fn.EQUAL, (Column(value), Literal(value)))
-        node = Aggregation(source, where, value, keys, Contribution(1, 1), measures, value)
-        assert connection.execute(sql.aggregation(node, {"t": "t"})).fetchall() == [(value, 1, 7)]
-        assert connection.execute(sql.histogram(node, measures[2], {"t": "t"})).fetchall() == [(value, value, 1)]
+        source = EquiJoin(folded, other, ((ColumnReference(value), ColumnReference(value + "3")),), outer=True)
+        measures = (COUNT, ExactStatistic("sum", Literal(7)), ExactStatistic("histogram", ColumnReference(value)))
+        keys = (GroupKey(ColumnReference(value), (value, "else")),)
+        where = Call(Function.EQUAL, (ColumnReference(value), Literal(value)))
+        node = Aggregation(source, where, value, keys, ContributionBounds(1, 1), measures, value)
+        assert connection.execute(sql_statements.write_aggregation(node, {"t": "t"})).fetchall() == [(value, 1, 7)]
+        assert connection.execute(sql_statements.write_histogram(node, measures[2], {"t": "t"})).fetchall() == [
+            (value, value, 1)
+        ]
         assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (3,)
 
 
@@ -124,17 +136,21 @@ def test_columns_may_have_the_names_that_statements_use(taken):
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"CREATE TABLE t AS SELECT 7 AS {taken}, 8 AS other, 9 AS whose")
         source = Scan("t", ((taken, taken), ("other", "k0" if taken != "k0" else "a0"), ("whose", "whose")))
-        joined = Match(source, Scan("t", (("whose", "again"),)), ((Column("whose"), Column("again")),))
-        keys = (GroupKey(Column("whose"), None), GroupKey(Column(taken), None))
-        for measures, cells in [((COUNT,), (1,)), ((COUNT, Measure("sum", Column(taken))), (1, 7))]:
+        joined = EquiJoin(
+            source, Scan("t", (("whose", "again"),)), ((ColumnReference("whose"), ColumnReference("again")),)
+        )
+        keys = (GroupKey(ColumnReference("whose"), None), GroupKey(ColumnReference(taken), None))
+        for measures, cells in [((COUNT,), (1,)), ((COUNT, ExactStatistic("sum", ColumnReference(taken))), (1, 7))]:
             for unit in (None, taken, "whose"):
-                where = Call(Fn.EQUAL, (Column(taken), Literal(7)))
-                node = Aggregation(joined, where, unit, keys, Contribution(1, 1), measures)
-                assert connection.execute(sql.aggregation(node, {"t": "t"})).fetchall() == [(9, 7, *cells)]
+                where = Call(Function.EQUAL, (ColumnReference(taken), Literal(7)))
+                node = Aggregation(joined, where, unit, keys, ContributionBounds(1, 1), measures)
+                assert connection.execute(sql_statements.write_aggregation(node, {"t": "t"})).fetchall() == [
+                    (9, 7, *cells)
+                ]
 
 
 def test_where_rows_are_units_there_is_one_grouping_over_one_scan():
-    where = Call(Fn.GREATER, (Column("c2"), Literal(40)))
+    where = Call(Function.GREATER, (ColumnReference("c2"), Literal(40)))
     found = statement(COUNT, SUM, UNITS, keys=(WARD,), where=where)
     assert found == (
         """SELECT "c1", COUNT(*), COALESCE(SUM("c2"), 0), COUNT(*) """
@@ -148,15 +164,20 @@ def test_counts_need_no_choice_of_rows():
     # Two public wards, and two may be kept: no choice of groups either.
     assert "OVER" not in statement(COUNT, keys=(WARD,), unit="c0", keep=(2, 1))
     assert statement(COUNT, keys=(WARD,), unit="c0", keep=(1, 1)).count("OVER") == 1
-    assert statement(COUNT, keys=(GroupKey(Column("c1"), None),), unit="c0", keep=(999, 1)).count("OVER") == 1
+    assert statement(COUNT, keys=(GroupKey(ColumnReference("c1"), None),), unit="c0", keep=(999, 1)).count("OVER") == 1
 
 
 def test_numbers_depend_on_order_only_where_all_that_is_used_orders_them():
-    count_age = Measure("count", Column("c2"))
+    count_age = ExactStatistic("count", ColumnReference("c2"))
     node = Aggregation(
-        SCAN, None, "c0", (WARD,), Contribution(1, 2), (SUM, count_age, Measure("distinct", Column("c1")))
+        SCAN,
+        None,
+        "c0",
+        (WARD,),
+        ContributionBounds(1, 2),
+        (SUM, count_age, ExactStatistic("distinct", ColumnReference("c1"))),
     )
-    tree = sqlglot.parse_one(sql.aggregation(node, SOURCES), dialect="duckdb")
+    tree = sqlglot.parse_one(sql_statements.write_aggregation(node, SOURCES), dialect="duckdb")
     windows = {type(window.this).__name__: window for window in tree.find_all(exp.Window)}
     assert set(windows) == {"RowNumber", "Count", "DenseRank"}
 
@@ -173,14 +194,14 @@ def test_numbers_depend_on_order_only_where_all_that_is_used_orders_them():
 
 @pytest.mark.parametrize("number", [0, 1, -1, 2**63 - 1, -(2**63)])
 def test_integers_are_written_exactly(number):
-    assert duckdb.sql(f"SELECT {scalars.literal(number)}").fetchall() == [(number,)]
+    assert duckdb.sql(f"SELECT {scalars.write_literal(number)}").fetchall() == [(number,)]
 
 
 @pytest.mark.parametrize(
     "number", [Fraction(1, 10), Fraction(-1, 3), Fraction(10) ** 200, Fraction(1, 10**300), Fraction(2**53 + 1)]
 )
 def test_fractions_are_the_nearest_double(number):
-    assert duckdb.sql(f"SELECT {scalars.literal(number)}").fetchall() == [(float(number),)]
+    assert duckdb.sql(f"SELECT {scalars.write_literal(number)}").fetchall() == [(float(number),)]
 
 
 FLOATS = Aggregation(
@@ -188,27 +209,34 @@ FLOATS = Aggregation(
     None,
     None,
     (),
-    Contribution(1, 1),
-    (Measure("count", GRID := Quantize(Column("c0"), Fraction(1, 2), -4, 2**22)), Measure("sum", GRID)),
+    ContributionBounds(1, 1),
+    (
+        ExactStatistic("count", GRID := Quantize(ColumnReference("c0"), Fraction(1, 2), -4, 2**22)),
+        ExactStatistic("sum", GRID),
+    ),
 )
 
 
 def test_sums_of_few_floats_on_a_coarse_grid_are_added_as_doubles():
-    quick = sql.aggregation(FLOATS, SOURCES, quick=True)
+    quick = sql_statements.write_aggregation(FLOATS, SOURCES, quick=True)
     # 2^53 / 2^22 rows of 2^22 at most
     assert f"CASE WHEN COUNT(*) <= {2**31} THEN CAST(COALESCE(SUM(CASE" in quick
     assert "BIGINT" not in quick
-    assert "HUGEINT" not in sql.aggregation(FLOATS, SOURCES)
-    finer = Quantize(Column("c0"), Fraction(1, 2), -4, 2**22 + 1)
-    node = replace(FLOATS, measures=(Measure("sum", finer),))
-    assert sql.aggregation(node, SOURCES, quick=True) == sql.aggregation(node, SOURCES)
-    assert sql.aggregation(FLOATS, SOURCES, POSTGRES, quick=True) == sql.aggregation(FLOATS, SOURCES, POSTGRES)
+    assert "HUGEINT" not in sql_statements.write_aggregation(FLOATS, SOURCES)
+    finer = Quantize(ColumnReference("c0"), Fraction(1, 2), -4, 2**22 + 1)
+    node = replace(FLOATS, measures=(ExactStatistic("sum", finer),))
+    assert sql_statements.write_aggregation(node, SOURCES, quick=True) == sql_statements.write_aggregation(
+        node, SOURCES
+    )
+    assert sql_statements.write_aggregation(FLOATS, SOURCES, POSTGRES, quick=True) == sql_statements.write_aggregation(
+        FLOATS, SOURCES, POSTGRES
+    )
 
 
 @pytest.mark.parametrize("exact", [2**53, 2**23])  # as it is, and as if doubles were exact up to 2^23 only: two rows
 def test_a_group_of_too_many_rows_is_added_as_integers(exact, monkeypatch):
-    monkeypatch.setattr(sql, "_EXACT", exact)
-    monkeypatch.setattr(sql, "_MANY", 1)
+    monkeypatch.setattr(sql_statements, "_EXACT", exact)
+    monkeypatch.setattr(sql_statements, "_MANY", 1)
     asked = []
     with duckdb.connect(":memory:") as connection:
         values = "('1'), ('NaN'), ('-7.5'), ('inf'), (NULL)"
@@ -219,5 +247,5 @@ def test_a_group_of_too_many_rows_is_added_as_integers(exact, monkeypatch):
             return connection.execute(statement).fetchall()
 
         # in steps of 1/2: 2, -4 for -7.5 and 2^22 for infinity
-        assert collect(FLOATS, SOURCES, DUCKDB, run) == {(): (3, 2**22 - 2)}
+        assert run_aggregation(FLOATS, SOURCES, DUCKDB, run) == {(): (3, 2**22 - 2)}
     assert len(asked) == (1 if exact == 2**53 else 2)

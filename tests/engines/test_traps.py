@@ -8,24 +8,24 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.engines.reference import Reference
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
+from tacit.engines.reference import ReferenceEngine
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
     Call,
     Case,
     Clamp,
-    Column,
-    Fold,
+    ColumnReference,
+    EquiJoin,
+    ExactStatistic,
     GroupKey,
     Literal,
-    Match,
-    Measure,
+    PerUnitAggregation,
+    Projection,
     Quantize,
+    RowUnion,
     Scan,
-    Select,
-    Stack,
     ToFloat,
 )
 
@@ -47,18 +47,18 @@ ROWS = [
 TABLE = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
 TABLES = {"t": (COLUMNS, TABLE)}
 SCAN = Scan("t", tuple((name, name) for name in COLUMNS))
-n, i, x, s, d, b = map(Column, COLUMNS)
-COUNT = Measure("count", None)
+n, i, x, s, d, b = map(ColumnReference, COLUMNS)
+COUNT = ExactStatistic("count", None)
 
 
 @pytest.fixture
 def values(every_engine_over):
     """The values of scalars on each row, by its number; those of floats as the truth of comparisons."""
-    engine, reference = every_engine_over(TABLES), Reference({"t": TABLE})
+    engine, reference = every_engine_over(TABLES), ReferenceEngine({"t": TABLE})
 
     def compute(*scalars, source=SCAN):
-        keys = tuple(GroupKey(scalar, None) for scalar in (Column("n"), *scalars))
-        node = Aggregation(source, None, None, keys, Contribution(1, 1), (COUNT,))
+        keys = tuple(GroupKey(scalar, None) for scalar in (ColumnReference("n"), *scalars))
+        node = Aggregation(source, None, None, keys, ContributionBounds(1, 1), (COUNT,))
         found = engine.run(node)
         assert dict(found) == dict(reference.run(node))
         by_row = {key[0]: key[1:] for key in found}
@@ -76,11 +76,11 @@ def small(scalar):
 
 
 def equal(one, other):
-    return call(Fn.EQUAL, one, other)
+    return call(Function.EQUAL, one, other)
 
 
 def test_a_quotient_of_integers_is_a_float(values):
-    half = call(Fn.DIVIDE, ToFloat(small(i)), Literal(Fraction(2)))
+    half = call(Function.DIVIDE, ToFloat(small(i)), Literal(Fraction(2)))
     # 7 / 2 is 3.5 and -7 / 2 is -3.5, not 3 or -4
     assert values(equal(half, Literal(Fraction(7, 2))), equal(half, Literal(Fraction(-7, 2))))[:2] == [
         (True, False),
@@ -90,15 +90,15 @@ def test_a_quotient_of_integers_is_a_float(values):
 
 def test_a_division_by_zero_is_null(values):
     found = values(
-        call(Fn.IS_NULL, call(Fn.DIVIDE, Literal(Fraction(1)), ToFloat(small(i)))),
-        call(Fn.MOD, small(i), call(Fn.ABS, small(call(Fn.SUBTRACT, small(i), Literal(7))))),
+        call(Function.IS_NULL, call(Function.DIVIDE, Literal(Fraction(1)), ToFloat(small(i)))),
+        call(Function.MOD, small(i), call(Function.ABS, small(call(Function.SUBTRACT, small(i), Literal(7))))),
     )
     assert found[0] == (False, None)  # 7 - 7 is 0
     assert found[5][0] is True
 
 
 def test_remainders_have_the_sign_of_the_dividend_at_the_ends_too(values):
-    found = values(call(Fn.MOD, i, Literal(5)), call(Fn.MOD, i, call(Fn.ABS, Literal(-1))))
+    found = values(call(Function.MOD, i, Literal(5)), call(Function.MOD, i, call(Function.ABS, Literal(-1))))
     # 2^63 - 1 = 5 * 1844674407370955161 + 2
     assert [part for part, _ in found[:4]] == [2, -2, 2, -3]
     assert {part for _, part in found} == {0, None}
@@ -113,9 +113,9 @@ def test_halves_are_rounded_up_on_a_grid(values):
 def test_floor_and_ceil_stay_floats(values):
     bounded = Clamp(x, Fraction(-(10**200)), Fraction(10**200), whole=False)
     found = values(
-        equal(call(Fn.FLOOR, bounded), Literal(Fraction(-1))),
-        equal(call(Fn.CEIL, bounded), Literal(Fraction(3))),
-        call(Fn.GREATER, call(Fn.FLOOR, bounded), Literal(Fraction(10**199))),
+        equal(call(Function.FLOOR, bounded), Literal(Fraction(-1))),
+        equal(call(Function.CEIL, bounded), Literal(Fraction(3))),
+        call(Function.GREATER, call(Function.FLOOR, bounded), Literal(Fraction(10**199))),
     )
     assert found[1] == (True, False, False)
     assert found[8] == (False, True, False)
@@ -125,9 +125,9 @@ def test_floor_and_ceil_stay_floats(values):
 def test_nan_is_equal_to_itself_and_above_all(values):
     found = values(
         equal(x, x),
-        call(Fn.GREATER, x, Literal(Fraction(10**200))),
-        call(Fn.IN, x, Literal(Fraction(5, 2)), Literal(Fraction(0))),
-        call(Fn.IS_NULL, Clamp(x, None, None, whole=False)),
+        call(Function.GREATER, x, Literal(Fraction(10**200))),
+        call(Function.IN, x, Literal(Fraction(5, 2)), Literal(Fraction(0))),
+        call(Function.IS_NULL, Clamp(x, None, None, whole=False)),
     )
     assert found[2] == (True, True, False, True)
     assert found[3] == (True, True, False, False)
@@ -136,23 +136,23 @@ def test_nan_is_equal_to_itself_and_above_all(values):
 
 
 def test_least_and_greatest_skip_nulls(values):
-    assert values(call(Fn.LEAST, i, Literal(3)), call(Fn.GREATEST, i, Literal(3)))[4] == (3, 3)
+    assert values(call(Function.LEAST, i, Literal(3)), call(Function.GREATEST, i, Literal(3)))[4] == (3, 3)
     three = Literal(Fraction(3))
-    found = values(*(equal(call(f, x, three), three) for f in (Fn.LEAST, Fn.GREATEST)))
+    found = values(*(equal(call(f, x, three), three) for f in (Function.LEAST, Function.GREATEST)))
     assert found[2] == (True, False)  # NaN is above all
     assert found[5] == (True, True)
 
 
 def test_three_valued_logic(values):
     true, false = Literal(True), Literal(False)
-    parts = [call(f, b, constant) for f in (Fn.AND, Fn.OR) for constant in (true, false)]
-    found = values(*parts, call(Fn.NOT, b))
+    parts = [call(f, b, constant) for f in (Function.AND, Function.OR) for constant in (true, false)]
+    found = values(*parts, call(Function.NOT, b))
     assert found[0] == (True, False, True, True, False)
     assert found[2] == (None, False, True, None, None)
 
 
 def test_texts_are_compared_letter_by_letter(values):
-    found = values(equal(s, Literal("a")), equal(s, Literal("a ")), equal(s, Literal("")), call(Fn.IS_NULL, s))
+    found = values(equal(s, Literal("a")), equal(s, Literal("a ")), equal(s, Literal("")), call(Function.IS_NULL, s))
     assert [row[0] for row in found] == [False, True, False, False, None, False, False, False, False]
     assert found[6] == (False, True, False, False)
     assert found[3] == (False, False, True, False)  # the empty text is not NULL
@@ -160,25 +160,27 @@ def test_texts_are_compared_letter_by_letter(values):
 
 def test_texts_are_ordered_by_their_letters_numbers(values):
     # "A" < "B" < "a" < "ä", whatever the language
-    fold = Fold(SCAN, (("n", Literal(1)),), (("least", Measure("min", s)), ("most", Measure("max", s))))
-    letters = Fold(
-        Select(SCAN, (("s", s),), call(Fn.IN, s, Literal("a"), Literal("B"), Literal("A"))),
-        (("n", Literal(1)),),
-        (("least", Measure("min", Column("s"))), ("most", Measure("max", Column("s")))),
+    fold = PerUnitAggregation(
+        SCAN, (("n", Literal(1)),), (("least", ExactStatistic("min", s)), ("most", ExactStatistic("max", s)))
     )
-    assert values(Column("least"), Column("most"), source=fold) == [("", "日本🦆")]
-    assert values(Column("least"), Column("most"), source=letters) == [("A", "a")]
+    letters = PerUnitAggregation(
+        Projection(SCAN, (("s", s),), call(Function.IN, s, Literal("a"), Literal("B"), Literal("A"))),
+        (("n", Literal(1)),),
+        (("least", ExactStatistic("min", ColumnReference("s"))), ("most", ExactStatistic("max", ColumnReference("s")))),
+    )
+    assert values(ColumnReference("least"), ColumnReference("most"), source=fold) == [("", "日本🦆")]
+    assert values(ColumnReference("least"), ColumnReference("most"), source=letters) == [("A", "a")]
 
 
 def test_any_text_is_quoted_and_measured_in_characters(values):
     odd = ROWS[7][3]
     found = values(
         equal(s, Literal(odd)),
-        call(Fn.LENGTH, s),
-        call(Fn.SUBSTRING, s, Literal(2), Literal(2)),
-        call(Fn.CONCAT, s, Literal("'\\${y}")),
-        call(Fn.TRIM, s),
-        call(Fn.UPPER, s),
+        call(Function.LENGTH, s),
+        call(Function.SUBSTRING, s, Literal(2), Literal(2)),
+        call(Function.CONCAT, s, Literal("'\\${y}")),
+        call(Function.TRIM, s),
+        call(Function.UPPER, s),
     )
     assert found[7] == (True, len(odd), "\\'", odd + "'\\${y}", odd, odd.upper())
     assert found[8][1:3] == (3, "本🦆")
@@ -200,14 +202,16 @@ def test_any_text_is_quoted_and_measured_in_characters(values):
     ],
 )
 def test_patterns_match_whole_texts_and_any_character(pattern, expected, values):
-    found = values(call(Fn.LIKE, s, Literal(pattern)))
+    found = values(call(Function.LIKE, s, Literal(pattern)))
     assert [row[0] for row, (like,) in zip(ROWS, found, strict=True) if like] == [n for n in expected if n != 5]
 
 
 def test_dates_have_no_time_zone(values):
-    parts = [call(part, d) for part in (Fn.YEAR, Fn.QUARTER, Fn.MONTH, Fn.DAY, Fn.WEEKDAY)]
-    starts = [call(Fn.DATE_TRUNC, Literal(unit), d) for unit in ("year", "quarter", "month", "week")]
-    found = values(*parts, *starts, call(Fn.DAYS, d, Literal(NEW_YEAR)))
+    parts = [
+        call(part, d) for part in (Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.WEEKDAY)
+    ]
+    starts = [call(Function.DATE_TRUNC, Literal(unit), d) for unit in ("year", "quarter", "month", "week")]
+    found = values(*parts, *starts, call(Function.DAYS, d, Literal(NEW_YEAR)))
     assert found[0] == (
         *(2024, 4, 12, 30, 1),
         *(datetime.date(2024, 1, 1), datetime.date(2024, 10, 1), datetime.date(2024, 12, 1), NEW_YEAR),
@@ -228,14 +232,14 @@ def test_dates_have_no_time_zone(values):
 
 def test_functions_at_the_ends_of_floats(values):
     wide = Clamp(x, Fraction(-(10**90)), Fraction(10**90), whole=False)
-    capped = call(Fn.LEAST, wide, Literal(Fraction(400)))
+    capped = call(Function.LEAST, wide, Literal(Fraction(400)))
     zero = Literal(Fraction(0))
     found = values(
-        equal(call(Fn.EXP, capped), zero),
-        call(Fn.IS_NULL, call(Fn.SQRT, wide)),
-        call(Fn.IS_NULL, call(Fn.LN, wide)),
-        equal(call(Fn.POWER, wide, zero), Literal(Fraction(1))),
-        call(Fn.SIGN, wide),
+        equal(call(Function.EXP, capped), zero),
+        call(Function.IS_NULL, call(Function.SQRT, wide)),
+        call(Function.IS_NULL, call(Function.LN, wide)),
+        equal(call(Function.POWER, wide, zero), Literal(Fraction(1))),
+        call(Function.SIGN, wide),
     )
     assert found[4] == (True, True, True, True, -1)  # -infinity is read as -1e90
     assert found[6] == (False, False, True, True, 0)
@@ -244,43 +248,48 @@ def test_functions_at_the_ends_of_floats(values):
 
 def test_integers_beyond_the_floats_are_exact(values):
     large = Clamp(i, Fraction(-(2**62)), Fraction(2**62), whole=True)
-    found = values(call(Fn.ADD, large, Literal(1)), call(Fn.NEGATE, large), call(Fn.ABS, large), call(Fn.SIGN, i))
+    found = values(
+        call(Function.ADD, large, Literal(1)),
+        call(Function.NEGATE, large),
+        call(Function.ABS, large),
+        call(Function.SIGN, i),
+    )
     assert found[6] == (2**53 + 2, -(2**53) - 1, 2**53 + 1, 1)
     assert found[3] == (-(2**62) + 1, 2**62, 2**62, -1)
 
 
 def test_sums_beyond_64_bits(every_engine_over):
     engine = every_engine_over({"t": (COLUMNS, TABLE * 5)})
-    most = Measure("sum", Literal(2**63 - 1))
-    node = Aggregation(SCAN, None, None, (), Contribution(1, 1), (most, Measure("sum", i)))
+    most = ExactStatistic("sum", Literal(2**63 - 1))
+    node = Aggregation(SCAN, None, None, (), ContributionBounds(1, 1), (most, ExactStatistic("sum", i)))
     assert engine.run(node) == {(): (45 * (2**63 - 1), 5 * sum(row[1] or 0 for row in ROWS))}
 
 
 def test_null_is_a_key_and_comes_last_among_rows(every_engine_over):
     # One unit, 9 rows in the order of their arguments: which are kept depends on where NULL stands.
-    engine, reference = every_engine_over(TABLES), Reference({"t": TABLE})
-    source = Select(SCAN, (("who", Literal("u")), ("i", i), ("n", n), ("b", b)))
+    engine, reference = every_engine_over(TABLES), ReferenceEngine({"t": TABLE})
+    source = Projection(SCAN, (("who", Literal("u")), ("i", i), ("n", n), ("b", b)))
     for salt in "abc":
-        for keys in ((), (GroupKey(Column("b"), None),)):
-            measures = (Measure("histogram", Column("i")), Measure("sum", Column("n")))
-            node = Aggregation(source, None, "who", keys, Contribution(2, 2), measures, salt)
+        for keys in ((), (GroupKey(ColumnReference("b"), None),)):
+            measures = (ExactStatistic("histogram", ColumnReference("i")), ExactStatistic("sum", ColumnReference("n")))
+            node = Aggregation(source, None, "who", keys, ContributionBounds(2, 2), measures, salt)
             assert dict(engine.run(node)) == dict(reference.run(node))
 
 
 def test_null_and_no_branch_go_with_any_type(values):
     nothing = Literal(None)
-    source = Stack(
+    source = RowUnion(
         (
-            Select(SCAN, (("n", n), ("v", Case(((b, i),), nothing)), ("w", Case(((b, d),), nothing)))),
-            Select(SCAN, (("n", call(Fn.ADD, small(n), Literal(9))), ("v", Literal(3)), ("w", nothing))),
+            Projection(SCAN, (("n", n), ("v", Case(((b, i),), nothing)), ("w", Case(((b, d),), nothing)))),
+            Projection(SCAN, (("n", call(Function.ADD, small(n), Literal(9))), ("v", Literal(3)), ("w", nothing))),
         )
     )
-    found = values(Column("v"), Column("w"), source=source)
+    found = values(ColumnReference("v"), ColumnReference("w"), source=source)
     assert found[:2] == [(7, NEW_YEAR), (None, None)]
 
 
 def test_a_match_compares_what_it_computes(values):
     other = Scan("t", (("n", "m"), ("s", "r")))
-    source = Match(SCAN, other, ((call(Fn.LOWER, s), Column("r")),), outer=True)
+    source = EquiJoin(SCAN, other, ((call(Function.LOWER, s), ColumnReference("r")),), outer=True)
     # only "A" and "a" become "a"
-    assert [row[0] for row in values(Column("m"), source=source)][:3] == [None, 2, 2]
+    assert [row[0] for row in values(ColumnReference("m"), source=source)][:3] == [None, 2, 2]

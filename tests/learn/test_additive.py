@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn import AdditiveClassifier, LogisticRegression
-from tacit.learn.additive import Hats
+from tacit.learn.additive import HatBasis
 from tacit.sampling.bits import ReplayBits
 
 RNG = np.random.default_rng(5)
@@ -33,7 +33,7 @@ def model(**more) -> AdditiveClassifier:
 
 @given(st.lists(st.floats(-20, 20), min_size=3, max_size=3), st.lists(st.integers(1, 9), min_size=3, max_size=3))
 def test_hats_are_weights_of_one_and_a_row_is_no_longer_than_its_columns(row, knots):
-    read = Hats.of([-5.0, 0.0, 2.0], [5.0, 10.0, 2.0], knots).read(np.array([row]))[0]
+    read = HatBasis.of([-5.0, 0.0, 2.0], [5.0, 10.0, 2.0], knots).read(np.array([row]))[0]
     assert np.linalg.norm(read) <= np.sqrt(3) * (1 + 1e-15)
     start = 0
     for count in knots:
@@ -44,7 +44,7 @@ def test_hats_are_weights_of_one_and_a_row_is_no_longer_than_its_columns(row, kn
 
 
 def test_whole_numbers_with_a_knot_each_are_marks():
-    hats = Hats.of([0], [3], 4)
+    hats = HatBasis.of([0], [3], 4)
     assert hats.read(np.array([[0.0], [1.0], [2.0], [3.0]])).tolist() == np.eye(4).tolist()
     assert hats.positions(0).tolist() == [0, 1, 2, 3]
 
@@ -69,10 +69,10 @@ def test_it_is_logistic_regression_on_hats_and_has_its_guarantee():
         rows=4000,
         fit_intercept=False,
         bits=partial(ReplayBits, b"additive"),
-    ).fit(Hats.of([0, 0], [10, 10], [5, 3]).read(ROWS), MIDDLE)
+    ).fit(HatBasis.of([0, 0], [10, 10], [5, 3]).read(ROWS), MIDDLE)
     assert np.concatenate([heights for _, heights in found.shapes_]).tolist() == inner.coef_[0].tolist()
     assert found.guarantee_ == inner.guarantee_ and found.loss_ == inner.loss_ == model(knots=[5, 3]).plan(2).spent
-    assert price.epsilon(found.loss_, float(found.guarantee_.delta)) <= 1
+    assert epsilon_delta.epsilon(found.loss_, float(found.guarantee_.delta)) <= 1
 
 
 def test_what_is_missing_is_read_as_declared():

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from tests.support.counts import FULL
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import audit
-from tacit.learn.gradient import Gradient
-from tacit.learn.losses import Huber, Logistic, Squared
-from tacit.learn.moments import Moments
-from tacit.learn.newton import Newton
-from tacit.learn.noise import Noise
-from tacit.learn.objective import Objective
-from tacit.learn.output import Output
-from tacit.learn.problem import Problem
+from tacit.learn.gradient import NoisyGradientDescent
+from tacit.learn.losses import HuberLoss, LogisticLoss, SmoothedHinge
+from tacit.learn.moments import SufficientStatistics
+from tacit.learn.newton import NoisyNewton
+from tacit.learn.noise import GridGaussian
+from tacit.learn.objective import ObjectivePerturbation
+from tacit.learn.output import OutputPerturbation
+from tacit.learn.problem import RiskMinimization
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -33,7 +33,7 @@ ROWS = 4
 
 
 def planned(method, neighbors, loss=None, **knobs):
-    loss = loss or (Squared(1.0) if method is Moments else Logistic())
+    loss = loss or (HuberLoss(1.0) if method is SufficientStatistics else LogisticLoss())
     facts = {"loss": loss, "norm": 1.0, "features": 1, "rows": ROWS, "neighbors": neighbors}
     return method.planned(EPSILON, DELTA, **facts, **knobs), loss
 
@@ -45,7 +45,7 @@ def fits(plan, loss):
     def fit(rows):
         features = np.array([[x] for x, _ in rows]).reshape(-1, 1)
         labels = np.array([y for _, y in rows])
-        problem = Problem(features, labels, loss, 1.0, plan.neighbors, ROWS, plan.penalty)
+        problem = RiskMinimization(features, labels, loss, 1.0, plan.neighbors, ROWS, plan.penalty)
         return float(plan.fit(problem, bits)[0])
 
     return fit
@@ -60,14 +60,14 @@ def pair(neighbors):
 
 
 METHODS = [
-    (Output, {}),
-    (Output, {"loss": Huber(0.5)}),
-    (Objective, {}),
-    (Objective, {"loss": Huber(0.5)}),
-    (Gradient, {} if FULL else {"steps": 3}),
-    (Gradient, {"steps": 3, "rate": Fraction(1, 2)}),
-    (Newton, {"steps": 2}),
-    (Moments, {}),
+    (OutputPerturbation, {}),
+    (OutputPerturbation, {"loss": SmoothedHinge(0.5)}),
+    (ObjectivePerturbation, {}),
+    (ObjectivePerturbation, {"loss": SmoothedHinge(0.5)}),
+    (NoisyGradientDescent, {} if FULL else {"steps": 3}),
+    (NoisyGradientDescent, {"steps": 3, "rate": Fraction(1, 2)}),
+    (NoisyNewton, {"steps": 2}),
+    (SufficientStatistics, {}),
 ]
 
 
@@ -82,7 +82,7 @@ CASES = [
 @pytest.mark.parametrize(("method", "knobs", "neighbors"), CASES, ids=lambda value: getattr(value, "__name__", None))
 def test_the_claim_stands(method, knobs, neighbors):
     plan, loss = planned(method, neighbors, **knobs)
-    assert price.epsilon(plan.spent, float(DELTA)) <= float(EPSILON)
+    assert epsilon_delta.epsilon(plan.spent, float(DELTA)) <= float(EPSILON)
     found = audit(fits(plan, loss), *pair(neighbors), Claim.epsilon(EPSILON, DELTA), samples=SAMPLES, confidence=SURE)
     assert not found.refuted, str(found)
 
@@ -90,23 +90,23 @@ def test_the_claim_stands(method, knobs, neighbors):
 def halved(plan):
     """The same method with half the noise."""
     match plan:
-        case Objective():
+        case ObjectivePerturbation():
             return replace(plan, sigma=plan.sigma / 2, last=half(plan.last))
-        case Newton() | Moments():
+        case NoisyNewton() | SufficientStatistics():
             return replace(plan, noise=half(plan.noise), second=replace(plan.second, sigma=plan.second.sigma / 2))
     return replace(plan, noise=half(plan.noise))
 
 
 def half(noise):
-    return Noise(noise.sigma / 2, noise.sensitivity, noise.coordinates)
+    return GridGaussian(noise.sigma / 2, noise.sensitivity, noise.coordinates)
 
 
 SHARP = [
-    (Output, {"cut": 0.5, "penalty": 100.0}),
-    (Objective, {"cut": 0.5, "penalty": 8.0}),
-    (Gradient, {"steps": 1, "cut": 0.5}),
-    (Newton, {"steps": 1, "cut": 0.5, "penalty": 1e4, "share": Fraction(1, 1000)}),
-    (Moments, {"share": Fraction(1, 1000)}),
+    (OutputPerturbation, {"cut": 0.5, "penalty": 100.0}),
+    (ObjectivePerturbation, {"cut": 0.5, "penalty": 8.0}),
+    (NoisyGradientDescent, {"steps": 1, "cut": 0.5}),
+    (NoisyNewton, {"steps": 1, "cut": 0.5, "penalty": 1e4, "share": Fraction(1, 1000)}),
+    (SufficientStatistics, {"share": Fraction(1, 1000)}),
 ]
 
 

@@ -11,81 +11,81 @@ from hypothesis import strategies as st
 
 from tacit.errors import ParameterError
 from tacit.learn import LogisticRegression, Ridge
-from tacit.learn.auto import METHODS, RULE, Rule, chosen, planned
-from tacit.learn.facts import Facts
-from tacit.learn.gradient import Gradient
-from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
-from tacit.learn.moments import Moments
-from tacit.learn.newton import Newton
-from tacit.learn.objective import Objective
-from tacit.learn.output import Output
+from tacit.learn.auto import METHODS, THRESHOLDS, MethodThresholds, choose_method, plan_method
+from tacit.learn.facts import DeclaredParameters
+from tacit.learn.gradient import NoisyGradientDescent
+from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
+from tacit.learn.moments import SufficientStatistics
+from tacit.learn.newton import NoisyNewton
+from tacit.learn.objective import ObjectivePerturbation
+from tacit.learn.output import OutputPerturbation
 
 
-def facts(epsilon=1, rows=1000, columns=4, **more) -> Facts:
-    return Facts.declared(columns=columns, found=None, epsilon=epsilon, bounds=(0, 1), rows=rows, **more)
+def facts(epsilon=1, rows=1000, columns=4, **more) -> DeclaredParameters:
+    return DeclaredParameters.declared(columns=columns, found=None, epsilon=epsilon, bounds=(0, 1), rows=rows, **more)
 
 
 def test_a_delta_of_zero_leaves_output_perturbation():
-    for loss in (Logistic(), Huber(), Multinomial(3), Squared(1.0)):
-        assert chosen(facts(delta=0), loss) == "output"
-        assert isinstance(planned("auto", facts(delta=0), loss, None)[1], Output)
+    for loss in (LogisticLoss(), SmoothedHinge(), MultinomialLoss(3), HuberLoss(1.0)):
+        assert choose_method(facts(delta=0), loss) == "output"
+        assert isinstance(plan_method("auto", facts(delta=0), loss, None)[1], OutputPerturbation)
 
 
 def test_the_signal_is_epsilon_rows_over_the_root_of_the_weights():
     # Three columns and the constant are 4 weights: the signal is epsilon rows/2.
-    loss = Logistic()
-    assert chosen(facts(columns=3, epsilon=1, rows=1600), loss) == "objective"  # 800
-    assert chosen(facts(columns=3, epsilon=1, rows=1599), loss) == "gradient"
-    assert chosen(facts(columns=3, epsilon=0.1, rows=16_000), loss) == "objective"
+    loss = LogisticLoss()
+    assert choose_method(facts(columns=3, epsilon=1, rows=1600), loss) == "objective"  # 800
+    assert choose_method(facts(columns=3, epsilon=1, rows=1599), loss) == "gradient"
+    assert choose_method(facts(columns=3, epsilon=0.1, rows=16_000), loss) == "objective"
     # Four classes have four times the weights, and half the signal.
-    assert chosen(facts(columns=3, epsilon=1, rows=1600), Multinomial(4)) == "gradient"
-    assert chosen(facts(columns=3, epsilon=2, rows=1600), Multinomial(4)) == "objective"
+    assert choose_method(facts(columns=3, epsilon=1, rows=1600), MultinomialLoss(4)) == "gradient"
+    assert choose_method(facts(columns=3, epsilon=2, rows=1600), MultinomialLoss(4)) == "objective"
 
 
 def test_a_squared_loss_is_learned_from_its_statistics_unless_columns_are_many():
     # the constant is a column too
-    assert chosen(facts(columns=31, rows=10**6), Squared(1.0)) == "newton"
-    assert chosen(facts(columns=32, rows=10**6), Squared(1.0)) == "gradient"
+    assert choose_method(facts(columns=31, rows=10**6), HuberLoss(1.0)) == "newton"
+    assert choose_method(facts(columns=32, rows=10**6), HuberLoss(1.0)) == "gradient"
 
 
 def test_the_thresholds_are_in_one_place():
-    assert chosen(facts(), Logistic(), Rule(plenty=0)) == "objective"
-    assert chosen(facts(), Logistic(), Rule(plenty=1e9)) == "gradient"
-    assert chosen(facts(), Squared(1.0), Rule(wide=0)) == "gradient"
-    assert Rule() == RULE
+    assert choose_method(facts(), LogisticLoss(), MethodThresholds(plenty=0)) == "objective"
+    assert choose_method(facts(), LogisticLoss(), MethodThresholds(plenty=1e9)) == "gradient"
+    assert choose_method(facts(), HuberLoss(1.0), MethodThresholds(wide=0)) == "gradient"
+    assert MethodThresholds() == THRESHOLDS
 
 
 @pytest.mark.parametrize(
     ("name", "loss", "kind"),
     [
-        ("output", Logistic(), Output),
-        ("objective", Huber(), Objective),
-        ("gradient", Multinomial(3), Gradient),
-        ("newton", Logistic(), Newton),
-        ("newton", Squared(1.0), Moments),
+        ("output", LogisticLoss(), OutputPerturbation),
+        ("objective", SmoothedHinge(), ObjectivePerturbation),
+        ("gradient", MultinomialLoss(3), NoisyGradientDescent),
+        ("newton", LogisticLoss(), NoisyNewton),
+        ("newton", HuberLoss(1.0), SufficientStatistics),
     ],
 )
 def test_each_name_has_its_method(name, loss, kind):
-    found, method = planned(name, facts(), loss, None)
+    found, method = plan_method(name, facts(), loss, None)
     assert found == name and isinstance(method, kind)
-    assert planned(name, facts(), loss, None)[1] is method  # the same facts share a plan
+    assert plan_method(name, facts(), loss, None)[1] is method  # the same facts share a plan
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_penalty_that_is_declared_is_used(name):
-    assert planned(name, facts(), Logistic(), 7.5)[1].penalty == 7.5
+    assert plan_method(name, facts(), LogisticLoss(), 7.5)[1].penalty == 7.5
 
 
 @pytest.mark.parametrize("wrong", ["sgd", "", None, 3, ["output"]], ids=str)
 def test_an_unknown_method_is_an_error(wrong):
     with pytest.raises(ParameterError, match="method: there is no"):
-        planned(wrong, facts(), Logistic(), None)
+        plan_method(wrong, facts(), LogisticLoss(), None)
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "output"])
 def test_gaussian_methods_need_a_delta(name):
     with pytest.raises(ParameterError, match=f"delta: {name} needs one above 0"):
-        planned(name, facts(delta=0), Logistic(), None)
+        plan_method(name, facts(delta=0), LogisticLoss(), None)
 
 
 @settings(max_examples=15, deadline=None)

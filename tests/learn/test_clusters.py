@@ -20,12 +20,12 @@ from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
 from tests.support.counts import FULL
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import audit
 from tacit.errors import ParameterError
 from tacit.learn import KMeans
-from tacit.learn.clusters import Cluster, arranged, nearest, squares
+from tacit.learn.clusters import ClusterMoments, assign_to_centers, rebalance, squared_distances
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -82,7 +82,7 @@ def test_crowds_are_found_from_the_middle_of_the_bounds(columns, crowds):
     for seed in range(3):
         rows, points = crowded(seed, 5000, columns, crowds)
         ours = model(epsilon=1000, bounds=(-1, 1), n_clusters=crowds).fit(rows)
-        assert -ours.score(rows) < 1.05 * squares(rows, points).min(axis=1).sum()
+        assert -ours.score(rows) < 1.05 * squared_distances(rows, points).min(axis=1).sum()
 
 
 def test_it_learns_at_a_small_epsilon():
@@ -97,7 +97,7 @@ def test_it_learns_at_a_small_epsilon():
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta):
     plan = model(epsilon=0.7, delta=delta, neighbors=neighbors).plan(2, 4000)
-    assert 0.699 <= price.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
     assert plan.guarantee.epsilon == Fraction(7, 10) and plan.guarantee.neighbors is neighbors
 
 
@@ -129,13 +129,15 @@ def test_the_distances_of_a_row_do_not_depend_on_other_rows(seed, columns, count
     generator = np.random.default_rng(seed)
     rows, centers = generator.normal(size=(60, columns)), generator.normal(size=(4, columns))
     chosen = generator.permutation(60)[:count]
-    assert np.array_equal(squares(rows, centers)[chosen], squares(np.asfortranarray(rows[chosen]), centers))
-    assert np.array_equal(nearest(rows, centers), squares(rows, centers).argmin(axis=1))
+    assert np.array_equal(
+        squared_distances(rows, centers)[chosen], squared_distances(np.asfortranarray(rows[chosen]), centers)
+    )
+    assert np.array_equal(assign_to_centers(rows, centers), squared_distances(rows, centers).argmin(axis=1))
 
 
 def test_halves_are_those_of_a_normal_law():
     # of deviation 2 in the wider column: means at 2 sqrt(2/pi) = 1.5958, variance 4 (1 - 2/pi) = 1.4535
-    left, right = Cluster(100.0, np.array([5.0, 1.0]), np.array([4.0, 1.0])).halves()
+    left, right = ClusterMoments(100.0, np.array([5.0, 1.0]), np.array([4.0, 1.0])).halves()
     assert (left.count, right.count) == (50, 50)
     assert left.mean == pytest.approx([3.4042, 1], abs=1e-4) and right.mean == pytest.approx([6.5958, 1], abs=1e-4)
     assert left.variance == pytest.approx([1.4535, 1], abs=1e-4)
@@ -146,16 +148,16 @@ def test_halves_are_those_of_a_normal_law():
 
 def test_two_centers_in_one_crowd_are_joined_for_one_in_two_crowds():
     def at(place, variance):
-        return Cluster(100.0, np.array([place]), np.array([variance]))
+        return ClusterMoments(100.0, np.array([place]), np.array([variance]))
 
     stuck = [at(-10.0, 0.1), at(-9.0, 0.1), at(5.0, 25.0)]
     # Joining costs 50 * 1^2 = 50; a split of the last gains 100 * 25 * 2/pi = 1592.
-    means = sorted(float(cluster.mean[0]) for cluster in arranged(stuck, 3, merging=True))
+    means = sorted(float(cluster.mean[0]) for cluster in rebalance(stuck, 3, merging=True))
     assert means == pytest.approx([-9.5, 5 - 3.9894, 5 + 3.9894], abs=1e-3)
-    assert arranged(stuck, 3, merging=False) == stuck
+    assert rebalance(stuck, 3, merging=False) == stuck
     # Where it is not worth it nothing is joined.
     apart = [at(-10.0, 0.1), at(0.0, 0.1), at(10.0, 0.1)]
-    assert arranged(apart, 3, merging=True) == apart
+    assert rebalance(apart, 3, merging=True) == apart
 
 
 def test_with_hardly_any_budget_there_are_still_centers_within_the_bounds():
@@ -168,7 +170,7 @@ def test_with_hardly_any_budget_there_are_still_centers_within_the_bounds():
 def test_declared_centers_are_where_it_starts():
     one = model(epsilon=10**6, init=CENTERS, max_iter=1).fit(ROWS)
     # one step of Lloyd's from there: the means of the rows nearest to each
-    places = nearest(ROWS, CENTERS)
+    places = assign_to_centers(ROWS, CENTERS)
     means = np.array([ROWS[places == place].mean(axis=0) for place in range(4)])
     assert one.cluster_centers_ == pytest.approx(means, abs=0.01)
     for wrong in (CENTERS[:2], CENTERS[:, :1], "k-means++", np.full((4, 2), np.nan)):
@@ -217,7 +219,7 @@ def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     made = model().fit(ROWS).set_params(epsilon=3, bits=Stopping())
     with pytest.raises(Stopped):
         made.fit(ROWS)
-    assert made.guarantee_.epsilon == 3 and price.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
+    assert made.guarantee_.epsilon == 3 and epsilon_delta.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
     with pytest.raises(NotFittedError):
         made.predict(ROWS)
     with pytest.raises(ParameterError, match="sample_weight"):

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.support.counts import FULL
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import audit
 from tacit.errors import ParameterError
-from tacit.learn.columns import Columns, moments
+from tacit.learn.columns import GroupMoments, estimate_moments
 from tacit.learn.losses import Array
-from tacit.learn.noise import Noise
+from tacit.learn.noise import GridGaussian
 from tacit.learn.sums import EXPONENT
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.unit import Neighbors
@@ -30,22 +30,22 @@ ALARM = 1e-9  # the chance that a test of a law fails without a cause
 ONE = 2**EXPONENT
 
 
-def planned(epsilon: Any = 1, delta: Any = "1e-6", **facts: Any) -> Columns:
+def planned(epsilon: Any = 1, delta: Any = "1e-6", **facts: Any) -> GroupMoments:
     shape = {"groups": 3, "columns": 4, "degree": 2, "neighbors": ADD, **facts}
-    return Columns.planned(Fraction(str(epsilon)), Fraction(str(delta)), **shape)
+    return GroupMoments.planned(Fraction(str(epsilon)), Fraction(str(delta)), **shape)
 
 
-def moved(plan: Columns, one: tuple[Array, Array], other: tuple[Array, Array]) -> Fraction:
+def moved(plan: GroupMoments, one: tuple[Array, Array], other: tuple[Array, Array]) -> Fraction:
     """The square of what the exact sums move by, in units of the deviations of their noise."""
     pairs = list(zip(plan.sums(*one), plan.sums(*other), strict=True))[not plan.counted :]
     found = Fraction(0)
     for noise, (here, there) in zip(plan.noises, pairs, strict=True):
-        assert isinstance(noise, Noise)
+        assert isinstance(noise, GridGaussian)
         found += sum(Fraction(int(v), ONE) ** 2 for v in (here - there).flat) / noise.sigma**2
     return found
 
 
-def allowed(plan: Columns) -> Fraction:
+def allowed(plan: GroupMoments) -> Fraction:
     """The square of the most that `spent` allows for."""
     return 1 / plan.spent.parts[0].loss.sigma ** 2
 
@@ -68,7 +68,7 @@ def test_what_is_spent_is_what_was_planned(
 ) -> None:
     plan = planned(epsilon, delta, groups=groups, degree=degree, neighbors=neighbors, times=times)
     # sums of shares at a delta of 0 are rounded up, in the last place
-    assert 0.999 * float(epsilon) <= price.epsilon(plan.spent, float(delta)) <= float(epsilon) * (1 + 1e-15)
+    assert 0.999 * float(epsilon) <= epsilon_delta.epsilon(plan.spent, float(delta)) <= float(epsilon) * (1 + 1e-15)
 
 
 def test_noise_beyond_the_grid_is_refused() -> None:
@@ -154,7 +154,7 @@ def test_half_the_noise_is_caught_by_an_audit() -> None:
     # Each of many groups is a run of its own: noise of one law on the sums of its one row.
     plan = planned(1, "0.1", groups=1, columns=2)
 
-    def seen(used: Columns) -> Any:
+    def seen(used: GroupMoments) -> Any:
         def mechanism(row: list[float], size: int, rng: np.random.Generator) -> Array:
             runs = replace(used, groups=size)
             rows, places = np.tile(row, (size, 1)), np.arange(size)
@@ -168,7 +168,7 @@ def test_half_the_noise_is_caught_by_an_audit() -> None:
     bits, pair = ReplayBits(b"audit"), ([], [1.0, 1.0])
     claim, sure = Claim.epsilon(1, Fraction(1, 10)), 1 - ALARM
     assert not audit(seen(plan), *pair, claim, samples=20_000 if FULL else 1_000, confidence=sure).refuted
-    half = tuple(replace(noise, sigma=noise.sigma / 2) for noise in plan.noises if isinstance(noise, Noise))
+    half = tuple(replace(noise, sigma=noise.sigma / 2) for noise in plan.noises if isinstance(noise, GridGaussian))
     assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=2_000, confidence=sure).refuted
 
 
@@ -185,7 +185,7 @@ def test_without_noise_the_moments_are_those_of_the_rows() -> None:
     values = np.random.default_rng(3).uniform(-0.5, 0.9, size=(500, 4))
     places = np.arange(500) % 3
     exact = [sums.astype(float) / ONE for sums in planned().sums(values, places)]
-    counts, means, variances = moments(exact, (0.0, 0.0, 0.0))
+    counts, means, variances = estimate_moments(exact, (0.0, 0.0, 0.0))
     for group in range(3):
         mine = values[places == group]
         assert counts[group] == len(mine)
@@ -195,11 +195,13 @@ def test_without_noise_the_moments_are_those_of_the_rows() -> None:
 
 def test_where_noise_is_all_there_is_the_moments_are_those_of_a_uniform_law() -> None:
     # No rows and noise of deviation 100 on every sum: n = 100 is believed, with 3 * 100^2/100 = 300 more at the start.
-    counts, means, variances = moments([np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1))], (100.0, 100.0, 100.0))
+    counts, means, variances = estimate_moments(
+        [np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1))], (100.0, 100.0, 100.0)
+    )
     # T_2: (0 - 300/3)/400 = -1/4, so the variance is (1 - 1/4)/2 = 3/8
     assert (counts[0], means[0, 0], variances[0, 0]) == (100, 0, 0.375)
 
 
 def test_laws_are_laplace_only_without_a_delta() -> None:
     assert all(isinstance(noise, Laplace) for noise in planned(delta=0).noises)
-    assert all(isinstance(noise, Noise) for noise in planned().noises)
+    assert all(isinstance(noise, GridGaussian) for noise in planned().noises)

@@ -20,11 +20,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn import PCA
-from tacit.learn.components import Scatter
-from tacit.learn.sums import EXPONENT, Rows
+from tacit.learn.components import ScatterRelease
+from tacit.learn.sums import EXPONENT, QuantizedRows
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -40,9 +40,9 @@ def model(**more) -> PCA:
     return PCA(**{"epsilon": 1, "bits": partial(ReplayBits, b"components"), **PUBLIC, **more})
 
 
-def scatter(epsilon="1", delta="1e-6", columns=2, neighbors=ADD, constant=0.5) -> Scatter:
+def scatter(epsilon="1", delta="1e-6", columns=2, neighbors=ADD, constant=0.5) -> ScatterRelease:
     shape = {"origin": np.zeros(columns), "norm": 1.0, "constant": constant, "neighbors": neighbors}
-    return Scatter.planned(Fraction(epsilon), Fraction(delta), **shape)
+    return ScatterRelease.planned(Fraction(epsilon), Fraction(delta), **shape)
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_around_a_declared_center_the_second_moments_are_those_off_it():
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta, center):
     plan = model(epsilon=0.7, delta=delta, neighbors=neighbors, center=center).plan(3, 4000)
-    assert 0.699 <= price.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
     assert plan.guarantee.epsilon == Fraction(7, 10) and plan.guarantee.neighbors is neighbors
 
 
@@ -89,14 +89,17 @@ def test_without_a_delta_a_neighbor_moves_the_entries_by_no_more_than_is_priced(
     generator = np.random.default_rng(seed)
     rows = generator.choice([-1.0, 0.0, 0.7, 1.0], size=(5, width)) * generator.uniform(0, 2, size=(5, 1))
     rows /= np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
-    one, other = Rows.of(rows[1:], 1.0).gram(), Rows.of(rows if neighbors is ADD else rows[:-1], 1.0).gram()
+    one, other = (
+        QuantizedRows.of(rows[1:], 1.0).gram(),
+        QuantizedRows.of(rows if neighbors is ADD else rows[:-1], 1.0).gram(),
+    )
     moved = sum(abs(int(v)) for v in (one - other)[np.triu_indices(width)])
     assert moved <= scatter("1", "0", width, neighbors, constant=0).spent.sensitivity
 
 
 def test_that_bound_is_reached():
     # a row of four equal numbers: ten products of 1/4
-    moved = sum(int(v) for v in Rows.of(np.full((1, 4), 0.5), 1.0).gram()[np.triu_indices(4)])
+    moved = sum(int(v) for v in QuantizedRows.of(np.full((1, 4), 0.5), 1.0).gram()[np.triu_indices(4)])
     assert moved == scatter("1", "0", 4, constant=0).spent.sensitivity == 5 * 2 ** (EXPONENT - 1)
 
 
@@ -206,7 +209,7 @@ def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     made = model().fit(ROWS).set_params(epsilon=3, bits=Stopping())
     with pytest.raises(Stopped):
         made.fit(ROWS)
-    assert made.guarantee_.epsilon == 3 and price.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
+    assert made.guarantee_.epsilon == 3 and epsilon_delta.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
     with pytest.raises(NotFittedError):
         made.transform(ROWS)
 

@@ -26,8 +26,8 @@ from tacit.learn import (
     StandardScaler,
     minimize,
 )
-from tacit.learn.base import PrivateLinear
-from tacit.learn.sums import in_units, legible, on_grid, split_in_units
+from tacit.learn.base import PrivateLinearModel
+from tacit.learn.sums import on_grid, quantize, round_weights, split_in_units
 from tacit.sampling.bits import ReplayBits
 
 SETTINGS, PAIRS = (760, 15) if FULL else (75, 4)
@@ -130,7 +130,7 @@ def released(model, rows, labels):
         rows, model = hats.read(model._known(rows)), model._heights(columns)
         columns = rows.shape[1]
     plan = model.plan(columns, len(rows))
-    if isinstance(model, PrivateLinear):
+    if isinstance(model, PrivateLinearModel):
         target = rows[:, 0] if isinstance(model, Ridge) else labels
         weights = plan.weights(rows, model._encoded(np.nan_to_num(target)), model.bits)
         model.take(plan, weights)
@@ -161,7 +161,7 @@ def ending(model, rows, labels, steps):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
     steps, fitted, pairs = [], 0, 0
-    original = minimize.solved
+    original = minimize.solve
 
     def solved(problem, tilt, goal):
         found = original(problem, tilt, goal)
@@ -169,7 +169,7 @@ def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
         steps.append(found.steps)
         return found
 
-    monkeypatch.setattr(minimize, "solved", solved)
+    monkeypatch.setattr(minimize, "solve", solved)
     rng = np.random.default_rng(KINDS.index(kind))
     for _ in range(-(-SETTINGS // len(KINDS))):
         model = estimator(rng, kind)
@@ -188,9 +188,9 @@ def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
 def test_no_number_becomes_an_integer_that_it_is_not():
     wild = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.75])
     assert on_grid(wild, 4.0, 8).astype(np.int64).tolist() == [0, 0, 0, 8, -8, 0, 0, 3]
-    assert in_units(wild, 1.0).tolist()[:3] == [0, 0, 0]
+    assert quantize(wild, 1.0).tolist()[:3] == [0, 0, 0]
     assert np.all(np.abs(split_in_units(wild[:, None], 1.0, 3)) <= 2**20)
-    assert np.all(np.isfinite(legible(wild)))
+    assert np.all(np.isfinite(round_weights(wild)))
 
 
 @pytest.mark.slow

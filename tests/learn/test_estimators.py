@@ -21,11 +21,11 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn import LinearSVC, LogisticRegression, Ridge
 from tacit.learn.auto import METHODS
-from tacit.learn.losses import Logistic
+from tacit.learn.losses import LogisticLoss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -114,14 +114,14 @@ def test_what_is_spent_is_within_the_guarantee(method, place, neighbors):
     rows = 2000 if neighbors is Neighbors.ADD_REMOVE else None
     estimator, _ = each_kind(method=method, epsilon=0.7, delta=1e-6, neighbors=neighbors, rows=rows)[place]
     plan = estimator.plan(3, 2000)
-    assert price.delta(plan.spent, 0.7) <= 1e-6 * ROUNDING
+    assert epsilon_delta.delta(plan.spent, 0.7) <= 1e-6 * ROUNDING
     assert plan.guarantee.neighbors is neighbors
 
 
 def test_a_delta_of_zero_is_for_output_perturbation():
     model = logistic(delta=0, epsilon=50).fit(ROWS, SIDE)
     assert model.method_ == "output" and model.guarantee_.delta == 0
-    assert price.epsilon(model.loss_, 0) <= 50
+    assert epsilon_delta.epsilon(model.loss_, 0) <= 50
     with pytest.raises(ParameterError, match="delta: objective needs one above 0"):
         logistic(delta=0, method="objective").fit(ROWS, SIDE)
 
@@ -231,7 +231,7 @@ def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     with pytest.raises(Stopped):
         model.fit(ROWS, SIDE)
     assert model.guarantee_.epsilon == 3
-    assert price.delta(model.loss_, 3) <= float(model.guarantee_.delta) * ROUNDING
+    assert epsilon_delta.delta(model.loss_, 3) <= float(model.guarantee_.delta) * ROUNDING
     assert not hasattr(model, "coef_")
     with pytest.raises(NotFittedError):
         model.predict(ROWS)
@@ -311,7 +311,7 @@ def test_probabilities_of_a_cut_loss_are_those_of_the_labels():
     method = type(plan.method).planned(
         Fraction(1000),
         Fraction(1, 10**6),
-        loss=Logistic(),
+        loss=LogisticLoss(),
         norm=plan.facts.norm,
         features=2,
         rows=100_000,

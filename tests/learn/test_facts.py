@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import ParameterError
-from tacit.learn.facts import Facts
+from tacit.learn.facts import DeclaredParameters
 from tacit.privacy.unit import Neighbors
 
 GOOD = {"columns": 2, "found": 50, "epsilon": 1, "bounds": (0, 1), "rows": 100}
 
 
-def facts(**more) -> Facts:
-    return Facts.declared(**{**GOOD, **more})
+def facts(**more) -> DeclaredParameters:
+    return DeclaredParameters.declared(**{**GOOD, **more})
 
 
 @pytest.mark.parametrize(

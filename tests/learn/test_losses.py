@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from tacit.errors import ParameterError
-from tacit.learn.losses import Huber, LinearLoss, Logistic, Multinomial, Squared
+from tacit.learn.losses import ConvexLoss, HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 
-BINARY = [Logistic(), Logistic(0.6), Logistic(0.5), Huber(), Huber(0.1)]
-SINGLE = [*BINARY, Squared(1.0), Squared(2.0, 0.5)]
-ALL: list[LinearLoss] = [*SINGLE, Multinomial(2), Multinomial(3), Multinomial(10)]
+BINARY = [LogisticLoss(), LogisticLoss(0.6), LogisticLoss(0.5), SmoothedHinge(), SmoothedHinge(0.1)]
+SINGLE = [*BINARY, HuberLoss(1.0), HuberLoss(2.0, 0.5)]
+ALL: list[ConvexLoss] = [*SINGLE, MultinomialLoss(2), MultinomialLoss(3), MultinomialLoss(10)]
 SHARES = np.linspace(0, 1, 401)
 
 
 def labeled(loss, count=4000, seed=0):
     rng = np.random.default_rng(seed)
-    if isinstance(loss, Multinomial):
+    if isinstance(loss, MultinomialLoss):
         return 3 * rng.normal(size=(count, loss.outputs)), rng.integers(0, loss.classes, count).astype(float)
     scores = 4 * rng.normal(size=count)
-    if isinstance(loss, Squared):
+    if isinstance(loss, HuberLoss):
         return scores, loss.target_bound * rng.uniform(-1, 1, count)
     return scores, rng.choice([-1.0, 1.0], count)
 
@@ -38,7 +38,7 @@ def test_residuals_are_the_derivative_of_values_and_curvature_theirs(loss):
 
 
 def test_residuals_of_the_multinomial_loss_are_the_gradient_of_values():
-    loss = Multinomial(4)
+    loss = MultinomialLoss(4)
     scores, labels = labeled(loss, 200)
     for output in range(4):
         step = np.zeros(4)
@@ -63,16 +63,16 @@ def test_no_residual_is_above_the_slope_and_no_curvature_above_the_bend(loss):
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 def test_slope_and_bend_are_reached(loss):
-    if isinstance(loss, Multinomial):
+    if isinstance(loss, MultinomialLoss):
         scores = np.zeros((1, loss.classes))
         scores[0, 1] = 1000.0  # p = e_1, y = 0
         assert np.linalg.norm(loss.residuals(scores, np.zeros(1))) == pytest.approx(math.sqrt(2))
         p = loss.curvature(np.array([[0.0, 0.0] + [-1000.0] * (loss.classes - 2)]), np.zeros(1))[0]
         assert np.linalg.eigvalsh(np.diag(p) - np.outer(p, p)).max() == pytest.approx(0.5)
         return
-    far, label = np.array([-1000.0]), np.array([1.0 if not isinstance(loss, Squared) else 0.0])
+    far, label = np.array([-1000.0]), np.array([1.0 if not isinstance(loss, HuberLoss) else 0.0])
     assert abs(loss.residuals(far, label)[0]) == pytest.approx(loss.slope)
-    near = np.array([1.0 if isinstance(loss, Huber) else 0.0])
+    near = np.array([1.0 if isinstance(loss, SmoothedHinge) else 0.0])
     assert loss.curvature(near, label)[0] == pytest.approx(loss.bend)
 
 
@@ -84,7 +84,7 @@ def test_the_label_decides_the_sign_of_the_residual(loss):
 
 def test_a_cut_loss_is_a_line_where_a_row_is_on_the_wrong_side():
     # cut 1/2: a line from the margin 0 on, where the loss is ln 2: ln 2 + 3/2 at the margin -3
-    loss, plus = Logistic(0.5), np.ones(3)
+    loss, plus = LogisticLoss(0.5), np.ones(3)
     scores = np.array([-3.0, 0.0, 2.0])
     assert loss.values(scores, plus).tolist() == pytest.approx(
         [math.log(2) + 1.5, math.log(2), math.log1p(math.exp(-2))]
@@ -94,7 +94,7 @@ def test_a_cut_loss_is_a_line_where_a_row_is_on_the_wrong_side():
 
 
 def test_the_squared_loss_is_squared_within_the_bounds():
-    loss = Squared(target_bound=2.0, prediction_bound=3.0)
+    loss = HuberLoss(target_bound=2.0, prediction_bound=3.0)
     scores, labels = np.linspace(-3, 3, 50), np.linspace(2, -2, 50)
     np.testing.assert_allclose(loss.values(scores, labels), (scores - labels) ** 2 / 2)
     np.testing.assert_allclose(loss.residuals(scores, labels), scores - labels)
@@ -120,7 +120,7 @@ def test_the_volume_bounds_the_determinant_of_one_row(loss):
 
 @pytest.mark.parametrize("classes", [2, 3, 10])
 def test_the_multinomial_volume_bounds_the_determinant_and_is_reached_by_equal_odds(classes):
-    loss = Multinomial(classes)
+    loss = MultinomialLoss(classes)
     scores, labels = labeled(loss, 300)
     scores[0] = 0
     for ratio in (0.1, 1.0, 30.0):
@@ -135,21 +135,21 @@ def test_the_multinomial_volume_bounds_the_determinant_and_is_reached_by_equal_o
 
 
 def test_labels_that_a_loss_is_not_made_for_are_told():
-    assert Logistic().admits(np.array([1.0, -1.0])) and not Logistic().admits(np.array([0.0, 1.0]))
-    assert Multinomial(3).admits(np.array([0.0, 2.0]))
-    assert not Multinomial(3).admits(np.array([3.0])) and not Multinomial(3).admits(np.array([0.5]))
-    assert Squared(1.0).admits(np.array([-1.0])) and not Squared(1.0).admits(np.array([1.1]))
+    assert LogisticLoss().admits(np.array([1.0, -1.0])) and not LogisticLoss().admits(np.array([0.0, 1.0]))
+    assert MultinomialLoss(3).admits(np.array([0.0, 2.0]))
+    assert not MultinomialLoss(3).admits(np.array([3.0])) and not MultinomialLoss(3).admits(np.array([0.5]))
+    assert HuberLoss(1.0).admits(np.array([-1.0])) and not HuberLoss(1.0).admits(np.array([1.1]))
     for loss in ALL:
         assert not loss.admits(np.array([math.nan]))
 
 
 def test_parameters_that_make_no_loss_are_refused():
     for make in (
-        lambda: Logistic(0),
-        lambda: Logistic(1.5),
-        lambda: Huber(0),
-        lambda: Squared(-1),
-        lambda: Multinomial(1),
+        lambda: LogisticLoss(0),
+        lambda: LogisticLoss(1.5),
+        lambda: SmoothedHinge(0),
+        lambda: HuberLoss(-1),
+        lambda: MultinomialLoss(1),
     ):
         with pytest.raises(ParameterError):
             make()

@@ -15,25 +15,25 @@ from tests.support.counts import FULL
 from tacit.errors import ParameterError
 from tacit.learn import minimize as module
 from tacit.learn.certified import Long, Scaled, gradient
-from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
-from tacit.learn.minimize import check_solvable, least_penalty, minimize, planned_steps, solved, tolerance
-from tacit.learn.problem import Problem
+from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
+from tacit.learn.minimize import check_solvable, gradient_tolerance, least_penalty, minimize, planned_steps, solve
+from tacit.learn.problem import RiskMinimization
 from tacit.privacy.unit import Neighbors
 
-LOSSES = [Logistic(), Logistic(0.6), Huber(), Huber(0.0625), Squared(1.0), Multinomial(3)]
+LOSSES = [LogisticLoss(), LogisticLoss(0.6), SmoothedHinge(), SmoothedHinge(0.0625), HuberLoss(1.0), MultinomialLoss(3)]
 
 
 def made(loss, rows=300, columns=5, penalty=1.0, seed=0, declared=None, sharp=3.0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(rows, columns)) / np.sqrt(columns)
     scores = sharp * features @ rng.normal(size=(columns, 3)) + rng.normal(size=(rows, 3))
-    if isinstance(loss, Multinomial):
+    if isinstance(loss, MultinomialLoss):
         labels = scores.argmax(axis=1).astype(float)
-    elif isinstance(loss, Squared):
+    elif isinstance(loss, HuberLoss):
         labels = np.clip(scores[:, 0] / 4, -1, 1)
     else:
         labels = np.where(scores[:, 0] > 0, 1.0, -1.0)
-    return Problem(features, labels, loss, 1.0, Neighbors.ADD_REMOVE, declared or max(rows, 1), penalty)
+    return RiskMinimization(features, labels, loss, 1.0, Neighbors.ADD_REMOVE, declared or max(rows, 1), penalty)
 
 
 def read(problem):
@@ -58,12 +58,12 @@ def exact_gradient(problem, weights, tilt):
         for row, label in zip(rows, problem.labels, strict=True):
             score, y = mp.fdot(row, at), mp.mpf(float(label))
             match problem.loss:
-                case Logistic(cut):
+                case LogisticLoss(cut):
                     residual = -y * min(1 / (1 + mp.exp(y * score)), mp.mpf(cut))
-                case Huber(width):
+                case SmoothedHinge(width):
                     start, bend = mp.mpf(1 + width), mp.mpf(problem.loss.bend)
                     residual = -y * min(max((start - y * score) * bend, mp.mpf(0)), mp.mpf(1))
-                case Squared():
+                case HuberLoss():
                     slope = mp.mpf(problem.loss.slope)
                     residual = min(max(score - y, -slope), slope)
             found = [g + residual * x for g, x in zip(found, row, strict=True)]
@@ -75,7 +75,7 @@ def exact_gradient(problem, weights, tilt):
 def test_the_gradient_is_as_small_as_asked(loss, penalty):
     problem = made(loss, penalty=penalty)
     tilt = np.random.default_rng(1).normal(size=problem.shape) * 5
-    goal = tolerance(loss, 1.0, problem.rows)
+    goal = gradient_tolerance(loss, 1.0, problem.rows)
     found = minimize(problem, tilt, goal)
     assert found.dtype == np.float64 and found.shape == problem.shape
     assert np.linalg.norm(true_gradient(problem, found, tilt)) <= goal
@@ -83,7 +83,7 @@ def test_the_gradient_is_as_small_as_asked(loss, penalty):
 
 @pytest.mark.parametrize("penalty", [0.1, 10.0])
 def test_it_agrees_with_scikit_learn(penalty):
-    problem = made(Logistic(), 500, penalty=penalty)
+    problem = made(LogisticLoss(), 500, penalty=penalty)
     theirs = LogisticRegression(C=1 / penalty, fit_intercept=False, tol=1e-10, max_iter=10_000)
     theirs.fit(problem.features, problem.labels)
     found = minimize(problem, np.zeros(5), 1e-9)
@@ -91,33 +91,35 @@ def test_it_agrees_with_scikit_learn(penalty):
 
 
 def test_the_squared_loss_has_its_closed_form():
-    problem = made(Squared(1.0, 50.0), penalty=2.0)  # no prediction comes near the bound
+    problem = made(HuberLoss(1.0, 50.0), penalty=2.0)  # no prediction comes near the bound
     x, y = read(problem), problem.labels
     expected = np.linalg.solve(x.T @ x + 2 * np.eye(5), x.T @ y)
     np.testing.assert_allclose(minimize(problem, np.zeros(5), 1e-10), expected, atol=1e-10)
 
 
 def test_many_rows_start_from_a_part_of_them_and_end_the_same(monkeypatch):
-    problem = made(Logistic(), rows=16 * 64 * 2, columns=2)
-    goal = tolerance(problem.loss, 1.0, problem.rows)
-    with_guess = solved(problem, np.zeros(2), goal)
-    assert with_guess.steps == planned_steps(problem) == 2 * len(module._planned(problem)) + module._POLISH
+    problem = made(LogisticLoss(), rows=16 * 64 * 2, columns=2)
+    goal = gradient_tolerance(problem.loss, 1.0, problem.rows)
+    with_guess = solve(problem, np.zeros(2), goal)
+    assert with_guess.steps == planned_steps(problem) == 2 * len(module._plan_steps(problem)) + module._POLISH
     monkeypatch.setattr(module, "_has_guess", lambda problem: False)
-    without = solved(problem, np.zeros(2), goal)
-    assert without.steps == len(module._planned(problem)) + module._POLISH
+    without = solve(problem, np.zeros(2), goal)
+    assert without.steps == len(module._plan_steps(problem)) + module._POLISH
     np.testing.assert_allclose(with_guess.weights, without.weights, atol=2 * goal)
 
 
 def test_without_rows_the_tilt_alone_decides():
-    problem = made(Logistic(), rows=0, penalty=4.0)
+    problem = made(LogisticLoss(), rows=0, penalty=4.0)
     tilt = np.arange(5.0)
     np.testing.assert_allclose(minimize(problem, tilt, 1e-9), -tilt / 4, atol=1e-9)
 
 
 def test_rows_that_a_line_parts_have_a_minimizer_too():
-    problem = Problem(np.ones((100, 1)), np.ones(100), Logistic(), 1.0, Neighbors.ADD_REMOVE, 100, 2.0**-10)
-    goal = tolerance(Logistic(), 1.0, 100)
-    found = solved(problem, np.zeros(1), goal)
+    problem = RiskMinimization(
+        np.ones((100, 1)), np.ones(100), LogisticLoss(), 1.0, Neighbors.ADD_REMOVE, 100, 2.0**-10
+    )
+    goal = gradient_tolerance(LogisticLoss(), 1.0, 100)
+    found = solve(problem, np.zeros(1), goal)
     # 100/(1 + e^w) = w/1024 gives w = 9.31
     assert found.weights[0] == pytest.approx(9.31, abs=0.01) and found.proved
     assert abs(true_gradient(problem, found.weights, np.zeros(1))[0]) <= goal
@@ -127,12 +129,16 @@ def test_rows_that_a_line_parts_have_a_minimizer_too():
 @pytest.mark.parametrize("count", [1, 10, 20_000])
 def test_the_number_of_rows_beside_the_declared_one_changes_no_step(count):
     # 2^12 times 2^14 rows are promised, whatever is declared; these are as many as a test has time for
-    problem = Problem(np.full((count, 1), 0.5), np.ones(count), Huber(), 1.0, Neighbors.ADD_REMOVE, 3, 1.0)
-    found = solved(problem, np.zeros(1), tolerance(Huber(), 1.0, 3))
+    problem = RiskMinimization(
+        np.full((count, 1), 0.5), np.ones(count), SmoothedHinge(), 1.0, Neighbors.ADD_REMOVE, 3, 1.0
+    )
+    found = solve(problem, np.zeros(1), gradient_tolerance(SmoothedHinge(), 1.0, 3))
     assert found.proved and found.steps == planned_steps(problem)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Logistic(0.6), Huber(), Huber(0.0625), Squared(1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), LogisticLoss(0.6), SmoothedHinge(), SmoothedHinge(0.0625), HuberLoss(1.0)], ids=repr
+)
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1e6])
 def test_the_error_of_a_gradient_is_within_its_bound(loss, scale):
     problem = made(loss, rows=40, columns=3)
@@ -147,7 +153,7 @@ def test_the_error_of_a_gradient_is_within_its_bound(loss, scale):
             error = mp.sqrt(sum((one - other) ** 2 for one, other in zip(shown, exact, strict=True)))
         assert error <= slope.error * scaled.scale
         # and the bound says something: with 40 rows it is below the tolerance of 2^14 by far
-        assert slope.error < tolerance(loss, 1.0, 1) * 2.0**-10
+        assert slope.error < gradient_tolerance(loss, 1.0, 1) * 2.0**-10
 
 
 def mantissa_of(number):
@@ -165,23 +171,23 @@ def test_weights_of_ninety_six_bits_take_steps_that_doubles_do_not_show():
 
 def test_a_goal_that_nothing_proves_ends_all_the_same():
     # more rows than the theorem is for look like this: the best that the errors leave open is returned
-    problem = made(Logistic(), rows=20)
-    found = solved(problem, np.zeros(5), 1e-300)
+    problem = made(LogisticLoss(), rows=20)
+    found = solve(problem, np.zeros(5), 1e-300)
     assert found.proved and found.steps == planned_steps(problem)
 
 
 def test_short_steps_reach_the_goal_from_anywhere(monkeypatch):
     # what stands behind the planned steps: 1 + 30/4 as a condition number, 8 ln(2 D penalty/goal) = 8 * 27 steps
-    problem = made(Logistic(), rows=30, penalty=1.0)
-    goal = tolerance(problem.loss, 1.0, 30)
+    problem = made(LogisticLoss(), rows=30, penalty=1.0)
+    goal = gradient_tolerance(problem.loss, 1.0, 30)
     scaled = Scaled.of(problem, np.zeros(5))
-    place, proved, steps = module._shortened(scaled, Long.of(np.full(5, 50.0)), goal / scaled.scale)
+    place, proved, steps = module._take_short_steps(scaled, Long.of(np.full(5, 50.0)), goal / scaled.scale)
     assert proved and 10 < steps < 300
     expected = minimize(problem, np.zeros(5), goal)
     np.testing.assert_allclose(place.value.astype(float) / scaled.scale, expected, atol=2 * goal)
-    monkeypatch.setattr(module, "_planned", lambda problem: [])
+    monkeypatch.setattr(module, "_plan_steps", lambda problem: [])
     monkeypatch.setattr(module, "_POLISH", 1)
-    slow = solved(problem, np.zeros(5), goal)  # no Newton step at all: the rounds and the short steps do it
+    slow = solve(problem, np.zeros(5), goal)  # no Newton step at all: the rounds and the short steps do it
     np.testing.assert_allclose(slow.weights, expected, atol=2 * goal)
 
 
@@ -197,22 +203,22 @@ def repeated(seed):
     labels[rng.random(count) < rng.choice([0, 0.01, 0.3])] *= -1
     penalty = loss.bend / 2.0 ** rng.choice([-10, -4, -2, 0, 2, 4, 6, 8])
     tilt = rng.normal(size=columns) * rng.choice([0, 4, 40, 1000]) * loss.slope
-    return Problem(rows, labels, loss, 1.0, Neighbors.ADD_REMOVE, count, penalty), tilt
+    return RiskMinimization(rows, labels, loss, 1.0, Neighbors.ADD_REMOVE, count, penalty), tilt
 
 
 @pytest.mark.slow
 def test_rows_that_are_repeated_are_solved_by_the_planned_steps():
     for seed in range(5000 if FULL else 100):
         problem, tilt = repeated(seed)
-        found = solved(problem, tilt, tolerance(problem.loss, 1.0, problem.rows))
+        found = solve(problem, tilt, gradient_tolerance(problem.loss, 1.0, problem.rows))
         assert found.proved and found.steps == planned_steps(problem), seed
 
 
 def test_rows_that_outlast_the_plan_take_the_same_rounds_more(monkeypatch):
     # a plan of no Newton steps at all is outlasted by rows whose condition number is not 1
-    problem = made(Logistic(), rows=30, penalty=1.0)
-    monkeypatch.setattr(module, "_planned", lambda problem: [module.Step(1.0, fresh=True, double=False)])
-    found = solved(problem, np.zeros(5), tolerance(problem.loss, 1.0, 30))
+    problem = made(LogisticLoss(), rows=30, penalty=1.0)
+    monkeypatch.setattr(module, "_plan_steps", lambda problem: [module.Step(1.0, fresh=True, double=False)])
+    found = solve(problem, np.zeros(5), gradient_tolerance(problem.loss, 1.0, 30))
     assert found.proved
     extra = found.steps - planned_steps(problem)
     assert extra > 0 and extra % (module._AGAIN * (1 + module._POLISH)) == 0
@@ -226,20 +232,20 @@ def test_the_number_of_certified_gradients_is_public(monkeypatch):
         return gradient(scaled, place)
 
     monkeypatch.setattr(module, "gradient", counted)
-    for rows in (made(Logistic(), rows=0), made(Logistic(), rows=50), made(Logistic(), rows=50, sharp=1e6)):
+    for rows in (made(LogisticLoss(), rows=0), made(LogisticLoss(), rows=50), made(LogisticLoss(), rows=50, sharp=1e6)):
         taken.clear()
-        minimize(rows, np.zeros(5), tolerance(Logistic(), 1.0, 50))
+        minimize(rows, np.zeros(5), gradient_tolerance(LogisticLoss(), 1.0, 50))
         assert len(taken) == module._POLISH
 
 
 def test_settings_that_are_not_promised_are_refused_before_data():
-    check_solvable(Logistic(), 1.0, 2000, least_penalty(Logistic(), 1.0))
+    check_solvable(LogisticLoss(), 1.0, 2000, least_penalty(LogisticLoss(), 1.0))
     for loss, norm, features, penalty in (
-        (Logistic(), 1.0, 2001, 1.0),
-        (Logistic(), 1.0, 5, 2.0**-11),
-        (Logistic(), 1.0, 5, 2.0**63),
-        (Huber(0.03), 1.0, 5, 1.0),
-        (Huber(1e6), 1.0, 5, 1.0),
+        (LogisticLoss(), 1.0, 2001, 1.0),
+        (LogisticLoss(), 1.0, 5, 2.0**-11),
+        (LogisticLoss(), 1.0, 5, 2.0**63),
+        (SmoothedHinge(0.03), 1.0, 5, 1.0),
+        (SmoothedHinge(1e6), 1.0, 5, 1.0),
     ):
         with pytest.raises(ParameterError):
             check_solvable(loss, norm, features, penalty)
@@ -250,7 +256,7 @@ def test_settings_that_are_not_promised_are_refused_before_data():
 @settings(max_examples=25, deadline=None)
 def test_a_row_more_moves_the_minimizer_by_at_most_its_gradient_over_the_penalty(seed, loss, penalty):
     problem = made(loss, rows=12, columns=3, penalty=penalty, seed=seed)
-    fewer = Problem(
+    fewer = RiskMinimization(
         problem.features[1:], problem.labels[1:], loss, 1.0, Neighbors.ADD_REMOVE, problem.rows, problem.penalty
     )
     one, other = (minimize(p, np.zeros(problem.shape), 1e-9) for p in (problem, fewer))
@@ -259,8 +265,8 @@ def test_a_row_more_moves_the_minimizer_by_at_most_its_gradient_over_the_penalty
 
 def test_the_bound_on_a_move_is_reached():
     # one row far on the wrong side: its gradient is almost slope * norm, and the curvature is the penalty's
-    loss, push = Logistic(), np.array([50.0])
-    row = Problem(np.ones((1, 1)), np.ones(1), loss, 1.0, Neighbors.ADD_REMOVE, 1, 1.0)
-    none = Problem(np.empty((0, 1)), np.empty(0), loss, 1.0, Neighbors.ADD_REMOVE, 1, 1.0)
+    loss, push = LogisticLoss(), np.array([50.0])
+    row = RiskMinimization(np.ones((1, 1)), np.ones(1), loss, 1.0, Neighbors.ADD_REMOVE, 1, 1.0)
+    none = RiskMinimization(np.empty((0, 1)), np.empty(0), loss, 1.0, Neighbors.ADD_REMOVE, 1, 1.0)
     one, other = (minimize(p, push, 1e-9)[0] for p in (row, none))
     assert one - other == pytest.approx(1.0, abs=1e-6)

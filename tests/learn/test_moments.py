@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import chi2
 from tests.support.counts import FULL
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
-from tacit.learn.losses import Array, Logistic, Squared
-from tacit.learn.moments import Moments
-from tacit.learn.problem import Problem
+from tacit.learn.losses import Array, HuberLoss, LogisticLoss
+from tacit.learn.moments import SufficientStatistics
+from tacit.learn.problem import RiskMinimization
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -22,11 +22,13 @@ ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 FITS = 9_000 if FULL else 4_500
 
 
-def plan(epsilon: float, width: int, rows: int, neighbors: Neighbors = ADD, penalty: float | None = None) -> Moments:
-    return Moments.planned(
+def plan(
+    epsilon: float, width: int, rows: int, neighbors: Neighbors = ADD, penalty: float | None = None
+) -> SufficientStatistics:
+    return SufficientStatistics.planned(
         Fraction(str(epsilon)),
         Fraction(1, 10**9),
-        loss=Squared(2.0),
+        loss=HuberLoss(2.0),
         norm=3.0,
         features=width,
         rows=rows,
@@ -47,13 +49,13 @@ def data(count: int, width: int) -> tuple[Array, Array]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "neighbors"), [(0.1, ADD), (4.0, SWAP)])
 def test_what_is_spent_is_what_was_planned(epsilon: float, neighbors: Neighbors) -> None:
-    assert 0.999 * epsilon <= price.epsilon(plan(epsilon, 30, 1000, neighbors).spent, 1e-9) <= epsilon
+    assert 0.999 * epsilon <= epsilon_delta.epsilon(plan(epsilon, 30, 1000, neighbors).spent, 1e-9) <= epsilon
 
 
 def test_with_much_budget_it_is_ridge_regression() -> None:
     features, targets = data(5000, 6)
     method = plan(10_000, 6, 5000, penalty=5.0)
-    found = method.fit(Problem(features, targets, Squared(2.0), 3.0, ADD, 5000, 5.0), ReplayBits(b"ridge"))
+    found = method.fit(RiskMinimization(features, targets, HuberLoss(2.0), 3.0, ADD, 5000, 5.0), ReplayBits(b"ridge"))
     exact = np.linalg.solve(features.T @ features + 5.0 * np.eye(6), features.T @ targets)
     assert np.allclose(found, exact, atol=1e-3)
 
@@ -61,7 +63,7 @@ def test_with_much_budget_it_is_ridge_regression() -> None:
 def test_it_learns_where_noise_leaves_room() -> None:
     features, targets = data(20_000, 10)
     method = plan(1.0, 10, 20_000)
-    problem = Problem(features, targets, Squared(2.0), 3.0, ADD, 20_000, method.penalty)
+    problem = RiskMinimization(features, targets, HuberLoss(2.0), 3.0, ADD, 20_000, method.penalty)
     found = method.fit(problem, ReplayBits(b"learns"))
     assert np.mean((features @ found - targets) ** 2) < 0.25 * np.mean(targets**2)
 
@@ -72,7 +74,7 @@ def test_the_weight_of_one_dimension_has_its_claimed_law() -> None:
     # 2 % of n, adds 1e-3 to the variance at most. The squares add up to chi-square; false alarm 1e-9 on each side
     rows = 512
     method = plan(1.0, 1, rows)
-    problem = Problem(np.full((rows, 1), 3.0), np.zeros(rows), Squared(2.0), 3.0, ADD, rows, method.penalty)
+    problem = RiskMinimization(np.full((rows, 1), 3.0), np.zeros(rows), HuberLoss(2.0), 3.0, ADD, rows, method.penalty)
     bits = ReplayBits(b"one dimension")
     found = np.array([method.fit(problem, bits)[0] for _ in range(FITS)])
     deviation = float(method.noise.sigma) * 2.0 / (3.0 * (rows + method.penalty / 9.0))
@@ -87,7 +89,7 @@ def test_the_order_of_rows_changes_no_bit_of_the_weights() -> None:
     mixed = np.random.default_rng(3).permutation(9000)
     method = plan(1.0, 5, 9000)
     one, other = (
-        method.fit(Problem(*part, Squared(2.0), 3.0, ADD, 9000, method.penalty), ReplayBits(b"order"))
+        method.fit(RiskMinimization(*part, HuberLoss(2.0), 3.0, ADD, 9000, method.penalty), ReplayBits(b"order"))
         for part in ((features, targets), (features[mixed], targets[mixed]))
     )
     assert np.array_equal(one, other)
@@ -95,9 +97,9 @@ def test_the_order_of_rows_changes_no_bit_of_the_weights() -> None:
 
 def test_other_losses_and_problems_are_refused() -> None:
     with pytest.raises(ParameterError, match="squared loss"):
-        Moments.planned(
-            Fraction(1), Fraction(1, 10**9), loss=Logistic(), norm=1.0, features=4, rows=4000, neighbors=ADD
+        SufficientStatistics.planned(
+            Fraction(1), Fraction(1, 10**9), loss=LogisticLoss(), norm=1.0, features=4, rows=4000, neighbors=ADD
         )
     method = plan(1.0, 4, 10)
     with pytest.raises(ParameterError, match="planned"):
-        method.fit(Problem(np.zeros((2, 5)), np.zeros(2), Squared(2.0), 3.0, ADD, 2, 1.0), ReplayBits(b""))
+        method.fit(RiskMinimization(np.zeros((2, 5)), np.zeros(2), HuberLoss(2.0), 3.0, ADD, 2, 1.0), ReplayBits(b""))

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn import GaussianNB
 from tacit.privacy.unit import Neighbors
@@ -81,7 +81,7 @@ def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta):
     fitted = model(epsilon=0.7, delta=delta, neighbors=neighbors).fit(ROWS, KIND)
-    assert 0.699 <= price.epsilon(fitted.loss_, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(fitted.loss_, delta) <= 0.7 * (1 + 1e-15)
     assert fitted.guarantee_.epsilon == Fraction(7, 10) and fitted.guarantee_.neighbors is neighbors
 
 
@@ -166,7 +166,7 @@ def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     made = model().fit(ROWS, KIND).set_params(epsilon=3, bits=Stopping())
     with pytest.raises(Stopped):
         made.fit(ROWS, KIND)
-    assert made.guarantee_.epsilon == 3 and price.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
+    assert made.guarantee_.epsilon == 3 and epsilon_delta.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
     with pytest.raises(NotFittedError):
         made.predict(ROWS)
 

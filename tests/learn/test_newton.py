@@ -12,47 +12,51 @@ from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 from scipy.stats import kstwo
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
-from tacit.learn.gradient import Pulls
-from tacit.learn.losses import Array, Huber, LinearLoss, Logistic, Multinomial
-from tacit.learn.newton import Newton, Second
-from tacit.learn.problem import Problem
-from tacit.learn.sums import EXPONENT, Rows
+from tacit.learn.gradient import NoisyGradients
+from tacit.learn.losses import Array, ConvexLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
+from tacit.learn.newton import NoisyNewton, NoisySecondMoments
+from tacit.learn.problem import RiskMinimization
+from tacit.learn.sums import EXPONENT, QuantizedRows
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-LOSSES: list[LinearLoss] = [Logistic(), Huber(), Multinomial(3)]
+LOSSES: list[ConvexLoss] = [LogisticLoss(), SmoothedHinge(), MultinomialLoss(3)]
 
 
-def data(loss: LinearLoss, count: int = 4000, width: int = 6, seed: int = 1) -> tuple[Array, Array]:
+def data(loss: ConvexLoss, count: int = 4000, width: int = 6, seed: int = 1) -> tuple[Array, Array]:
     """Rows of a length of at most one whose columns differ much in size, and labels that depend on them."""
     generator = np.random.default_rng(seed)
     features = generator.normal(size=(count, width)) / np.arange(1, width + 1) ** 1.5
     features /= np.maximum(1, np.linalg.norm(features, axis=1, keepdims=True))
     scores = features @ (generator.normal(size=(width, max(loss.outputs, 1))) * 5)
-    if isinstance(loss, Multinomial):
+    if isinstance(loss, MultinomialLoss):
         return features, np.argmax(scores + generator.gumbel(size=scores.shape), axis=1).astype(float)
     return features, np.where(generator.uniform(size=count) < expit(scores[:, 0]), 1.0, -1.0)
 
 
-def plan(loss: LinearLoss, epsilon: float = 1.0, neighbors: Neighbors = ADD, width: int = 6, **knobs: Any) -> Newton:
+def plan(
+    loss: ConvexLoss, epsilon: float = 1.0, neighbors: Neighbors = ADD, width: int = 6, **knobs: Any
+) -> NoisyNewton:
     facts: dict[str, Any] = {"norm": 1.0, "features": width, "rows": 4000, "neighbors": neighbors}
-    return Newton.planned(Fraction(str(epsilon)), Fraction(1, 10**9), loss=loss, **facts, **knobs)
+    return NoisyNewton.planned(Fraction(str(epsilon)), Fraction(1, 10**9), loss=loss, **facts, **knobs)
 
 
-def posed(loss: LinearLoss, method: Newton, rows: Array, labels: Array) -> Problem:
-    return Problem(rows, labels, loss, 1.0, method.neighbors, 4000, method.penalty)
+def posed(loss: ConvexLoss, method: NoisyNewton, rows: Array, labels: Array) -> RiskMinimization:
+    return RiskMinimization(rows, labels, loss, 1.0, method.neighbors, 4000, method.penalty)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("epsilon", "loss", "neighbors"), [(0.1, Logistic(), SWAP), (4.0, Multinomial(3), ADD)], ids=["little", "much"]
+    ("epsilon", "loss", "neighbors"),
+    [(0.1, LogisticLoss(), SWAP), (4.0, MultinomialLoss(3), ADD)],
+    ids=["little", "much"],
 )
-def test_what_is_spent_is_what_was_planned(epsilon: float, loss: LinearLoss, neighbors: Neighbors) -> None:
+def test_what_is_spent_is_what_was_planned(epsilon: float, loss: ConvexLoss, neighbors: Neighbors) -> None:
     method = plan(loss, epsilon, neighbors, width=40)
-    assert 0.999 * epsilon <= price.epsilon(method.spent, 1e-9) <= epsilon
+    assert 0.999 * epsilon <= epsilon_delta.epsilon(method.spent, 1e-9) <= epsilon
 
 
 @settings(max_examples=40)
@@ -64,7 +68,7 @@ def test_a_neighbor_moves_the_second_moments_by_at_most_their_sensitivity(seed: 
     features /= np.linalg.norm(features, axis=1, keepdims=True)
 
     def moved(one: Array, other: Array) -> int:
-        change = (Rows.of(one, 1.0).gram() - Rows.of(other, 1.0).gram()).astype(object)
+        change = (QuantizedRows.of(one, 1.0).gram() - QuantizedRows.of(other, 1.0).gram()).astype(object)
         upper = np.triu_indices(width, 1)
         return sum(int(v) ** 2 for v in np.diagonal(change)) + 2 * sum(int(v) ** 2 for v in change[upper])
 
@@ -74,7 +78,10 @@ def test_a_neighbor_moves_the_second_moments_by_at_most_their_sensitivity(seed: 
 
 def test_the_sensitivities_are_reached() -> None:
     # one row along an axis: 1; one axis for another: sqrt 2
-    one, other = Rows.of(np.array([[1.0, 0.0]]), 1.0).gram(), Rows.of(np.array([[0.0, 1.0]]), 1.0).gram()
+    one, other = (
+        QuantizedRows.of(np.array([[1.0, 0.0]]), 1.0).gram(),
+        QuantizedRows.of(np.array([[0.0, 1.0]]), 1.0).gram(),
+    )
     assert sum(int(v) ** 2 for v in one.ravel()) == 4**EXPONENT
     assert sum(int(v) ** 2 for v in (one - other).ravel()) == 2 * 4**EXPONENT
 
@@ -84,8 +91,8 @@ def test_the_second_moments_have_their_claimed_law() -> None:
     # A deviation off by a tenth moves the distribution function by 0.023, above the limit of 0.0232 - its own error;
     # two releases make 39,800 entries and a limit of 0.0164
     width = 200
-    second = Second.of(Fraction(5), width, ADD)
-    rows, bits = Rows.of(np.eye(width)[:7] / 2, 1.0), ReplayBits(b"second")
+    second = NoisySecondMoments.of(Fraction(5), width, ADD)
+    rows, bits = QuantizedRows.of(np.eye(width)[:7] / 2, 1.0), ReplayBits(b"second")
     truth = np.diag([0.25] * 7 + [0.0] * (width - 7))
     noise = [second.release(rows, bits) - truth for _ in range(2)]
     assert all(np.array_equal(found, found.T) for found in noise)
@@ -99,13 +106,15 @@ def test_the_second_moments_have_their_claimed_law() -> None:
 def test_what_a_step_adds_has_its_claimed_law() -> None:
     # one step: the metric's inverse brings back the noise of the gradient, coordinate by coordinate
     width = 150
-    method = plan(Logistic(), width=width, steps=1)
-    problem = posed(Logistic(), method, np.zeros((3, width)), np.ones(3))
+    method = plan(LogisticLoss(), width=width, steps=1)
+    problem = posed(LogisticLoss(), method, np.zeros((3, width)), np.ones(3))
     found = []
     for seed in range(12):
         weights = method.fit(problem, ReplayBits(bytes([seed])))
         values, vectors = np.linalg.eigh(
-            method.second.release(Pulls.of(problem, method.cut, method.noise, ADD).rows, ReplayBits(bytes([seed])))
+            method.second.release(
+                NoisyGradients.of(problem, method.cut, method.noise, ADD).rows, ReplayBits(bytes([seed]))
+            )
         )
         bends = 0.25 * np.maximum(values, method.second.edge) + method.penalty
         found.append(vectors @ (bends * (vectors.T @ weights)) / method.cut)
@@ -115,7 +124,7 @@ def test_what_a_step_adds_has_its_claimed_law() -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_the_order_of_rows_changes_no_bit_of_the_weights(loss: LinearLoss) -> None:
+def test_the_order_of_rows_changes_no_bit_of_the_weights(loss: ConvexLoss) -> None:
     features, labels = data(loss)
     mixed = np.random.default_rng(3).permutation(len(labels))
     method = plan(loss)
@@ -125,7 +134,7 @@ def test_the_order_of_rows_changes_no_bit_of_the_weights(loss: LinearLoss) -> No
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_with_much_budget_a_few_steps_find_the_minimum(loss: LinearLoss) -> None:
+def test_with_much_budget_a_few_steps_find_the_minimum(loss: ConvexLoss) -> None:
     features, labels = data(loss)
     method = plan(loss, 1000.0, penalty=1.0, steps=40)
     problem = posed(loss, method, features, labels)
@@ -137,38 +146,42 @@ def test_with_much_budget_a_few_steps_find_the_minimum(loss: LinearLoss) -> None
 
 
 def test_one_column_is_enough() -> None:
-    method = plan(Logistic(), 4.0, width=1)
-    features, labels = data(Logistic(), width=1)
-    weights = method.fit(posed(Logistic(), method, features, labels), ReplayBits(b"one"))
+    method = plan(LogisticLoss(), 4.0, width=1)
+    features, labels = data(LogisticLoss(), width=1)
+    weights = method.fit(posed(LogisticLoss(), method, features, labels), ReplayBits(b"one"))
     assert np.mean(np.sign(features[:, 0] * weights[0]) == labels) > 0.7
 
 
 def test_little_budget_leaves_small_weights() -> None:
     # noise far above the data: what comes out is bounded by noise/penalty, not blown up by a bad metric
-    method = plan(Logistic(), 0.01, width=40)
-    features, labels = data(Logistic(), width=40)
-    weights = method.fit(posed(Logistic(), method, features, labels), ReplayBits(b"little"))
+    method = plan(LogisticLoss(), 0.01, width=40)
+    features, labels = data(LogisticLoss(), width=40)
+    weights = method.fit(posed(LogisticLoss(), method, features, labels), ReplayBits(b"little"))
     assert np.linalg.norm(weights) < 100
 
 
 @pytest.mark.parametrize(("knobs", "word"), [({"share": Fraction(1)}, "share"), ({"steps": 0}, "steps")])
 def test_bad_choices_are_refused(knobs: dict[str, Any], word: str) -> None:
     with pytest.raises(ParameterError, match=word):
-        plan(Logistic(), **knobs)
+        plan(LogisticLoss(), **knobs)
 
 
 def test_an_epsilon_that_no_grid_is_fine_enough_for_is_refused() -> None:
     with pytest.raises(ParameterError, match="too small for the grid"):
-        plan(Logistic(), 1e-9)
+        plan(LogisticLoss(), 1e-9)
 
 
 def test_a_problem_of_another_shape_is_refused() -> None:
     # 6 columns and 2 classes are as many weights as 12 columns and one output, but not as many second moments
-    method = plan(Multinomial(2))
+    method = plan(MultinomialLoss(2))
     with pytest.raises(ParameterError, match="planned"):
-        method.fit(posed(Logistic(), plan(Logistic(), width=12), np.zeros((2, 12)), np.ones(2)), ReplayBits(b""))
+        method.fit(
+            posed(LogisticLoss(), plan(LogisticLoss(), width=12), np.zeros((2, 12)), np.ones(2)), ReplayBits(b"")
+        )
     with pytest.raises(ParameterError, match="planned"):
-        plan(Logistic(), neighbors=SWAP).fit(posed(Logistic(), method, np.zeros((2, 6)), np.ones(2)), ReplayBits(b""))
+        plan(LogisticLoss(), neighbors=SWAP).fit(
+            posed(LogisticLoss(), method, np.zeros((2, 6)), np.ones(2)), ReplayBits(b"")
+        )
 
 
 def far(noise: Array) -> float:

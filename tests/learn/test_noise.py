@@ -13,9 +13,9 @@ from scipy.special import ndtr
 from scipy.stats import kstwo
 from tests.support.counts import FULL
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
-from tacit.learn.noise import FINE, Noise, release, strays
+from tacit.learn.noise import GRID_BITS, GridGaussian, add_gaussian_noise, approximation_delta_of
 from tacit.sampling.bits import ReplayBits
 
 DRAWS = 400_000 if FULL else 40_000
@@ -41,14 +41,14 @@ def test_the_discrete_law_holds_all_of_the_rounded_gaussian_but_a_small_share(de
 
 def test_a_share_strays_that_no_delta_notices() -> None:
     # 1/(100 2^128), at 2^32 steps: 2.9e-41 a coordinate
-    assert float(strays(Fraction(2**FINE))) == pytest.approx(1 / (100 * 2.0**128), rel=1e-6)
+    assert float(approximation_delta_of(Fraction(2**GRID_BITS))) == pytest.approx(1 / (100 * 2.0**128), rel=1e-6)
     with pytest.raises(ParameterError, match="two steps"):
-        strays(Fraction(3, 2))
+        approximation_delta_of(Fraction(3, 2))
 
 
 def test_a_released_coordinate_is_gaussian_around_its_value() -> None:
     # Kolmogorov and Smirnov at a false alarm of 1e-9; a deviation off by a tenth is seen
-    noise = Noise.calibrated(Fraction(1), Fraction(1, 10**6), Fraction(3), DRAWS)
+    noise = GridGaussian.calibrated(Fraction(1), Fraction(1, 10**6), Fraction(3), DRAWS)
     drawn = np.sort(noise.release(np.full(DRAWS, 17.25), ReplayBits(b"one coordinate")))
     limit = kstwo.ppf(1 - 1e-9, DRAWS)
 
@@ -66,22 +66,22 @@ def test_a_released_coordinate_is_gaussian_around_its_value() -> None:
 def test_what_is_spent_is_what_was_planned(epsilon: float, delta: float, times: int) -> None:
     from tacit.privacy.loss import Repeat
 
-    noise = Noise.calibrated(Fraction(str(epsilon)), Fraction(str(delta)), Fraction(5, 3), 100, times)
+    noise = GridGaussian.calibrated(Fraction(str(epsilon)), Fraction(str(delta)), Fraction(5, 3), 100, times)
     spent = Repeat(noise.loss, times)
-    assert 0.999 * epsilon <= price.epsilon(spent, delta) <= epsilon
+    assert 0.999 * epsilon <= epsilon_delta.epsilon(spent, delta) <= epsilon
 
 
 @given(st.integers(-200, 200), st.integers(1, 999))
 def test_sigma_is_between_two_powers_of_two_of_steps(power: int, odd: int) -> None:
-    noise = Noise(Fraction(odd) * Fraction(2) ** power, Fraction(1), 1)
-    assert 2**FINE <= noise.sigma / noise.step < 2 ** (FINE + 1)
+    noise = GridGaussian(Fraction(odd) * Fraction(2) ** power, Fraction(1), 1)
+    assert 2**GRID_BITS <= noise.sigma / noise.step < 2 ** (GRID_BITS + 1)
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5), st.integers(0, 60))
 def test_whole_numbers_and_reals_are_released_alike(values: list[int], exponent: int) -> None:
     # where the values are doubles without error, both ways give the same noise on the same grid
     short = [value >> 25 << 25 for value in values]
-    noise = Noise(Fraction(3), Fraction(1), len(short))
+    noise = GridGaussian(Fraction(3), Fraction(1), len(short))
     whole = noise.release_whole(np.array(short, dtype=object), exponent, ReplayBits(b"alike"))
     real = noise.release(np.array([math.ldexp(value, -exponent) for value in short]), ReplayBits(b"alike"))
     assert np.allclose(whole, real, rtol=0, atol=float(noise.step))
@@ -89,24 +89,24 @@ def test_whole_numbers_and_reals_are_released_alike(values: list[int], exponent:
 
 
 def test_what_is_released_lies_on_the_grid() -> None:
-    noise = Noise(Fraction(3), Fraction(1), 50)
+    noise = GridGaussian(Fraction(3), Fraction(1), 50)
     drawn = noise.release(np.linspace(-1, 1, 50), ReplayBits(b"grid"))
     steps = drawn / float(noise.step)
     assert np.array_equal(steps, np.rint(steps))
-    same = release(np.linspace(-1, 1, 50), noise.step, noise.sigma, ReplayBits(b"grid"))
+    same = add_gaussian_noise(np.linspace(-1, 1, 50), noise.step, noise.sigma, ReplayBits(b"grid"))
     assert np.array_equal(drawn, same)
 
 
 def test_noise_that_cannot_be_is_refused() -> None:
     with pytest.raises(ParameterError, match="delta"):
-        Noise.calibrated(Fraction(1), Fraction(1, 10**40), Fraction(1), 100)
+        GridGaussian.calibrated(Fraction(1), Fraction(1, 10**40), Fraction(1), 100)
     with pytest.raises(ParameterError, match="too small for the grid"):
-        Noise.of(Fraction(2**34), Fraction(1), 100)
+        GridGaussian.of(Fraction(2**34), Fraction(1), 100)
     with pytest.raises(ParameterError, match="above zero"):
-        Noise(Fraction(0), Fraction(1), 1)
+        GridGaussian(Fraction(0), Fraction(1), 1)
 
 
 def test_calibration_agrees_with_the_closed_form() -> None:
     # delta(1) = 1e-5 needs 3.730632 in units of the sensitivity
-    noise = Noise.calibrated(Fraction(1), Fraction(1, 10**5), Fraction(1), 1)
+    noise = GridGaussian.calibrated(Fraction(1), Fraction(1, 10**5), Fraction(1), 1)
     assert float(noise.sigma) == pytest.approx(3.730632, rel=1e-5)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.accounting.calibrate import gaussian_sigma
 from tacit.errors import ParameterError
 from tacit.learn import profile
 from tacit.learn.certified import Long, Scaled, gradient
-from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
+from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 from tacit.learn.minimize import minimize
-from tacit.learn.objective import Objective, penalty_for
-from tacit.learn.output import with_cut
-from tacit.learn.problem import Problem, agreed
+from tacit.learn.objective import ObjectivePerturbation, default_objective_penalty
+from tacit.learn.output import clip_loss
+from tacit.learn.problem import RiskMinimization, with_loss
 from tacit.privacy.loss import decode, encode
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
@@ -27,31 +27,33 @@ ALARM = 1e-9  # the chance that a test of a law fails without a cause
 
 
 def planned(epsilon="1", delta="1e-6", **changes):
-    facts = {"loss": Logistic(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": ADD}
-    return Objective.planned(Fraction(epsilon), Fraction(delta), **(facts | changes))
+    facts = {"loss": LogisticLoss(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": ADD}
+    return ObjectivePerturbation.planned(Fraction(epsilon), Fraction(delta), **(facts | changes))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss", "neighbors"),
     [
-        ("0.1", "1e-9", Logistic(), ADD),
-        ("1", "1e-6", Logistic(), REPLACE),
-        ("8", "1e-9", Logistic(), ADD),
-        ("1", "1e-6", Huber(), ADD),
-        ("0.1", "1e-6", Squared(2.0), REPLACE),
-        ("1", "1e-9", Multinomial(4), ADD),
-        ("4", "1e-9", Multinomial(4), REPLACE),
+        ("0.1", "1e-9", LogisticLoss(), ADD),
+        ("1", "1e-6", LogisticLoss(), REPLACE),
+        ("8", "1e-9", LogisticLoss(), ADD),
+        ("1", "1e-6", SmoothedHinge(), ADD),
+        ("0.1", "1e-6", HuberLoss(2.0), REPLACE),
+        ("1", "1e-9", MultinomialLoss(4), ADD),
+        ("4", "1e-9", MultinomialLoss(4), REPLACE),
     ],
 )
 def test_a_fit_costs_at_most_what_was_planned(epsilon, delta, loss, neighbors):
     plan = planned(epsilon, delta, loss=loss, neighbors=neighbors)
-    spent = price.epsilon(plan.spent, float(delta))
+    spent = epsilon_delta.epsilon(plan.spent, float(delta))
     assert 0.99 * float(epsilon) < spent <= float(epsilon)
     # what it says of the exact minimizer holds by the curve
-    learned = with_cut(loss, plan.cut)
+    learned = clip_loss(loss, plan.cut)
     noise, penalty = float(plan.sigma), plan.penalty
-    bound = profile.delta(float(plan.main.epsilon), noise, loss=learned, norm=1.0, penalty=penalty, neighbors=neighbors)
+    bound = profile.compute_delta(
+        float(plan.main.epsilon), noise, loss=learned, norm=1.0, penalty=penalty, neighbors=neighbors
+    )
     assert bound <= plan.main.delta
     assert decode(encode(plan.spent)) == plan.spent
 
@@ -80,10 +82,12 @@ def test_the_rule_for_the_penalty_has_the_units_of_the_features():
 
 
 def test_the_rule_keeps_the_determinant_to_an_eighth_of_epsilon():
-    for loss in (Logistic(), Huber(), Squared(1.0), Multinomial(10)):
+    for loss in (LogisticLoss(), SmoothedHinge(), HuberLoss(1.0), MultinomialLoss(10)):
         for epsilon in (0.1, 1.0, 10.0):
-            penalty = penalty_for(loss, loss.slope, Fraction(epsilon), 5 / epsilon, 2.0, 3 * loss.outputs, 10**6)
-            assert profile.largest(loss, 4 / penalty) <= epsilon / 8 * (1 + 1e-9)
+            penalty = default_objective_penalty(
+                loss, loss.slope, Fraction(epsilon), 5 / epsilon, 2.0, 3 * loss.outputs, 10**6
+            )
+            assert profile.max_determinant_cost(loss, 4 / penalty) <= epsilon / 8 * (1 + 1e-9)
 
 
 def test_more_noise_asks_for_a_larger_penalty_and_a_lower_cut():
@@ -94,7 +98,7 @@ def test_more_noise_asks_for_a_larger_penalty_and_a_lower_cut():
 
 def tiny(plan, columns=1):
     features = np.array([[0.5], [0.9], [-0.3], [0.7]])[:, [0] * columns] / columns
-    return Problem(features, np.array([1.0, -1.0, 1.0, 1.0]), plan.loss, 1.0, ADD, 1000, plan.penalty)
+    return RiskMinimization(features, np.array([1.0, -1.0, 1.0, 1.0]), plan.loss, 1.0, ADD, 1000, plan.penalty)
 
 
 def slope_at(problem, weights):
@@ -107,7 +111,7 @@ def test_the_random_term_that_the_weights_imply_is_gaussian():
     # b = -grad J(w): the last noise moves it by a ten-thousandth
     plan = planned(features=1, penalty=2.0)
     bits, problem = ReplayBits(b"objective"), tiny(plan)
-    learned = agreed(problem, (plan.loss, 1.0, ADD, 2.0), with_cut(plan.loss, plan.cut))
+    learned = with_loss(problem, (plan.loss, 1.0, ADD, 2.0), clip_loss(plan.loss, plan.cut))
     drawn = [plan.fit(problem, bits) for _ in range(700)]
     terms = np.array([-slope_at(learned, weights) for weights in drawn])
     terms /= float(plan.sigma)
@@ -124,7 +128,7 @@ def test_neighbors_with_the_same_bits_get_terms_that_differ_by_the_gradient_of_t
     # the same b on both sides: the weights of one side need, on the other, a term that is off by f' x
     plan = planned(features=1, penalty=2.0, cut=1.0)
     one = tiny(plan)
-    two = Problem(one.features[1:], one.labels[1:], one.loss, 1.0, ADD, 1000, 2.0)
+    two = RiskMinimization(one.features[1:], one.labels[1:], one.loss, 1.0, ADD, 1000, 2.0)
     weights = plan.fit(one, ReplayBits(b"same"))
     gap = slope_at(one, weights) - slope_at(two, weights)
     assert 0 < abs(gap) <= 1.0
@@ -136,12 +140,12 @@ def test_the_same_bits_give_the_same_weights():
     assert one.tolist() == other.tolist() != third.tolist()
 
 
-@pytest.mark.parametrize("loss", [Multinomial(3), Huber(), Squared(1.0)], ids=repr)
+@pytest.mark.parametrize("loss", [MultinomialLoss(3), SmoothedHinge(), HuberLoss(1.0)], ids=repr)
 def test_with_a_large_epsilon_the_weights_are_those_of_the_minimizer(loss):
     plan = planned("500", "1e-6", loss=loss, features=2, penalty=1.0)
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 60) if loss.outputs > 1 else rng.choice([-1.0, 1.0], 60)
-    problem = Problem(rng.normal(size=(60, 2)) / 4, labels, loss, 1.0, ADD, 1000, 1.0)
+    problem = RiskMinimization(rng.normal(size=(60, 2)) / 4, labels, loss, 1.0, ADD, 1000, 1.0)
     found = plan.fit(problem, ReplayBits(b"large"))
     assert found.shape == problem.shape
     away = np.abs(found - minimize(problem, np.zeros(problem.shape), 1e-9)).max()
@@ -152,9 +156,9 @@ def test_a_problem_that_was_not_planned_for_is_refused():
     plan = planned(features=1, penalty=2.0)
     rows, labels = np.ones((4, 1)), np.ones(4)
     for other in (
-        Problem(rows, labels, Huber(), 1.0, ADD, 1000, 2.0),
-        Problem(rows, labels, Logistic(), 1.0, REPLACE, 4, 2.0),
-        Problem(rows, labels, Logistic(), 1.0, ADD, 1000, 1.0),
+        RiskMinimization(rows, labels, SmoothedHinge(), 1.0, ADD, 1000, 2.0),
+        RiskMinimization(rows, labels, LogisticLoss(), 1.0, REPLACE, 4, 2.0),
+        RiskMinimization(rows, labels, LogisticLoss(), 1.0, ADD, 1000, 1.0),
     ):
         with pytest.raises(ParameterError, match="planned"):
             plan.fit(other, ReplayBits(b""))

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
-from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
+from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 from tacit.learn.minimize import minimize
-from tacit.learn.output import LaplaceGrid, Output, with_cut
-from tacit.learn.problem import Problem
+from tacit.learn.output import GridLaplace, OutputPerturbation, clip_loss
+from tacit.learn.problem import RiskMinimization
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -23,41 +23,41 @@ ALARM = 1e-9  # the chance that a test of a law fails without a cause
 
 
 def facts(loss=None, neighbors=ADD, features=3, rows=1000, norm=1.0):
-    return {"loss": loss or Logistic(), "norm": norm, "features": features, "rows": rows, "neighbors": neighbors}
+    return {"loss": loss or LogisticLoss(), "norm": norm, "features": features, "rows": rows, "neighbors": neighbors}
 
 
 def planned(epsilon="1", delta="1e-6", **changes):
     knobs = {name: changes.pop(name) for name in ("penalty", "cut") if name in changes}
-    return Output.planned(Fraction(epsilon), Fraction(delta), **facts(**changes), **knobs)
+    return OutputPerturbation.planned(Fraction(epsilon), Fraction(delta), **facts(**changes), **knobs)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss", "neighbors"),
     [
-        ("0.1", "1e-9", Logistic(), ADD),
-        ("1", "1e-6", Logistic(), REPLACE),
-        ("4", "1e-9", Huber(), ADD),
-        ("0.1", "1e-6", Squared(2.0), REPLACE),
-        ("1", "1e-9", Multinomial(4), ADD),
+        ("0.1", "1e-9", LogisticLoss(), ADD),
+        ("1", "1e-6", LogisticLoss(), REPLACE),
+        ("4", "1e-9", SmoothedHinge(), ADD),
+        ("0.1", "1e-6", HuberLoss(2.0), REPLACE),
+        ("1", "1e-9", MultinomialLoss(4), ADD),
     ],
 )
 def test_a_fit_costs_what_was_planned(epsilon, delta, loss, neighbors):
     plan = planned(epsilon, delta, loss=loss, neighbors=neighbors)
-    spent = price.epsilon(plan.spent, float(delta))
+    spent = epsilon_delta.epsilon(plan.spent, float(delta))
     assert 0.99 * float(epsilon) < spent <= float(epsilon)
 
 
 def test_without_a_delta_the_price_is_pure():
     plan = planned("0.5", "0", features=40)
-    assert isinstance(plan.noise, LaplaceGrid)
-    assert price.epsilon(plan.spent, 0.0) == 0.5
+    assert isinstance(plan.noise, GridLaplace)
+    assert epsilon_delta.epsilon(plan.spent, 0.0) == 0.5
     # sqrt(d) s/epsilon is the scale, sqrt 2 of it the deviation: rounding to the grid adds 1e-7
     expected = math.sqrt(2 * 40) * float(plan.noise.sensitivity) / 0.5
     assert plan.deviation == pytest.approx(expected, rel=1e-6) and plan.deviation > expected
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Huber(), Squared(2.0), Multinomial(4)], ids=repr)
+@pytest.mark.parametrize("loss", [LogisticLoss(), SmoothedHinge(), HuberLoss(2.0), MultinomialLoss(4)], ids=repr)
 def test_the_sensitivity_is_the_slope_times_the_norm_over_the_penalty(loss):
     for neighbors, times in ((ADD, 1), (REPLACE, 2)):
         plan = planned(loss=loss, neighbors=neighbors, norm=3.0, penalty=5.0, cut=loss.slope)
@@ -70,7 +70,7 @@ def test_a_cut_makes_the_noise_smaller():
     assert half.deviation == pytest.approx(whole.deviation / 2, rel=1e-6)
     assert 0.5 < planned().cut < 1.0  # the rule's
     assert planned(rows=10**9).cut > 0.999  # as the noise vanishes the loss becomes itself
-    assert planned(loss=Huber()).cut == 1.0
+    assert planned(loss=SmoothedHinge()).cut == 1.0
 
 
 def test_the_rule_for_the_penalty_has_the_units_of_the_features():
@@ -83,13 +83,15 @@ def test_the_rule_for_the_penalty_has_the_units_of_the_features():
 
 
 def tiny(plan):
-    return Problem(np.full((4, 1), 0.5), np.array([1.0, -1.0, 1.0, 1.0]), plan.loss, 1.0, ADD, 1000, 2.0)
+    return RiskMinimization(np.full((4, 1), 0.5), np.array([1.0, -1.0, 1.0, 1.0]), plan.loss, 1.0, ADD, 1000, 2.0)
 
 
 def draws(plan, count, seed):
     bits, problem = ReplayBits(seed), tiny(plan)
     center = minimize(
-        tiny(Output(plan.noise, with_cut(plan.loss, plan.cut), 1.0, 1000, ADD, 2.0, 1.0)), np.zeros(1), 1e-9
+        tiny(OutputPerturbation(plan.noise, clip_loss(plan.loss, plan.cut), 1.0, 1000, ADD, 2.0, 1.0)),
+        np.zeros(1),
+        1e-9,
     )
     return np.array([plan.fit(problem, bits)[0] for _ in range(count)]) - center[0]
 
@@ -133,9 +135,9 @@ def test_the_same_bits_give_the_same_weights():
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
 def test_weights_have_the_shape_of_the_problem(delta):
-    plan = planned("1000", delta, loss=Multinomial(3), features=2, penalty=1.0)
+    plan = planned("1000", delta, loss=MultinomialLoss(3), features=2, penalty=1.0)
     features = np.random.default_rng(0).normal(size=(50, 2)) / 4
-    problem = Problem(features, np.arange(50.0) % 3, Multinomial(3), 1.0, ADD, 1000, 1.0)
+    problem = RiskMinimization(features, np.arange(50.0) % 3, MultinomialLoss(3), 1.0, ADD, 1000, 1.0)
     found = plan.fit(problem, ReplayBits(b"shape"))
     assert found.shape == (2, 3)
     assert np.abs(found - minimize(problem, np.zeros((2, 3)), 1e-9)).max() < 12 * plan.deviation
@@ -145,10 +147,10 @@ def test_a_problem_that_was_not_planned_for_is_refused():
     plan = planned(features=1, penalty=2.0)
     rows, labels = np.ones((4, 1)), np.ones(4)
     for other in (
-        Problem(rows, labels, Huber(), 1.0, ADD, 1000, 2.0),
-        Problem(rows, labels, Logistic(), 1.0, REPLACE, 4, 2.0),
-        Problem(rows, labels, Logistic(), 2.0, ADD, 1000, 2.0),
-        Problem(rows, labels, Logistic(), 1.0, ADD, 1000, 1.0),
+        RiskMinimization(rows, labels, SmoothedHinge(), 1.0, ADD, 1000, 2.0),
+        RiskMinimization(rows, labels, LogisticLoss(), 1.0, REPLACE, 4, 2.0),
+        RiskMinimization(rows, labels, LogisticLoss(), 2.0, ADD, 1000, 2.0),
+        RiskMinimization(rows, labels, LogisticLoss(), 1.0, ADD, 1000, 1.0),
     ):
         with pytest.raises(ParameterError, match="planned"):
             plan.fit(other, ReplayBits(b""))

@@ -14,12 +14,12 @@ from tests.support.counts import FULL
 
 from tacit.errors import ParameterError
 from tacit.learn import profile
-from tacit.learn.losses import Huber, Logistic, Multinomial, Squared
+from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 from tacit.privacy.unit import Neighbors
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 MANY = 1000 if FULL else 80
-SINGLE = [Logistic(), Logistic(0.6), Huber(), Huber(2.0), Squared(0.5)]
+SINGLE = [LogisticLoss(), LogisticLoss(0.6), SmoothedHinge(), SmoothedHinge(2.0), HuberLoss(0.5)]
 
 
 def real_gaussian_delta(epsilon, sigma):
@@ -56,7 +56,7 @@ def exact(loss, one, other, penalty, noise, epsilon):
 
 
 def claimed(loss, penalty, noise, epsilon, neighbors=ADD, norm=1.0):
-    return profile.delta(epsilon, noise, loss=loss, norm=norm, penalty=penalty, neighbors=neighbors)
+    return profile.compute_delta(epsilon, noise, loss=loss, norm=norm, penalty=penalty, neighbors=neighbors)
 
 
 ROWS = st.lists(
@@ -75,8 +75,8 @@ ROWS = st.lists(
 )
 @settings(max_examples=MANY, deadline=None)
 def test_the_exact_delta_of_one_row_more_is_below_the_claim(rows, loss, x, penalty, noise, epsilon):
-    rows = [(a, b / 2 if isinstance(loss, Squared) else b, c) for a, b, c in rows]
-    more = [*rows, (x, 0.5 if isinstance(loss, Squared) else 1.0, 1)]
+    rows = [(a, b / 2 if isinstance(loss, HuberLoss) else b, c) for a, b, c in rows]
+    more = [*rows, (x, 0.5 if isinstance(loss, HuberLoss) else 1.0, 1)]
     bound = claimed(loss, penalty, noise, epsilon)
     assert exact(loss, rows, more, penalty, noise, epsilon) <= bound + 1e-13
 
@@ -85,7 +85,7 @@ def test_the_exact_delta_of_one_row_more_is_below_the_claim(rows, loss, x, penal
 @given(ROWS, st.sampled_from(SINGLE), st.floats(-1, 1), st.floats(-1, 1), st.sampled_from([0.3, 3.0]))
 @settings(max_examples=MANY // 4, deadline=None)
 def test_the_exact_delta_of_a_row_replaced_is_below_the_claim(rows, loss, x, other, penalty):
-    label = 0.5 if isinstance(loss, Squared) else 1.0
+    label = 0.5 if isinstance(loss, HuberLoss) else 1.0
     rows = [(a, b * label, c) for a, b, c in rows]
     one, two = [*rows, (x, label, 1)], [*rows, (other, -label, 1)]
     for epsilon, noise in ((0.5, 2.0), (1.0, 1.0)):
@@ -101,8 +101,8 @@ def pushed(penalty, to=20.0, x=1e-3):
 @pytest.mark.parametrize(("epsilon", "penalty"), [(0.5, 2.5), (1.0, 1.0), (1.0, 10.0), (2.0, 0.5)])
 def test_for_the_logistic_loss_the_claim_is_reached(epsilon, penalty):
     # from a penalty of R^2/epsilon on, the determinant is free: the claim is that of one noisy sum, and is exact
-    loss = Logistic()
-    noise = profile.deviation(epsilon, 1e-3, loss=loss, norm=1.0, penalty=penalty, neighbors=ADD)
+    loss = LogisticLoss()
+    noise = profile.calibrate_deviation(epsilon, 1e-3, loss=loss, norm=1.0, penalty=penalty, neighbors=ADD)
     far = pushed(penalty)
     worst = exact(loss, [far], [far, (1.0, 1.0, 1)], penalty, noise, epsilon)
     assert worst == pytest.approx(1e-3, rel=2e-4)
@@ -111,8 +111,8 @@ def test_for_the_logistic_loss_the_claim_is_reached(epsilon, penalty):
 
 def test_replacing_a_row_reaches_the_claim_within_a_few_percent():
     # a large penalty: the determinant is small, and at w near 0 both rows of the hinge have the slope 1
-    hinge, penalty, epsilon = Huber(0.5), 300.0, 1.0
-    noise = profile.deviation(epsilon, 1e-5, loss=hinge, norm=1.0, penalty=penalty, neighbors=REPLACE)
+    hinge, penalty, epsilon = SmoothedHinge(0.5), 300.0, 1.0
+    noise = profile.calibrate_deviation(epsilon, 1e-5, loss=hinge, norm=1.0, penalty=penalty, neighbors=REPLACE)
     one, two = [(1.0, 1.0, 1)], [(1.0, -1.0, 1)]
     worst = exact(hinge, one, two, penalty, noise, epsilon)
     assert 0.85e-5 < worst <= 1e-5
@@ -120,8 +120,8 @@ def test_replacing_a_row_reaches_the_claim_within_a_few_percent():
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_half_the_noise_is_caught(epsilon):
-    loss, penalty = Logistic(), 2.0
-    noise = profile.deviation(epsilon, 1e-4, loss=loss, norm=1.0, penalty=penalty, neighbors=ADD)
+    loss, penalty = LogisticLoss(), 2.0
+    noise = profile.calibrate_deviation(epsilon, 1e-4, loss=loss, norm=1.0, penalty=penalty, neighbors=ADD)
     far = pushed(penalty)
     assert exact(loss, [far], [far, (1.0, 1.0, 1)], penalty, noise / 2, epsilon) > 1e-3
 
@@ -130,7 +130,7 @@ def test_half_the_noise_is_caught(epsilon):
 @pytest.mark.parametrize(("penalty", "noise", "epsilon"), [(0.3, 2.0, 1.0), (1.0, 1.5, 1.0), (4.0, 3.0, 0.3)])
 def test_three_classes_are_below_the_claim(penalty, noise, epsilon):
     # for d = 1 the weights are three numbers; along (1, 1, 1) nothing depends on data, so two dimensions are left
-    loss = Multinomial(3)
+    loss = MultinomialLoss(3)
     basis = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
     side = np.linspace(-12 * noise / penalty - 3, 12 * noise / penalty + 3, 221)
     grid = np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
@@ -158,7 +158,7 @@ def test_three_classes_are_below_the_claim(penalty, noise, epsilon):
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 5.0])
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0])
 def test_without_a_determinant_the_stick_is_that_of_a_gaussian(mu, epsilon):
-    found = profile.stick(epsilon, mu, np.zeros_like)
+    found = profile.hockey_stick_bound(epsilon, mu, np.zeros_like)
     expected = real_gaussian_delta(epsilon, 1 / mu)
     assert expected * (1 - 1e-9) <= found <= expected * (1 + 2e-3) + 1e-14
 
@@ -167,14 +167,14 @@ def test_without_a_determinant_the_stick_is_that_of_a_gaussian(mu, epsilon):
 def test_a_flat_determinant_shifts_the_curve(flat):
     # above it, delta(epsilon - h) of the Gaussian; below it, 1 - e^x + e^x delta(0) at x = epsilon - h
     for epsilon in (0.05, 0.5, 3.0):
-        found = profile.stick(epsilon, 0.5, lambda shares: np.full(np.shape(shares), flat))
+        found = profile.hockey_stick_bound(epsilon, 0.5, lambda shares: np.full(np.shape(shares), flat))
         x = epsilon - flat
         expected = real_gaussian_delta(x, 2.0) if x >= 0 else -math.expm1(x) + math.exp(x) * real_gaussian_delta(0, 2.0)
         assert expected * (1 - 1e-9) <= found <= expected * (1 + 2e-3) + 1e-14
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", [Logistic(), Logistic(0.6), Multinomial(4)], ids=repr)
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticLoss(0.6), MultinomialLoss(4)], ids=repr)
 @pytest.mark.parametrize(("epsilon", "mu", "ratio"), [(1.0, 0.3, 5.0), (0.1, 0.03, 0.2), (3.0, 1.0, 9.0)])
 def test_the_stick_is_just_above_its_integral(loss, epsilon, mu, ratio):
     shares = np.linspace(0, 1, 4001)
@@ -186,7 +186,7 @@ def test_the_stick_is_just_above_its_integral(loss, epsilon, mu, ratio):
 
     at = np.linspace(-9, 12, 1501)
     expected = integrate.simpson([inside(z) for z in at], x=at)
-    found = profile.stick(epsilon, mu, lambda shares: loss.volume(shares, ratio))
+    found = profile.hockey_stick_bound(epsilon, mu, lambda shares: loss.volume(shares, ratio))
     assert expected * (1 - 1e-3) <= found <= expected * (1 + 5e-3) + 1e-13
 
 
@@ -194,23 +194,29 @@ def test_the_stick_is_just_above_its_integral(loss, epsilon, mu, ratio):
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss", "neighbors"),
     [
-        (0.1, 1e-9, Logistic(), ADD),
-        (1.0, 1e-5, Logistic(0.7), REPLACE),
-        (8.0, 1e-9, Logistic(), REPLACE),
-        (1.0, 1e-5, Huber(), ADD),
-        (0.1, 1e-9, Squared(1.0), ADD),
-        (8.0, 1e-9, Multinomial(5), ADD),
-        (1.0, 1e-9, Multinomial(5), REPLACE),
+        (0.1, 1e-9, LogisticLoss(), ADD),
+        (1.0, 1e-5, LogisticLoss(0.7), REPLACE),
+        (8.0, 1e-9, LogisticLoss(), REPLACE),
+        (1.0, 1e-5, SmoothedHinge(), ADD),
+        (0.1, 1e-9, HuberLoss(1.0), ADD),
+        (8.0, 1e-9, MultinomialLoss(5), ADD),
+        (1.0, 1e-9, MultinomialLoss(5), REPLACE),
     ],
 )
 def test_the_noise_is_the_least_for_its_price(epsilon, delta, loss, neighbors):
-    penalty = profile.least_penalty(epsilon / 4, loss=loss, norm=2.0)
+    penalty = profile.smallest_penalty(epsilon / 4, loss=loss, norm=2.0)
     given_ = {"loss": loss, "norm": 2.0, "penalty": penalty, "neighbors": neighbors}
-    noise = profile.deviation(epsilon, delta, **given_)
-    assert profile.delta(epsilon, noise, **given_) <= delta < profile.delta(epsilon, noise * 0.9999, **given_)
+    noise = profile.calibrate_deviation(epsilon, delta, **given_)
+    assert (
+        profile.compute_delta(epsilon, noise, **given_)
+        <= delta
+        < profile.compute_delta(epsilon, noise * 0.9999, **given_)
+    )
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Logistic(0.7), Huber(), Squared(1.0), Multinomial(5)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), LogisticLoss(0.7), SmoothedHinge(), HuberLoss(1.0), MultinomialLoss(5)], ids=repr
+)
 def test_the_curve_falls_with_epsilon_noise_and_penalty(loss):
     base = claimed(loss, 1.0, 2.0, 1.0)
     assert claimed(loss, 1.0, 2.0, 1.2) < base and claimed(loss, 1.0, 2.5, 1.0) < base
@@ -219,28 +225,30 @@ def test_the_curve_falls_with_epsilon_noise_and_penalty(loss):
 
 def test_a_penalty_of_the_square_of_the_norm_over_epsilon_makes_the_logistic_determinant_free():
     # the literature adds ln(1 + R^2/(4 penalty)) = 0.22 to epsilon = 1 here: 22 % more noise, or more
-    free = profile.deviation(1.0, 1e-6, loss=Logistic(), norm=3.0, penalty=9.0, neighbors=ADD)
-    alone = profile.deviation(1.0, 1e-6, loss=Logistic(), norm=3.0, penalty=1e9, neighbors=ADD)
+    free = profile.calibrate_deviation(1.0, 1e-6, loss=LogisticLoss(), norm=3.0, penalty=9.0, neighbors=ADD)
+    alone = profile.calibrate_deviation(1.0, 1e-6, loss=LogisticLoss(), norm=3.0, penalty=1e9, neighbors=ADD)
     assert free == pytest.approx(alone, rel=1e-4)
-    hinge = profile.deviation(1.0, 1e-6, loss=Huber(2.0), norm=3.0, penalty=9.0, neighbors=ADD)  # the same bend
+    hinge = profile.calibrate_deviation(
+        1.0, 1e-6, loss=SmoothedHinge(2.0), norm=3.0, penalty=9.0, neighbors=ADD
+    )  # the same bend
     assert hinge > 1.2 * free
 
 
 @pytest.mark.slow
 def test_under_replace_the_logistic_determinant_is_free_from_four_times_that_penalty_on():
-    free = profile.deviation(1.0, 1e-6, loss=Logistic(), norm=3.0, penalty=36.0, neighbors=REPLACE)
-    alone = profile.deviation(1.0, 1e-6, loss=Logistic(), norm=6.0, penalty=1e9, neighbors=ADD)
+    free = profile.calibrate_deviation(1.0, 1e-6, loss=LogisticLoss(), norm=3.0, penalty=36.0, neighbors=REPLACE)
+    alone = profile.calibrate_deviation(1.0, 1e-6, loss=LogisticLoss(), norm=6.0, penalty=1e9, neighbors=ADD)
     assert free == pytest.approx(alone, rel=1e-3)
 
 
 def test_the_least_penalty_is_that_of_its_formula():
     # ln(1 + R^2/(4 penalty)) = room
-    found = profile.least_penalty(0.25, loss=Logistic(), norm=2.0)
+    found = profile.smallest_penalty(0.25, loss=LogisticLoss(), norm=2.0)
     assert found == pytest.approx(1 / math.expm1(0.25), rel=1e-3)
 
 
 def test_a_penalty_that_is_too_small_is_refused_with_one_that_is_not():
     with pytest.raises(ParameterError, match="too small") as refused:
-        profile.deviation(0.1, 1e-6, loss=Huber(), norm=1.0, penalty=1.0, neighbors=ADD)
+        profile.calibrate_deviation(0.1, 1e-6, loss=SmoothedHinge(), norm=1.0, penalty=1.0, neighbors=ADD)
     enough = float(refused.value.fix.split()[1])
-    assert profile.deviation(0.1, 1e-6, loss=Huber(), norm=1.0, penalty=enough, neighbors=ADD) > 0
+    assert profile.calibrate_deviation(0.1, 1e-6, loss=SmoothedHinge(), norm=1.0, penalty=enough, neighbors=ADD) > 0

@@ -16,7 +16,7 @@ from tests.support.counts import FULL
 
 from tacit import learn
 from tacit.learn import gradient, newton
-from tacit.learn.auto import RULE
+from tacit.learn.auto import THRESHOLDS
 from tacit.sampling.bits import ReplayBits
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def in_code(key: str):
     """The value that the package has."""
     place, name = key.split(".")
     if place == "Rule":
-        return getattr(RULE, name)
+        return getattr(THRESHOLDS, name)
     if place.islower():
         return getattr(importlib.import_module(f"tacit.learn.{place}"), name)
     return inspect.signature(getattr(learn, place)).parameters[name].default

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler as Plain
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
 
-from tacit.accounting import price
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn import PCA, StandardScaler
 from tacit.privacy.unit import Neighbors
@@ -74,7 +74,7 @@ def test_means_alone_have_less_noise():
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta, with_std):
     fitted = scaler(epsilon=0.7, delta=delta, neighbors=neighbors, with_std=with_std).fit(ROWS)
-    assert 0.699 <= price.epsilon(fitted.loss_, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(fitted.loss_, delta) <= 0.7 * (1 + 1e-15)
     assert fitted.guarantee_.epsilon == Fraction(7, 10) and fitted.guarantee_.neighbors is neighbors
 
 
@@ -129,7 +129,7 @@ def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     made = scaler().fit(ROWS).set_params(epsilon=3, bits=Stopping())
     with pytest.raises(Stopped):
         made.fit(ROWS)
-    assert made.guarantee_.epsilon == 3 and price.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
+    assert made.guarantee_.epsilon == 3 and epsilon_delta.epsilon(made.loss_, float(made.guarantee_.delta)) <= 3
     with pytest.raises(NotFittedError):
         made.transform(ROWS)
     with pytest.raises(ParameterError, match="sample_weight"):

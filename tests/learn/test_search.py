@@ -17,8 +17,8 @@ from tests.support.bits import Stopped, Stopping
 from tacit.errors import ParameterError
 from tacit.learn import LinearSVC, LogisticRegression, PrivateSearchCV, Ridge
 from tacit.learn import search as room
-from tacit.learn.trials import Trials
-from tacit.privacy.loss import Approximate
+from tacit.learn.trials import TrialCount
+from tacit.privacy.loss import ApproximateDp
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -53,10 +53,10 @@ def test_the_better_candidate_is_found():
 def test_the_guarantee_is_for_the_whole_and_a_trial_gets_its_part(law, factor):
     found = searching(law=law).fit(ROWS, SIDE)
     assert found.guarantee_.epsilon == 6 and found.guarantee_.delta == Fraction(1, 10**6)
-    assert found.loss_ == Approximate(Fraction(6), Fraction(1, 10**6))
+    assert found.loss_ == ApproximateDp(Fraction(6), Fraction(1, 10**6))
     inner = found.best_estimator_
     assert inner.epsilon * factor == 6
-    assert inner.delta * Trials.about(8, law).mean == Fraction(1, 10**6)
+    assert inner.delta * TrialCount.about(8, law).mean == Fraction(1, 10**6)
     assert inner.rows == 3200  # what is learned from, at one fifth held out
 
 
@@ -67,13 +67,13 @@ def test_how_many_trials_there_were_is_not_said():
 
 def test_a_row_is_learned_from_or_scored_on_and_never_both(monkeypatch):
     seen = []
-    whole = room._best
+    whole = room._run_trials
 
     def watched(models, trials, features, target, held, bits):
         seen.append(held)
         return whole(models, trials, features, target, held, bits)
 
-    monkeypatch.setattr(room, "_best", watched)
+    monkeypatch.setattr(room, "_run_trials", watched)
     searching().fit(ROWS, SIDE)
     (held,) = seen
     # 4,000 coins of chance 1/5: 800, with a deviation of 25.3; 6.2 of them are a chance below 1e-9.

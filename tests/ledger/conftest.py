@@ -18,12 +18,12 @@ import apsw
 import psycopg
 import pytest
 
-from tacit.accounting.guard import Cost, caps, cost
-from tacit.ledger import book, history
-from tacit.ledger.budget import Grant, Limits
-from tacit.ledger.entries import Kind
-from tacit.ledger.keys import Key
+from tacit.accounting.filters import BudgetCharge, compute_limits, cost
+from tacit.ledger import reader, transaction
+from tacit.ledger.budget import AnalystLimit, BudgetLimits
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.witness import Witness
 from tacit.privacy.loss import LaplaceNoise
 
@@ -41,14 +41,14 @@ def noise(epsilon: str) -> LaplaceNoise:
     return LaplaceNoise(1 / Fraction(epsilon), 1)
 
 
-def price(epsilon: str) -> Cost:
+def price(epsilon: str) -> BudgetCharge:
     """What `noise` of that epsilon costs both filters."""
     return cost(noise(epsilon))
 
 
 def grains(epsilon: str) -> int:
     """An epsilon in grains."""
-    return caps(Fraction(epsilon), Fraction(0)).epsilon
+    return compute_limits(Fraction(epsilon), Fraction(0)).epsilon
 
 
 def limits(
@@ -58,10 +58,13 @@ def limits(
     monthly: Iterable[str] = (),
     scope: Mapping[str, str] | None = None,
     **analysts: str,
-) -> Limits:
+) -> BudgetLimits:
     """An overall epsilon, each analyst's own, and one delta for all of them."""
-    grants = {who: Grant(caps(Fraction(own), Fraction(delta)), monthly=who in monthly) for who, own in analysts.items()}
-    return Limits(caps(Fraction(epsilon), Fraction(delta)), grants, scope or {})
+    grants = {
+        who: AnalystLimit(compute_limits(Fraction(own), Fraction(delta)), monthly=who in monthly)
+        for who, own in analysts.items()
+    }
+    return BudgetLimits(compute_limits(Fraction(epsilon), Fraction(delta)), grants, scope or {})
 
 
 # Places
@@ -86,9 +89,9 @@ def fresh(postgres: str) -> str:
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Key:
+def key(tmp_path: Path) -> SigningKey:
     """A key that signs receipts."""
-    return Key.at(tmp_path / "ledger.key", create=True)
+    return SigningKey.at(tmp_path / "ledger.key", create=True)
 
 
 @pytest.fixture
@@ -101,7 +104,7 @@ def write_free_repeat(ledger: Ledger, who: str, key: str, request: str = "") -> 
     """An entry for a repeat that costs nothing, paid for or not, as an earlier version wrote for each of them."""
     loss = next(entry.loss for entry in ledger.entries() if entry.key == key and entry.loss)
     with ledger._writing() as book:
-        book.append(Kind.REPEAT, who=who, key=key, loss=loss, request=request)
+        book.append(EntryKind.REPEAT, who=who, key=key, loss=loss, request=request)
 
 
 def by_hand(place: Path | str, *statements: str) -> list[tuple[Any, ...]]:
@@ -154,7 +157,7 @@ def clock() -> Iterator[Callable[[str], None]]:
                 def now(cls, tz: Any = None) -> datetime:
                     return datetime.fromisoformat(day).replace(tzinfo=UTC)
 
-            patch.setattr(book, "datetime", Clock)
-            patch.setattr(history, "datetime", Clock)
+            patch.setattr(transaction, "datetime", Clock)
+            patch.setattr(reader, "datetime", Clock)
 
         yield set_to

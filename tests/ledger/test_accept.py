@@ -12,19 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.ledger.conftest import clock, grains, limits, noise, price
 
-from tacit.accounting.guard import Caps, Cost, admits, caps
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
-from tacit.ledger import accept
-from tacit.ledger.accept import accept_loss
-from tacit.ledger.entries import ALL, Kind
-from tacit.ledger.history import History
-from tacit.ledger.keys import Key
+from tacit.accounting.filters import BudgetCharge, FilterLimits, compute_limits, is_admitted
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger import recovery
+from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.recovery import accept_loss
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 
 LIMITS = limits("1000", ada="1000", bo="1000")
-ONE, NOTHING = noise("1"), Cost.zero()
+ONE, NOTHING = noise("1"), BudgetCharge.zero()
 BECAUSE = "the disk broke"
 
 
@@ -33,9 +33,9 @@ class Office:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path, self.witness = folder, folder / "ledger", Witness(folder / "witness")
-        self.key = Key.at(folder / "key", create=True)
+        self.key = SigningKey.at(folder / "key", create=True)
         self.limits = LIMITS
-        self.spent: dict[str, Cost] = {ALL: NOTHING, "ada": NOTHING, "bo": NOTHING}
+        self.spent: dict[str, BudgetCharge] = {ALL_ANALYSTS: NOTHING, "ada": NOTHING, "bo": NOTHING}
         self.copies = itertools.count()
 
     def open(self) -> Ledger:
@@ -58,7 +58,7 @@ class Office:
         else:
             ledger._flying.clear()  # as if whoever asked were gone
         for name, spent in standings(ledger).items():
-            grown = Cost(*(b - a for a, b in zip(before[name].grains, spent.grains, strict=True)))
+            grown = BudgetCharge(*(b - a for a, b in zip(before[name].grains, spent.grains, strict=True)))
             self.spent[name] += grown
 
     def copy(self) -> Path:
@@ -81,8 +81,8 @@ class Office:
                     assert found >= true, name
 
 
-def standings(ledger: History) -> dict[str, Cost]:
-    return {ALL: ledger.overall().spent} | {who: ledger.standing(who).spent for who in ("ada", "bo")}
+def standings(ledger: LedgerReader) -> dict[str, BudgetCharge]:
+    return {ALL_ANALYSTS: ledger.overall().spent} | {who: ledger.standing(who).spent for who in ("ada", "bo")}
 
 
 @pytest.fixture
@@ -139,13 +139,13 @@ def test_an_older_copy_is_charged_what_grew_since(office):
     shutil.copy(copy, office.path)
     done = office.accept()
     lost = price("2") + price("1")
-    assert done.charged == {ALL: lost, "ada": lost, "bo": lost}
+    assert done.charged == {ALL_ANALYSTS: lost, "ada": lost, "bo": lost}
     office.check()
     with office.open() as ledger:
-        assert standings(ledger) == {ALL: price("1") + lost, "ada": price("1") + lost, "bo": lost}
-        accepted = [entry for entry in ledger.entries() if entry.kind is Kind.ACCEPT]
+        assert standings(ledger) == {ALL_ANALYSTS: price("1") + lost, "ada": price("1") + lost, "bo": lost}
+        accepted = [entry for entry in ledger.entries() if entry.kind is EntryKind.ACCEPT]
         assert {entry.note for entry in accepted} == {BECAUSE}
-        assert [entry.who for entry in accepted] == [ALL, "ada", "bo"]
+        assert [entry.who for entry in accepted] == [ALL_ANALYSTS, "ada", "bo"]
         assert ledger.reserve("ada", ONE, "a").stored == b"a"  # what the copy holds is still there, and free
         assert ledger.commit(ledger.reserve("bo", ONE, "b"), b"new").stored == b"new"
 
@@ -155,7 +155,7 @@ def test_a_lost_ledger_starts_with_all_that_was_spent(office):
         office.ask(ledger, "ada", "a")
         office.ask(ledger, "bo", "a")
     office.path.unlink()
-    assert office.accept().charged == dict.fromkeys([ALL, "ada", "bo"], price("1") + price("1"))
+    assert office.accept().charged == dict.fromkeys([ALL_ANALYSTS, "ada", "bo"], price("1") + price("1"))
     office.check()
 
 
@@ -187,7 +187,7 @@ def test_a_lost_witness_charges_every_cap_in_full(office):
             assert ledger.standing(who).spent.epsilon == grant.caps.epsilon
             with pytest.raises(Refused) as error:
                 ledger.reserve(who, noise("0.000001"), "z")
-            assert error.value.code is Code.BUDGET
+            assert error.value.code is ErrorCode.BUDGET
         assert ledger.reserve("ada", ONE, "a").stored == b"a"
 
 
@@ -214,13 +214,13 @@ def test_a_cap_that_is_raised_after_a_lost_witness_counts_all_that_may_have_been
                 office.ask(ledger, "ada", f"new {number}", epsilon="0.25")
             except Refused:
                 break
-        again = Cost(*(b - a for a, b in zip(lost.grains, office.spent["ada"].grains, strict=True)))
+        again = BudgetCharge(*(b - a for a, b in zip(lost.grains, office.spent["ada"].grains, strict=True)))
     # All of it is (epsilon, delta)-DP: by one filter over all questions, or as 3 at the delta of before and the rest.
-    rest = caps(Fraction(epsilon) - 3, max(Fraction(0), Fraction(delta) - Fraction(before)))
-    assert admits(lost, again, cap) or admits(NOTHING, again, rest)
+    rest = compute_limits(Fraction(epsilon) - 3, max(Fraction(0), Fraction(delta) - Fraction(before)))
+    assert is_admitted(lost, again, cap) or is_admitted(NOTHING, again, rest)
 
 
-def at_least(spent: Cost, cap: Caps) -> bool:
+def at_least(spent: BudgetCharge, cap: FilterLimits) -> bool:
     return all(grain >= limit for grain, limit in zip(spent.grains, cap.grains, strict=True))
 
 
@@ -228,10 +228,10 @@ def test_a_lost_key_costs_nothing_while_the_witness_is_there(office):
     with office.open() as ledger:
         office.ask(ledger, "ada", "a")
     (office.folder / "key").unlink()
-    office.key = Key.at(office.folder / "key", create=True)
+    office.key = SigningKey.at(office.folder / "key", create=True)
     with pytest.raises(LedgerError) as error:
         office.open()
-    assert error.value.code is Code.LEDGER_KEY
+    assert error.value.code is ErrorCode.LEDGER_KEY
     assert set(office.accept().charged.values()) == {NOTHING}
     office.check()
     with office.open() as ledger:
@@ -246,7 +246,7 @@ def test_a_lost_key_beside_a_witness_that_has_seen_nothing_charges_every_cap(off
     shutil.copy(copy, office.path)
     begun_anew(office.witness)
     (office.folder / "key").unlink()
-    office.key = Key.at(office.folder / "key", create=True)
+    office.key = SigningKey.at(office.folder / "key", create=True)
     office.accept()
     office.check()
     with office.open() as ledger:
@@ -264,7 +264,7 @@ def test_an_older_copy_beside_a_witness_that_has_seen_nothing_is_refused(office)
         begun_anew(office.witness)
         with pytest.raises(LedgerError) as error:
             office.open()
-        assert error.value.code is Code.LEDGER_WITNESS
+        assert error.value.code is ErrorCode.LEDGER_WITNESS
     office.accept()
     office.check()
 
@@ -280,7 +280,7 @@ def test_a_ledger_is_opened_though_whoever_made_it_or_named_its_witness_was_kill
         office.path.unlink()  # now one that has a witness from the start
         office.witness.path.unlink()
         (office.folder / "key").unlink()
-        office.key = Key.at(office.folder / "key", create=True)
+        office.key = SigningKey.at(office.folder / "key", create=True)
 
 
 def begun_anew(witness: Witness) -> None:
@@ -344,7 +344,7 @@ def test_another_scope_is_not_a_loss(office):
     office.witness.path.unlink()
     with pytest.raises(LedgerError) as error:
         office.accept()
-    assert error.value.code is Code.LEDGER_SCOPE
+    assert error.value.code is ErrorCode.LEDGER_SCOPE
 
 
 def test_every_old_witness_is_kept(office):
@@ -361,7 +361,7 @@ def test_every_old_witness_is_kept(office):
 
 @pytest.mark.parametrize(
     ("where", "what"),
-    [(accept, "_copy"), (Witness, "create"), (Witness, "note"), (Path, "replace"), (accept, "sync_folder")],
+    [(recovery, "_copy"), (Witness, "create"), (Witness, "note"), (Path, "replace"), (recovery, "sync_folder")],
 )
 def test_an_interrupted_acceptance_is_done_again(office, monkeypatch, where, what):
     # The charges are on disk, and the witness may not have seen them: accepting again charges more, never less. It is
@@ -382,7 +382,7 @@ def test_an_interrupted_acceptance_is_done_again(office, monkeypatch, where, wha
     else:
         with pytest.raises(LedgerError) as error:
             office.open()
-        assert error.value.code is Code.LEDGER_OLDER
+        assert error.value.code is ErrorCode.LEDGER_OLDER
         office.accept()
     office.check()
     with office.open() as ledger:

@@ -20,13 +20,13 @@ from tests.ledger.conftest import by_hand, fresh, grains, limits, noise
 from tests.support.forks import in_child, outcome
 
 import tacit
-from tacit.errors import Code, LedgerError
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import ledger as ledgers
 from tacit.ledger import witness as witnesses
-from tacit.ledger.entries import Kind
-from tacit.ledger.history import History
-from tacit.ledger.keys import Key
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.sqlite import SqliteStore
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
@@ -54,7 +54,7 @@ class Office:
         self.ledger, self.key, self.witness = (root / f"clinic.{name}" for name in ("ledger", "key", "witness"))
 
     def open(self) -> Any:
-        key = Key.at(self.key, create=not self.witness.exists())
+        key = SigningKey.at(self.key, create=not self.witness.exists())
         return Ledger(self.ledger, LIMITS, key=key, witness=Witness(self.witness))
 
     def ask(self, opened: Any, question: int) -> object:
@@ -95,7 +95,7 @@ def office(template, tmp_path) -> Office:
     return made
 
 
-def refused(code: Code, work: Callable[[], object]) -> None:
+def refused(code: ErrorCode, work: Callable[[], object]) -> None:
     with pytest.raises(LedgerError) as error:
         work()
     assert error.value.code is code
@@ -112,7 +112,7 @@ def check_all_is_well(office: Office, asked: int, opened: Any = None) -> None:
         assert office.ask(opened, question) == answer
     shown = office.ask(opened, 3)
     assert office.ask(opened, 3) == shown
-    with History(office.ledger) as history:
+    with LedgerReader(office.ledger) as history:
         assert history.overall().spent.epsilon == grains("1") * asked
         assert verify(history, Witness(office.witness)).problems == ()
 
@@ -134,7 +134,9 @@ def another(office: Office) -> Office:
     root.mkdir()
     (root / office.key.name).write_bytes(office.key.read_bytes().partition(b"\n#")[0] + b"\n")
     other = type(office)(root)
-    with Ledger(other.ledger, LIMITS, key=Key.at(other.key, create=False), witness=Witness(other.witness)) as ledger:
+    with Ledger(
+        other.ledger, LIMITS, key=SigningKey.at(other.key, create=False), witness=Witness(other.witness)
+    ) as ledger:
         for question in range(9):
             Office.ask(other, ledger, question)
     return other
@@ -155,26 +157,26 @@ def older(office: Office) -> None:
 
 
 BEFORE = {
-    "the ledger is deleted": (Code.LEDGER_MISSING, lambda office: office.ledger.unlink()),
-    "the ledger is empty": (Code.LEDGER_MISSING, lambda office: cut_short(office.ledger, 0)),
-    "the ledger is cut short": (Code.LEDGER_TAMPERED, lambda office: cut_short(office.ledger, 8 * 4096)),
-    "the ledger is a note": (Code.LEDGER, lambda office: office.ledger.write_text("buy milk, and " * 1000)),
-    "an older ledger is put back": (Code.LEDGER_OLDER, older),
-    "another ledger": (Code.LEDGER_OLDER, lambda office: shutil.copy(another(office).ledger, office.ledger)),
-    "the key is deleted": (Code.LEDGER_KEY, lambda office: office.key.unlink()),
-    "another key": (Code.LEDGER_KEY, lambda office: (office.key.unlink(), Key.at(office.key, create=True))),
-    "the key is a note": (Code.LEDGER_KEY, lambda office: office.key.write_text("under the mat")),
-    "the witness is deleted": (Code.LEDGER_WITNESS, lambda office: office.witness.unlink()),
-    "the witness is empty": (Code.LEDGER_WITNESS, lambda office: cut_short(office.witness, 0)),
-    "the witness is a note": (Code.LEDGER_WITNESS, lambda office: office.witness.write_text("I saw nothing")),
-    "ledger and witness are deleted": (Code.LEDGER_MISSING, lambda office: delete(office.ledger, office.witness)),
+    "the ledger is deleted": (ErrorCode.LEDGER_MISSING, lambda office: office.ledger.unlink()),
+    "the ledger is empty": (ErrorCode.LEDGER_MISSING, lambda office: cut_short(office.ledger, 0)),
+    "the ledger is cut short": (ErrorCode.LEDGER_TAMPERED, lambda office: cut_short(office.ledger, 8 * 4096)),
+    "the ledger is a note": (ErrorCode.LEDGER, lambda office: office.ledger.write_text("buy milk, and " * 1000)),
+    "an older ledger is put back": (ErrorCode.LEDGER_OLDER, older),
+    "another ledger": (ErrorCode.LEDGER_OLDER, lambda office: shutil.copy(another(office).ledger, office.ledger)),
+    "the key is deleted": (ErrorCode.LEDGER_KEY, lambda office: office.key.unlink()),
+    "another key": (ErrorCode.LEDGER_KEY, lambda office: (office.key.unlink(), SigningKey.at(office.key, create=True))),
+    "the key is a note": (ErrorCode.LEDGER_KEY, lambda office: office.key.write_text("under the mat")),
+    "the witness is deleted": (ErrorCode.LEDGER_WITNESS, lambda office: office.witness.unlink()),
+    "the witness is empty": (ErrorCode.LEDGER_WITNESS, lambda office: cut_short(office.witness, 0)),
+    "the witness is a note": (ErrorCode.LEDGER_WITNESS, lambda office: office.witness.write_text("I saw nothing")),
+    "ledger and witness are deleted": (ErrorCode.LEDGER_MISSING, lambda office: delete(office.ledger, office.witness)),
     "the ledger is emptied and the witness is deleted": (
-        Code.LEDGER_MISSING,
+        ErrorCode.LEDGER_MISSING,
         lambda office: (cut_short(office.ledger, 0), delete(office.witness)),
     ),
-    "ledger and key are deleted": (Code.LEDGER_KEY, lambda office: delete(office.ledger, office.key)),
-    "key and witness are deleted": (Code.LEDGER_WITNESS, lambda office: delete(office.key, office.witness)),
-    "another witness": (Code.LEDGER_OLDER, lambda office: shutil.copy(another(office).witness, office.witness)),
+    "ledger and key are deleted": (ErrorCode.LEDGER_KEY, lambda office: delete(office.ledger, office.key)),
+    "key and witness are deleted": (ErrorCode.LEDGER_WITNESS, lambda office: delete(office.key, office.witness)),
+    "another witness": (ErrorCode.LEDGER_OLDER, lambda office: shutil.copy(another(office).witness, office.witness)),
 }
 
 
@@ -193,8 +195,10 @@ def test_a_ledger_with_a_witness_does_not_open_without(tmp_path):
     office = Office(tmp_path)
     with office.open() as ledger:
         office.ask(ledger, 1)
-    refused(Code.LEDGER_WITNESS, lambda: Ledger(office.ledger, LIMITS, key=Key.at(office.key, create=False)))
-    refused(Code.LEDGER_KEY, lambda: Ledger(office.ledger, LIMITS, witness=Witness(office.witness)))
+    refused(
+        ErrorCode.LEDGER_WITNESS, lambda: Ledger(office.ledger, LIMITS, key=SigningKey.at(office.key, create=False))
+    )
+    refused(ErrorCode.LEDGER_KEY, lambda: Ledger(office.ledger, LIMITS, witness=Witness(office.witness)))
 
 
 # While it runs.
@@ -241,13 +245,13 @@ def failing_os(call: str, number: int) -> Iterator[None]:
 
 
 WHILE = {
-    "the ledger is deleted": (Code.LEDGER_MISSING, lambda office: taken_away(office.ledger)),
-    "an older ledger is put in its place": (Code.LEDGER_MISSING, replaced),
-    "the witness is deleted": (Code.LEDGER_WITNESS, lambda office: taken_away(office.witness)),
-    "the witness is written over": (Code.LEDGER_WITNESS, lambda office: written_over(office.witness)),
-    "the witness's disk is full": (Code.LEDGER_FULL, lambda office: failing_os("pwrite", errno.ENOSPC)),
-    "the witness's disk is read-only": (Code.LEDGER_READ_ONLY, lambda office: failing_os("pwrite", errno.EROFS)),
-    "the witness's disk fails": (Code.LEDGER_WITNESS, lambda office: failing_os("fdatasync", errno.EIO)),
+    "the ledger is deleted": (ErrorCode.LEDGER_MISSING, lambda office: taken_away(office.ledger)),
+    "an older ledger is put in its place": (ErrorCode.LEDGER_MISSING, replaced),
+    "the witness is deleted": (ErrorCode.LEDGER_WITNESS, lambda office: taken_away(office.witness)),
+    "the witness is written over": (ErrorCode.LEDGER_WITNESS, lambda office: written_over(office.witness)),
+    "the witness's disk is full": (ErrorCode.LEDGER_FULL, lambda office: failing_os("pwrite", errno.ENOSPC)),
+    "the witness's disk is read-only": (ErrorCode.LEDGER_READ_ONLY, lambda office: failing_os("pwrite", errno.EROFS)),
+    "the witness's disk fails": (ErrorCode.LEDGER_WITNESS, lambda office: failing_os("fdatasync", errno.EIO)),
 }
 
 
@@ -300,17 +304,17 @@ class FaultyFile(apsw.VFSFile):
 def disk(monkeypatch):
     """A disk that fails on demand, below every ledger opened meanwhile."""
     made = FaultyDisk()
-    monkeypatch.setattr(ledgers, "store_at", lambda place, *, wait: SqliteStore(place, wait=wait, vfs="faulty"))
+    monkeypatch.setattr(ledgers, "open_store", lambda place, *, wait: SqliteStore(place, wait=wait, vfs="faulty"))
     yield made
     made.unregister()
 
 
 DISK = {
-    "full": (Code.LEDGER_FULL, "write", apsw.FullError),
-    "broken where it writes": (Code.LEDGER_DISK, "write", apsw.IOError),
-    "broken where it synchronizes": (Code.LEDGER_DISK, "sync", apsw.IOError),
-    "read-only since a fault": (Code.LEDGER_READ_ONLY, "write", apsw.ReadOnlyError),
-    "damaged": (Code.LEDGER_TAMPERED, "write", apsw.CorruptError),
+    "full": (ErrorCode.LEDGER_FULL, "write", apsw.FullError),
+    "broken where it writes": (ErrorCode.LEDGER_DISK, "write", apsw.IOError),
+    "broken where it synchronizes": (ErrorCode.LEDGER_DISK, "sync", apsw.IOError),
+    "read-only since a fault": (ErrorCode.LEDGER_READ_ONLY, "write", apsw.ReadOnlyError),
+    "damaged": (ErrorCode.LEDGER_TAMPERED, "write", apsw.CorruptError),
 }
 
 
@@ -328,7 +332,7 @@ def test_a_disk_that_fails(disk, office, fault):
 
 def test_a_disk_that_cannot_be_read_at_opening(disk, office):
     disk.fault = ("read", apsw.IOError)
-    refused(Code.LEDGER_DISK, office.open)
+    refused(ErrorCode.LEDGER_DISK, office.open)
     disk.fault = None
     check_all_is_well(office, asked=3)
 
@@ -358,7 +362,7 @@ def test_a_witness_that_fails_at_the_commit(tmp_path):
     with office.open() as ledger:
         claim = ledger.reserve("ada", ONE, "1")
         with failing_os("pwrite", errno.ENOSPC):
-            refused(Code.LEDGER_FULL, lambda: ledger.commit(claim, b"12"))
+            refused(ErrorCode.LEDGER_FULL, lambda: ledger.commit(claim, b"12"))
         assert ledger.reserve("ada", ONE, "1").stored == b"12"
         assert ledger.overall().spent.epsilon == grains("1")
         assert verify(ledger, Witness(office.witness)).problems == ()
@@ -404,7 +408,7 @@ def test_a_log_without_its_ledger_is_kept_until_the_ledger_is_back(tmp_path, emp
         if emptied:
             office.ledger.touch()
         for _ in range(2):
-            refused(Code.LEDGER_MISSING, office.open)
+            refused(ErrorCode.LEDGER_MISSING, office.open)
     with office.open() as ledger:
         assert ledger.reserve("ada", ONE, "1").stored is not None
         assert verify(ledger, Witness(office.witness)).problems == ()
@@ -424,7 +428,7 @@ def test_a_log_deleted_under_a_ledger_that_is_then_killed(tmp_path):
         return 0
 
     assert outcome(in_child(work)) == -signal.SIGKILL
-    refused(Code.LEDGER_OLDER, office.open)
+    refused(ErrorCode.LEDGER_OLDER, office.open)
 
 
 # Rights, and limits of the system.
@@ -460,7 +464,7 @@ def test_a_ledger_that_may_not_be_written(commons, what, rights):
     changed = path if what == "ledger" else commons
     changed.chmod(rights)
     with nobody():
-        refused(Code.LEDGER_READ_ONLY, lambda: Ledger(path, LIMITS))
+        refused(ErrorCode.LEDGER_READ_ONLY, lambda: Ledger(path, LIMITS))
     changed.chmod(0o777)
     with nobody(), Ledger(path, LIMITS) as ledger:
         assert ledger.reserve("ada", ONE, "1").stored == b"12"
@@ -470,7 +474,7 @@ def test_a_ledger_that_may_not_be_written(commons, what, rights):
 def test_a_new_ledger_in_a_folder_that_may_not_be_written(commons):
     commons.chmod(0o555)
     with nobody():
-        refused(Code.LEDGER, lambda: Ledger(commons / "ledger", LIMITS))
+        refused(ErrorCode.LEDGER, lambda: Ledger(commons / "ledger", LIMITS))
 
 
 def test_a_witness_that_may_not_be_written(commons):
@@ -478,7 +482,7 @@ def test_a_witness_that_may_not_be_written(commons):
     with Ledger(commons / "ledger", LIMITS, witness=witness) as ledger:
         witness.path.chmod(0o444)
         with nobody():
-            refused(Code.LEDGER_WITNESS, lambda: ledger.reserve("ada", ONE, "1"))
+            refused(ErrorCode.LEDGER_WITNESS, lambda: ledger.reserve("ada", ONE, "1"))
         assert ledger.commit(ledger.reserve("ada", ONE, "1"), b"12").stored == b"12"
         assert ledger.overall().spent.epsilon == grains("1")
 
@@ -497,7 +501,11 @@ def test_a_limit_on_the_size_of_files_charges_nothing_and_hides_nothing(tmp_path
                     ledger.commit(ledger.reserve("ada", ONE, f"{question}"), secret)
                     asked += 1
         except LedgerError as error:
-            good = error.code in (Code.LEDGER_FULL, Code.LEDGER_DISK) and error.fix and "secret" not in str(error)
+            good = (
+                error.code in (ErrorCode.LEDGER_FULL, ErrorCode.LEDGER_DISK)
+                and error.fix
+                and "secret" not in str(error)
+            )
             return asked if good else 201
         return 202
 
@@ -505,8 +513,8 @@ def test_a_limit_on_the_size_of_files_charges_nothing_and_hides_nothing(tmp_path
     assert 0 < asked < 100
     with office.open() as ledger:
         kinds = [entry.kind for entry in ledger.entries()]
-        assert kinds.count(Kind.COMMIT) == asked
-        assert ledger.overall().spent.epsilon == grains("1") * kinds.count(Kind.RESERVE)
+        assert kinds.count(EntryKind.COMMIT) == asked
+        assert ledger.overall().spent.epsilon == grains("1") * kinds.count(EntryKind.RESERVE)
         assert verify(ledger, Witness(office.witness)).problems == ()
         assert ledger.reserve("ada", ONE, "0").stored == secret
 
@@ -515,7 +523,7 @@ def test_a_limit_on_the_size_of_files_charges_nothing_and_hides_nothing(tmp_path
 
 
 def test_a_server_that_is_not_there(tmp_path):
-    refused(Code.LEDGER_UNREACHABLE, lambda: Ledger("postgresql://127.0.0.1:1/clinic", LIMITS, wait=2))
+    refused(ErrorCode.LEDGER_UNREACHABLE, lambda: Ledger("postgresql://127.0.0.1:1/clinic", LIMITS, wait=2))
 
 
 @pytest.mark.slow
@@ -524,7 +532,7 @@ def test_a_server_that_drops_the_connection(postgres, witness):
     with Ledger(place, LIMITS, witness=witness) as ledger:
         claim = ledger.reserve("ada", ONE, "1")
         by_hand(place, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-        refused(Code.LEDGER_UNREACHABLE, lambda: ledger.commit(claim, b"12"))
+        refused(ErrorCode.LEDGER_UNREACHABLE, lambda: ledger.commit(claim, b"12"))
         assert ledger.commit(claim, b"12").stored == b"12"  # over a new connection
         assert ledger.overall().spent.epsilon == grains("1")
         assert verify(ledger, witness).problems == ()
@@ -537,8 +545,8 @@ def test_a_schema_that_is_dropped(postgres, witness):
     with Ledger(place, LIMITS, witness=witness) as ledger:
         ledger.commit(ledger.reserve("ada", ONE, "1"), b"12")
         by_hand(place, f"ALTER SCHEMA tacit_{name} RENAME TO away_{name}")
-        refused(Code.LEDGER_MISSING, lambda: ledger.reserve("ada", ONE, "2"))
-        refused(Code.LEDGER_MISSING, lambda: Ledger(place, LIMITS, witness=witness))
+        refused(ErrorCode.LEDGER_MISSING, lambda: ledger.reserve("ada", ONE, "2"))
+        refused(ErrorCode.LEDGER_MISSING, lambda: Ledger(place, LIMITS, witness=witness))
         by_hand(place, f"ALTER SCHEMA away_{name} RENAME TO tacit_{name}")
         assert ledger.reserve("ada", ONE, "1").stored == b"12"
         assert verify(ledger, witness).problems == ()

@@ -11,11 +11,11 @@ import pytest
 from tests.ledger.conftest import limits, noise
 from tests.support.forks import in_child, outcome
 
-from tacit.ledger.accept import accept_loss
 from tacit.ledger.files import make, tighten
-from tacit.ledger.history import History
-from tacit.ledger.keys import Key
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.recovery import accept_loss
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.witness import Witness
 
 LIMITS = limits("9", ada="9")
@@ -26,7 +26,7 @@ def modes(folder) -> dict[str, int]:
 
 
 def use(folder) -> None:
-    key, witness = Key.at(folder / "key", create=True), Witness(folder / "witness")
+    key, witness = SigningKey.at(folder / "key", create=True), Witness(folder / "witness")
     with Ledger(folder / "ledger", LIMITS, key=key, witness=witness) as ledger:
         ledger.commit(ledger.reserve("ada", noise("1"), "a"), b"12")
         found = modes(folder)
@@ -70,14 +70,14 @@ def test_nobody_ever_sees_a_file_that_others_may_read(tmp_path):
 
 def test_files_that_others_may_read_are_tightened_at_open(tmp_path):
     def opened() -> Ledger:
-        key, witness = Key.at(tmp_path / "key", create=True), Witness(tmp_path / "witness")
+        key, witness = SigningKey.at(tmp_path / "key", create=True), Witness(tmp_path / "witness")
         return Ledger(tmp_path / "ledger", LIMITS, key=key, witness=witness)
 
     with opened() as ledger:
         ledger.reserve("ada", noise("1"), "a")
         for file in tmp_path.iterdir():  # as an earlier version left them, with a process still at work
             file.chmod(0o644)
-        with History(tmp_path / "ledger"):
+        with LedgerReader(tmp_path / "ledger"):
             assert modes(tmp_path)["ledger"] == 0o644  # a reader changes nothing
         with opened():
             assert set(modes(tmp_path).values()) == {0o600}

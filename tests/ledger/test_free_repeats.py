@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.ledger.conftest import by_hand, limits, noise, price, write_free_repeat
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, Refused
-from tacit.ledger.entries import Kind
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import check_receipt, verify
 from tacit.privacy.loss import LaplaceNoise
 
 LIMITS = limits("9", ada="5", bo="5")
-ONE, NOTHING = noise("1"), Cost.zero()
+ONE, NOTHING = noise("1"), BudgetCharge.zero()
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_another_analyst_s_charge_is_one_entry(ledger):
     before = list(ledger.entries())
     free = ledger.reserve("bo", ONE, "a")
     assert list(ledger.entries()) == before
-    assert before[-1].kind is Kind.REPEAT
+    assert before[-1].kind is EntryKind.REPEAT
     assert (charged.receipt.charged, free.receipt.charged, free.entry) == (price("1"), NOTHING, charged.entry)
 
 
@@ -76,7 +76,7 @@ def test_a_free_repeat_binds_no_name_and_heeds_those_that_are_bound(ledger):
     for question, name in (("a", "new"), ("b", "first")):
         with pytest.raises(Refused) as refusal:
             ledger.reserve("ada", ONE, question, request=name)
-        assert refusal.value.code is Code.REQUEST
+        assert refusal.value.code is ErrorCode.REQUEST
 
 
 def test_a_question_that_costs_nothing_is_written_once_for_each_analyst(ledger):

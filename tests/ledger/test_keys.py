@@ -12,13 +12,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.ledger.conftest import by_hand, limits
 from tests.support.forks import in_child, outcome
 
-from tacit.errors import Code, LedgerError
-from tacit.ledger import keys
-from tacit.ledger.accept import accept_loss
-from tacit.ledger.keys import Key, is_signed
+from tacit.errors import ErrorCode, LedgerError
+from tacit.ledger import signing
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.recovery import accept_loss
+from tacit.ledger.signing import SigningKey, is_valid_signature
 from tacit.ledger.sqlite import SqliteStore
-from tacit.ledger.store import store_at
+from tacit.ledger.store import open_store
 from tacit.ledger.witness import Witness
 
 HEAD = "5eed" * 16
@@ -26,14 +26,14 @@ LIMITS = limits("3", ada="3")
 
 
 def test_a_key_is_made_once_and_read_again(tmp_path):
-    key = Key.at(tmp_path / "key", create=True)
-    assert Key.at(tmp_path / "key", create=True).public == key.public
-    assert Key.at(tmp_path / "key", create=False).public == key.public
+    key = SigningKey.at(tmp_path / "key", create=True)
+    assert SigningKey.at(tmp_path / "key", create=True).public == key.public
+    assert SigningKey.at(tmp_path / "key", create=False).public == key.public
     assert [file.name for file in tmp_path.iterdir()] == ["key"]  # no draft is left behind
 
 
 def test_only_its_owner_may_read_a_key(tmp_path):
-    Key.at(tmp_path / "key", create=True)
+    SigningKey.at(tmp_path / "key", create=True)
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
 
 
@@ -43,7 +43,7 @@ def test_of_many_who_make_a_key_at_once_all_use_one(tmp_path):
 
     def work() -> int:
         os.read(start, 1)
-        os.write(tell, Key.at(tmp_path / "key", create=True).public.encode() + b"\n")
+        os.write(tell, SigningKey.at(tmp_path / "key", create=True).public.encode() + b"\n")
         return 0
 
     children = [in_child(work) for _ in range(8)]
@@ -51,24 +51,24 @@ def test_of_many_who_make_a_key_at_once_all_use_one(tmp_path):
     assert [outcome(child) for child in children] == [0] * 8
     os.close(tell)
     with os.fdopen(told) as seen:
-        assert set(seen.read().split()) == {Key.at(tmp_path / "key", create=False).public}
+        assert set(seen.read().split()) == {SigningKey.at(tmp_path / "key", create=False).public}
     os.close(start)
     os.close(go)
 
 
 def test_a_signature_is_of_one_head_by_one_key(tmp_path):
-    key, other = (Key.at(tmp_path / name, create=True) for name in ("one", "two"))
+    key, other = (SigningKey.at(tmp_path / name, create=True) for name in ("one", "two"))
     signature = key.sign(HEAD)
-    assert is_signed(HEAD, signature, key.public)
-    assert not is_signed(HEAD[:-1] + "0", signature, key.public)
-    assert not is_signed(HEAD, signature, other.public)
-    assert not is_signed(HEAD, other.sign(HEAD), key.public)
-    assert not is_signed(HEAD, signature[:-1] + ("0" if signature[-1] != "0" else "1"), key.public)
+    assert is_valid_signature(HEAD, signature, key.public)
+    assert not is_valid_signature(HEAD[:-1] + "0", signature, key.public)
+    assert not is_valid_signature(HEAD, signature, other.public)
+    assert not is_valid_signature(HEAD, other.sign(HEAD), key.public)
+    assert not is_valid_signature(HEAD, signature[:-1] + ("0" if signature[-1] != "0" else "1"), key.public)
 
 
 @pytest.mark.parametrize(("signature", "public"), [("", ""), ("no", "no"), ("00", "00" * 32), ("é" * 64, "é" * 32)])
 def test_what_is_no_signature_is_none(signature, public):
-    assert not is_signed(HEAD, signature, public)
+    assert not is_valid_signature(HEAD, signature, public)
 
 
 def rsa_key() -> bytes:
@@ -91,28 +91,28 @@ def test_a_key_that_is_none(tmp_path, content, what):
     if data is not None:
         (tmp_path / "key").write_bytes(data)
     with pytest.raises(LedgerError, match=what) as error:
-        Key.at(tmp_path / "key", create=False)
-    assert error.value.code is Code.LEDGER_KEY
+        SigningKey.at(tmp_path / "key", create=False)
+    assert error.value.code is ErrorCode.LEDGER_KEY
     assert error.value.fix
 
 
 def test_a_key_that_cannot_be_made(tmp_path):
     with pytest.raises(LedgerError, match="cannot be made") as error:
-        Key.at(tmp_path / "no" / "key", create=True)
-    assert error.value.code is Code.LEDGER_KEY
+        SigningKey.at(tmp_path / "no" / "key", create=True)
+    assert error.value.code is ErrorCode.LEDGER_KEY
 
 
 def test_a_draft_left_by_a_kill_does_no_harm(tmp_path):
     (tmp_path / f"key.{os.getpid()}").write_bytes(b"half a k")
-    key = Key.at(tmp_path / "key", create=True)
-    assert Key.at(tmp_path / "key", create=False).public == key.public
+    key = SigningKey.at(tmp_path / "key", create=True)
+    assert SigningKey.at(tmp_path / "key", create=False).public == key.public
 
 
 # A key and its ledger
 
 
 def opens(place, key_path, witness=None) -> None:
-    Ledger(place, LIMITS, key=Key.at(key_path, create=True), witness=witness).close()
+    Ledger(place, LIMITS, key=SigningKey.at(key_path, create=True), witness=witness).close()
 
 
 def refusal(place, key_path, witness=None) -> LedgerError:
@@ -138,26 +138,26 @@ def test_a_key_that_signs_a_ledger_opens_no_empty_one(place, tmp_path, witness):
     empty(place)
     witness.path.unlink()
     for _ in range(2):  # it does not heal by itself
-        assert refusal(place, tmp_path / "key", witness).code is Code.LEDGER_MISSING
+        assert refusal(place, tmp_path / "key", witness).code is ErrorCode.LEDGER_MISSING
         assert not witness.path.exists()
     opens(place, tmp_path / "another.key", witness)  # the owner's word
 
 
 def test_a_key_that_signs_a_ledger_opens_no_new_one_elsewhere(tmp_path):
     opens(tmp_path / "ledger", tmp_path / "key")
-    assert refusal(tmp_path / "other", tmp_path / "key").code is Code.LEDGER_MISSING
+    assert refusal(tmp_path / "other", tmp_path / "key").code is ErrorCode.LEDGER_MISSING
     Ledger(tmp_path / "unsigned", LIMITS).close()
-    assert refusal(tmp_path / "unsigned", tmp_path / "key").code is Code.LEDGER_KEY
+    assert refusal(tmp_path / "unsigned", tmp_path / "key").code is ErrorCode.LEDGER_KEY
 
 
 def test_a_ledger_of_no_entries_is_an_empty_one(tmp_path):
     opens(tmp_path / "ledger", tmp_path / "key")
-    store = store_at(tmp_path / "bare")
+    store = open_store(tmp_path / "bare")
     with store.write() as session:
         store.create(session)
     store.close()
     (tmp_path / "bare").replace(empty(tmp_path / "ledger"))
-    assert refusal(tmp_path / "ledger", tmp_path / "key").code is Code.LEDGER_MISSING
+    assert refusal(tmp_path / "ledger", tmp_path / "key").code is ErrorCode.LEDGER_MISSING
 
 
 def test_a_key_from_before_is_marked_when_its_ledger_is_opened(tmp_path):
@@ -165,7 +165,7 @@ def test_a_key_from_before_is_marked_when_its_ledger_is_opened(tmp_path):
     whole = (tmp_path / "key").read_bytes()
     (tmp_path / "key").write_bytes(whole.partition(b"\n#")[0] + b"\n")  # as an earlier version left it
     opens(tmp_path / "ledger", tmp_path / "key")
-    assert Key.at(tmp_path / "key", create=False).is_marked()
+    assert SigningKey.at(tmp_path / "key", create=False).is_marked()
     assert serialization.load_pem_private_key(whole, password=None)  # an earlier version reads a marked one
 
 
@@ -177,15 +177,15 @@ def test_accepting_the_loss_of_ledger_and_witness_charges_every_cap(place, tmp_p
         witness.path.unlink(missing_ok=True)
         if left is not None:
             witness.path.write_bytes(left)
-        accept_loss(place, LIMITS, key=Key.at(tmp_path / "key", create=False), witness=witness, because="a fire")
-        with Ledger(place, LIMITS, key=Key.at(tmp_path / "key", create=False), witness=witness) as ledger:
+        accept_loss(place, LIMITS, key=SigningKey.at(tmp_path / "key", create=False), witness=witness, because="a fire")
+        with Ledger(place, LIMITS, key=SigningKey.at(tmp_path / "key", create=False), witness=witness) as ledger:
             assert ledger.overall().remaining == ledger.standing("ada").remaining == 0
         empty(place)
 
 
 @pytest.mark.parametrize("torn", [b"\n", b"\n# sig", b"\n# signs a ledger of tacit"])
 def test_a_mark_that_a_power_cut_tore_is_written_again(tmp_path, torn):
-    key = Key.at(tmp_path / "key", create=True)
+    key = SigningKey.at(tmp_path / "key", create=True)
     before = (tmp_path / "key").read_bytes()
     (tmp_path / "key").write_bytes(before + torn)
     assert not key.is_marked()
@@ -193,7 +193,7 @@ def test_a_mark_that_a_power_cut_tore_is_written_again(tmp_path, torn):
     key.mark()
     assert key.is_marked()
     assert (tmp_path / "key").read_bytes().startswith(before)
-    assert Key.at(tmp_path / "key", create=False).public == key.public
+    assert SigningKey.at(tmp_path / "key", create=False).public == key.public
 
 
 def test_a_ledger_that_was_never_finished_is_begun_again(tmp_path, witness, monkeypatch):
@@ -203,13 +203,13 @@ def test_a_ledger_that_was_never_finished_is_begun_again(tmp_path, witness, monk
             patch.setattr(SqliteStore, name, lambda *given: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 opens(tmp_path / "ledger", tmp_path / "key", witness)
-        assert not Key.at(tmp_path / "key", create=False).is_marked()
+        assert not SigningKey.at(tmp_path / "key", create=False).is_marked()
     with monkeypatch.context() as patch:
-        patch.setattr(Key, "mark", lambda self: 1 / 0)
+        patch.setattr(SigningKey, "mark", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             opens(tmp_path / "ledger", tmp_path / "key", witness)
     opens(tmp_path / "ledger", tmp_path / "key", witness)
-    assert Key.at(tmp_path / "key", create=False).is_marked()
+    assert SigningKey.at(tmp_path / "key", create=False).is_marked()
 
 
 def test_of_many_who_open_a_new_ledger_at_once_all_do(tmp_path):
@@ -229,6 +229,6 @@ def test_a_key_that_cannot_remember_signs_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(keys.os, "write", full)
-        assert refusal(tmp_path / "ledger", tmp_path / "key").code is Code.LEDGER_KEY
+        patch.setattr(signing.os, "write", full)
+        assert refusal(tmp_path / "ledger", tmp_path / "key").code is ErrorCode.LEDGER_KEY
     opens(tmp_path / "ledger", tmp_path / "key")

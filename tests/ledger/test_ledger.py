@@ -8,20 +8,20 @@ from fractions import Fraction
 import pytest
 from tests.ledger.conftest import REFUSED_BY_THE_DATABASE, by_hand, grains, limits, noise, price
 
-from tacit.accounting.guard import LARGEST, Cost, admits, caps, cost
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
-from tacit.ledger.book import Book
+from tacit.accounting.filters import LARGEST, BudgetCharge, compute_limits, cost, is_admitted
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.budget import Terms
-from tacit.ledger.entries import GENESIS, Kind
-from tacit.ledger.history import History
+from tacit.ledger.entries import GENESIS, EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.transaction import LedgerTransaction
 from tacit.ledger.verify import check_receipt, verify
-from tacit.privacy.loss import Approximate, Compose, GaussianNoise, LaplaceNoise, encode
+from tacit.privacy.loss import ApproximateDp, Compose, GaussianNoise, LaplaceNoise, encode
 
 LIMITS = limits("3", ada="2", bob="2")
 WITH_DELTA = limits("1", ada="1", bob="1", delta="1e-6")
 GAUSSIAN = GaussianNoise(Fraction(100), 1)  # rho is 1/(2 * 100) = 0.005
-NOTHING = Cost.zero()
+NOTHING = BudgetCharge.zero()
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def ledger(place):
     # Without patience a question in flight is taken up at once.
     with Ledger(place, LIMITS, patience=0) as ledger:
         yield ledger
-    with History(place) as history:
+    with LedgerReader(place) as history:
         assert verify(history).problems == ()
 
 
@@ -50,7 +50,7 @@ def test_a_new_ledger_has_spent_nothing(ledger):
 @pytest.mark.slow
 def test_the_first_entry_records_the_terms(ledger):
     (entry,) = ledger.entries()
-    assert (entry.sequence, entry.kind, entry.previous) == (1, Kind.OPEN, GENESIS)
+    assert (entry.sequence, entry.kind, entry.previous) == (1, EntryKind.OPEN, GENESIS)
     assert Terms.decode(entry.note) == ledger.terms() == Terms(LIMITS)
     assert ledger.head() == entry.hash
 
@@ -92,9 +92,14 @@ def test_a_receipt_shows_the_standings_right_after_the_charge(ledger):
 def test_an_entry_says_what_was_done(ledger):
     claim = ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
     _, reserve, commit = ledger.entries()
-    assert (reserve.kind, reserve.who, reserve.key, reserve.loss) == (Kind.RESERVE, "ada", "a", encode(noise("0.5")))
+    assert (reserve.kind, reserve.who, reserve.key, reserve.loss) == (
+        EntryKind.RESERVE,
+        "ada",
+        "a",
+        encode(noise("0.5")),
+    )
     assert reserve.charge == reserve.shared_charge == price("0.5")
-    assert (commit.kind, commit.claim, commit.charge) == (Kind.COMMIT, reserve.sequence, NOTHING)
+    assert (commit.kind, commit.claim, commit.charge) == (EntryKind.COMMIT, reserve.sequence, NOTHING)
     assert commit.answer_digest == hashlib.sha256(b"12").hexdigest()
     assert commit.previous == reserve.hash
     assert claim.receipt.head == commit.hash == ledger.head()
@@ -105,7 +110,7 @@ def test_a_cap_can_be_spent_to_the_last_grain(ledger):
     assert ledger.standing("ada").remaining == 0
     with pytest.raises(Refused) as refusal:
         ledger.reserve("ada", noise("0.000000000001"), "b")
-    assert refusal.value.code is Code.BUDGET
+    assert refusal.value.code is ErrorCode.BUDGET
 
 
 def test_the_overall_cap_binds_where_the_own_cap_does_not(ledger):
@@ -133,7 +138,7 @@ def test_an_unknown_analyst_is_refused(ledger):
         for call in (lambda who=who: ledger.reserve(who, noise("0.1"), "a"), lambda who=who: ledger.standing(who)):
             with pytest.raises(Refused) as refusal:
                 call()
-            assert refusal.value.code is Code.UNKNOWN_ANALYST
+            assert refusal.value.code is ErrorCode.UNKNOWN_ANALYST
 
 
 def test_a_loss_cannot_give_budget_back(ledger):
@@ -168,7 +173,7 @@ def test_many_small_questions_go_beyond_the_sum_of_epsilons(generous):
     assert WITH_DELTA.overall.rho // cost(small).rho == 108
     for number in range(108):
         generous.reserve("ada", small, f"{number}")
-    assert generous.standing("ada").spent == Cost(*(108 * grain for grain in cost(small).grains))
+    assert generous.standing("ada").spent == BudgetCharge(*(108 * grain for grain in cost(small).grains))
     assert generous.standing("ada").spent.epsilon == grains("2.16")
     # What is left of rho, 0.0000703, fits e tanh(e/2) up to e = 0.0118.
     with pytest.raises(Refused) as refusal:
@@ -195,7 +200,7 @@ def test_filter_b_counts_what_filter_a_admitted(generous):
 
 def test_both_filters_count_deltas(generous):
     # Of a millionth A's share is 5e-7 and B's 2.5e-7. At 1e-7 each A admits 5.
-    keys = Approximate(Fraction(1, 50), Fraction(1, 10**7))
+    keys = ApproximateDp(Fraction(1, 50), Fraction(1, 10**7))
     for number in range(5):
         generous.reserve("ada", keys, f"{number}")
     with pytest.raises(Refused):
@@ -206,7 +211,7 @@ def test_both_filters_count_deltas(generous):
 @pytest.mark.slow
 def test_filter_b_alone_counts_deltas(generous):
     # 60 of 0.02 are 1.2, beyond A's cap of 1. B then admits 2 of 1e-7.
-    keys = Approximate(Fraction(1, 50), Fraction(1, 10**7))
+    keys = ApproximateDp(Fraction(1, 50), Fraction(1, 10**7))
     for number in range(60):
         generous.reserve("ada", noise("0.02"), f"{number}")
     for number in range(2):
@@ -220,13 +225,13 @@ def test_gaussian_noise_without_a_delta_is_filter_b_s_to_admit(generous):
     # 0.021669 / 0.005 = 4.3
     for number in range(4):
         claim = generous.reserve("ada", GAUSSIAN, f"{number}")
-        assert claim.receipt.charged == Cost(LARGEST, 0, 5 * 10**12, 0)
+        assert claim.receipt.charged == BudgetCharge(LARGEST, 0, 5 * 10**12, 0)
     with pytest.raises(Refused):
         generous.reserve("bob", GAUSSIAN, "one more")
     # A remembers that it cannot hold these: nothing that B refuses is admitted any longer.
     with pytest.raises(Refused):
         generous.reserve("bob", noise("0.5"), "large")
-    assert generous.overall().spent == Cost(LARGEST, 0, 2 * 10**13, 0)
+    assert generous.overall().spent == BudgetCharge(LARGEST, 0, 2 * 10**13, 0)
 
 
 def test_gaussian_noise_with_a_delta_is_held_by_both_filters(generous):
@@ -235,7 +240,7 @@ def test_gaussian_noise_with_a_delta_is_held_by_both_filters(generous):
     one = cost(GAUSSIAN, delta)
     assert (one.delta_a, one.delta_b) == (10**11, 0)
     asked = 0
-    while admits(spent, one, WITH_DELTA.overall):
+    while is_admitted(spent, one, WITH_DELTA.overall):
         generous.reserve("ada", GAUSSIAN, f"{asked}", delta=delta)
         spent, asked = spent + one, asked + 1
     assert asked == 4
@@ -373,7 +378,7 @@ def test_a_failure_keeps_its_charge_and_asks_for_another(ledger):
     claim = ledger.reserve("ada", noise("0.5"), "a")
     ledger.fail(claim)
     ledger.fail(claim)
-    assert [entry.kind for entry in ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.FAIL]
+    assert [entry.kind for entry in ledger.entries()] == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.FAIL]
     assert ledger.standing("ada").spent == price("0.5")
     assert ledger.reserve("ada", noise("0.5"), "a").stored is None
     assert ledger.standing("ada").spent == price("0.5") + price("0.5")
@@ -393,7 +398,7 @@ def test_what_is_committed_does_not_fail(ledger):
     done = ledger.commit(claim, b"12")
     ledger.fail(claim)
     ledger.fail(done)
-    assert list(ledger.entries())[-1].kind is Kind.COMMIT
+    assert list(ledger.entries())[-1].kind is EntryKind.COMMIT
 
 
 def test_who_paid_for_a_failure_pays_for_the_answer_of_another(ledger):
@@ -443,7 +448,7 @@ def test_a_lowered_cap_forgets_nothing_and_admits_nothing(ledger, place):
 def test_a_lowered_cap_binds_a_ledger_that_is_already_open(ledger, place):
     with Ledger(place, limits("3", ada="0.5")):
         pass
-    assert ledger.standing("ada").cap == caps(Fraction(1, 2), Fraction(0))
+    assert ledger.standing("ada").cap == compute_limits(Fraction(1, 2), Fraction(0))
     with pytest.raises(Refused):
         ledger.reserve("ada", noise("1"), "a")
     with pytest.raises(Refused):  # bob was taken out
@@ -479,9 +484,9 @@ def test_another_scope_is_another_ledger(place):
     for changed in ({"neighbors": "replace"}, {"unit of visits": "row"}):
         with pytest.raises(LedgerError) as error:
             Ledger(place, limits("3", ada="2", scope=changed))
-        assert error.value.code is Code.LEDGER_SCOPE
+        assert error.value.code is ErrorCode.LEDGER_SCOPE
     # A table may be added, and one that was taken out may come back, with the unit that it had.
-    for unit, code in (("row", Code.LEDGER_SCOPE), ("(public)", Code.LEDGER_SCOPE), ("patient", None)):
+    for unit, code in (("row", ErrorCode.LEDGER_SCOPE), ("(public)", ErrorCode.LEDGER_SCOPE), ("patient", None)):
         with Ledger(place, limits("3", ada="2", scope={"neighbors": "add-remove", "unit of labs": "patient"})):
             pass
         back = limits("3", ada="2", scope={"unit of visits": unit})
@@ -505,7 +510,7 @@ def test_what_a_ledger_was_ever_a_promise_about_is_kept_through_every_opening(pl
                 continue
             with pytest.raises(LedgerError) as error:
                 Ledger(place, limits("3", ada="2", scope={name: "another"}))
-            assert error.value.code is Code.LEDGER_SCOPE
+            assert error.value.code is ErrorCode.LEDGER_SCOPE
             assert name in error.value.what
 
 
@@ -514,7 +519,7 @@ def test_a_table_in_other_letters_is_the_same_table(place):
     for name in ("Visits", "VISITS"):
         with pytest.raises(LedgerError) as error:
             Ledger(place, limits("3", ada="2", scope={f"unit of {name}": "row"}))
-        assert error.value.code is Code.LEDGER_SCOPE
+        assert error.value.code is ErrorCode.LEDGER_SCOPE
         Ledger(place, limits("3", ada="2", scope={f"unit of {name}": "patient"})).close()
 
 
@@ -525,7 +530,7 @@ def test_a_ledger_that_counted_by_two_units_is_refused(place):
     for unit in ("x", "row"):
         with pytest.raises(LedgerError) as error:
             Ledger(place, limits("3", ada="2", scope={"unit of a": unit}))
-        assert error.value.code is Code.LEDGER_SCOPE
+        assert error.value.code is ErrorCode.LEDGER_SCOPE
 
 
 def test_a_public_table_may_become_private_and_not_the_other_way_round(place):
@@ -533,7 +538,7 @@ def test_a_public_table_may_become_private_and_not_the_other_way_round(place):
         Ledger(place, limits("3", ada="2", scope={"unit of a": unit})).close()
     with pytest.raises(LedgerError) as error:
         Ledger(place, limits("3", ada="2", scope={"unit of a": "(public)"}))
-    assert error.value.code is Code.LEDGER_SCOPE
+    assert error.value.code is ErrorCode.LEDGER_SCOPE
 
 
 # Reading
@@ -541,7 +546,7 @@ def test_a_public_table_may_become_private_and_not_the_other_way_round(place):
 
 def test_a_reader_sees_all_and_changes_nothing(ledger, place):
     claim = ledger.reserve("ada", noise("0.5"), "a")
-    with History(place) as history:
+    with LedgerReader(place) as history:
         assert list(history.entries()) == list(ledger.entries())
         assert history.standing("ada") == ledger.standing("ada")
         assert history.overall() == ledger.overall()
@@ -553,16 +558,16 @@ def test_a_reader_sees_all_and_changes_nothing(ledger, place):
 
 def test_a_reader_makes_no_ledger(place):
     with pytest.raises(LedgerError) as error:
-        History(place)
-    assert error.value.code is Code.LEDGER_MISSING
+        LedgerReader(place)
+    assert error.value.code is ErrorCode.LEDGER_MISSING
 
 
 @pytest.mark.slow
 def test_reading_goes_on_over_many_pages(ledger):
     with ledger.store.write() as session:
-        book = Book(session)
+        book = LedgerTransaction(session)
         for number in range(1100):
-            book.append(Kind.RESERVE, who="ada", key=f"{number}", charge=price("0.001"), shared=1)
+            book.append(EntryKind.RESERVE, who="ada", key=f"{number}", charge=price("0.001"), shared=1)
     assert [entry.sequence for entry in ledger.entries()] == list(range(1, 1102))
 
 

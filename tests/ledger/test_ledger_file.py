@@ -6,11 +6,11 @@ import apsw
 import pytest
 from tests.ledger.conftest import by_hand, limits, noise
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, LedgerError
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import schema
-from tacit.ledger.history import History
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.sqlite import is_too_old
 
 LIMITS = limits("10", ada="10")
@@ -19,20 +19,20 @@ ONE = noise("1")
 
 def opening(path, kind=Ledger):
     with pytest.raises(LedgerError) as error:
-        Ledger(path, LIMITS) if kind is Ledger else History(path)
+        Ledger(path, LIMITS) if kind is Ledger else LedgerReader(path)
     assert error.value.fix
     return error.value
 
 
 def test_a_missing_folder(tmp_path):
     error = opening(tmp_path / "no" / "ledger")
-    assert error.code is Code.LEDGER
+    assert error.code is ErrorCode.LEDGER
     assert "has no folder" in error.what
     assert not (tmp_path / "no").exists()
 
 
 def test_a_folder_in_place_of_the_file(tmp_path):
-    assert opening(tmp_path).code is Code.LEDGER
+    assert opening(tmp_path).code is ErrorCode.LEDGER
 
 
 def test_a_file_that_is_no_database(tmp_path):
@@ -53,20 +53,20 @@ def test_a_database_of_something_else_is_left_alone(tmp_path):
 def test_a_ledger_of_another_version(tmp_path):
     path = tmp_path / "ledger"
     Ledger(path, LIMITS).close()
-    by_hand(path, f"PRAGMA user_version = {schema.VERSION + 1}")
-    assert f"has version {schema.VERSION + 1}; this Tacit reads {schema.VERSION}" in opening(path).what
+    by_hand(path, f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
+    assert f"has version {schema.SCHEMA_VERSION + 1}; this Tacit reads {schema.SCHEMA_VERSION}" in opening(path).what
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path):
     path = tmp_path / "ledger"
     path.touch()
     Ledger(path, LIMITS).close()
-    History(path).close()
+    LedgerReader(path).close()
 
 
 def test_a_reader_makes_no_file(tmp_path):
-    error = opening(tmp_path / "ledger", History)
-    assert error.code is Code.LEDGER_MISSING
+    error = opening(tmp_path / "ledger", LedgerReader)
+    assert error.code is ErrorCode.LEDGER_MISSING
     assert list(tmp_path.iterdir()) == []
 
 
@@ -77,8 +77,8 @@ def test_a_ledger_in_use_is_said_to_be_busy(tmp_path):
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError) as error:
             ledger.reserve("ada", ONE, "a")
-        assert error.value.code is Code.LEDGER_BUSY
-        assert ledger.overall().spent == Cost.zero()  # reading goes on
+        assert error.value.code is ErrorCode.LEDGER_BUSY
+        assert ledger.overall().spent == BudgetCharge.zero()  # reading goes on
         other.execute("ROLLBACK")
         other.close()
         ledger.reserve("ada", ONE, "a")
@@ -103,7 +103,7 @@ def test_an_exception_undoes_all_of_a_transaction(tmp_path, stop):
 
         with pytest.raises(stop):
             interrupted()
-        assert ledger.overall().spent == Cost.zero()
+        assert ledger.overall().spent == BudgetCharge.zero()
         ledger.reserve("ada", ONE, "a")
 
 

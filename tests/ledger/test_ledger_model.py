@@ -19,37 +19,37 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from tests.ledger.conftest import MEMORY, clock, fresh
 
-from tacit.accounting.guard import Caps, Cost, caps, cost
-from tacit.errors import Code, Failed, Refused
+from tacit.accounting.filters import BudgetCharge, FilterLimits, compute_limits, cost
+from tacit.errors import ErrorCode, Failed, Refused
 from tacit.ledger import ledger as ledger_module
-from tacit.ledger.budget import Grant, Limits
-from tacit.ledger.entries import Claim
+from tacit.ledger.budget import AnalystLimit, BudgetLimits
+from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
-from tacit.privacy.loss import Approximate, GaussianNoise, LaplaceNoise
+from tacit.privacy.loss import ApproximateDp, GaussianNoise, LaplaceNoise
 
 pytestmark = pytest.mark.slow
 
 ANALYSTS = ("ada", "bob", "eve")
 EVERYONE = "everyone"
-NOTHING = Cost.zero()
+NOTHING = BudgetCharge.zero()
 SMALL = Fraction(1, 10**7)
 QUESTIONS = (  # each with the delta that Gaussian noise may be charged
     (LaplaceNoise(Fraction(1), 0), Fraction(0)),  # which costs nothing
     (LaplaceNoise(Fraction(4), 1), Fraction(0)),
     (LaplaceNoise(Fraction(2), 1), Fraction(0)),
     (LaplaceNoise(Fraction(20), 1), Fraction(0)),
-    (Approximate(Fraction(1, 4), SMALL), Fraction(0)),
+    (ApproximateDp(Fraction(1, 4), SMALL), Fraction(0)),
     (GaussianNoise(Fraction(100), 1), SMALL),
     (GaussianNoise(Fraction(400), 1), Fraction(0)),  # which only the second filter admits
 )
 priced = cache(cost)  # the price of Gaussian noise takes a tenth of a second
-capped = cache(caps)
+capped = cache(compute_limits)
 epsilons = st.sampled_from([Fraction(halves, 2) for halves in (6, 5, 4, 3, 2, 1, 0)])
 deltas = st.sampled_from([8 * SMALL, 8 * SMALL, 8 * SMALL, Fraction(0)])
-grants = st.builds(Grant, st.builds(capped, epsilons, deltas), st.booleans())
+grants = st.builds(AnalystLimit, st.builds(capped, epsilons, deltas), st.booleans())
 terms = st.builds(
-    lambda overall, given, left_out: Limits(overall, {who: given[who] for who in ANALYSTS if who != left_out}),
+    lambda overall, given, left_out: BudgetLimits(overall, {who: given[who] for who in ANALYSTS if who != left_out}),
     st.builds(capped, epsilons.map(lambda epsilon: 3 * epsilon), deltas),
     st.fixed_dictionaries(dict.fromkeys(ANALYSTS, grants)),
     st.sampled_from(["", "", "", "eve"]),
@@ -81,7 +81,7 @@ class Histories(RuleBasedStateMachine):
         self.spent = dict.fromkeys((*ANALYSTS, EVERYONE), NOTHING)
         self.lives = dict.fromkeys(ANALYSTS, NOTHING)
         self.months: dict[str, str] = {}
-        self.limits: Limits | None = None
+        self.limits: BudgetLimits | None = None
         self.ledger: Ledger | None = None
         self.written = ""  # the month of the last entry
         self.stored: dict[int, bytes] = {}
@@ -89,7 +89,7 @@ class Histories(RuleBasedStateMachine):
         self.charges: dict[int, Paid] = {}  # by entry
         self.requests: dict[tuple[str, str], tuple[int, int]] = {}  # to a question and the entry of its charge
         self.flying: set[int] = set()
-        self.claims: list[Claim] = []
+        self.claims: list[Reservation] = []
         self.asked: list[tuple[str, int, str]] = []
         self.turn_clock(3)
         self.open(limits)
@@ -114,7 +114,7 @@ class Histories(RuleBasedStateMachine):
             for who, grant in limits.analysts.items():
                 self.begin_terms(who, grant)
 
-    def begin_terms(self, who: str, grant: Grant) -> None:
+    def begin_terms(self, who: str, grant: AnalystLimit) -> None:
         """What was spent goes on as that of this month, or of all months."""
         if bool(self.months.get(who, "")) != grant.monthly or who not in self.months:
             self.months[who] = self.written if grant.monthly else ""
@@ -131,7 +131,7 @@ class Histories(RuleBasedStateMachine):
         in_flight = any(self.charges[entry].question == question for entry in self.flying)
         self.ledger._patience = 0 if in_flight else 60  # where nobody is at work there is nothing to wait for
         begun = time.monotonic()
-        if isinstance(expected, Code):
+        if isinstance(expected, ErrorCode):
             with pytest.raises((Refused, Failed)) as error:
                 self.ledger.reserve(who, loss, f"{question}", delta=delta, request=request)
             assert error.value.code is expected
@@ -171,15 +171,15 @@ class Histories(RuleBasedStateMachine):
         if self.asked:
             self.ask(who, data.draw(st.sampled_from(self.asked))[1], request)
 
-    def expected(self, who: str, question: int, request: str) -> Code | str:
+    def expected(self, who: str, question: int, request: str) -> ErrorCode | str:
         """What asking must come to: a refusal, or how it is paid."""
         if who not in self.limits.analysts:
-            return Code.UNKNOWN_ANALYST
+            return ErrorCode.UNKNOWN_ANALYST
         about, entry = self.requests.get((who, request), (question, 0))
         if about != question:
-            return Code.REQUEST
+            return ErrorCode.REQUEST
         if entry in self.charges and self.charges[entry].outcome == "failed":
-            return Code.FAILED
+            return ErrorCode.FAILED
         if question in self.stored:
             if self.open_charge(who, question):
                 return "take"
@@ -187,10 +187,10 @@ class Histories(RuleBasedStateMachine):
                 return "bound"
             if (who, question) in self.bought or self.is_answered(who, question):
                 return "free"
-            return "own charge" if self.fits(question, (who,)) else Code.BUDGET
+            return "own charge" if self.fits(question, (who,)) else ErrorCode.BUDGET
         if self.open_charge(who, question):
             return "resume"
-        return "charge" if self.fits(question, (who, EVERYONE)) else Code.BUDGET
+        return "charge" if self.fits(question, (who, EVERYONE)) else ErrorCode.BUDGET
 
     def fits(self, question: int, guards: tuple[str, ...]) -> bool:
         """Whether for every guard at least one filter is within its caps."""
@@ -201,7 +201,7 @@ class Histories(RuleBasedStateMachine):
                 return False
         return True
 
-    def charge(self, claim: Claim, who: str, question: int, price: Cost, how: str) -> None:
+    def charge(self, claim: Reservation, who: str, question: int, price: BudgetCharge, how: str) -> None:
         self.write()
         self.spent[who] = self.so_far(who) + price
         self.lives[who] += price
@@ -245,11 +245,11 @@ class Histories(RuleBasedStateMachine):
                 raise KeyboardInterrupt
             self.flying.discard(claim.entry)
 
-    def drawn(self, data) -> Claim | None:
+    def drawn(self, data) -> Reservation | None:
         """Any claim that was ever handed out."""
         return data.draw(st.sampled_from(self.claims)) if self.claims else None
 
-    def settle(self, claim: Claim, outcome: str) -> None:
+    def settle(self, claim: Reservation, outcome: str) -> None:
         if self.charges[claim.entry].outcome == "open":
             self.charges[claim.entry].outcome = outcome
             self.write()
@@ -264,12 +264,12 @@ class Histories(RuleBasedStateMachine):
     def month(self, who: str) -> str:
         return max(self.months[who], self.written, self.today)
 
-    def so_far(self, guard: str) -> Cost:
+    def so_far(self, guard: str) -> BudgetCharge:
         """What counts against the next charge."""
         refreshed = self.months.get(guard, "") and self.month(guard) > self.months[guard]
         return NOTHING if refreshed else self.spent[guard]
 
-    def cap(self, guard: str) -> Caps:
+    def cap(self, guard: str) -> FilterLimits:
         return self.limits.overall if guard == EVERYONE else self.limits.analysts[guard].caps
 
     def open_charge(self, who: str, question: int) -> int:

@@ -14,10 +14,10 @@ import pytest
 from tests.ledger.conftest import fresh, grains, limits, noise
 from tests.support.forks import in_child, outcome
 
-from tacit.accounting.guard import Cost, cost
+from tacit.accounting.filters import BudgetCharge, cost
 from tacit.errors import Refused
-from tacit.ledger.budget import Limits
-from tacit.ledger.entries import Kind
+from tacit.ledger.budget import BudgetLimits
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import GaussianNoise, Loss
@@ -28,7 +28,7 @@ RACERS = 8
 TENTH = noise("0.1")
 
 
-def shared(overall: str, delta: str = "0") -> Limits:
+def shared(overall: str, delta: str = "0") -> BudgetLimits:
     """Everyone has plenty; what is scarce is shared."""
     return limits(overall, delta=delta, **{f"analyst{number}": "100" for number in range(RACERS)})
 
@@ -64,7 +64,7 @@ def ask_until_refused(ledger: Ledger, who: str, prefix: str) -> int:
     return 1000
 
 
-def for_the_last(place: Path | str, terms: Limits, loss: Loss = TENTH) -> int:
+def for_the_last(place: Path | str, terms: BudgetLimits, loss: Loss = TENTH) -> int:
     """How many of eight racers get a question answered. Whoever comes first makes the ledger."""
 
     def work(number: int) -> int:
@@ -78,7 +78,7 @@ def for_the_last(place: Path | str, terms: Limits, loss: Loss = TENTH) -> int:
     outcomes = race(work)
     assert set(outcomes) <= {0, 1}
     with Ledger(place, terms) as ledger:
-        assert ledger.overall().spent == sum([cost(loss)] * sum(outcomes), Cost.zero())
+        assert ledger.overall().spent == sum([cost(loss)] * sum(outcomes), BudgetCharge.zero())
         assert verify(ledger).problems == ()
     return sum(outcomes)
 
@@ -133,7 +133,7 @@ def test_processes_under_one_name_are_charged_once(place):
 
     assert len(set(race(work))) == 1
     with Ledger(place, shared("1")) as ledger:
-        assert [entry.kind for entry in ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
+        assert [entry.kind for entry in ledger.entries()] == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT]
 
 
 SCRIPT = """
@@ -141,12 +141,12 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 from tacit.errors import Refused
-from tacit.ledger.budget import Limits
+from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.ledger import Ledger
 from tacit.privacy.loss import LaplaceNoise
 two = (Fraction(2), Fraction(0))
 place = sys.argv[1] if sys.argv[1].startswith("postgresql:") else Path(sys.argv[1])
-ledger = Ledger(place, Limits.of(*two, {"ada": two}))
+ledger = Ledger(place, BudgetLimits.of(*two, {"ada": two}))
 count = 0
 try:
     while True:
@@ -266,13 +266,13 @@ import ctypes, os, sys
 from fractions import Fraction
 from pathlib import Path
 from tacit.errors import LedgerError
-from tacit.ledger.budget import Limits
+from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.privacy.loss import LaplaceNoise
 one, tenth = (Fraction(1), Fraction(0)), LaplaceNoise(Fraction(10), 1)
 place = sys.argv[1] if sys.argv[1].startswith("postgresql:") else Path(sys.argv[1])
-ledger = Ledger(place, Limits.of(*one, {"ada": one}))
+ledger = Ledger(place, BudgetLimits.of(*one, {"ada": one}))
 child = ctypes.PyDLL(None).fork()
 if child == 0:
     code = 1

@@ -19,10 +19,10 @@ import pytest
 from tests.ledger.conftest import MEMORY, clock, fresh, grains, limits, noise
 
 from tacit.errors import Failed, ParameterError, Refused
-from tacit.ledger.accept import accept_loss
-from tacit.ledger.entries import Claim
-from tacit.ledger.keys import Key
+from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.recovery import accept_loss
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 
@@ -40,7 +40,7 @@ STEPS = {"ask": 3, "again": 12, "answer": 6, "fail": 6, "interrupt": 1, "month":
 class Work:
     """A pass over the data that a process was told to make."""
 
-    claim: Claim
+    claim: Reservation
     who: str
     question: Question
     request: str
@@ -56,7 +56,7 @@ class Outcomes:
         self.random = random.Random(seed)
         self.today = 1
         self.set_to("2030-01-15")
-        self.key, self.witness = Key.at(self.folder / "key", create=True), Witness(self.folder / "witness")
+        self.key, self.witness = SigningKey.at(self.folder / "key", create=True), Witness(self.folder / "witness")
         self.tokens, self.losses = itertools.count(), 0
         self.seen: dict[tuple[str, Question], set[str]] = {}
         self.charged: Counter[tuple[str, Question]] = Counter()

@@ -7,15 +7,15 @@ import shutil
 import pytest
 from tests.ledger.conftest import clock, limits, noise, price, write_free_repeat
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, Failed, Refused
-from tacit.ledger.accept import accept_loss
-from tacit.ledger.entries import Kind
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, Failed, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.recovery import accept_loss
 from tacit.ledger.verify import verify
 
 LIMITS = limits("9", ada="2", bo="3", cy="1")
-ONE, NOTHING = noise("1"), Cost.zero()
+ONE, NOTHING = noise("1"), BudgetCharge.zero()
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def ledger(place):
         assert verify(ledger).problems == ()
 
 
-def kinds(ledger: Ledger) -> list[Kind]:
+def kinds(ledger: Ledger) -> list[EntryKind]:
     return [entry.kind for entry in ledger.entries()]
 
 
@@ -50,7 +50,7 @@ def test_a_failed_charge_does_not_pay_where_nothing_is_left(ledger):
     answered(ledger, "bo")
     with pytest.raises(Refused) as refusal:
         ledger.reserve("cy", ONE, "a")
-    assert refusal.value.code is Code.BUDGET
+    assert refusal.value.code is ErrorCode.BUDGET
 
 
 def test_a_failed_charge_is_no_free_repeat_of_the_server(ledger):
@@ -114,7 +114,7 @@ def test_an_open_charge_is_settled_by_the_answer_that_it_shows(ledger):
     taken = ledger.reserve("ada", ONE, "a", request="r-1")
     assert (taken.entry, taken.stored) == (claim.entry, b"12")
     assert ledger.standing("ada").spent == price("1")
-    assert kinds(ledger)[-2:] == [Kind.RESUME, Kind.COMMIT]
+    assert kinds(ledger)[-2:] == [EntryKind.RESUME, EntryKind.COMMIT]
     again = ledger.reserve("ada", ONE, "a", request="r-1")
     assert (again.stored, again.entry, again.receipt) == (b"12", claim.entry, taken.receipt)
 
@@ -126,7 +126,7 @@ def test_a_charge_that_showed_an_answer_does_not_show_a_failure_too(ledger, requ
     answered(ledger, "bo")
     assert ledger.reserve("ada", ONE, "a", request=request_name).stored == b"12"
     assert ledger.fail(claim) == b"12"  # what to show in its place
-    assert Kind.FAIL not in kinds(ledger)
+    assert EntryKind.FAIL not in kinds(ledger)
     assert ledger.reserve("ada", ONE, "a").receipt.charged == NOTHING
     assert ledger.standing("ada").spent == price("1")
 

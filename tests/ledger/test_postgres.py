@@ -15,13 +15,13 @@ import psycopg
 import pytest
 from tests.ledger.conftest import by_hand, fresh, grains, limits, noise, price, server
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, LedgerError, TacitError
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, LedgerError, TacitError
 from tacit.ledger import postgres as postgres_module
-from tacit.ledger.book import Book
-from tacit.ledger.entries import Claim
-from tacit.ledger.history import History
+from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.transaction import LedgerTransaction
 from tacit.ledger.verify import verify
 
 LIMITS = limits("3", ada="2", bob="2")
@@ -37,11 +37,11 @@ def url(postgres: str) -> str:
 def ledger(url: str) -> Iterator[Ledger]:
     with Ledger(url, LIMITS) as ledger:
         yield ledger
-    with History(url) as history:
+    with LedgerReader(url) as history:
         assert verify(history).problems == ()
 
 
-def code_of(call: Callable[[], Any]) -> Code:
+def code_of(call: Callable[[], Any]) -> ErrorCode:
     with pytest.raises(LedgerError) as error:
         call()
     return error.value.code
@@ -54,7 +54,7 @@ def test_one_database_holds_several_ledgers(postgres):
     with Ledger(fresh(postgres), LIMITS) as one, Ledger(fresh(postgres), LIMITS) as other:
         one.reserve("ada", HALF, "a")
         assert one.standing("ada").spent == price("0.5")
-        assert other.overall().spent == Cost.zero()
+        assert other.overall().spent == BudgetCharge.zero()
         assert one.store.name != other.store.name
 
 
@@ -73,10 +73,10 @@ def test_a_url_without_a_name_is_a_ledger_too(postgres):
 def test_a_schema_that_is_something_else_is_left_alone(postgres, url):
     name = url.partition("#")[2]
     by_hand(postgres, f"CREATE SCHEMA tacit_{name}", f"CREATE TABLE tacit_{name}.people (name TEXT)")
-    for use in (lambda: Ledger(url, LIMITS), lambda: History(url)):
+    for use in (lambda: Ledger(url, LIMITS), lambda: LedgerReader(url)):
         with pytest.raises(LedgerError, match="is not a ledger") as error:
             use()
-        assert error.value.code is Code.LEDGER
+        assert error.value.code is ErrorCode.LEDGER
     assert by_hand(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()") == [("people",)]
 
 
@@ -91,7 +91,7 @@ def test_a_ledger_of_another_version_is_left_alone(url, ledger):
 def test_tables_that_are_gone_are_missed(url):
     with Ledger(url, LIMITS) as ledger:
         by_hand(url, f"DROP SCHEMA tacit_{url.partition('#')[2]} CASCADE")
-        assert code_of(lambda: ledger.reserve("ada", HALF, "a")) is Code.LEDGER_MISSING
+        assert code_of(lambda: ledger.reserve("ada", HALF, "a")) is ErrorCode.LEDGER_MISSING
 
 
 # Locks
@@ -121,8 +121,8 @@ def test_an_altered_table_or_lock_is_noticed_at_opening(url, statement):
     with Ledger(url, LIMITS) as ledger:
         ledger.commit(ledger.reserve("ada", HALF, "a"), b"12")
     by_hand(url, statement)
-    assert code_of(lambda: Ledger(url, LIMITS)) is Code.LEDGER_TAMPERED
-    with History(url) as history:
+    assert code_of(lambda: Ledger(url, LIMITS)) is ErrorCode.LEDGER_TAMPERED
+    with LedgerReader(url) as history:
         assert "the tables or their locks were altered" in verify(history).problems
 
 
@@ -137,7 +137,7 @@ def test_who_holds_the_lock_keeps_others_waiting_and_then_they_give_up(url):
     with Ledger(url, LIMITS, wait=0.3) as ledger, psycopg.connect(url.partition("#")[0]) as other:
         other.execute(f"LOCK TABLE tacit_{url.partition('#')[2]}.head IN EXCLUSIVE MODE".encode())
         begun = time.monotonic()
-        assert code_of(lambda: ledger.reserve("ada", HALF, "a", request="r-1")) is Code.LEDGER_BUSY
+        assert code_of(lambda: ledger.reserve("ada", HALF, "a", request="r-1")) is ErrorCode.LEDGER_BUSY
         assert 0.3 <= time.monotonic() - begun < 10
         assert ledger.overall().spent.epsilon == 0  # reading goes on
         other.rollback()
@@ -160,7 +160,7 @@ def patiently(call: Callable[[], Any]) -> Any:
         try:
             return call()
         except LedgerError as error:
-            if error.code is not Code.LEDGER_UNREACHABLE:
+            if error.code is not ErrorCode.LEDGER_UNREACHABLE:
                 raise
     raise TimeoutError
 
@@ -168,7 +168,7 @@ def patiently(call: Callable[[], Any]) -> Any:
 def test_a_connection_lost_between_transactions_is_made_again(ledger, url):
     claim = ledger.reserve("ada", HALF, "a")
     end_connections(url)
-    assert code_of(lambda: ledger.commit(claim, b"12")) is Code.LEDGER_UNREACHABLE
+    assert code_of(lambda: ledger.commit(claim, b"12")) is ErrorCode.LEDGER_UNREACHABLE
     assert ledger.commit(claim, b"12").stored == b"12"
     end_connections(url)
     assert patiently(lambda: ledger.reserve("ada", HALF, "b", request="r-1")).stored is None
@@ -178,18 +178,18 @@ def test_a_connection_lost_between_transactions_is_made_again(ledger, url):
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before the entry", "after the entry"])
 def test_a_connection_lost_inside_a_transaction_undoes_it(ledger, url, monkeypatch, moment):
-    append, before = Book.append, list(ledger.entries())
+    append, before = LedgerTransaction.append, list(ledger.entries())
 
     def ended(book, *given, **named):
-        monkeypatch.setattr(Book, "append", append)
+        monkeypatch.setattr(LedgerTransaction, "append", append)
         if moment == "before the entry":
             end_connections(url)
         entry = append(book, *given, **named)
         end_connections(url)
         return entry
 
-    monkeypatch.setattr(Book, "append", ended)
-    assert code_of(lambda: ledger.reserve("ada", HALF, "a", request="r-1")) is Code.LEDGER_UNREACHABLE
+    monkeypatch.setattr(LedgerTransaction, "append", ended)
+    assert code_of(lambda: ledger.reserve("ada", HALF, "a", request="r-1")) is ErrorCode.LEDGER_UNREACHABLE
     assert list(ledger.entries()) == before
     assert ledger.reserve("ada", HALF, "a", request="r-1").stored is None
     assert ledger.overall().spent == price("0.5")
@@ -214,10 +214,10 @@ def lose_the_reply_to_commit(monkeypatch, url):
 def test_a_charge_whose_reply_is_lost_is_not_charged_twice(ledger, lose_the_reply_to_commit):
     lose_the_reply_to_commit()
 
-    def ask() -> Claim:
+    def ask() -> Reservation:
         return ledger.reserve("ada", HALF, "a", request="r-1")
 
-    assert code_of(ask) is Code.LEDGER_UNREACHABLE
+    assert code_of(ask) is ErrorCode.LEDGER_UNREACHABLE
     assert ledger.overall().spent == price("0.5")  # it was written
     begun = time.monotonic()
     claim = ask()
@@ -225,7 +225,7 @@ def test_a_charge_whose_reply_is_lost_is_not_charged_twice(ledger, lose_the_repl
     assert (claim.entry, claim.receipt.charged) == (2, price("0.5"))
     assert ledger.overall().spent == price("0.5")
     lose_the_reply_to_commit()
-    assert code_of(lambda: ledger.commit(claim, b"12")) is Code.LEDGER_UNREACHABLE
+    assert code_of(lambda: ledger.commit(claim, b"12")) is ErrorCode.LEDGER_UNREACHABLE
     assert ledger.commit(claim, b"13").stored == b"12"  # the first answer stands
     assert ask().stored == b"12"
 
@@ -251,8 +251,8 @@ def test_connections_end_at_random_and_every_request_is_charged_once(ledger, url
 
 def test_a_server_that_is_not_there_cannot_be_reached(tmp_path):
     for bad in ("postgresql://ada:opensesame@127.0.0.1:1/clinic#x", f"postgresql:///clinic?host={tmp_path}"):
-        for use in (lambda bad=bad: Ledger(bad, LIMITS, wait=1), lambda bad=bad: History(bad, wait=1)):
-            assert code_of(use) is Code.LEDGER_UNREACHABLE
+        for use in (lambda bad=bad: Ledger(bad, LIMITS, wait=1), lambda bad=bad: LedgerReader(bad, wait=1)):
+            assert code_of(use) is ErrorCode.LEDGER_UNREACHABLE
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_the_password_is_in_no_error(bad):
 
 
 def test_a_database_that_does_not_exist_cannot_be_reached(postgres):
-    assert code_of(lambda: Ledger(postgres.replace("/postgres?", "/clinic?"), LIMITS)) is Code.LEDGER_UNREACHABLE
+    assert code_of(lambda: Ledger(postgres.replace("/postgres?", "/clinic?"), LIMITS)) is ErrorCode.LEDGER_UNREACHABLE
 
 
 # Whoever asked is there, whatever its settings
@@ -311,12 +311,12 @@ def test_a_role_that_may_only_read_reads(ledger, url):
         f"GRANT SELECT ON ALL TABLES IN SCHEMA tacit_{name} TO {name}_reader",
     )
     reader = as_role(url, f"{name}_reader")
-    with History(reader) as history:
+    with LedgerReader(reader) as history:
         assert history.overall().spent == price("0.5")
         assert verify(history).problems == ()
-    assert code_of(lambda: Ledger(reader, LIMITS)) is Code.LEDGER_READ_ONLY
+    assert code_of(lambda: Ledger(reader, LIMITS)) is ErrorCode.LEDGER_READ_ONLY
     assert code_of(lambda: Ledger(fresh(as_role(url.partition("#")[0], f"{name}_reader")), LIMITS)) is (
-        Code.LEDGER_READ_ONLY
+        ErrorCode.LEDGER_READ_ONLY
     )
 
 
@@ -347,7 +347,7 @@ def test_a_server_that_does_not_wait_for_its_disk_is_refused():
             time.sleep(0.05)
         with pytest.raises(LedgerError, match="does not wait for its disk") as error:
             Ledger(other, LIMITS)
-        assert error.value.code is Code.LEDGER
+        assert error.value.code is ErrorCode.LEDGER
 
 
 @pytest.mark.slow
@@ -356,10 +356,10 @@ def test_a_standby_is_read_and_not_written():
         with Ledger(other, LIMITS) as ledger:
             ledger.reserve("ada", HALF, "a")
         restart_as_standby(other)
-        with History(other) as history:
+        with LedgerReader(other) as history:
             assert history.overall().spent == price("0.5")
             assert verify(history).problems == ()
-        assert code_of(lambda: Ledger(other, LIMITS)) is Code.LEDGER_READ_ONLY
+        assert code_of(lambda: Ledger(other, LIMITS)) is ErrorCode.LEDGER_READ_ONLY
 
 
 def restart_as_standby(url: str) -> None:

@@ -19,16 +19,16 @@ import apsw
 import pytest
 from tests.ledger.conftest import grains, limits, noise
 
-from tacit.errors import Code, LedgerError
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import files
 from tacit.ledger import ledger as ledgers
 from tacit.ledger import witness as witnesses
-from tacit.ledger.book import Book
-from tacit.ledger.entries import Kind
-from tacit.ledger.history import History
-from tacit.ledger.keys import Key
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.sqlite import SqliteStore
+from tacit.ledger.transaction import LedgerTransaction
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.privacy.loss import encode
@@ -158,7 +158,7 @@ class RecordedOs:
     fdatasync = fsync
 
 
-def session(root: Path, key: Key, recorder: Recorder) -> None:
+def session(root: Path, key: SigningKey, recorder: Recorder) -> None:
     """Everything that a ledger does, twice opened: charges, answers, failures, repeats, checkpoints, an undone one."""
     (root / "store").mkdir()
     (root / "outside").mkdir()
@@ -195,10 +195,10 @@ def session(root: Path, key: Key, recorder: Recorder) -> None:
 
 
 @pytest.fixture(scope="module")
-def key() -> Key:
+def key() -> SigningKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    return Key(Ed25519PrivateKey.generate())
+    return SigningKey(Ed25519PrivateKey.generate())
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def log(tmp_path_factory, key) -> list[Event]:
     recorder = Recorder(root)
     disk = RecordedDisk(recorder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledgers, "store_at", lambda place, *, wait: SqliteStore(place, wait=wait, vfs="recorded"))
+        patch.setattr(ledgers, "open_store", lambda place, *, wait: SqliteStore(place, wait=wait, vfs="recorded"))
         for module in (witnesses, files):
             patch.setattr(module, "os", RecordedOs(recorder))
         session(root, key, recorder)
@@ -318,7 +318,7 @@ def crashes(log: list[Event], samples: int) -> Iterator[Crash]:
 class Room:
     """Lays out what a power cut left, and opens it."""
 
-    def __init__(self, root: Path, key: Key) -> None:
+    def __init__(self, root: Path, key: SigningKey) -> None:
         self.root, self.key, self.count = root, key, 0
 
     def opened(self, image: Image) -> Ledger:
@@ -334,7 +334,7 @@ class Room:
 
 def charged(ledger: Ledger) -> set[str]:
     """The questions that were charged, and no less than that was spent."""
-    found = {entry.key for entry in ledger.entries() if entry.kind is Kind.RESERVE}
+    found = {entry.key for entry in ledger.entries() if entry.kind is EntryKind.RESERVE}
     assert ledger.overall().spent.epsilon >= grains("1") * len(found)
     return found
 
@@ -342,7 +342,7 @@ def charged(ledger: Ledger) -> set[str]:
 def stored(ledger: Ledger, questions: Iterable[str]) -> dict[str, bytes | None]:
     """The stored answers of questions."""
     with ledger.store.read() as session:
-        book = Book(session)
+        book = LedgerTransaction(session)
         return {question: book.stored_answer((question, encode(ONE))) for question in questions}
 
 
@@ -373,7 +373,7 @@ def test_a_disk_that_lies_forgets_and_the_witness_says_so(log, key, tmp_path, fu
             with room.opened(crash.image) as ledger:
                 assert charged(ledger) >= set(crash.shown)
         except LedgerError as error:
-            if error.code is Code.LEDGER_OLDER:
-                with History(room.folder / LEDGER) as history:
+            if error.code is ErrorCode.LEDGER_OLDER:
+                with LedgerReader(room.folder / LEDGER) as history:
                     older += verify(history).ok  # by itself it looks whole
     assert older >= (100 if full else 25)

@@ -8,16 +8,16 @@ from fractions import Fraction
 import pytest
 from tests.ledger.conftest import grains, limits
 
-from tacit.accounting.price import METHODS
-from tacit.accounting.price import epsilon as price_of
-from tacit.ledger.accept import accept_loss
+from tacit.accounting.epsilon_delta import METHODS
+from tacit.accounting.epsilon_delta import epsilon as price_of
 from tacit.ledger.entries import GENESIS
-from tacit.ledger.history import History
-from tacit.ledger.keys import Key
+from tacit.ledger.export import compose_nonadaptively, describe_deployment
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.report import deployment, price
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.recovery import accept_loss
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import check_receipt
-from tacit.privacy.loss import Approximate, Compose, GaussianNoise, LaplaceNoise, Loss, Repeat
+from tacit.privacy.loss import ApproximateDp, Compose, GaussianNoise, LaplaceNoise, Loss, Repeat
 
 DELTA = Fraction(1, 10**6)
 SCOPE = {"neighbors": "add-remove", "unit of visits": "patient", "unit of staff": "row"}
@@ -25,7 +25,7 @@ LIMITS = limits("10", delta="1e-6", ada="10", bo="5", monthly=["bo"], scope=SCOP
 
 LAPLACE = LaplaceNoise(Fraction(10), 1)  # epsilon 0.1
 GAUSSIAN = GaussianNoise(Fraction(400), 1)  # sigma 20: rho 1/800
-KEYS = Compose((Approximate(Fraction(1, 5), Fraction(1, 10**9)), LAPLACE))  # epsilon 0.3, delta 1e-9
+KEYS = Compose((ApproximateDp(Fraction(1, 5), Fraction(1, 10**9)), LAPLACE))  # epsilon 0.3, delta 1e-9
 
 
 def ask(ledger: Ledger, who: str, loss: Loss, question: str):
@@ -43,12 +43,12 @@ def told(place, key, witness):
         ask(ledger, "ada", KEYS, "d")
         ledger.fail(ledger.reserve("ada", LAPLACE, "e"))
         ask(ledger, "ada", LAPLACE, "a")
-    with History(place) as history:
+    with LedgerReader(place) as history:
         yield history
 
 
 def test_the_entry_for_a_registry(told, key):
-    found = deployment(told, Fraction(10), DELTA)
+    found = describe_deployment(told, Fraction(10), DELTA)
     entries = list(told.entries())
     assert found.pop("spent") == {
         "epsilon": str(float(Fraction(told.overall().spent.epsilon, 10**12))),
@@ -78,7 +78,7 @@ def test_the_entry_for_a_registry(told, key):
 
 def test_the_entry_of_a_ledger_that_was_never_asked(tmp_path):
     with Ledger(tmp_path / "ledger", limits("1")) as ledger:
-        found = deployment(ledger, Fraction(1), Fraction(0))
+        found = describe_deployment(ledger, Fraction(1), Fraction(0))
     assert (found["answers"], found["mechanisms"], found["analysts"], found["refresh"]) == (0, [], 0, [])
     assert (found["unit"], found["relation"], found["public_key"]) == ({}, "", "")
     assert found["head"] != GENESIS
@@ -90,8 +90,8 @@ def test_the_entry_tells_of_a_loss_that_was_accepted(tmp_path, key, witness):
         ask(ledger, "ada", LAPLACE, "a")
     path.unlink()
     accept_loss(path, LIMITS, key=key, witness=witness, because="the disk broke")
-    with History(path) as history:
-        assert deployment(history, Fraction(10), DELTA)["accepted_losses"] == 3  # ada, bo, all together
+    with LedgerReader(path) as history:
+        assert describe_deployment(history, Fraction(10), DELTA)["accepted_losses"] == 3  # ada, bo, all together
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_the_entry_tells_of_a_loss_that_was_accepted(tmp_path, key, witness):
 def test_the_price_is_that_of_the_passes_over_the_data(told, by):
     # a, b and e had Laplace noise; what bo was shown again was no new pass.
     passes = Compose((Repeat(LAPLACE, 3), GAUSSIAN, KEYS))
-    found = price(told, 1e-6, by)
+    found = compose_nonadaptively(told, 1e-6, by)
     assert found.charges == 5
     assert found.epsilon == pytest.approx(price_of(passes, 1e-6, by), rel=1e-9)
     assert found.standing == told.overall()
@@ -107,7 +107,7 @@ def test_the_price_is_that_of_the_passes_over_the_data(told, by):
 
 
 def test_the_price_says_that_it_decides_nothing(told):
-    text = str(price(told, 1e-6))
+    text = str(compose_nonadaptively(told, 1e-6))
     assert text.startswith("as if the 5 charged questions had been fixed beforehand: epsilon ")
     assert "what decides are the filters" in text
 
@@ -115,7 +115,7 @@ def test_the_price_says_that_it_decides_nothing(told):
 @pytest.mark.parametrize("by", METHODS)
 def test_nothing_asked_costs_nothing(tmp_path, by):
     with Ledger(tmp_path / "ledger", LIMITS) as ledger:
-        assert price(ledger, 1e-6, by).epsilon == 0
+        assert compose_nonadaptively(ledger, 1e-6, by).epsilon == 0
 
 
 @pytest.mark.slow
@@ -124,8 +124,8 @@ def test_a_better_accountant_tells_less_of_many_questions(tmp_path):
     with Ledger(tmp_path / "ledger", limits("100", ada="100")) as ledger:
         for number in range(100):
             ledger.reserve("ada", LAPLACE, f"{number}")
-        assert price(ledger, 1e-6, "basic").epsilon == pytest.approx(10)
-        assert price(ledger, 1e-6, "pld").epsilon == pytest.approx(4.77, abs=0.01)
+        assert compose_nonadaptively(ledger, 1e-6, "basic").epsilon == pytest.approx(10)
+        assert compose_nonadaptively(ledger, 1e-6, "pld").epsilon == pytest.approx(4.77, abs=0.01)
         assert ledger.overall().spent.epsilon == grains("10")  # what decides
 
 
@@ -175,7 +175,7 @@ def test_a_claim_without_an_answer_is_not_signed(tmp_path, key):
 
 
 def test_a_receipt_of_another_ledger_does_not_hold(tmp_path, key):
-    other = Key.at(tmp_path / "other.key", create=True)
+    other = SigningKey.at(tmp_path / "other.key", create=True)
     with Ledger(tmp_path / "one", LIMITS, key=key) as one, Ledger(tmp_path / "two", LIMITS, key=other) as two:
         receipt = ask(two, "ada", LAPLACE, "a").receipt.to_dict()
         assert check_receipt(two, receipt) == []

@@ -12,15 +12,15 @@ import pytest
 from tests.ledger.conftest import limits, noise, price
 from tests.support.forks import in_child, outcome
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, Failed, ParameterError, Refused
-from tacit.ledger.entries import Claim, Kind
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, Failed, ParameterError, Refused
+from tacit.ledger.entries import EntryKind, Reservation
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 
 LIMITS = limits("3", ada="2", bob="2")
 HALF = noise("0.5")
-NOTHING = Cost.zero()
+NOTHING = BudgetCharge.zero()
 SOON = 5.0  # seconds; a wait for somebody else's patience of 60 would be longer
 
 
@@ -31,11 +31,11 @@ def ledger(place):
         assert verify(ledger).problems == ()
 
 
-def kinds(ledger: Ledger) -> list[Kind]:
+def kinds(ledger: Ledger) -> list[EntryKind]:
     return [entry.kind for entry in ledger.entries()]
 
 
-def answered(ledger: Ledger, who: str = "ada", key: str = "a", request: str = "") -> Claim:
+def answered(ledger: Ledger, who: str = "ada", key: str = "a", request: str = "") -> Reservation:
     return ledger.commit(ledger.reserve(who, HALF, key, request=request), b"12")
 
 
@@ -57,7 +57,7 @@ def test_the_same_name_for_another_question_is_refused(ledger, loss, key):
     before = list(ledger.entries())
     with pytest.raises(Refused) as refusal:
         ledger.reserve("ada", loss, key, request="r-1")
-    assert refusal.value.code is Code.REQUEST
+    assert refusal.value.code is ErrorCode.REQUEST
     assert list(ledger.entries()) == before
 
 
@@ -71,7 +71,7 @@ def test_every_analyst_has_names_of_their_own(ledger):
 def test_questions_without_a_name_are_questions_of_their_own(ledger):
     first, second = answered(ledger), answered(ledger)
     assert (first.receipt.repeat, second.receipt.repeat) == (False, True)
-    assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
+    assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT]
 
 
 def test_a_failed_request_fails_again_without_a_charge(ledger):
@@ -101,7 +101,7 @@ def test_a_repeat_is_bound_to_its_name_too(ledger):
 def test_a_refusal_does_not_bind_its_name(ledger):
     with pytest.raises(Refused) as refusal:
         ledger.reserve("ada", noise("2.5"), "a", request="r-1")
-    assert refusal.value.code is Code.BUDGET
+    assert refusal.value.code is ErrorCode.BUDGET
     assert ledger.reserve("ada", HALF, "b", request="r-1").receipt.request == "r-1"
 
 
@@ -143,7 +143,7 @@ def test_a_request_is_answered_by_another_analyst_s_answer(place):
 # Questions in flight
 
 
-def while_in_flight(ledger: Ledger, claim: Claim, ask, settle) -> Claim:
+def while_in_flight(ledger: Ledger, claim: Reservation, ask, settle) -> Reservation:
     """What another thread gets that asks while a claim is worked on."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ask)
@@ -160,7 +160,9 @@ def test_a_second_thread_waits_and_gets_the_same_answer(ledger, who, own):
     found = while_in_flight(ledger, claim, lambda: ledger.reserve(who, HALF, "a"), lambda: ledger.commit(claim, b"12"))
     assert (found.stored, found.receipt.charged) == (b"12", own)
     assert ledger.overall().spent == price("0.5")
-    assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT] + [Kind.REPEAT] * (own != NOTHING)
+    assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT] + [EntryKind.REPEAT] * (
+        own != NOTHING
+    )
 
 
 @pytest.mark.slow
@@ -173,7 +175,7 @@ def test_the_same_request_waits_for_itself(ledger):
         lambda: ledger.commit(claim, b"12"),
     )
     assert (found.stored, found.entry) == (b"12", claim.entry)
-    assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
+    assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT]
 
 
 @pytest.mark.slow
@@ -248,12 +250,12 @@ def test_the_claim_of_a_dead_process_is_taken_up_at_once_by_who_paid(ledger, pla
     claim = ledger.reserve("ada", HALF, "a", request=request_name)
     assert time.monotonic() - begun < SOON
     assert (claim.entry, claim.stored) == (2, None)
-    assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.RESUME]
+    assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.RESUME]
     done = ledger.commit(claim, b"12")
     assert ledger.standing("ada").spent == ledger.overall().spent == price("0.5")
     for name in {"r-1", request_name} - {""}:
         assert ledger.reserve("ada", HALF, "a", request=name).stored == done.stored == b"12"
-    assert kinds(ledger)[3:] == [Kind.COMMIT]
+    assert kinds(ledger)[3:] == [EntryKind.COMMIT]
 
 
 def test_a_request_that_took_up_a_claim_fails_with_it(ledger, place):
@@ -283,7 +285,7 @@ def test_the_claim_of_a_dead_process_is_charged_anew_to_another_analyst(ledger, 
 def test_a_claim_survives_its_process_many_times(ledger, place):
     for _ in range(3):
         die_in_flight(place)
-    assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.RESUME, Kind.RESUME]
+    assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.RESUME, EntryKind.RESUME]
     assert ledger.overall().spent == price("0.5")
 
 
@@ -291,7 +293,7 @@ class Interrupted(BaseException):
     """What a user's Ctrl-C is to the ledger."""
 
 
-def interrupt(ledger: Ledger, claim: Claim) -> None:
+def interrupt(ledger: Ledger, claim: Reservation) -> None:
     with pytest.raises(Interrupted), ledger.held(claim):
         raise Interrupted
 
@@ -360,7 +362,7 @@ def test_when_patience_is_over_the_question_is_taken_up(place):
         assert second.entry == first.entry  # by who paid, free of charge
         assert ledger.reserve("bob", HALF, "a").receipt.charged == price("0.5")  # by another, charged anew
         assert ledger.overall().spent == price("0.5") + price("0.5")
-        assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.RESUME, Kind.RESERVE]
+        assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.RESUME, EntryKind.RESERVE]
         assert verify(ledger).problems == ()
 
 
@@ -378,4 +380,4 @@ def test_many_threads_under_one_name_are_charged_once(ledger):
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(ask, range(16)))) == 1
     assert len(passes) == 1
-    assert kinds(ledger) == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
+    assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT]

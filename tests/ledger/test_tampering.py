@@ -10,16 +10,16 @@ import psycopg
 import pytest
 from tests.ledger.conftest import by_hand, grains, limits, noise, price, write_free_repeat
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, LedgerError
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import schema, sqlite
 from tacit.ledger.budget import Terms
-from tacit.ledger.entries import ALL, COLUMNS, Kind, seal, values
-from tacit.ledger.history import History
+from tacit.ledger.entries import ALL_ANALYSTS, COLUMNS, EntryKind, add_hash, to_row
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 
-ONE, PRICE, NOTHING = noise("1"), price("1"), Cost.zero()
+ONE, PRICE, NOTHING = noise("1"), price("1"), BudgetCharge.zero()
 LIMITS = limits("10", ada="10", bo="10")
 
 # 1 open, 2 reserve, 3 commit, 4 reserve, 5 fail, 6 repeat by bo at a charge, 7 repeat by bo for nothing, 8 reserve,
@@ -45,9 +45,9 @@ def honest(place, witness):
 def locks(place):
     """The statements that take the database's locks away, and those that put them back."""
     if isinstance(place, Path):
-        away = [f"DROP TRIGGER {lock.name}" for lock in schema.LOCKS]
+        away = [f"DROP TRIGGER {lock.name}" for lock in schema.TRIGGERS]
         return away, [text for text in sqlite._STATEMENTS if text.startswith("CREATE TRIGGER")]
-    tables = sorted({lock.table for lock in schema.LOCKS})
+    tables = sorted({lock.table for lock in schema.TRIGGERS})
     return tuple([f"ALTER TABLE {table} {how} TRIGGER USER" for table in tables] for how in ("DISABLE", "ENABLE"))
 
 
@@ -58,7 +58,7 @@ def edit(place, *statements):
 
 
 def problems(place, witness=None):
-    with History(place) as history:
+    with LedgerReader(place) as history:
         return verify(history, witness).problems
 
 
@@ -76,7 +76,7 @@ def literal(value) -> str:
 
 def test_an_honest_ledger_has_no_problems(honest, witness):
     edit(honest)
-    with History(honest) as history:
+    with LedgerReader(honest) as history:
         report = verify(history, witness)
         assert (report.entries, report.head, report.problems, report.ok) == (LENGTH, history.head(), (), True)
 
@@ -93,8 +93,8 @@ def altered(column: str, value: object) -> object:
 
 @pytest.mark.slow
 def test_an_edit_of_any_field_of_any_entry_is_found(honest, full):
-    with History(honest) as history:
-        rows = [values(entry) for entry in history.entries()]
+    with LedgerReader(honest) as history:
+        rows = [to_row(entry) for entry in history.entries()]
     if not (full or isinstance(honest, Path)):
         rows = rows[::4]  # a server is slower to ask, and the walk is the same
     away, back = locks(honest)
@@ -114,7 +114,7 @@ def test_an_edit_of_any_field_of_any_entry_is_found(honest, full):
 @pytest.mark.parametrize("sequence", [1, 5, LENGTH])  # the oldest, one in the middle, the newest
 def test_an_edited_entry_refuses_to_open(honest, witness, sequence):
     edit(honest, f"UPDATE entries SET charge_epsilon = 0, time = '2020' WHERE sequence = {sequence}")
-    assert refusal(honest, witness) is Code.LEDGER_TAMPERED
+    assert refusal(honest, witness) is ErrorCode.LEDGER_TAMPERED
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_an_edited_entry_refuses_to_open(honest, witness, sequence):
 def test_a_deleted_entry_is_found_and_refuses_to_open(honest, witness, sequence):
     edit(honest, f"DELETE FROM flights WHERE claim = {sequence}", f"DELETE FROM entries WHERE sequence = {sequence}")
     assert problems(honest)
-    assert refusal(honest, witness) is Code.LEDGER_ORDER
+    assert refusal(honest, witness) is ErrorCode.LEDGER_ORDER
 
 
 def test_entries_in_another_order_are_found(honest, witness):
@@ -135,18 +135,18 @@ def test_entries_in_another_order_are_found(honest, witness):
     found = problems(honest)
     assert "entry 4: it does not follow from the entry before it" in found
     assert "entry 4: it was altered: its hash is another" in found
-    assert refusal(honest, witness) is Code.LEDGER_ORDER
+    assert refusal(honest, witness) is ErrorCode.LEDGER_ORDER
 
 
 def test_a_gap_is_found(honest, witness):
     edit(honest, f"UPDATE entries SET sequence = 20 WHERE sequence = {LENGTH}")
     assert f"entry 20: the entry before it is {LENGTH - 1}, so that one is missing" in problems(honest)
-    assert refusal(honest, witness) is Code.LEDGER_ORDER
+    assert refusal(honest, witness) is ErrorCode.LEDGER_ORDER
 
 
 def cut_off(place, length: int) -> None:
     """Take the last entries away, and set the head and the totals to what the others say."""
-    with History(place) as history:
+    with LedgerReader(place) as history:
         kept = list(history.entries())[:length]
     lasts = {entry.who: entry.spent for entry in kept if entry.who}
     edit(
@@ -156,11 +156,11 @@ def cut_off(place, length: int) -> None:
         f"DELETE FROM entries WHERE sequence > {length}",
         f"UPDATE head SET sequence = {length}, hash = '{kept[-1].hash}'",
         *[total(who, lasts.get(who, NOTHING)) for who in LIMITS.analysts],
-        total(ALL, kept[-1].overall),
+        total(ALL_ANALYSTS, kept[-1].overall),
     )
 
 
-def total(who: str, spent: Cost) -> str:
+def total(who: str, spent: BudgetCharge) -> str:
     pairs = zip(("epsilon", "delta_a", "rho", "delta_b"), spent.grains, strict=True)
     return f"UPDATE totals SET {', '.join(f'{name} = {number}' for name, number in pairs)} WHERE who = '{who}'"
 
@@ -172,7 +172,7 @@ def test_entries_cut_off_with_care_are_found_by_the_witness_alone(honest, witnes
     assert problems(honest) == ()
     missing = LENGTH - length
     assert problems(honest, witness) == (f"the witness saw {missing} entries that are not there, up to entry {LENGTH}",)
-    assert refusal(honest, witness) is Code.LEDGER_OLDER
+    assert refusal(honest, witness) is ErrorCode.LEDGER_OLDER
 
 
 def test_an_altered_answer_is_found_and_never_shown(honest, witness):
@@ -180,7 +180,7 @@ def test_an_altered_answer_is_found_and_never_shown(honest, witness):
     assert problems(honest) == ("the answer of entry 3 was altered",)
     with Ledger(honest, LIMITS, witness=witness) as ledger, pytest.raises(LedgerError) as error:
         ledger.reserve("ada", ONE, "a")
-    assert error.value.code is Code.LEDGER_TAMPERED
+    assert error.value.code is ErrorCode.LEDGER_TAMPERED
 
 
 def test_a_missing_answer_is_found(honest):
@@ -195,12 +195,12 @@ def test_an_answer_that_nobody_committed_is_found(honest):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grain", ["epsilon", "rho"])
-@pytest.mark.parametrize("who", [ALL, "ada", "bo"])
+@pytest.mark.parametrize("who", [ALL_ANALYSTS, "ada", "bo"])
 def test_a_total_set_back_is_found_at_opening(honest, witness, who, grain):
     edit(honest, f"UPDATE totals SET {grain} = 0 WHERE who = '{who}'")
     (problem,) = problems(honest)
     assert "is not the sum of its charges" in problem
-    assert refusal(honest, witness) is Code.LEDGER_TAMPERED
+    assert refusal(honest, witness) is ErrorCode.LEDGER_TAMPERED
 
 
 def test_a_total_set_back_stops_a_ledger_that_is_open(honest, witness):
@@ -208,7 +208,7 @@ def test_a_total_set_back_stops_a_ledger_that_is_open(honest, witness):
         edit(honest, "UPDATE totals SET epsilon = 0 WHERE who = ''")
         with pytest.raises(LedgerError) as error:
             ledger.reserve("ada", ONE, "d")
-        assert error.value.code is Code.LEDGER_TAMPERED
+        assert error.value.code is ErrorCode.LEDGER_TAMPERED
 
 
 def test_a_missing_total_is_found(honest, witness):
@@ -216,7 +216,7 @@ def test_a_missing_total_is_found(honest, witness):
     assert problems(honest)
     with Ledger(honest, LIMITS, witness=witness) as ledger, pytest.raises(LedgerError) as error:
         ledger.reserve("bo", ONE, "d")
-    assert error.value.code is Code.LEDGER_TAMPERED
+    assert error.value.code is ErrorCode.LEDGER_TAMPERED
 
 
 def test_a_raised_cap_is_found_and_does_not_help(honest, witness):
@@ -232,7 +232,7 @@ def test_a_lock_taken_away_is_found(honest, witness):
     drop = "DROP TRIGGER entries_stay" + ("" if isinstance(honest, Path) else " ON entries")
     by_hand(honest, drop)
     assert problems(honest) == ("the tables or their locks were altered",)
-    assert refusal(honest, witness) is Code.LEDGER_TAMPERED
+    assert refusal(honest, witness) is ErrorCode.LEDGER_TAMPERED
 
 
 def test_a_missing_table_is_reported_not_raised(honest):
@@ -268,23 +268,23 @@ def test_a_cap_may_be_lowered_below_what_is_spent(honest):
 
 def rewrite(place, changes):
     """Change entries and recompute every hash and sum, as a careful forger would."""
-    with History(place) as history:
+    with LedgerReader(place) as history:
         entries = list(history.entries())
-    statements, spent, months, everyone, previous = [], {ALL: NOTHING}, {}, NOTHING, entries[0].previous
+    statements, spent, months, everyone, previous = [], {ALL_ANALYSTS: NOTHING}, {}, NOTHING, entries[0].previous
     for entry in entries:
         made = replace(entry, **changes.get(entry.sequence, {}))
         who, then = made.who, months.get(made.who, "")
-        if who != ALL:
+        if who != ALL_ANALYSTS:
             begun = NOTHING if made.month > then > "" else spent.get(who, NOTHING)
             spent[who], months[who] = begun + made.charge, made.month
-        spent[ALL] += made.shared_charge
+        spent[ALL_ANALYSTS] += made.shared_charge
         everyone += made.charge
-        own = NOTHING if who == ALL else spent[who]
-        made = seal(replace(made, spent=own, overall=spent[ALL], everyone=everyone, previous=previous))
+        own = NOTHING if who == ALL_ANALYSTS else spent[who]
+        made = add_hash(replace(made, spent=own, overall=spent[ALL_ANALYSTS], everyone=everyone, previous=previous))
         previous = made.hash
-        pairs = ", ".join(f"{name} = {literal(value)}" for name, value in zip(COLUMNS, values(made), strict=True))
+        pairs = ", ".join(f"{name} = {literal(value)}" for name, value in zip(COLUMNS, to_row(made), strict=True))
         statements.append(f"UPDATE entries SET {pairs} WHERE sequence = {entry.sequence}")
-    months[ALL] = ""
+    months[ALL_ANALYSTS] = ""
     statements += [total(who, cost) for who, cost in spent.items()]
     statements += [f"UPDATE totals SET month = '{month}' WHERE who = '{who}'" for who, month in months.items()]
     edit(place, *statements, f"UPDATE head SET hash = '{previous}'")
@@ -292,17 +292,17 @@ def rewrite(place, changes):
 
 @pytest.mark.slow
 def test_a_careful_forger_goes_unnoticed_but_for_the_witness(honest, witness):
-    with History(honest) as history:
+    with LedgerReader(honest) as history:
         before = history.head()
     rewrite(honest, {4: {"key": "d"}, 5: {"key": "d"}})
-    with History(honest) as history:
+    with LedgerReader(honest) as history:
         report = verify(history)
         assert report.ok
         assert report.head != before  # which a receipt remembers
     found = problems(honest, witness)
     assert found[0] == "entry 4: the witness saw another in its place"
     assert len(found) == LENGTH - 3  # and everything after it
-    assert refusal(honest, witness) is Code.LEDGER_OLDER
+    assert refusal(honest, witness) is ErrorCode.LEDGER_OLDER
 
 
 FOREIGN = Terms(limits("0")).encode()
@@ -329,14 +329,14 @@ MONTHLY = Terms(limits("10", ada="10", bo="10", monthly=["ada"])).encode()
         ({5: {"claim": 8}}, "entry 5: no open claim 8 of this analyst and question"),
         ({3: {"who": "bo"}}, "entry 3: no open claim 2 of this analyst and question"),
         ({3: {"claim": 8}}, "entry 3: no open claim 8 of this analyst and question"),
-        ({5: {"kind": Kind.COMMIT}}, "the answer of entry 5 is missing"),
+        ({5: {"kind": EntryKind.COMMIT}}, "the answer of entry 5 is missing"),
         ({1: {"note": "{}"}}, "entry 1: it cannot be read"),
         ({1: {"note": FOREIGN}}, "entry 2: it goes beyond the analyst's cap"),
         ({1: {"note": MONTHLY}}, "entry 2: its month is not what the terms say"),
         ({8: {"month": "2020-01"}}, "entry 8: its month is not a later one"),
         ({2: {"month": "2999-12"}}, "entry 2: its month has not come yet"),
         ({8: {"time": "2020"}}, "entry 8: it is earlier than the entry before it"),
-        ({1: {"kind": Kind.ACCEPT}}, "entry 2: it comes before any terms"),
+        ({1: {"kind": EntryKind.ACCEPT}}, "entry 2: it comes before any terms"),
     ],
 )
 def test_a_forger_must_also_keep_the_rules(honest, changes, problem):
@@ -349,7 +349,7 @@ def test_a_forger_must_also_keep_the_rules(honest, changes, problem):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_a_damaged_page_is_reported_or_refused_or_held_nothing(honest, witness):
-    with History(honest) as history:
+    with LedgerReader(honest) as history:
         before = list(history.entries())
     data = honest.read_bytes()
     for offset in range(4096, len(data), 512):
@@ -369,6 +369,6 @@ def test_a_damaged_page_is_reported_or_refused_or_held_nothing(honest, witness):
 @pytest.mark.slow
 def test_the_price_of_the_session_is_what_the_comments_say(honest):
     # ada: 2, 4 and 8; bo: 6, which all together do not pay.
-    with History(honest) as history:
+    with LedgerReader(honest) as history:
         assert history.standing("ada").spent.epsilon == history.overall().spent.epsilon == grains("3")
         assert history.standing("bo").spent.epsilon == grains("1")

@@ -14,10 +14,10 @@ from tests.ledger.conftest import grains, limits, noise
 from tests.ledger.test_tampering import edit
 from tests.support.forks import in_child, outcome
 
-from tacit.errors import Code, LedgerError, Refused
-from tacit.ledger.entries import Kind
-from tacit.ledger.keys import is_signed
+from tacit.errors import ErrorCode, LedgerError, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import is_valid_signature
 from tacit.ledger.verify import verify
 
 TENTH = noise("0.1")
@@ -53,7 +53,7 @@ def asks(ledger: Ledger, who: str, *keys: str) -> list[Callable[[], Any]]:
     return [lambda key=key: ledger.reserve(who, TENTH, key) for key in keys]
 
 
-def kinds(ledger: Ledger) -> list[Kind]:
+def kinds(ledger: Ledger) -> list[EntryKind]:
     return [entry.kind for entry in ledger.entries()]
 
 
@@ -83,7 +83,7 @@ def test_a_refusal_is_its_own_and_writes_nothing(ledger):
     works = [*asks(ledger, "ada", "a", "b"), *asks(ledger, "eve", "c"), *asks(ledger, "ben", "d")]
     found = together(ledger, works)
     refused = found[2].exception()
-    assert isinstance(refused, Refused) and refused.code == Code.BUDGET
+    assert isinstance(refused, Refused) and refused.code == ErrorCode.BUDGET
     assert [found[n].result().entry for n in (0, 1, 3)] == [2, 3, 4]
     assert ledger.standing("eve").spent.epsilon == 0
 
@@ -94,10 +94,10 @@ def test_an_error_of_one_is_not_an_error_of_the_others(ledger, place, witness):
     works = [*asks(ledger, "ada", "b", "c"), *asks(ledger, "ben", "a"), *asks(ledger, "ben", "d")]
     found = together(ledger, works)
     failed = found[2].exception()
-    assert isinstance(failed, LedgerError) and failed.code == Code.LEDGER_TAMPERED
+    assert isinstance(failed, LedgerError) and failed.code == ErrorCode.LEDGER_TAMPERED
     assert [found[n].result().entry for n in (0, 1, 3)] == [4, 5, 6]  # each charged once
     assert ledger.overall().spent.epsilon == grains("0.4")
-    assert kinds(ledger).count(Kind.RESERVE) == 4
+    assert kinds(ledger).count(EntryKind.RESERVE) == 4
     for n in (0, 1, 3):
         ledger.commit(found[n].result(), b"12")
     assert ledger._flying == set()
@@ -111,7 +111,7 @@ def test_the_same_question_in_one_transaction_is_charged_once(ledger):
     found = [each.result() for each in together(ledger, [*asks(ledger, "ada", "first"), *[lambda: ask("ada")] * 5])]
     assert {claim.stored for claim in found[1:]} == {b"12"}
     # Whoever comes first charges and answers; the other four wait for that, and repeat it.
-    assert [kinds(ledger).count(kind) for kind in (Kind.RESERVE, Kind.COMMIT, Kind.REPEAT)] == [2, 1, 0]
+    assert [kinds(ledger).count(kind) for kind in (EntryKind.RESERVE, EntryKind.COMMIT, EntryKind.REPEAT)] == [2, 1, 0]
     assert ledger.standing("ada").spent.epsilon == grains("0.2")
 
 
@@ -130,7 +130,9 @@ def test_repeats_are_what_asking_again_gives_and_the_rest_is_left_alone(ledger, 
     alone = ledger.reserve("ada", TENTH, "a")
     for receipt in (one.receipt, other.receipt, alone.receipt):
         assert (
-            receipt.repeat and receipt.charged.epsilon == 0 and is_signed(receipt.head, receipt.signature, key.public)
+            receipt.repeat
+            and receipt.charged.epsilon == 0
+            and is_valid_signature(receipt.head, receipt.signature, key.public)
         )
     assert one.receipt.analyst == alone.receipt.analyst and one.receipt.overall == alone.receipt.overall
     assert ledger.standing("ada").spent.epsilon == grains("0.3") and ledger.standing("ben").spent.epsilon == 0
@@ -142,7 +144,7 @@ def test_an_altered_answer_is_not_repeated(ledger, place):
     edit(place, "UPDATE answers SET answer = " + ("x'00'" if not isinstance(place, str) else "'\\x00'"))
     with pytest.raises(LedgerError) as caught:
         ledger.repeats(lambda: [ledger.asked("ada", TENTH, "a")])
-    assert caught.value.code == Code.LEDGER_TAMPERED
+    assert caught.value.code == ErrorCode.LEDGER_TAMPERED
 
 
 @pytest.mark.parametrize("leading", [True, False])
@@ -183,7 +185,7 @@ def test_who_is_interrupted_after_the_charge_goes_on_with_it(ledger):
     ledger._turns._wait = take
     again = ledger.reserve("ada", TENTH, "mine")  # at once: nobody works on it
     assert again.stored is None and ledger.standing("ada").spent.epsilon == grains("0.1")
-    assert kinds(ledger)[-2:] == [Kind.RESERVE, Kind.RESUME]
+    assert kinds(ledger)[-2:] == [EntryKind.RESERVE, EntryKind.RESUME]
 
 
 def test_a_child_does_not_wait_for_the_threads_of_its_parent(tmp_path):

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ledger.conftest import MEMORY, REFUSED_BY_THE_DATABASE, by_hand, clock, fresh, grains, limits, noise, price
 
-from tacit.accounting.guard import Cost, within_basic
+from tacit.accounting.filters import BudgetCharge, is_within_basic
 from tacit.errors import Refused
-from tacit.ledger.entries import Kind
-from tacit.ledger.history import History
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 
 MONTHLY = limits("10", ada="1", bob="1", monthly=["ada"])
 LIFETIME = limits("10", ada="1", bob="1")
-NOTHING = Cost.zero()
+NOTHING = BudgetCharge.zero()
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def now():
 def ledger(place, now):
     with Ledger(place, MONTHLY, patience=0) as ledger:
         yield ledger
-    with History(place) as history:
+    with LedgerReader(place) as history:
         assert verify(history).problems == ()
 
 
-def left(ledger: History, who: str = "ada") -> int:
+def left(ledger: LedgerReader, who: str = "ada") -> int:
     return ledger.standing(who).remaining
 
 
@@ -219,7 +219,7 @@ def test_terms_that_change_to_and_fro_forget_nothing(ledger, place, now):
         again.reserve("ada", noise("0.5"), "3")
     with Ledger(place, LIFETIME) as again:
         assert again.standing("ada").spent.epsilon == grains("1.5")
-        assert [entry.kind for entry in again.entries()].count(Kind.CARRY) == 3
+        assert [entry.kind for entry in again.entries()].count(EntryKind.CARRY) == 3
 
 
 def test_who_never_asked_may_have_other_terms(ledger, place, now):
@@ -295,9 +295,9 @@ def walk(place: Path | str, path: list[tuple[str, object]]) -> None:
         assert verify(ledger).problems == ()
         charged = defaultdict(lambda: NOTHING)
         for entry in ledger.entries():
-            if entry.kind is Kind.RESERVE:
+            if entry.kind is EntryKind.RESERVE:
                 charged[entry.month] += entry.charge
-        assert all(within_basic(total, MONTHLY.analysts["ada"].caps) for total in charged.values())
+        assert all(is_within_basic(total, MONTHLY.analysts["ada"].caps) for total in charged.values())
         assert ledger.overall().spent.epsilon == sum(total.epsilon for total in charged.values())
         ledger.close()
 

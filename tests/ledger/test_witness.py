@@ -10,19 +10,19 @@ import pytest
 from tests.ledger.conftest import fresh, limits, noise, price
 from tests.support.forks import in_child, outcome
 
-from tacit.accounting.guard import LARGEST, Cost
-from tacit.errors import Code, LedgerError
+from tacit.accounting.filters import LARGEST, BudgetCharge
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
-from tacit.ledger.witness import Sight, Witness
+from tacit.ledger.witness import Witness, WitnessedHead
 
 LIMITS = limits("10", ada="10", bo="10")
 ONE = noise("1")
 HEADER, RECORD = 16, 80  # bytes: the name and a newline; 8 + 32 + 4 * 8 + 8
 
 
-def sight(sequence: int) -> Sight:
-    return Sight(sequence, f"{sequence:064x}", Cost(sequence, 0, LARGEST, 1))
+def sight(sequence: int) -> WitnessedHead:
+    return WitnessedHead(sequence, f"{sequence:064x}", BudgetCharge(sequence, 0, LARGEST, 1))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_what_is_noted_is_seen_again_newest_first(made):
 def test_who_comes_late_has_nothing_to_add(made):
     made.note(sight(5))
     made.note(sight(4))
-    made.note(Sight(5, "ab" * 32, Cost.zero()))
+    made.note(WitnessedHead(5, "ab" * 32, BudgetCharge.zero()))
     assert list(made.backwards()) == [sight(5)]
 
 
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_witness(witness, content, call):
         witness.path.write_bytes(content)
     with pytest.raises(LedgerError) as error:
         call(witness)
-    assert error.value.code is Code.LEDGER_WITNESS
+    assert error.value.code is ErrorCode.LEDGER_WITNESS
     assert error.value.fix
 
 
@@ -116,7 +116,7 @@ def test_every_entry_is_noted_before_anything_is_shown(place, witness):
         for number in range(5):
             ledger.commit(ledger.reserve("ada", ONE, f"{number}"), b"12")
             (*_, last) = ledger.entries()
-            assert witness.last() == Sight(last.sequence, last.hash, last.everyone)
+            assert witness.last() == WitnessedHead(last.sequence, last.hash, last.everyone)
         ledger.reserve("bo", ONE, "0")
         ledger.fail(ledger.reserve("ada", ONE, "z"))
         entries = list(ledger.entries())
@@ -141,7 +141,7 @@ def test_a_witness_may_be_named_later_and_not_left_out_again(place, witness):
         assert witness.last().everyone == price("1")
     with pytest.raises(LedgerError) as error:
         Ledger(place, LIMITS)
-    assert error.value.code is Code.LEDGER_WITNESS
+    assert error.value.code is ErrorCode.LEDGER_WITNESS
 
 
 def test_a_ledger_ahead_of_its_witness_goes_on(place, witness):
@@ -162,11 +162,11 @@ def test_a_postgres_ledger_under_another_name_is_another_one(postgres, witness):
         ledger.commit(ledger.reserve("ada", ONE, "a"), b"12")
     with pytest.raises(LedgerError) as error:
         Ledger(second, LIMITS, witness=witness)
-    assert error.value.code is Code.LEDGER_MISSING
+    assert error.value.code is ErrorCode.LEDGER_MISSING
     Ledger(second, LIMITS).close()
     with pytest.raises(LedgerError) as error:
         Ledger(second, LIMITS, witness=witness)
-    assert error.value.code is Code.LEDGER_OLDER
+    assert error.value.code is ErrorCode.LEDGER_OLDER
 
 
 @pytest.mark.slow

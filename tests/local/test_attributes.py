@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import ParameterError
-from tacit.local.attributes import Attributes, Way, gathered
-from tacit.local.k_ary import KAry
-from tacit.local.unary import SymmetricUnary
+from tacit.local.k_ary import KAryRandomizedResponse
+from tacit.local.multiple_attributes import BudgetStrategy, MultiAttributeProtocol, poisoned_share
+from tacit.local.unary_encoding import SymmetricUnaryEncoding
 from tacit.sampling.bits import ReplayBits
 
 
-@pytest.mark.parametrize("way", list(Way))
+@pytest.mark.parametrize("way", list(BudgetStrategy))
 def test_nobody_sends_nothing(way):
-    asked = Attributes(KAry, (2, 3), 1, way)
+    asked = MultiAttributeProtocol(KAryRandomizedResponse, (2, 3), 1, way)
     for nobody in ([], np.zeros((0, 2), dtype=np.int64)):
         sent = asked.encode(nobody, ReplayBits(b""))
         assert [len(each) for each in sent] == [0, 0]
@@ -26,9 +26,9 @@ def test_nobody_sends_nothing(way):
 def test_what_is_no_way_or_no_question_is_an_error():
     for wrong in [{"way": "some"}, {"way": None}, {"way": 1}, {"domains": 5}, {"domains": "25"}, {"domains": (2, 1)}]:
         with pytest.raises(ParameterError):
-            Attributes(**({"make": KAry, "domains": (2, 3), "epsilon": 1} | wrong))
-    assert Attributes(KAry, (2, 3), 1, "all").way is Way.ALL
-    asked = Attributes(KAry, (2, 3), 1)
+            MultiAttributeProtocol(**({"make": KAryRandomizedResponse, "domains": (2, 3), "epsilon": 1} | wrong))
+    assert MultiAttributeProtocol(KAryRandomizedResponse, (2, 3), 1, "all").way is BudgetStrategy.ALL
+    asked = MultiAttributeProtocol(KAryRandomizedResponse, (2, 3), 1)
     for rows in ([[0, 1], [1]], [0, 1], [[0.5, 1]], 3):
         with pytest.raises(ParameterError):
             asked.encode(rows, ReplayBits(b""))
@@ -44,23 +44,25 @@ def test_what_is_no_way_or_no_question_is_an_error():
 
 def test_liars_on_one_question_reach_what_is_stated():
     # 1000 people, 50 lie, five questions: 190 honest ones on each, so 50 of 240 reports are lies
-    asked = Attributes(KAry, (2,) * 5, 1)
+    asked = MultiAttributeProtocol(KAryRandomizedResponse, (2,) * 5, 1)
     before = asked.collect([[0] * 200] * 5)[0].estimate().frequencies[1]
     after = asked.collect([[0] * 190 + [1] * 50, *[[0] * 190] * 4])[0].estimate().frequencies[1]
     assert after - before == pytest.approx(50 / 240 / asked.protocols[0].gap)
     assert asked.influence(0.05, 0) == pytest.approx(after - before) == asked.influence(0.05)
     # by ALL nobody chooses where they stand
-    every = Attributes(KAry, (2,) * 5, 1, Way.ALL)
+    every = MultiAttributeProtocol(KAryRandomizedResponse, (2,) * 5, 1, BudgetStrategy.ALL)
     assert every.influence(0.05) == every.protocols[0].influence(0.05)
     # questions with more answers are easier to move by k-ary answers
-    assert Attributes(KAry, (2, 9), 1).influence(0.05) == Attributes(KAry, (2, 9), 1).influence(0.05, 1)
+    assert MultiAttributeProtocol(KAryRandomizedResponse, (2, 9), 1).influence(0.05) == MultiAttributeProtocol(
+        KAryRandomizedResponse, (2, 9), 1
+    ).influence(0.05, 1)
 
 
-@pytest.mark.parametrize("make", [KAry, SymmetricUnary])
+@pytest.mark.parametrize("make", [KAryRandomizedResponse, SymmetricUnaryEncoding])
 def test_one_percent_of_liars_among_real_reports(make):
-    asked, honest, liars = Attributes(make, (2,) * 5, 1), 198_000, 2_000
+    asked, honest, liars = MultiAttributeProtocol(make, (2,) * 5, 1), 198_000, 2_000
     sent = asked.encode(np.zeros((honest, 5), dtype=np.int64), ReplayBits(b"one percent"))
-    lie = 1 if make is KAry else np.packbits([0, 1])
+    lie = 1 if make is KAryRandomizedResponse else np.packbits([0, 1])
     sent[0] = np.concatenate([sent[0], np.stack([lie] * liars)])
     moved = asked.collect(sent)[0].estimate().frequencies[1]  # nobody has it
     # the honest noise and the draw of people are within 6.5 deviations, 1e-10
@@ -76,11 +78,11 @@ def test_one_percent_of_liars_among_real_reports(make):
     lies=st.lists(st.integers(0, 1), max_size=10),
 )
 def test_two_averages_differ_by_at_most_the_share_that_is_not_common(common, drawn, lies):
-    protocol = KAry(2, 1)
+    protocol = KAryRandomizedResponse(2, 1)
     one, other = (np.mean(common + part) / protocol.gap for part in (drawn, lies))
     share = max(len(part) / (len(common) + len(part)) for part in (drawn, lies))
     assert abs(one - other) <= protocol.influence(share) * (1 + 1e-12)
 
 
 def test_all_liars_are_all_of_a_part():
-    assert gathered(1, 5) == 1 and gathered(0, 5) == 0 and gathered(0.3, 1) == 0.3
+    assert poisoned_share(1, 5) == 1 and poisoned_share(0, 5) == 0 and poisoned_share(0.3, 1) == 0.3

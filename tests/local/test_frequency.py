@@ -15,24 +15,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import local
-from tacit.accounting import pure
-from tacit.errors import Code, ParameterError, Refused
+from tacit.accounting import basic
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local import (
-    Hadamard,
-    KAry,
-    LocalHashing,
-    OptimizedUnary,
-    Projective,
+    HadamardResponse,
+    KAryRandomizedResponse,
+    OptimizedLocalHashing,
+    OptimizedUnaryEncoding,
+    ProjectiveGeometryResponse,
     SubsetSelection,
-    SymmetricUnary,
+    SymmetricUnaryEncoding,
     subset,
 )
-from tacit.local.frequency import rational_root
-from tacit.privacy.loss import Pure
+from tacit.local.frequency_oracle import rational_exp_half
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits, SystemBits
 from tacit.sampling.packed import Coins
 
-KINDS = [KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective]
+KINDS = [
+    KAryRandomizedResponse,
+    SymmetricUnaryEncoding,
+    OptimizedUnaryEncoding,
+    OptimizedLocalHashing,
+    HadamardResponse,
+    SubsetSelection,
+    ProjectiveGeometryResponse,
+]
 SMALL = [
     kind(domain, epsilon)
     for kind in KINDS
@@ -54,16 +62,16 @@ def chi_square(observed, expected):
 @pytest.mark.parametrize("protocol", SMALL, ids=name_of)
 def test_the_exact_epsilon_of_the_encoder_is_the_claim(protocol):
     # e^(epsilon/2) rounded down to r: the rows are laws in exact rationals, and the largest ratio is r^2, no less.
-    matrix, root = protocol.matrix(), rational_root(protocol.epsilon)
+    matrix, root = protocol.matrix(), rational_exp_half(protocol.epsilon)
     assert matrix.ratio == root**2
     assert matrix.epsilon == pytest.approx(float(protocol.epsilon), abs=1e-13)
-    assert protocol.loss() == Pure(protocol.epsilon)
-    assert pure.epsilon(protocol.loss()) == protocol.epsilon
+    assert protocol.loss() == PureDp(protocol.epsilon)
+    assert basic.epsilon(protocol.loss()) == protocol.epsilon
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=name_of)
 def test_p_and_q_are_what_the_matrix_says_for_every_pair_of_values(protocol):
-    root = rational_root(protocol.epsilon)
+    root = rational_exp_half(protocol.epsilon)
     p, q = protocol.chances(root)
     outputs, matrix = protocol.outputs(), protocol.matrix()
     held = [protocol.support(outputs[i : i + 1]) for i in range(len(outputs))]
@@ -106,7 +114,7 @@ def test_reports_have_the_law_of_the_matrix(protocol):
 @pytest.mark.parametrize(("domain", "epsilon"), [(2, 1), (37, 2), (1024, 6), (40_000, 11), (70_000, 11)])
 def test_a_value_or_any_at_all_is_the_law_of_k_ary(domain, epsilon):
     # The value, and the others in eight classes: p > 1e-11 for each of 5. An epsilon larger by a tenth is rejected.
-    protocol, count, value = KAry(domain, epsilon), 200_000, domain // 3
+    protocol, count, value = KAryRandomizedResponse(domain, epsilon), 200_000, domain // 3
     found = protocol.encode(np.full(count, value), ReplayBits(b"any at all"))
     others = (np.arange(domain) * 8 // domain)[np.arange(domain) != value]
     sizes = np.bincount(others, minlength=8)
@@ -154,22 +162,22 @@ def of_points(odds, r, t):
 
 
 CLOSED = {  # n times the variance at f = 0, d = 1024, as a function of E = e^epsilon
-    KAry: lambda e: (e + 1022) / (e - 1) ** 2,
-    SymmetricUnary: lambda e: math.sqrt(e) / (math.sqrt(e) - 1) ** 2,
-    OptimizedUnary: lambda e: 4 * e / (e - 1) ** 2,
-    LocalHashing: lambda e: (e + (g := 4 if e < 5 else 64) - 1) ** 2 / ((g - 1) * (e - 1) ** 2),
-    Hadamard: lambda e: ((e + 1) / (e - 1)) ** 2,
+    KAryRandomizedResponse: lambda e: (e + 1022) / (e - 1) ** 2,
+    SymmetricUnaryEncoding: lambda e: math.sqrt(e) / (math.sqrt(e) - 1) ** 2,
+    OptimizedUnaryEncoding: lambda e: 4 * e / (e - 1) ** 2,
+    OptimizedLocalHashing: lambda e: (e + (g := 4 if e < 5 else 64) - 1) ** 2 / ((g - 1) * (e - 1) ** 2),
+    HadamardResponse: lambda e: ((e + 1) / (e - 1)) ** 2,
     SubsetSelection: lambda e: of_supports(e, 1024, 275 if e < 5 else 18),
-    Projective: lambda e: of_points(e, *((3, 7) if e < 5 else (53, 3))),
+    ProjectiveGeometryResponse: lambda e: of_points(e, *((3, 7) if e < 5 else (53, 3))),
 }
 FIGURES = {  # at epsilon 1 and 4, by the formulas
-    KAry: (347.068892, 0.3747607),
-    SymmetricUnary: (3.917698, 0.1810154),
-    OptimizedUnary: (3.682694, 0.0760218),
-    LocalHashing: (3.691655, 0.0764119),
-    Hadamard: (4.682694, 1.0760218),
+    KAryRandomizedResponse: (347.068892, 0.3747607),
+    SymmetricUnaryEncoding: (3.917698, 0.1810154),
+    OptimizedUnaryEncoding: (3.682694, 0.0760218),
+    OptimizedLocalHashing: (3.691655, 0.0764119),
+    HadamardResponse: (4.682694, 1.0760218),
     SubsetSelection: (3.673552, 0.0739077),
-    Projective: (3.761128, 0.0753319),
+    ProjectiveGeometryResponse: (3.761128, 0.0753319),
 }
 
 
@@ -188,7 +196,7 @@ def test_hashing_chooses_the_best_power_of_two():
         def of(cells, odds=odds):
             return (odds + cells - 1) ** 2 / ((cells - 1) * (odds - 1) ** 2)
 
-        protocol = LocalHashing(1 << 16, float(epsilon))
+        protocol = OptimizedLocalHashing(1 << 16, float(epsilon))
         assert protocol.variance(1) == pytest.approx(min(of(2**k) for k in range(1, 17)), rel=1e-9)
         least = 4 * odds / (odds - 1) ** 2
         assert protocol.variance(1) <= least * (1.0775 if epsilon < 0.7 else 1.05)
@@ -216,13 +224,13 @@ def test_the_measured_variance_is_the_closed_form(kind, epsilon, full):
         total += float(np.mean(((found / users - protocol.q) / protocol.gap) ** 2)) * users
     measured, reach = total / surveys, 6.5 * 2 * math.sqrt(2 / (1023 * surveys))
     assert abs(measured / protocol.variance(1) - 1) < reach
-    if (kind, epsilon) != (Hadamard, 4):
+    if (kind, epsilon) != (HadamardResponse, 4):
         assert abs(measured / kind(1024, epsilon * 1.1).variance(1) - 1) > reach
 
 
 def supports_by_definition(protocol, report, value):
     """Whether a report supports a value, bit by bit."""
-    if isinstance(protocol, Hadamard):
+    if isinstance(protocol, HadamardResponse):
         return bin(report & (value + 1)).count("1") % 2 == 0
     wide, size = (protocol.domain - 1).bit_length(), protocol.cells.bit_length() - 1
     cell = report >> (wide + size - 1)
@@ -233,7 +241,7 @@ def supports_by_definition(protocol, report, value):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from([Hadamard, LocalHashing]),
+    st.sampled_from([HadamardResponse, OptimizedLocalHashing]),
     st.integers(2, 300),
     st.sampled_from([Fraction(1, 10), 1, 2, 4]),
     st.integers(0, 12),
@@ -273,7 +281,7 @@ def test_at_a_large_epsilon_the_truth_comes_through(kind):
     values = np.repeat([3, 17], 2_000)
     found = (protocol.support(protocol.encode(values, ReplayBits(b"large"))) / 4_000 - protocol.q) / protocol.gap
     assert abs(found[3] - 0.5) < 6.5 * math.sqrt(protocol.variance(4_000, 0.5)) + 1e-9
-    if kind in (KAry, SubsetSelection):
+    if kind in (KAryRandomizedResponse, SubsetSelection):
         assert found.round(9).tolist() == [0.5 if v in (3, 17) else 0 for v in range(20)]
 
 
@@ -288,30 +296,30 @@ def test_a_share_of_liars_moves_an_estimate_by_no_more_than_stated():
         lied[:100] = loudest
         moved = np.abs(protocol.support(lied) - protocol.support(honest)) / 1000 / protocol.gap
         assert moved.max() <= protocol.influence(0.1) * (1 + 1e-12)
-    law = KAry(8, 1)
+    law = KAryRandomizedResponse(8, 1)
     lied = np.where(np.arange(1000) < 100, 0, np.full(1000, 5))
     moved = (law.support(lied) - law.support(np.full(1000, 5)))[0] / 1000 / law.gap
     assert moved == pytest.approx(law.influence(0.1))
 
 
 BAD = [
-    (KAry(5, 1), [[0, 1]]),
-    (KAry(5, 1), [0.5]),
-    (KAry(5, 1), ["0"]),
-    (KAry(5, 1), [5]),
-    (KAry(5, 1), [-1]),
-    (KAry(5, 1), [True]),
-    (KAry(5, 1), [2**70]),
-    (KAry(5, 1), np.array([2**63], dtype=np.uint64)),
-    (KAry(5, 1), [0, [1]]),
-    (Hadamard(5, 1), [8]),
-    (Hadamard(5, 1), [-1]),
-    (LocalHashing(5, 1), [1 << LocalHashing(5, 1).report_bits]),
-    (Projective(5, 1), [Projective(5, 1).report_limit]),
-    (OptimizedUnary(5, 1), [3]),
-    (OptimizedUnary(5, 1), np.zeros((1, 2), dtype=np.uint8)),
-    (OptimizedUnary(5, 1), np.zeros((1, 1), dtype=np.int64)),
-    (OptimizedUnary(5, 1), np.full((1, 1), 1, dtype=np.uint8)),  # a bit beyond the fifth value
+    (KAryRandomizedResponse(5, 1), [[0, 1]]),
+    (KAryRandomizedResponse(5, 1), [0.5]),
+    (KAryRandomizedResponse(5, 1), ["0"]),
+    (KAryRandomizedResponse(5, 1), [5]),
+    (KAryRandomizedResponse(5, 1), [-1]),
+    (KAryRandomizedResponse(5, 1), [True]),
+    (KAryRandomizedResponse(5, 1), [2**70]),
+    (KAryRandomizedResponse(5, 1), np.array([2**63], dtype=np.uint64)),
+    (KAryRandomizedResponse(5, 1), [0, [1]]),
+    (HadamardResponse(5, 1), [8]),
+    (HadamardResponse(5, 1), [-1]),
+    (OptimizedLocalHashing(5, 1), [1 << OptimizedLocalHashing(5, 1).report_bits]),
+    (ProjectiveGeometryResponse(5, 1), [ProjectiveGeometryResponse(5, 1).report_limit]),
+    (OptimizedUnaryEncoding(5, 1), [3]),
+    (OptimizedUnaryEncoding(5, 1), np.zeros((1, 2), dtype=np.uint8)),
+    (OptimizedUnaryEncoding(5, 1), np.zeros((1, 1), dtype=np.int64)),
+    (OptimizedUnaryEncoding(5, 1), np.full((1, 1), 1, dtype=np.uint8)),  # a bit beyond the fifth value
     (SubsetSelection(5, 1), np.full((1, 1), 0b11111000, dtype=np.uint8)),  # all five, where the size is one
 ]
 
@@ -320,7 +328,7 @@ BAD = [
 def test_a_bad_report_is_refused_with_a_code(protocol, reports):
     with pytest.raises(Refused) as caught:
         protocol.support(reports)
-    assert caught.value.code is Code.REPORT
+    assert caught.value.code is ErrorCode.REPORT
     assert caught.value.fix
 
 
@@ -358,15 +366,15 @@ def test_wrong_parameters_and_values_are_errors_that_show_no_value(kind):
 
 
 def test_a_protocol_is_a_value():
-    assert KAry(4, 0.1) == KAry(4, Fraction(1, 10))
-    assert KAry(4, 1) != Hadamard(4, 1)
-    assert pickle.loads(pickle.dumps(LocalHashing(4, 1))) == LocalHashing(4, 1)
-    assert {KAry(4, 1), KAry(4, 1)} == {KAry(4, 1)}
+    assert KAryRandomizedResponse(4, 0.1) == KAryRandomizedResponse(4, Fraction(1, 10))
+    assert KAryRandomizedResponse(4, 1) != HadamardResponse(4, 1)
+    assert pickle.loads(pickle.dumps(OptimizedLocalHashing(4, 1))) == OptimizedLocalHashing(4, 1)
+    assert {KAryRandomizedResponse(4, 1), KAryRandomizedResponse(4, 1)} == {KAryRandomizedResponse(4, 1)}
 
 
 def test_the_expected_error_is_that_of_the_normal_law():
     # 1.96 sqrt(3.682694/10^6) = 0.003761
-    assert OptimizedUnary(1024, 1).error(10**6) == pytest.approx(0.0037612, rel=1e-4)
+    assert OptimizedUnaryEncoding(1024, 1).error(10**6) == pytest.approx(0.0037612, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -381,7 +389,7 @@ def test_a_yes_is_the_value_one_of_two(kind):
 
 
 def test_shares_are_numbers_from_0_to_1():
-    asked = KAry(3, 1)
+    asked = KAryRandomizedResponse(3, 1)
     for wrong in ("a", None, -0.1, 1.1, math.nan, [0.5]):
         with pytest.raises(ParameterError, match="frequency") as caught:
             asked.variance(1, wrong)
@@ -394,13 +402,19 @@ def test_shares_are_numbers_from_0_to_1():
 
 def test_an_epsilon_of_too_many_digits_is_an_error():
     # 10^300 has 997 bits, 10^400 has 1329
-    assert KAry(3, Fraction(10**300 + 1, 10**300)).domain == 3
+    assert KAryRandomizedResponse(3, Fraction(10**300 + 1, 10**300)).domain == 3
     with pytest.raises(ParameterError, match="epsilon"):
-        KAry(3, Fraction(10**400 + 1, 10**400))
+        KAryRandomizedResponse(3, Fraction(10**400 + 1, 10**400))
 
 
 def test_the_public_names_are_listed_and_load_nothing_until_used():
-    assert {"Hybrid", "KAry", "Summary", "Tally", "best"} <= set(local.__all__)
+    assert {
+        "HybridMechanism",
+        "KAryRandomizedResponse",
+        "FrequencySummary",
+        "MeanSummary",
+        "recommend_protocol",
+    } <= set(local.__all__)
     assert [name for name in dir(local) if not name.startswith("_")] == sorted(local.__all__)
     for name in local.__all__:
         assert getattr(local, name).__name__ == name

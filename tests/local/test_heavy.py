@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tacit.errors import ParameterError
-from tacit.local.hadamard import Hadamard
-from tacit.local.heavy import Heavy
-from tacit.local.k_ary import KAry
-from tacit.local.unary import OptimizedUnary
-from tacit.privacy.loss import Pure
+from tacit.local.hadamard_response import HadamardResponse
+from tacit.local.heavy_hitters import HeavyHitterSearch
+from tacit.local.k_ary import KAryRandomizedResponse
+from tacit.local.unary_encoding import OptimizedUnaryEncoding
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -26,12 +26,14 @@ def crowd(shares, rare, users):
     return words + ["".join(LETTERS[i] for i in row) for row in own]
 
 
-@pytest.mark.parametrize("make", [Hadamard, OptimizedUnary])
+@pytest.mark.parametrize("make", [HadamardResponse, OptimizedUnaryEncoding])
 def test_all_common_strings_are_found_with_intervals_that_hold(make):
     shares = {"apple": 0.2, "apply": 0.15, "fig": 0.1, "zebra": 0.12, "": 0.08}
     people = crowd(shares, 5, 100_000)
     # misses have a chance of 1e-9: the confidence
-    search = Heavy(make, LETTERS, length=5, epsilon=4, threshold=Fraction(7, 100), confidence=1 - Fraction(1, 10**9))
+    search = HeavyHitterSearch(
+        make, LETTERS, length=5, epsilon=4, threshold=Fraction(7, 100), confidence=1 - Fraction(1, 10**9)
+    )
     found = search.find(people, ReplayBits(b"words"))
     shown = {each.text: each for each in found.strings}
     assert found.complete and set(shares) <= set(shown)
@@ -45,12 +47,14 @@ def test_all_common_strings_are_found_with_intervals_that_hold(make):
 
 def test_nothing_common_is_an_empty_list():
     people = crowd({}, 4, 60_000)
-    search = Heavy(KAry, "abcdefghijklmnopqrstuvwxyz", length=4, epsilon=6, threshold=Fraction(1, 5))
+    search = HeavyHitterSearch(
+        KAryRandomizedResponse, "abcdefghijklmnopqrstuvwxyz", length=4, epsilon=6, threshold=Fraction(1, 5)
+    )
     assert search.find(people, ReplayBits(b"noise")).strings == ()
 
 
 def test_longer_strings_are_cut_and_short_ones_end():
-    search = Heavy(KAry, "ab", length=2, epsilon=1)
+    search = HeavyHitterSearch(KAryRandomizedResponse, "ab", length=2, epsilon=1)
     assert [search.beginning(text, 2) for text in ("abba", "ab", "a", "")] == ["ab", "ab", "a\0", "\0"]
     first = search.first()
     assert first.beginnings == ("a", "b", "\0")
@@ -62,22 +66,25 @@ def test_longer_strings_are_cut_and_short_ones_end():
 
 def test_dropped_beginnings_are_told():
     people = crowd({"aa": 0.3, "bb": 0.3, "cc": 0.3}, 2, 20_000)
-    found = Heavy(KAry, LETTERS, length=2, epsilon=4, threshold=Fraction(1, 10), most=1).find(
-        people, ReplayBits(b"one")
-    )
+    found = HeavyHitterSearch(
+        KAryRandomizedResponse, LETTERS, length=2, epsilon=4, threshold=Fraction(1, 10), most=1
+    ).find(people, ReplayBits(b"one"))
     assert not found.complete
 
 
 def test_a_person_pays_for_one_report():
-    assert Heavy(KAry, "ab", length=8, epsilon=2).loss() == Pure(Fraction(2))
+    assert HeavyHitterSearch(KAryRandomizedResponse, "ab", length=8, epsilon=2).loss() == PureDp(Fraction(2))
     for wrong in [{"alphabet": "aa"}, {"alphabet": ""}, {"length": 0}, {"threshold": 0}, {"most": 0}]:
         with pytest.raises(ParameterError):
-            Heavy(**({"make": KAry, "alphabet": "ab", "length": 2, "epsilon": 1} | wrong))
+            HeavyHitterSearch(**({"make": KAryRandomizedResponse, "alphabet": "ab", "length": 2, "epsilon": 1} | wrong))
 
 
 def test_a_string_of_other_letters_is_told_as_the_rest():
     # all have CAT, and the alphabet has small letters: nothing is found, and the rest is everyone
-    search, bits = Heavy(Hadamard, "abc", 3, 3, 0.1, confidence=1 - Fraction(1, 10**9)), ReplayBits(b"capitals")
+    search, bits = (
+        HeavyHitterSearch(HadamardResponse, "abc", 3, 3, 0.1, confidence=1 - Fraction(1, 10**9)),
+        ReplayBits(b"capitals"),
+    )
     found = search.find(["CAT"] * 50_000, bits)
     assert found.strings == () and found.complete
     assert 0.9 < found.rest.low <= 1 <= found.rest.high
@@ -86,11 +93,13 @@ def test_a_string_of_other_letters_is_told_as_the_rest():
     assert not ended.strings and ended.rest.low > 0.9
 
 
-@pytest.mark.parametrize("make", [Hadamard, KAry])
+@pytest.mark.parametrize("make", [HadamardResponse, KAryRandomizedResponse])
 def test_the_interval_of_the_rest_holds(make):
     # a fifth have words of the alphabet, found in each run but for 1e-9 of its confidence; the rest have none
     people, bits = ["ab"] * 3000 + ["ba"] * 3000 + ["Ab"] * 4000, ReplayBits(b"rest")
-    search = Heavy(make, "ab", length=2, epsilon=2, threshold=Fraction(1, 10), confidence=1 - Fraction(1, 10**9))
+    search = HeavyHitterSearch(
+        make, "ab", length=2, epsilon=2, threshold=Fraction(1, 10), confidence=1 - Fraction(1, 10**9)
+    )
     for _ in range(20):
         found = search.find(people, bits)
         assert found.rest.low <= 0.4 <= found.rest.high and found.rest.low > 0
@@ -98,7 +107,10 @@ def test_the_interval_of_the_rest_holds(make):
 
 
 def test_what_is_no_list_of_strings_is_an_error():
-    search, bits = Heavy(Hadamard, LETTERS, length=3, epsilon=3, threshold=0.1), ReplayBits(b"wrong")
+    search, bits = (
+        HeavyHitterSearch(HadamardResponse, LETTERS, length=3, epsilon=3, threshold=0.1),
+        ReplayBits(b"wrong"),
+    )
     for wrong in ("catcat", b"cat", 5, None, [1, 2, 3] * 100, [None] * 100, ["cat", 5]):
         with pytest.raises(ParameterError, match="strings"):
             search.find(wrong, bits)
@@ -108,7 +120,7 @@ def test_what_is_no_list_of_strings_is_an_error():
 
 def test_the_values_of_a_column_are_taken_whatever_its_index():
     pandas = pytest.importorskip("pandas")
-    search = Heavy(Hadamard, LETTERS, length=3, epsilon=3, threshold=0.1)
+    search = HeavyHitterSearch(HadamardResponse, LETTERS, length=3, epsilon=3, threshold=0.1)
     words = ["cat"] * 300 + ["dog"] * 100
     plain = search.find(words, ReplayBits(b"column"))
     assert search.find(pandas.Series(words, index=range(5, 405)), ReplayBits(b"column")) == plain
@@ -116,7 +128,7 @@ def test_the_values_of_a_column_are_taken_whatever_its_index():
 
 
 def test_too_few_people_are_told_how_many_it_takes():
-    search = Heavy(Hadamard, LETTERS, length=10, epsilon=3, threshold=0.1)
+    search = HeavyHitterSearch(HadamardResponse, LETTERS, length=10, epsilon=3, threshold=0.1)
     # V = ((e^3 + 1)/(e^3 - 1))^2 = 1.2206; 28 values, 10 rounds: z = 3.7475, so 10 ceil(1.2206 37.475^2)
     assert search.needed == 17_150
     for people in ([], ["cat"], ["cat"] * 9):
@@ -132,19 +144,19 @@ def test_too_few_people_are_told_how_many_it_takes():
 def test_the_end_is_one_character():
     for wrong in ("zz", "", "a", 5, None):
         with pytest.raises(ParameterError):
-            Heavy(KAry, "abc", 3, 1, end=wrong)
+            HeavyHitterSearch(KAryRandomizedResponse, "abc", 3, 1, end=wrong)
     with pytest.raises(ParameterError):
-        Heavy(KAry, ["a", "b"], 3, 1)
+        HeavyHitterSearch(KAryRandomizedResponse, ["a", "b"], 3, 1)
 
 
-@pytest.mark.parametrize("make", [KAry, OptimizedUnary])
+@pytest.mark.parametrize("make", [KAryRandomizedResponse, OptimizedUnaryEncoding])
 def test_liars_who_choose_their_round_move_it_by_no_more_than_stated(make):
     # five rounds: 2 percent of all people, in one round, are 0.1/1.08 = 9.26 percent of it
-    search, bits = Heavy(make, "ab", length=5, epsilon=2), ReplayBits(b"liars")
+    search, bits = HeavyHitterSearch(make, "ab", length=5, epsilon=2), ReplayBits(b"liars")
     first, honest, liars = search.first(), 19_600, 2_000
     assert search.influence(0.02, 3) == first.influence(0.02) == pytest.approx(2000 / 21_600 / first.protocol.gap)
     reports = first.encode(["b"] * honest, bits)
-    lie = 0 if make is KAry else np.packbits([1, 0, 0, 0])
+    lie = 0 if make is KAryRandomizedResponse else np.packbits([1, 0, 0, 0])
     sent = np.concatenate([reports, np.stack([lie] * liars)])
     moved = {each.text: each for each in first.collect(sent)}["a"].value
     # nobody has an "a": the noise of 19,600 honest reports is below 6.5 deviations, 1e-10

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.errors import Code, ParameterError, Refused, TacitError
-from tacit.local import Grid, KAry, Piecewise, Rappor, Summary, Tally
-from tacit.local.survey.load import from_form, load, survey_of
-from tacit.local.survey.reports import read_report
-from tacit.local.survey.store import Store, is_store, read, reports_of
+from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
+from tacit.local import FrequencySummary, KAryRandomizedResponse, MeanSummary, PiecewiseMechanism, Rappor, UniformGrid
+from tacit.local.survey.load import load_public_form, load_survey, parse_survey
+from tacit.local.survey.reports import parse_report
+from tacit.local.survey.store import ReportStore, is_report_store, parse_store, read_store
 from tacit.sampling.bits import ReplayBits
 
 EXAMPLES = 400 if FULL else 40
@@ -38,7 +38,7 @@ HUGE += [
     '"9/0"',
     '"' + "9" * 399 + '"',
 ]
-SURVEY = survey_of(
+SURVEY = parse_survey(
     {
         "id": "lunch",
         "questions": [
@@ -112,7 +112,10 @@ SUMMARIES = [
 @pytest.mark.parametrize("header", SUMMARIES, ids=["k-ary", "rappor"])
 def test_a_forged_summary_is_refused(header):
     counts = np.array([1, 2], dtype="<i8").tobytes()
-    assert Summary.from_bytes(signed_summary(json.dumps(header, separators=(",", ":")).encode(), counts)).users == 3
+    assert (
+        FrequencySummary.from_bytes(signed_summary(json.dumps(header, separators=(",", ":")).encode(), counts)).users
+        == 3
+    )
     chances = [
         "rappor 1e999/1 1/2",
         "rappor NaN 1/2",
@@ -124,11 +127,11 @@ def test_a_forged_summary_is_refused(header):
     forged = [*HUGE, *(json.dumps(text) for text in chances)]
     for text in mutated(header, forged):
         data = signed_summary(text, counts)
-        assert outcome(Summary.from_bytes, data) in {None, Code.REPORT}
+        assert outcome(FrequencySummary.from_bytes, data) in {None, ErrorCode.REPORT}
 
 
 def test_a_forged_tally_is_refused():
-    good = Tally.empty(Piecewise(Grid(0, 1, steps=4), 1), "s").add([0, 1]).to_bytes()[32:]
+    good = MeanSummary.empty(PiecewiseMechanism(UniformGrid(0, 1, steps=4), 1), "s").add([0, 1]).to_bytes()[32:]
     name = json.loads(good)[1]
     forged = [*HUGE]
     for place in range(1, 5):
@@ -136,7 +139,7 @@ def test_a_forged_tally_is_refused():
         for number in ("1e999", "nan", "9" * 399, "-" + "9" * 399, "1/0", "0", "", "1/" + "9" * 399, "1" * 9):
             forged.append(json.dumps(" ".join([*parts[:place], number, *parts[place + 1 :]])))
     for text in mutated(json.loads(good), forged):
-        assert outcome(Tally.from_bytes, signed_tally(text)) in {None, Code.REPORT}
+        assert outcome(MeanSummary.from_bytes, signed_tally(text)) in {None, ErrorCode.REPORT}
 
 
 JSON = st.recursive(
@@ -152,20 +155,20 @@ def test_anything_at_all_is_refused_by_every_loader(data, value):
     texts = [data, json.dumps(value).encode()]
     for text in texts:
         loaders = [
-            lambda text=text: Summary.from_bytes(signed_summary(text, data)),
-            lambda text=text: Tally.from_bytes(signed_tally(text)),
-            lambda text=text: read_report(text),
+            lambda text=text: FrequencySummary.from_bytes(signed_summary(text, data)),
+            lambda text=text: MeanSummary.from_bytes(signed_tally(text)),
+            lambda text=text: parse_report(text),
             lambda text=text: SURVEY.accept(text),
-            lambda text=text: from_form(text.decode("utf-8", "replace")),
-            lambda text=text: reports_of(line(text) + line(text), Path("x"), SURVEY),
-            lambda text=text: reports_of(HEAD + line(text), Path("x"), SURVEY),
+            lambda text=text: load_public_form(text.decode("utf-8", "replace")),
+            lambda text=text: parse_store(line(text) + line(text), Path("x"), SURVEY),
+            lambda text=text: parse_store(HEAD + line(text), Path("x"), SURVEY),
         ]
         for loader in loaders:
             with pytest.raises(TacitError):
                 loader()
-        is_store(line(text))
+        is_report_store(line(text))
     with pytest.raises(ParameterError):
-        survey_of(value if isinstance(value, dict) else {"questions": value})
+        parse_survey(value if isinstance(value, dict) else {"questions": value})
 
 
 HEAD = line(json.dumps({"survey": SURVEY.digest, "id": "lunch"}, separators=(",", ":")).encode())
@@ -175,7 +178,7 @@ def test_a_forged_form_is_refused_or_is_the_survey():
     form = json.loads(SURVEY.to_json())
     for text in mutated(form, HUGE):
         with contextlib.suppress(ParameterError):
-            assert from_form(text.decode()) == SURVEY  # where the forged text is the one that was there
+            assert load_public_form(text.decode()) == SURVEY  # where the forged text is the one that was there
 
 
 def test_a_forged_report_is_refused():
@@ -194,16 +197,20 @@ def test_a_forged_store_is_refused(tmp_path):
     for text in [*mutated(entry, HUGE), b"[]", b"3", b'"survey"', b"[" * 5000]:
         data = HEAD + line(text)
         path.write_bytes(data)
-        found = {outcome(read, path, SURVEY), outcome(reports_of, data, path, SURVEY), outcome(opened, path, SURVEY)}
-        assert found in ({None}, {Code.REPORT})
+        found = {
+            outcome(read_store, path, SURVEY),
+            outcome(parse_store, data, path, SURVEY),
+            outcome(opened, path, SURVEY),
+        }
+        assert found in ({None}, {ErrorCode.REPORT})
     for text in mutated({"survey": SURVEY.digest, "id": "lunch"}, HUGE):
-        is_store(line(text))
+        is_report_store(line(text))
         path.write_bytes(line(text))
-        assert outcome(read, path, SURVEY) in {None, Code.REPORT}
+        assert outcome(read_store, path, SURVEY) in {None, ErrorCode.REPORT}
 
 
 def opened(path, survey):
-    with Store(path, survey):
+    with ReportStore(path, survey):
         pass
 
 
@@ -222,29 +229,29 @@ def test_a_file_with_numbers_beyond_reason_is_told(tmp_path, value):
         lines = [part for part in question.splitlines() if not part.startswith(f"{key} ")]
         path.write_text('id = "x"\n[[questions]]\n' + "\n".join([*lines, f"{key} = {value}"]) + "\n")
         with pytest.raises(ParameterError):
-            load(path)
+            load_survey(path)
     for key in ("id", "title", "about", "epsilon", "questions"):
         head = "" if key == "id" else 'id = "x"\n'
         tail = "" if key == "questions" else "[[questions]]\n" + question
         path.write_text(f"{head}{key} = {value}\n{tail}")
         with pytest.raises(ParameterError):
-            load(path)
+            load_survey(path)
 
 
 def test_ends_of_a_range_that_no_double_holds_are_refused():
     for lower, upper in ((0, 10**400), (-(10**400), 0), (10**31, 10**31 + 1)):
         asked = {"name": "a", "text": "?", "kind": "number", "lower": lower, "upper": upper, "epsilon": 1}
         with pytest.raises(ParameterError, match=r"upper|lower"):
-            survey_of({"id": "x", "questions": [asked]})
+            parse_survey({"id": "x", "questions": [asked]})
 
 
 def test_a_summary_of_a_huge_domain_costs_nothing_to_refuse():
     for kind in ("k-ary", "symmetric-unary", "optimized-unary", "hashing", "hadamard", "subset", "projective"):
         header = {"protocol": kind, "domain": 2**30, "epsilon": "1", "survey": "", "users": 3}
         with pytest.raises(Refused):
-            Summary.from_bytes(signed_summary(json.dumps(header, separators=(",", ":")).encode(), b""))
+            FrequencySummary.from_bytes(signed_summary(json.dumps(header, separators=(",", ":")).encode(), b""))
 
 
 def test_what_is_written_is_read():
-    summary = Summary.empty(KAry(3, 2), survey="lunch").add([0, 1, 2])
-    assert Summary.from_bytes(summary.to_bytes()).users == 3
+    summary = FrequencySummary.empty(KAryRandomizedResponse(3, 2), survey="lunch").add([0, 1, 2])
+    assert FrequencySummary.from_bytes(summary.to_bytes()).users == 3

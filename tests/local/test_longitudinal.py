@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from scipy.special import chdtrc
 
 from tacit.accounting import epsilon as priced
-from tacit.accounting.exact import Matrix
-from tacit.errors import Code, ParameterError, Refused
-from tacit.local.attributes import Attributes, Way, compare
-from tacit.local.frequency import rational_root
-from tacit.local.k_ary import KAry
-from tacit.local.memoize import Memo
+from tacit.accounting.transition_matrix import TransitionMatrix
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.local.frequency_oracle import rational_exp_half
+from tacit.local.k_ary import KAryRandomizedResponse
+from tacit.local.memoization import MemoizedRandomizer
+from tacit.local.multiple_attributes import BudgetStrategy, MultiAttributeProtocol, compare_strategies
 from tacit.local.rappor import Rappor
-from tacit.local.summary import Summary
-from tacit.local.unary import OptimizedUnary, SymmetricUnary
+from tacit.local.summary import FrequencySummary
+from tacit.local.unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 from tacit.privacy.loss import Repeat
 from tacit.sampling.bits import ReplayBits
 
@@ -41,31 +41,31 @@ def lifetime_table(protocol, histories):
             kept = dict(zip(values, drawn, strict=True))
             law[tuple(kept[value] for value in history)] += math.prod(rows[value][kept[value]] for value in values)
         table.append([law[output] for output in outputs])
-    return Matrix(table)
+    return TransitionMatrix(table)
 
 
 def test_a_value_that_stays_costs_one_epsilon_for_life():
     # four answers of one value, three values: e^epsilon, as for one answer
-    protocol = KAry(3, Fraction(1))
+    protocol = KAryRandomizedResponse(3, Fraction(1))
     table = lifetime_table(protocol, [(value,) * 4 for value in range(3)])
     assert table.ratio == protocol.matrix().ratio
 
 
 def test_two_values_at_the_same_times_cost_two_epsilons():
-    protocol = KAry(2, Fraction(1))
+    protocol = KAryRandomizedResponse(2, Fraction(1))
     table = lifetime_table(protocol, [(0, 1, 0), (1, 0, 1)])
     assert table.ratio == protocol.matrix().ratio ** 2
-    assert Memo(protocol, most=2).lifetime() == Repeat(protocol.loss(), 2)
+    assert MemoizedRandomizer(protocol, most=2).lifetime() == Repeat(protocol.loss(), 2)
 
 
 def test_a_change_may_show_for_certain():
     # reports (a, b) with a != b are never sent for one value
-    table = lifetime_table(KAry(2, Fraction(1)), [(0, 0), (0, 1)])
+    table = lifetime_table(KAryRandomizedResponse(2, Fraction(1)), [(0, 0), (0, 1)])
     assert table.ratio is None and table.epsilon == math.inf
 
 
 def test_a_memo_repeats_itself_and_stops_at_its_limit():
-    phone, bits = Memo(KAry(1000, Fraction(1)), most=3), ReplayBits(b"memo")
+    phone, bits = MemoizedRandomizer(KAryRandomizedResponse(1000, Fraction(1)), most=3), ReplayBits(b"memo")
     sent = []
     for value in [1, 2, 1, 3, 4, 5, 2]:
         report, phone = phone.answer(value, bits)
@@ -75,22 +75,22 @@ def test_a_memo_repeats_itself_and_stops_at_its_limit():
     with pytest.raises(ParameterError):
         phone.answer(1000, bits)
     with pytest.raises(ParameterError):
-        Memo(KAry(2, Fraction(1)), most=0)
+        MemoizedRandomizer(KAryRandomizedResponse(2, Fraction(1)), most=0)
 
 
 def test_many_people_over_time_are_each_consistent_and_estimates_unbiased():
-    protocol, users, bits = KAry(3, Fraction(2)), 2_000, ReplayBits(b"time")
+    protocol, users, bits = KAryRandomizedResponse(3, Fraction(2)), 2_000, ReplayBits(b"time")
     rng = np.random.default_rng(5)
     first = rng.integers(0, 3, users)
     later = np.where(rng.random(users) < 0.1, 2, first)
-    phones, sent = [Memo(protocol, most=3)] * users, []
+    phones, sent = [MemoizedRandomizer(protocol, most=3)] * users, []
     for values in (first, first, later):
         pairs = [phone.answer(value, bits) for phone, value in zip(phones, values.tolist(), strict=True)]
         phones = [phone for _, phone in pairs]
         sent.append(np.array([report for report, _ in pairs]))
     assert (sent[0] == sent[1]).all() and (sent[0] == sent[2])[first == later].all()
     for values, reports in zip([first, first, later], sent, strict=True):
-        found = Summary.empty(protocol).add(reports).estimate()
+        found = FrequencySummary.empty(protocol).add(reports).estimate()
         truth = np.bincount(values, minlength=3) / users
         # 6.5 deviations of a normal: 1e-10
         assert (np.abs(found.frequencies - truth) < 6.5 * math.sqrt(protocol.variance(users, 0.5))).all()
@@ -98,14 +98,14 @@ def test_many_people_over_time_are_each_consistent_and_estimates_unbiased():
 
 def test_drawing_anew_composes_as_any_loss_does():
     # a year of days at epsilon 0.1: 36.5 by adding, 10.31 at delta 1e-6 by composing well
-    daily = Repeat(KAry(4, Fraction(1, 10)).loss(), 365)
+    daily = Repeat(KAryRandomizedResponse(4, Fraction(1, 10)).loss(), 365)
     assert priced(daily, 0) == pytest.approx(36.5)
     assert priced(daily, 1e-6) == pytest.approx(10.31, abs=0.01)
 
 
 def rappor_table(rappor, times):
     """P[t reports | value] over all rows of bits, with e^(epsilon/2) a rational."""
-    root = rational_root(rappor.epsilon)
+    root = rational_exp_half(rappor.epsilon)
     truth = root / (root + 1)
     sent = {1: rappor.high, 0: rappor.low}
     bits = list(product((0, 1), repeat=rappor.domain))
@@ -123,7 +123,7 @@ def rappor_table(rappor, times):
         ]
         for value in range(rappor.domain)
     ]
-    return Matrix(rows)
+    return TransitionMatrix(rows)
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
@@ -151,8 +151,12 @@ def test_a_change_of_what_is_kept_costs_more_the_more_values_there_are():
     # Say 11 at v, 00 at w and 11 at each of the d - 2 others, where the quotient is 0.1221/0.3096^2 = 1.274.
     def cost(domain):
         rappor = Rappor(domain, 4)
-        low, high, truth = rappor.low, rappor.high, rational_root(rappor.epsilon) / (rational_root(rappor.epsilon) + 1)
-        p, q = rappor.chances(rational_root(rappor.epsilon))
+        low, high, truth = (
+            rappor.low,
+            rappor.high,
+            rational_exp_half(rappor.epsilon) / (rational_exp_half(rappor.epsilon) + 1),
+        )
+        p, q = rappor.chances(rational_exp_half(rappor.epsilon))
         own = (truth * high**2 + (1 - truth) * low**2) / (p * q)
         new = (truth * (1 - low) ** 2 + (1 - truth) * (1 - high) ** 2) / ((1 - q) * (1 - p))
         rest = ((1 - truth) * high**2 + truth * low**2) / q**2
@@ -191,7 +195,7 @@ def test_rappor_estimates_are_unbiased_with_the_closed_form_of_the_variance():
     rappor, users = Rappor(16, 4, Fraction(1, 4), Fraction(3, 4)), 20_000
     values = np.arange(users) % 4
     reports = rappor.report(rappor.permanent(values, ReplayBits(b"a")), ReplayBits(b"b"))
-    found = Summary.empty(rappor).add(reports).estimate()
+    found = FrequencySummary.empty(rappor).add(reports).estimate()
     truth = np.where(np.arange(16) < 4, 0.25, 0.0)
     errors = (found.frequencies - truth) / np.sqrt([rappor.variance(users, share) for share in truth])
     assert (np.abs(errors) < 6.8).all()  # 16 normals: 2e-10
@@ -201,16 +205,16 @@ def test_rappor_estimates_are_unbiased_with_the_closed_form_of_the_variance():
 def test_rappor_refuses_what_nobody_sends():
     with pytest.raises(Refused) as refusal:
         QUARTERS.support(np.zeros((3, 2), dtype=np.uint8))
-    assert refusal.value.code is Code.REPORT
-    other = Summary.empty(Rappor(2, 2, Fraction(1, 4), Fraction(2, 3)))
-    assert Summary.from_bytes(other.to_bytes()).mark == other.mark
+    assert refusal.value.code is ErrorCode.REPORT
+    other = FrequencySummary.empty(Rappor(2, 2, Fraction(1, 4), Fraction(2, 3)))
+    assert FrequencySummary.from_bytes(other.to_bytes()).mark == other.mark
     with pytest.raises(Refused, match="two surveys"):
-        Summary.empty(QUARTERS).merge(other)
+        FrequencySummary.empty(QUARTERS).merge(other)
     with pytest.raises(ParameterError, match="above low"):
         Rappor(4, 1, Fraction(3, 4), Fraction(1, 4))
 
 
-@pytest.mark.parametrize("make", [KAry, SymmetricUnary, OptimizedUnary])
+@pytest.mark.parametrize("make", [KAryRandomizedResponse, SymmetricUnaryEncoding, OptimizedUnaryEncoding])
 @given(
     questions=st.integers(2, 12),
     domain=st.integers(2, 200),
@@ -218,21 +222,27 @@ def test_rappor_refuses_what_nobody_sends():
 )
 @settings(max_examples=40, deadline=None)
 def test_one_question_has_at_most_a_dth_of_the_variance_for_rare_values(make, questions, domain, epsilon):
-    found = compare(make, [domain] * questions, epsilon, users=1000)
-    assert found.better is Way.ONE
+    found = compare_strategies(make, [domain] * questions, epsilon, users=1000)
+    assert found.better is BudgetStrategy.ONE
     for one, every in zip(found.one, found.all, strict=True):
         assert one <= every / questions * (1 + 1e-9)
 
 
 def test_all_questions_are_better_for_common_values_at_a_large_epsilon():
     # two yes-or-no questions, f = 1/2: with u = sinh(epsilon/4)^2 they tie at 4u^2 + 2u = 1, epsilon = 2.122
-    assert compare(KAry, (2, 2), Fraction(212, 100), 1000, frequency=0.5).better is Way.ONE
-    assert compare(KAry, (2, 2), Fraction(213, 100), 1000, frequency=0.5).better is Way.ALL
+    assert (
+        compare_strategies(KAryRandomizedResponse, (2, 2), Fraction(212, 100), 1000, frequency=0.5).better
+        is BudgetStrategy.ONE
+    )
+    assert (
+        compare_strategies(KAryRandomizedResponse, (2, 2), Fraction(213, 100), 1000, frequency=0.5).better
+        is BudgetStrategy.ALL
+    )
 
 
-@pytest.mark.parametrize("way", list(Way))
+@pytest.mark.parametrize("way", list(BudgetStrategy))
 def test_both_ways_cost_epsilon_and_their_intervals_hold_for_everyone(way):
-    asked = Attributes(KAry, (2, 4), Fraction(2), way)
+    asked = MultiAttributeProtocol(KAryRandomizedResponse, (2, 4), Fraction(2), way)
     assert priced(asked.loss(), 0) == 2
     users, runs = 400, 300
     rows = np.stack([np.arange(users) % 2, np.arange(users) % 4], axis=1)
@@ -250,10 +260,10 @@ def test_both_ways_cost_epsilon_and_their_intervals_hold_for_everyone(way):
 
 
 def test_questions_that_do_not_fit_are_errors():
-    asked = Attributes(KAry, (2, 4), Fraction(2))
+    asked = MultiAttributeProtocol(KAryRandomizedResponse, (2, 4), Fraction(2))
     with pytest.raises(ParameterError):
         asked.encode([[0, 1, 2]], ReplayBits(b""))
     with pytest.raises(Refused):
         asked.collect([[0, 1]])
     with pytest.raises(ParameterError):
-        Attributes(KAry, (), Fraction(1))
+        MultiAttributeProtocol(KAryRandomizedResponse, (), Fraction(1))

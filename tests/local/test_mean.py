@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from scipy.special import chdtrc, ndtri
 from scipy.stats import binom
 
-from tacit.errors import Code, ParameterError, Refused
-from tacit.local.grid import Grid, odds
-from tacit.local.mean import Hybrid, Piecewise, Rounding
-from tacit.local.tails import binomial_ends, reach
-from tacit.local.tally import Tally
-from tacit.privacy.loss import Pure
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.local.confidence_intervals import binomial_interval, mean_half_width
+from tacit.local.mean import HybridMechanism, PiecewiseMechanism, StochasticRounding
+from tacit.local.mean_summary import MeanSummary
+from tacit.local.uniform_grid import UniformGrid, rational_exp
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
-PROTOCOLS = [Rounding, Piecewise, Hybrid]
-FINE = Grid(-1, 1, steps=2**16)
+PROTOCOLS = [StochasticRounding, PiecewiseMechanism, HybridMechanism]
+FINE = UniformGrid(-1, 1, steps=2**16)
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
 
 
@@ -36,19 +36,19 @@ def said(protocol):
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("steps", [1, 2, 7, 12])
 def test_the_exact_epsilon_of_the_table_is_the_claim(protocol, epsilon, steps):
-    asked = protocol(Grid(0, 1, steps), epsilon)
+    asked = protocol(UniformGrid(0, 1, steps), epsilon)
     table = asked.matrix()
     # e^epsilon rounded down by at most 2^-64, and no more is lost
-    assert table.ratio == odds(epsilon)
+    assert table.ratio == rational_exp(epsilon)
     assert table.epsilon == pytest.approx(float(epsilon), abs=1e-14)
-    assert asked.loss() == Pure(epsilon)
+    assert asked.loss() == PureDp(epsilon)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @settings(max_examples=40, deadline=None)
 @given(steps=st.integers(1, 40), epsilon=st.fractions(Fraction(1, 20), 8, max_denominator=100))
 def test_reports_are_unbiased_and_their_variance_is_the_closed_form(protocol, steps, epsilon):
-    asked = protocol(Grid(0, steps, steps), epsilon)
+    asked = protocol(UniformGrid(0, steps, steps), epsilon)
     law = np.array([[float(p) for p in row] for row in asked.matrix().rows])
     worth = said(asked)
     for place, row in enumerate(law):
@@ -80,7 +80,7 @@ def test_the_mixture_is_never_worse_than_rounding_or_the_window(epsilon):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_sent_has_the_law_of_the_table(protocol, full):
-    asked = protocol(Grid(0, 6, 6), Fraction(3, 2))
+    asked = protocol(UniformGrid(0, 6, 6), Fraction(3, 2))
     count = 400_000 if full else 60_000
     for place in (0, 2, 6):
         reports = asked.encode(np.full(count, float(place)), ReplayBits(f"law {place}".encode()))
@@ -89,14 +89,14 @@ def test_what_is_sent_has_the_law_of_the_table(protocol, full):
         # Pearson's test; a false alarm has the chance 1e-10 in each of nine tests
         assert chdtrc(len(law) - 1, ((seen - count * law) ** 2 / (count * law)).sum()) > 1e-10
         # and the law of an epsilon that is a tenth larger is rejected
-        wrong = np.array([float(p) for p in protocol(Grid(0, 6, 6), Fraction(165, 100)).matrix().rows[place]])
+        wrong = np.array([float(p) for p in protocol(UniformGrid(0, 6, 6), Fraction(165, 100)).matrix().rows[place]])
         if len(wrong) == len(law) and place != 2:
             assert chdtrc(len(law) - 1, ((seen - count * wrong) ** 2 / (count * wrong)).sum()) < 1e-10
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_estimate_is_close_to_the_mean_of_a_crowd(protocol):
-    asked = protocol(Grid(0, 100, 1000), 1)
+    asked = protocol(UniformGrid(0, 100, 1000), 1)
     values = np.linspace(0, 60, 40_000)
     found = asked.estimate(asked.tally(asked.encode(values, ReplayBits(b"crowd"))))
     # 6.5 deviations of a normal: 1e-10
@@ -107,7 +107,7 @@ def test_the_estimate_is_close_to_the_mean_of_a_crowd(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("users", [20, 500])
 def test_intervals_hold_the_mean_at_least_as_often_as_they_say(protocol, users, full):
-    asked = protocol(Grid(0, 10, 50), 1)
+    asked = protocol(UniformGrid(0, 10, 50), 1)
     runs = 4000 if full else 400
     values = np.linspace(0, 10, users) ** 2 / 10  # a crowd of different values
     truth = asked.grid.places(values).mean() * asked.grid.width
@@ -125,39 +125,39 @@ def test_intervals_hold_the_mean_at_least_as_often_as_they_say(protocol, users, 
 
 def test_the_reach_is_near_the_normal_law_for_many_and_bernsteins_for_few():
     # n = 10^8, variance 4, bound 4: 1.96 * 2/10^4 = 3.92e-4
-    assert reach(10**8, 4, 4, 4, 0.05) == pytest.approx(1.95996 * 2e-4, rel=0.002)
+    assert mean_half_width(10**8, 4, 4, 4, 0.05) == pytest.approx(1.95996 * 2e-4, rel=0.002)
     # n = 10: the normal law proves nothing (2 * 0.56 * 4/sqrt(40) = 0.71 > 0.05)
     log = math.log(40)
     few = (4 * log / 3 + math.sqrt((4 * log / 3) ** 2 + 80 * log)) / 10
-    assert reach(10, 4, 4, 4, 0.05) == pytest.approx(few, rel=1e-6)
-    assert reach(10**8, 4, 4, 4, 0.05) > -ndtri(0.025) * 2e-4
+    assert mean_half_width(10, 4, 4, 4, 0.05) == pytest.approx(few, rel=1e-6)
+    assert mean_half_width(10**8, 4, 4, 4, 0.05) > -ndtri(0.025) * 2e-4
 
 
 @given(total=st.integers(1, 400), data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_binomial_ends_leave_out_at_most_the_miss(total, data):
     seen = data.draw(st.integers(0, total))
-    low, high = binomial_ends(seen, total, 0.05)
+    low, high = binomial_interval(seen, total, 0.05)
     assert 0 <= low <= max(0, (seen - 1) / total) and min(1, (seen + 1) / total) <= high <= 1
     assert binom.cdf(seen, total, high) <= 0.025 + 1e-9 or high == 1
     assert binom.sf(seen - 1, total, low) <= 0.025 + 1e-9 or low == 0
 
 
 def test_tallies_merge_and_travel():
-    asked = Hybrid(Grid(0, 10, 20), 2)
+    asked = HybridMechanism(UniformGrid(0, 10, 20), 2)
     reports = asked.encode(np.linspace(0, 10, 300), ReplayBits(b"tally"))
     whole = asked.tally(reports)
     assert asked.tally(reports[:100]).merge(asked.tally(reports[100:])) == whole
-    assert Tally.from_bytes(whole.to_bytes()) == whole
+    assert MeanSummary.from_bytes(whole.to_bytes()) == whole
     assert len(asked.tally(np.tile(reports, 1000)).to_bytes()) < len(whole.to_bytes()) + 20
 
 
 def test_bad_reports_are_refused_with_a_code():
-    asked, other = Rounding(Grid(0, 10, 20), 2), Rounding(Grid(0, 10, 20), 1)
+    asked, other = StochasticRounding(UniformGrid(0, 10, 20), 2), StochasticRounding(UniformGrid(0, 10, 20), 1)
     for bad in ([2], [-1], [0.5], [[0, 1]], ["1"]):
         with pytest.raises(Refused, match="report") as refusal:
             asked.tally(bad)
-        assert refusal.value.code is Code.REPORT
+        assert refusal.value.code is ErrorCode.REPORT
     tally = asked.tally([0, 1])
     with pytest.raises(Refused, match="another survey"):
         other.estimate(tally)
@@ -167,21 +167,23 @@ def test_bad_reports_are_refused_with_a_code():
     data[-2] ^= 1
     for damaged in (bytes(data), b"", b"x" * 10_000):
         with pytest.raises(Refused, match="damaged"):
-            Tally.from_bytes(damaged)
+            MeanSummary.from_bytes(damaged)
     with pytest.raises(ParameterError, match="nobody"):
         asked.estimate(asked.tally(np.array([], dtype=np.int64)))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_tallies_of_two_surveys_are_not_merged(protocol):
-    asked = protocol(Grid(0, 24, 96), 1)
+    asked = protocol(UniformGrid(0, 24, 96), 1)
     sleep, work = (asked.tally([0, 1], survey) for survey in ("sleep", "work"))
-    for other in (work, asked.tally([0, 1]), Tally.from_bytes(work.to_bytes())):
+    for other in (work, asked.tally([0, 1]), MeanSummary.from_bytes(work.to_bytes())):
         with pytest.raises(Refused, match="two surveys: 'sleep', ") as refusal:
             sleep.merge(other)
-        assert refusal.value.code is Code.REPORT
-    assert len({each.mark for each in (sleep, work, asked.tally([]), protocol(Grid(0, 24, 48), 1).tally([]))}) == 4
-    again = Tally.from_bytes(sleep.to_bytes())
+        assert refusal.value.code is ErrorCode.REPORT
+    assert (
+        len({each.mark for each in (sleep, work, asked.tally([]), protocol(UniformGrid(0, 24, 48), 1).tally([]))}) == 4
+    )
+    again = MeanSummary.from_bytes(sleep.to_bytes())
     assert again == sleep and again.survey == "sleep" and again.mark == sleep.mark
     assert again.merge(sleep).users == 4
     assert sleep.estimate(0.9) == asked.estimate(sleep, 0.9)
@@ -197,13 +199,15 @@ def written(*fields):
 
 
 def test_a_tally_without_a_name_is_written_as_in_the_first_version():
-    found = Rounding(Grid(0, 24, 96), 1).tally([0, 1, 1])
+    found = StochasticRounding(UniformGrid(0, 24, 96), 1).tally([0, 1, 1])
     assert found.to_bytes() == written(1, "rounding 1 0 24 96", [3], [2])
 
 
 def test_a_forged_tally_is_one_that_could_have_been_or_none():
     name = "rounding 1/2 -3 24 96"
-    assert Tally.from_bytes(written(2, name, [3], [2], "s")).protocol == Rounding(Grid(-3, 24, 96), Fraction(1, 2))
+    assert MeanSummary.from_bytes(written(2, name, [3], [2], "s")).protocol == StochasticRounding(
+        UniformGrid(-3, 24, 96), Fraction(1, 2)
+    )
     bad = [
         (1, name, [3], [2], "s"),
         (2, name, [3], [2]),
@@ -231,20 +235,20 @@ def test_a_forged_tally_is_one_that_could_have_been_or_none():
     ]
     for fields in bad:
         with pytest.raises(Refused, match="no tally") as refusal:
-            Tally.from_bytes(written(*fields))
-        assert refusal.value.code is Code.REPORT
+            MeanSummary.from_bytes(written(*fields))
+        assert refusal.value.code is ErrorCode.REPORT
 
 
 def test_the_longest_tally_is_still_read():
-    wide = Grid(Fraction(-(10**300) + 1, 10**300), Fraction(10**300, 10**300 - 1), 2**20)
-    asked = Hybrid(wide, Fraction(10**300 + 1, 10**300))
+    wide = UniformGrid(Fraction(-(10**300) + 1, 10**300), Fraction(10**300, 10**300 - 1), 2**20)
+    asked = HybridMechanism(wide, Fraction(10**300 + 1, 10**300))
     tally = asked.tally([0, 1, 2], "\U0001f600" * 200)
-    assert Tally.from_bytes(tally.to_bytes()) == tally
+    assert MeanSummary.from_bytes(tally.to_bytes()) == tally
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_one_person_s_report_is_that_of_a_crowd_of_one(protocol):
-    asked = protocol(Grid(0, 24, 96), 2)
+    asked = protocol(UniformGrid(0, 24, 96), 2)
     for seed in (b"a", b"b", b"c"):
         report = asked.encode_one(7.5, ReplayBits(seed))
         assert type(report) is int and report == asked.encode([7.5], ReplayBits(seed))[0]
@@ -253,7 +257,7 @@ def test_one_person_s_report_is_that_of_a_crowd_of_one(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(100)], ids=["least", "most"])
 def test_the_ends_of_epsilon_give_an_estimate(protocol, epsilon):
-    asked = protocol(Grid(0, 24, 96), epsilon)
+    asked = protocol(UniformGrid(0, 24, 96), epsilon)
     found = asked.tally(asked.encode([7.0] * 50, ReplayBits(b"ends"))).estimate()
     assert 0 <= found.low <= found.high <= 24 and math.isfinite(found.value)
     assert math.isfinite(asked.worst(1)) and math.isfinite(asked.influence)
@@ -261,7 +265,7 @@ def test_the_ends_of_epsilon_give_an_estimate(protocol, epsilon):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_wrong_is_said(protocol):
-    grid = Grid(0, 24, 96)
+    grid = UniformGrid(0, 24, 96)
     asked = protocol(grid, 1)
     for wrong in (
         lambda: protocol(grid, 1e-300),
@@ -284,10 +288,10 @@ def test_what_is_wrong_is_said(protocol):
     for reports in ([[1], [1, 2]], None, "abc", [2**70], np.array([2**63], dtype=np.uint64)):
         with pytest.raises(Refused) as refusal:
             asked.tally(reports)
-        assert refusal.value.code is Code.REPORT and refusal.value.fix
+        assert refusal.value.code is ErrorCode.REPORT and refusal.value.fix
     for data in ("abc", None, 5):
         with pytest.raises(Refused, match="no tally"):
-            Tally.from_bytes(data)
+            MeanSummary.from_bytes(data)
 
 
 def test_a_grid_that_doubles_cannot_hold_is_an_error():
@@ -300,15 +304,15 @@ def test_a_grid_that_doubles_cannot_hold_is_an_error():
         (Fraction(1, 10**400), 1, 10),
     ):
         with pytest.raises(ParameterError) as caught:
-            Grid(*wrong)
+            UniformGrid(*wrong)
         assert caught.value.fix
     # doubles near 10^15 are 1/8 apart
-    assert Grid(10**15, 10**15 + 10, 10).places([10**15 + 3]).tolist() == [3]
+    assert UniformGrid(10**15, 10**15 + 10, 10).places([10**15 + 3]).tolist() == [3]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_liars_move_the_mean_by_at_most_their_share_of_the_influence(protocol):
-    asked = protocol(Grid(0, 10, 20), 1)
+    asked = protocol(UniformGrid(0, 10, 20), 1)
     reports = asked.encode(np.full(1000, 5.0), ReplayBits(b"liars"))
     worth = said(asked)
     bent = reports.copy()
@@ -320,7 +324,7 @@ def test_liars_move_the_mean_by_at_most_their_share_of_the_influence(protocol):
 
 
 def test_values_out_of_range_are_clamped_and_what_is_no_number_is_an_error():
-    grid = Grid(0, 10, 10)
+    grid = UniformGrid(0, 10, 10)
     assert grid.places([-5, 3.4, 3.6, math.inf]).tolist() == [0, 3, 4, 10]
     with pytest.raises(ParameterError, match="not a number"):
         grid.places([1.0, math.nan])
@@ -328,6 +332,6 @@ def test_values_out_of_range_are_clamped_and_what_is_no_number_is_an_error():
         grid.places(["3"])
     for wrong in [(1, 1, 5), (0, 1, 0), (0, 1, 2**21)]:
         with pytest.raises(ParameterError):
-            Grid(*wrong)
+            UniformGrid(*wrong)
     with pytest.raises(ParameterError, match="epsilon"):
-        Rounding(grid, 0)
+        StochasticRounding(grid, 0)

@@ -15,11 +15,11 @@ from tests.support.counts import FULL
 
 from tacit.accounting import epsilon as priced
 from tacit.errors import ParameterError, Refused
-from tacit.local.k_ary import KAry
-from tacit.local.ranges import Point, Ranges
-from tacit.local.summary import Summary
+from tacit.local.hierarchical_histogram import HierarchicalHistogram, QuantileEstimate
+from tacit.local.k_ary import KAryRandomizedResponse
+from tacit.local.summary import FrequencySummary
 from tacit.local.tree import Tree
-from tacit.local.unary import OptimizedUnary
+from tacit.local.unary_encoding import OptimizedUnaryEncoding
 from tacit.sampling.bits import ReplayBits
 
 
@@ -70,9 +70,9 @@ def test_consistent_shares_are_left_as_they_are():
     assert tree.fit([rows @ leaves for rows in design(tree)], [1.0, 2.0, 3.0]) == pytest.approx(leaves)
 
 
-@pytest.mark.parametrize("make", [KAry, OptimizedUnary])
+@pytest.mark.parametrize("make", [KAryRandomizedResponse, OptimizedUnaryEncoding])
 def test_ranges_are_unbiased_and_their_intervals_hold(make):
-    asked = Ranges(make, size=16, epsilon=3)
+    asked = HierarchicalHistogram(make, size=16, epsilon=3)
     users, runs, bits = 2000, 150, ReplayBits(b"ranges")
     values = np.arange(users) % 10  # half of them at 5 or above
     found = [asked.estimate(asked.collect(asked.encode(values, bits)), 0.9).share(5, 12) for _ in range(runs)]
@@ -88,10 +88,10 @@ def test_ranges_are_unbiased_and_their_intervals_hold(make):
 
 def test_a_range_is_known_better_than_the_sum_of_its_values():
     # 256 values, half of them: 2 (fanout - 1) h^2 = 96 against 128 by the theorem, and less after least squares
-    asked = Ranges(OptimizedUnary, size=256, epsilon=1)
+    asked = HierarchicalHistogram(OptimizedUnaryEncoding, size=256, epsilon=1)
     values = np.arange(40_000) % 256
     found = asked.estimate(asked.collect(asked.encode(values, ReplayBits(b"half")))).share(64, 191)
-    alone = OptimizedUnary(256, 1).variance(40_000)
+    alone = OptimizedUnaryEncoding(256, 1).variance(40_000)
     levels = len(asked.tree.sizes)
     assert found.deviation**2 < 128 * alone
     assert found.deviation**2 < 2 * 3 * levels**2 * alone
@@ -99,7 +99,7 @@ def test_a_range_is_known_better_than_the_sum_of_its_values():
 
 
 def test_quantiles_lie_in_their_intervals():
-    asked = Ranges(OptimizedUnary, size=200, epsilon=2)
+    asked = HierarchicalHistogram(OptimizedUnaryEncoding, size=200, epsilon=2)
     values = np.repeat(np.arange(200), 150)
     found = asked.estimate(asked.collect(asked.encode(values, ReplayBits(b"quantiles"))), 1 - 1e-9)
     for rank in (0.1, 0.5, 0.9):
@@ -117,9 +117,9 @@ def at_the_estimated_place(found, rank):
     return [min(int(np.searchsorted(below, rank + move)), last) for move in (-wide, wide)]
 
 
-@pytest.mark.parametrize("make", [OptimizedUnary, KAry])
+@pytest.mark.parametrize("make", [OptimizedUnaryEncoding, KAryRandomizedResponse])
 def test_quantile_intervals_cover_at_all_ranks(make):
-    asked, users, runs = Ranges(make, size=64, epsilon=1), 3000, 3000 if FULL else 500
+    asked, users, runs = HierarchicalHistogram(make, size=64, epsilon=1), 3000, 3000 if FULL else 500
     values = binom.ppf((np.arange(users) + 0.5) / users, 63, 0.3).astype(np.int64)
     true = {rank: int(np.sort(values)[math.ceil(rank * users) - 1]) for rank in (0.01, 0.05, 0.5, 0.95, 0.99)}
     bits, misses, wrong = ReplayBits(b"ranks"), dict.fromkeys(true, 0), 0
@@ -140,24 +140,27 @@ def test_quantile_intervals_cover_at_all_ranks(make):
 @given(seed=st.integers(0, 2**32 - 1), rank=st.floats(0, 1))
 @settings(max_examples=30, deadline=None)
 def test_a_quantile_is_in_its_own_interval(seed, rank):
-    asked, rng = Ranges(KAry, size=10, epsilon=1, fanout=3), np.random.default_rng(seed)
+    asked, rng = (
+        HierarchicalHistogram(KAryRandomizedResponse, size=10, epsilon=1, fanout=3),
+        np.random.default_rng(seed),
+    )
     found = asked.estimate(asked.collect(asked.encode(rng.integers(0, 10, 200), ReplayBits(seed.to_bytes(4, "big")))))
     point = found.quantile(rank)
     assert 0 <= point.low <= point.value <= point.high <= 9
     # nobody is below the first value, and all are at or below the last
-    assert found.quantile(0) == Point(0, 0, 0) and found.quantile(1).high == 9
+    assert found.quantile(0) == QuantileEstimate(0, 0, 0) and found.quantile(1).high == 9
 
 
-@pytest.mark.parametrize("make", [KAry, OptimizedUnary])
+@pytest.mark.parametrize("make", [KAryRandomizedResponse, OptimizedUnaryEncoding])
 def test_liars_who_choose_their_level_move_a_range_by_no_more_than_stated(make):
-    asked, honest, liars = Ranges(make, size=16, epsilon=1), 190_000, 10_000
+    asked, honest, liars = HierarchicalHistogram(make, size=16, epsilon=1), 190_000, 10_000
     reports = asked.encode(np.zeros(honest, dtype=np.int64), ReplayBits(b"honest"))
     stated = asked.influence(0.05, 8, 15)
     moved = []
     for level, protocol in enumerate(asked.levels.protocols):
         # each lie supports what counts most for the upper half: all of its nodes on a level, or one of them
         half = protocol.domain // 2
-        lie = np.packbits(np.arange(protocol.domain) >= half) if make is OptimizedUnary else half
+        lie = np.packbits(np.arange(protocol.domain) >= half) if make is OptimizedUnaryEncoding else half
         sent = [
             np.concatenate([each, np.stack([lie] * liars)]) if level == at else each for at, each in enumerate(reports)
         ]
@@ -176,7 +179,7 @@ def test_liars_who_choose_their_level_move_a_range_by_no_more_than_stated(make):
 
 
 def test_levels_of_two_surveys_are_refused():
-    asked, bits = Ranges(KAry, 8, 1), ReplayBits(b"two")
+    asked, bits = HierarchicalHistogram(KAryRandomizedResponse, 8, 1), ReplayBits(b"two")
     one, other = (asked.collect(asked.encode([1] * 100, bits), name) for name in ("x", "y"))
     assert asked.estimate(one).share(0, 7).value == pytest.approx(1)
     with pytest.raises(Refused, match="two surveys"):
@@ -184,21 +187,21 @@ def test_levels_of_two_surveys_are_refused():
     with pytest.raises(Refused, match="2 levels"):
         asked.estimate(one[:1])
     with pytest.raises(Refused, match="not of it"):
-        asked.estimate([Summary.empty(each, "x").add([0, 1]) for each in asked.levels.protocols])
+        asked.estimate([FrequencySummary.empty(each, "x").add([0, 1]) for each in asked.levels.protocols])
 
 
 def test_nobody_sends_nothing():
-    asked = Ranges(KAry, 16, 1)
+    asked = HierarchicalHistogram(KAryRandomizedResponse, 16, 1)
     assert [len(each) for each in asked.encode([], ReplayBits(b""))] == [0, 0]
     assert [each.users for each in asked.collect(asked.encode([], ReplayBits(b"")))] == [0, 0]
 
 
 def test_it_costs_one_epsilon():
-    assert priced(Ranges(KAry, 64, Fraction(1)).loss(), 0) == 1
+    assert priced(HierarchicalHistogram(KAryRandomizedResponse, 64, Fraction(1)).loss(), 0) == 1
 
 
 def test_what_does_not_fit_is_refused():
-    asked, bits = Ranges(KAry, 16, 1), ReplayBits(b"bad")
+    asked, bits = HierarchicalHistogram(KAryRandomizedResponse, 16, 1), ReplayBits(b"bad")
     for wrong in ([16], [-1], [0.5], [[1]]):
         with pytest.raises(ParameterError):
             asked.encode(wrong, bits)
@@ -206,11 +209,11 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(Refused, match="no reports"):
         asked.estimate(few)
     with pytest.raises(Refused, match="levels"):
-        Ranges(KAry, 16, 2).estimate(few)
+        HierarchicalHistogram(KAryRandomizedResponse, 16, 2).estimate(few)
     many = asked.estimate(asked.collect(asked.encode([3] * 100, bits)))
     for first, last in [(3, 2), (0, 16), (-1, 3)]:
         with pytest.raises(ParameterError):
             many.share(first, last)
     for wrong in [{"size": 1}, {"size": 2**25}, {"size": 4, "fanout": 1}]:
         with pytest.raises(ParameterError):
-            Ranges(KAry, epsilon=1, **wrong)
+            HierarchicalHistogram(KAryRandomizedResponse, epsilon=1, **wrong)

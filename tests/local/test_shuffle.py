@@ -15,22 +15,22 @@ from scipy import stats
 from scipy.special import betainc
 
 from tacit.accounting import epsilon as price
-from tacit.arithmetic import precision
+from tacit.arithmetic import working_precision
 from tacit.errors import ParameterError
-from tacit.local.clones import excess
-from tacit.local.crowds import _chances, _of_numbers
-from tacit.local.grid import Grid
-from tacit.local.hadamard import Hadamard
-from tacit.local.hashing import LocalHashing
-from tacit.local.k_ary import KAry
-from tacit.local.mean import Hybrid, Piecewise, Rounding
-from tacit.local.projective import Projective
-from tacit.local.ranges import Ranges
+from tacit.local.hadamard_response import HadamardResponse
+from tacit.local.hierarchical_histogram import HierarchicalHistogram
+from tacit.local.k_ary import KAryRandomizedResponse
+from tacit.local.local_hashing import OptimizedLocalHashing
+from tacit.local.mean import HybridMechanism, PiecewiseMechanism, StochasticRounding
+from tacit.local.projective_geometry import ProjectiveGeometryResponse
 from tacit.local.rappor import Rappor
-from tacit.local.shuffle import Shuffled
+from tacit.local.shuffle_amplification import ShuffleAmplification
+from tacit.local.shuffle_divergence import expected_positive_part
+from tacit.local.shuffle_lower_bounds import _of_numbers, _pair_probabilities
 from tacit.local.subset import SubsetSelection
-from tacit.local.unary import OptimizedUnary, SymmetricUnary
-from tacit.privacy.loss import Approximate, Repeat
+from tacit.local.unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
+from tacit.local.uniform_grid import UniformGrid
+from tacit.privacy.loss import ApproximateDp, Repeat
 
 DELTA = 1e-6
 
@@ -80,12 +80,42 @@ def number_of_people(reports):
 
 
 SMALL = [
-    *(kind(2, Fraction(2)) for kind in (KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection)),
-    *(kind(3, Fraction(3, 2)) for kind in (KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard)),
-    *(kind(4, Fraction(1, 2)) for kind in (KAry, SubsetSelection, Projective)),
-    *(SubsetSelection(3, 1), Projective(3, 1), Projective(2, 1), Rappor(2, 4), Rappor(3, 4), KAry(5, 3)),
-    *(kind(Grid(0, 1, steps), 1) for kind in (Rounding, Piecewise, Hybrid) for steps in (1, 2, 3)),
-    Hybrid(Grid(0, 1, 2), Fraction(1, 2)),
+    *(
+        kind(2, Fraction(2))
+        for kind in (
+            KAryRandomizedResponse,
+            SymmetricUnaryEncoding,
+            OptimizedUnaryEncoding,
+            OptimizedLocalHashing,
+            HadamardResponse,
+            SubsetSelection,
+        )
+    ),
+    *(
+        kind(3, Fraction(3, 2))
+        for kind in (
+            KAryRandomizedResponse,
+            SymmetricUnaryEncoding,
+            OptimizedUnaryEncoding,
+            OptimizedLocalHashing,
+            HadamardResponse,
+        )
+    ),
+    *(kind(4, Fraction(1, 2)) for kind in (KAryRandomizedResponse, SubsetSelection, ProjectiveGeometryResponse)),
+    *(
+        SubsetSelection(3, 1),
+        ProjectiveGeometryResponse(3, 1),
+        ProjectiveGeometryResponse(2, 1),
+        Rappor(2, 4),
+        Rappor(3, 4),
+        KAryRandomizedResponse(5, 3),
+    ),
+    *(
+        kind(UniformGrid(0, 1, steps), 1)
+        for kind in (StochasticRounding, PiecewiseMechanism, HybridMechanism)
+        for steps in (1, 2, 3)
+    ),
+    HybridMechanism(UniformGrid(0, 1, 2), Fraction(1, 2)),
 ]
 
 
@@ -100,7 +130,7 @@ def test_no_randomizer_loses_more_than_the_upper_bound(data):
     if local < 1e-3:
         return
     rest = [rows[data.draw(st.integers(0, inputs - 1))] for _ in range(users - 1)]
-    crowd = Shuffled(local, users)
+    crowd = ShuffleAmplification(local, users)
     for share in (0.0, 0.2, 0.5, 0.9):
         assert true_delta(rows[0], rows[1], rest, share * local) <= crowd.delta(share * local) + 1e-12
 
@@ -116,7 +146,7 @@ def test_a_known_variation_is_enough_for_the_bound(data):
     if variation < 1e-3:
         return
     rest = [rows[data.draw(st.integers(0, inputs - 1))] for _ in range(users - 1)]
-    crowd = Shuffled(local, users, variation * (1 + 1e-12))
+    crowd = ShuffleAmplification(local, users, variation * (1 + 1e-12))
     for part in (0.1, 0.5, 0.9):
         assert true_delta(rows[0], rows[1], rest, part * local) <= crowd.delta(part * local) + 1e-12
 
@@ -125,7 +155,7 @@ def test_a_known_variation_is_enough_for_the_bound(data):
 def test_the_bounds_of_a_protocol_hold_between_them_the_delta_of_its_worst_crowds(protocol):
     rows = table(protocol)
     for users in number_of_people(len(rows[0])):
-        crowd = Shuffled.of(protocol, users)
+        crowd = ShuffleAmplification.of(protocol, users)
         epsilons = [share * float(crowd.epsilon) for share in (0.0, 0.1, 0.4, 0.8)]
         for a, exact in zip(epsilons, worst_deltas(rows, users, epsilons), strict=True):
             assert crowd.least_delta(a) <= exact * (1 + 1e-12) and exact <= crowd.delta(a) * (1 + 1e-12)
@@ -135,27 +165,39 @@ def test_the_bounds_of_a_protocol_hold_between_them_the_delta_of_its_worst_crowd
 
 def test_the_lower_bound_of_two_bits_is_the_enumerated_one():
     # All 6 people but one have the same value: 0.06603, where randomized response with three values has 0.146.
-    protocol = SymmetricUnary(2, 2)
+    protocol = SymmetricUnaryEncoding(2, 2)
     (exact,) = worst_deltas(table(protocol), 6, [0.8])
     assert exact == pytest.approx(0.06603, abs=1e-5)
-    assert Shuffled.of(protocol, 6).least_delta(0.8) == pytest.approx(exact, rel=1e-6)
+    assert ShuffleAmplification.of(protocol, 6).least_delta(0.8) == pytest.approx(exact, rel=1e-6)
 
 
 def test_thirty_people_who_say_yes_or_no():
     # Of the others m say yes: 0.0402 at m = 0, and 0.0408 at the worst m; with three values it would be 0.0432.
-    rows, low = table(KAry(2, 1)), Shuffled.of(KAry(2, 1), 30).least_delta(0.1)
+    rows, low = (
+        table(KAryRandomizedResponse(2, 1)),
+        ShuffleAmplification.of(KAryRandomizedResponse(2, 1), 30).least_delta(0.1),
+    )
     exact = [true_delta(rows[0], rows[1], [rows[0]] * (29 - m) + [rows[1]] * m, 0.1) for m in range(30)]
     assert low == pytest.approx(max(exact[0], exact[29]), rel=1e-6) == pytest.approx(0.0402, abs=1e-4)
     assert low < max(exact) == pytest.approx(0.0408, abs=1e-4)
 
 
 def test_the_classes_of_three_values_are_those_of_the_matrix():
-    for kind in (KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective, Rappor):
+    for kind in (
+        KAryRandomizedResponse,
+        SymmetricUnaryEncoding,
+        OptimizedUnaryEncoding,
+        OptimizedLocalHashing,
+        HadamardResponse,
+        SubsetSelection,
+        ProjectiveGeometryResponse,
+        Rappor,
+    ):
         for domain, epsilon in [(3, 1), (4, 2), (5, Fraction(1, 2)), (7, 4)]:
             protocol = kind(domain, epsilon)
             rows = protocol.matrix().rows
-            with precision(256):
-                odds, b, c = map(float, _chances(protocol))
+            with working_precision(256):
+                odds, b, c = map(float, _pair_probabilities(protocol))
             up = [r for r in range(len(rows[0])) if rows[1][r] > rows[2][r]]
             alone = [r for r in up if rows[0][r] == rows[2][r]]
             down = [r for r in range(len(rows[0])) if rows[2][r] > rows[1][r] == rows[0][r]]
@@ -169,14 +211,16 @@ def test_the_classes_of_three_values_are_those_of_the_matrix():
 @pytest.mark.parametrize("steps", [1, 2, 3, 8, 9])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 def test_the_classes_of_numbers_are_those_of_the_matrix(steps, epsilon):
-    for kind in (Rounding, Piecewise, Hybrid):
-        protocol = kind(Grid(0, 1, steps), epsilon)
+    for kind in (StochasticRounding, PiecewiseMechanism, HybridMechanism):
+        protocol = kind(UniformGrid(0, 1, steps), epsilon)
         rows = protocol.matrix().rows
         variation = max(sum(max(0, p - q) for p, q in zip(*pair, strict=True)) for pair in permutations(rows, 2))
-        with precision(256):
+        with working_precision(256):
             b, c = _of_numbers(protocol)
         assert float(variation) == pytest.approx(math.expm1(epsilon) * float(b), rel=1e-12)
-        assert (c is None) == (steps == 1 or kind is Rounding or (kind is Hybrid and epsilon < Fraction(61, 100)))
+        assert (c is None) == (
+            steps == 1 or kind is StochasticRounding or (kind is HybridMechanism and epsilon < Fraction(61, 100))
+        )
         if c is not None:  # what only one of the ends supports, and the middle does not
             lower, middle, upper = rows[0], rows[steps // 2], rows[-1]
             for one, other in ((lower, upper), (upper, lower)):
@@ -186,39 +230,59 @@ def test_the_classes_of_numbers_are_those_of_the_matrix(steps, epsilon):
 
 @pytest.mark.parametrize(
     "protocol",
-    [KAry(20, 2), OptimizedUnary(8, 2), SubsetSelection(6, 1), LocalHashing(8, 2), Rappor(8, 4), Projective(9, 2)],
+    [
+        KAryRandomizedResponse(20, 2),
+        OptimizedUnaryEncoding(8, 2),
+        SubsetSelection(6, 1),
+        OptimizedLocalHashing(8, 2),
+        Rappor(8, 4),
+        ProjectiveGeometryResponse(9, 2),
+    ],
     ids=repr,
 )
 def test_the_variation_of_a_protocol_is_its_gap(protocol):
     rows = protocol.matrix().rows
     variation = sum(max(Fraction(0), p - q) for p, q in zip(rows[0], rows[1], strict=True))
     assert float(variation) == pytest.approx(protocol.gap, rel=1e-12)
-    assert variation < Shuffled.of(protocol, 10).variation
+    assert variation < ShuffleAmplification.of(protocol, 10).variation
 
 
 def test_a_kept_answer_is_shuffled_at_the_epsilon_of_one_report():
     protocol = Rappor(8, 4)
-    crowd = Shuffled.of(protocol, 1000)
+    crowd = ShuffleAmplification.of(protocol, 1000)
     assert crowd.epsilon == protocol.after(1)
     low, high = crowd.bounds(DELTA)
     # 0.284 is enough for any randomizer of epsilon 1.604; at the 4 of a lifetime it would be 1.85.
-    assert 0.15 < low < high <= Shuffled(protocol.after(1), 1000).bounds(DELTA)[1] < 0.285
+    assert 0.15 < low < high <= ShuffleAmplification(protocol.after(1), 1000).bounds(DELTA)[1] < 0.285
 
 
-@pytest.mark.parametrize("kind", [SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SymmetricUnaryEncoding,
+        OptimizedUnaryEncoding,
+        OptimizedLocalHashing,
+        HadamardResponse,
+        SubsetSelection,
+        ProjectiveGeometryResponse,
+    ],
+)
 def test_the_bounds_of_other_protocols_are_close_as_well(kind):
-    low, high = Shuffled.of(kind(100, 2), 10_000).bounds(DELTA)
+    low, high = ShuffleAmplification.of(kind(100, 2), 10_000).bounds(DELTA)
     assert low < high < 1.4 * low
-    assert high < Shuffled(2, 10_000).bounds(DELTA)[1]
+    assert high < ShuffleAmplification(2, 10_000).bounds(DELTA)[1]
 
 
 def test_numbers_are_shuffled_as_well():
-    worst = Shuffled(1, 10_000).bounds(DELTA)[1]
-    for kind in (Rounding, Piecewise, Hybrid):
-        low, high = Shuffled.of(kind(Grid(0, 24, 96), 1), 10_000).bounds(DELTA)
+    worst = ShuffleAmplification(1, 10_000).bounds(DELTA)[1]
+    for kind in (StochasticRounding, PiecewiseMechanism, HybridMechanism):
+        low, high = ShuffleAmplification.of(kind(UniformGrid(0, 24, 96), 1), 10_000).bounds(DELTA)
         assert low < high <= worst and high < 1.3 * low
     # randomized response of the ends
-    ends, coin = Shuffled.of(Rounding(Grid(0, 24, 96), 1), 50), Shuffled.of(KAry(2, 1), 50)
+    ends, coin = (
+        ShuffleAmplification.of(StochasticRounding(UniformGrid(0, 24, 96), 1), 50),
+        ShuffleAmplification.of(KAryRandomizedResponse(2, 1), 50),
+    )
     assert ends.least_delta(0.2) == pytest.approx(coin.least_delta(0.2), rel=1e-9)
 
 
@@ -235,12 +299,15 @@ def test_the_upper_bounds_are_the_published_numbers():
                 with_her, without = stats.binom.pmf(first - 1, clones, 0.5), stats.binom.pmf(first, clones, 0.5)
                 one, other = large * with_her + without, with_her + large * without
                 exact += chance * np.maximum(0, one - math.exp(a) * other).sum() / (large + 1)
-            assert Shuffled(local, users).delta(a) == pytest.approx(exact, rel=1e-6)
+            assert ShuffleAmplification(local, users).delta(a) == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("domain", [10, 1000])
 def test_a_protocol_with_many_values_hides_better(domain):
-    worst, known = Shuffled(4, 100_000).bounds(DELTA), Shuffled.of(KAry(domain, 4), 100_000).bounds(DELTA)
+    worst, known = (
+        ShuffleAmplification(4, 100_000).bounds(DELTA),
+        ShuffleAmplification.of(KAryRandomizedResponse(domain, 4), 100_000).bounds(DELTA),
+    )
     assert known[0] <= known[1] <= worst[1]
     # about sqrt((E + d - 1)/(E + 1)) times better: 1.07 for 10 values, 4.35 for 1,000
     gain = math.sqrt((math.exp(4) + domain - 1) / (math.exp(4) + 1))
@@ -253,7 +320,7 @@ def test_the_lower_bound_of_a_variation_is_that_of_a_real_crowd(users):
     # three values told with the chance s, else the third is sent: the variation is s (E - 1)/(E + 2)
     large, sent = math.exp(1.5), 0.4
     rows = [[sent * (large if x == r else 1) / (large + 2) + (1 - sent) * (r == 2) for r in range(3)] for x in range(3)]
-    crowd = Shuffled(1.5, users, Fraction(sent * (large - 1) / (large + 2)))
+    crowd = ShuffleAmplification(1.5, users, Fraction(sent * (large - 1) / (large + 2)))
     for a in (0.1, 0.6):
         exact = true_delta(rows[0], rows[1], [rows[2]] * (users - 1), a)
         assert crowd.least_delta(a) == pytest.approx(exact, rel=1e-6)
@@ -273,7 +340,7 @@ def test_the_lower_bound_is_the_delta_of_a_real_crowd(users, local):
             true_delta(two[0], two[1], [two[0]] * (users - 1), a),
             true_delta(two[1], two[0], [two[0]] * (users - 1), a),
         ]
-        assert Shuffled(local, users).least_delta(a) == pytest.approx(max(cases), rel=1e-6, abs=1e-12)
+        assert ShuffleAmplification(local, users).least_delta(a) == pytest.approx(max(cases), rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("users", [1, 2, 7])
@@ -284,10 +351,12 @@ def test_the_excess_is_the_expectation_by_enumeration(users):
         for draws in product((3.0, -5.0, -rest), repeat=users):
             chance = math.prod(1 - rate if draw == -rest else rate / 2 for draw in draws)
             exact += chance * max(0.0, sum(draws)) / users
-        assert exact <= excess(users, rate, 3.0, 5.0, rest) == pytest.approx(exact, rel=1e-6)
-        assert exact >= excess(users, rate, 3.0, 5.0, rest, upper=False) == pytest.approx(exact, rel=1e-6)
+        assert exact <= expected_positive_part(users, rate, 3.0, 5.0, rest) == pytest.approx(exact, rel=1e-6)
+        assert (
+            exact >= expected_positive_part(users, rate, 3.0, 5.0, rest, upper=False) == pytest.approx(exact, rel=1e-6)
+        )
     # N of 4 coins of chance h: E max(0, N - (4 - N)) = 4 h^4 + 2 * 4 h^3 (1 - h); at 1/4 4/256 + 24/256 = 28/256
-    assert excess(4, 1.0, 1.0, 1.0, half=0.25, upper=False) == pytest.approx(7 / 256, rel=1e-6)
+    assert expected_positive_part(4, 1.0, 1.0, 1.0, half=0.25, upper=False) == pytest.approx(7 / 256, rel=1e-6)
 
 
 @pytest.mark.parametrize("half", [0.05, 0.3, 0.9])
@@ -297,7 +366,7 @@ def test_the_excess_of_uneven_halves_is_the_expectation_by_enumeration(half):
         for draws in product((3.0, -5.0, -rest), repeat=5):
             part = {3.0: rate * half, -5.0: rate * (1 - half), -rest: 1 - rate}
             exact += math.prod(part[draw] for draw in draws) * max(0.0, sum(draws)) / 5
-        found = excess(5, rate, 3.0, 5.0, rest, half=half, upper=False)
+        found = expected_positive_part(5, rate, 3.0, 5.0, rest, half=half, upper=False)
         assert exact * (1 - 1e-6) < found <= exact
 
 
@@ -310,7 +379,7 @@ def test_the_strides_of_uneven_halves_stay_below_and_close():
         a = np.arange(int(0.75 * count) - 610, int(0.75 * count) + 610)
         worth = plus * a - minus * (count - a) - rest * (users - count)
         exact += chance * (stats.binom.pmf(a, count, 0.75) @ np.maximum(0, worth)) / users
-    found = excess(users, 0.4, plus, minus, rest, half=0.75, upper=False)
+    found = expected_positive_part(users, 0.4, plus, minus, rest, half=0.75, upper=False)
     assert 0.98 * exact < found < exact
 
 
@@ -318,19 +387,19 @@ def test_the_strides_of_a_large_crowd_stay_outside_and_close():
     # 200,000 people at rate 0.5: a deviation of 224, so every third c is computed
     users, a = 200_000, 0.008
     plus, minus = math.e - math.exp(a), math.exp(1 + a) - 1
-    upper = excess(users, 0.5, plus, minus)
+    upper = expected_positive_part(users, 0.5, plus, minus)
     c = np.arange(100_000 - 2200, 100_000 + 2200)  # ten deviations on either side
     weights = np.exp(-((c - 100_000) ** 2) / (2 * users / 4))
     weights /= weights.sum()
     k = np.floor(minus * c / (plus + minus)) + 1
     value = (plus + minus) * c / 2 * betainc(k - 1, c - k + 1, 0.5) - minus * c * betainc(k, c - k + 1, 0.5)
     assert upper == pytest.approx(weights @ value / users, rel=1e-3)
-    assert excess(users, 0.5, plus, minus, upper=False) == pytest.approx(upper, rel=1e-3)
-    assert excess(users, 0.5, plus, minus, upper=False) <= upper
+    assert expected_positive_part(users, 0.5, plus, minus, upper=False) == pytest.approx(upper, rel=1e-3)
+    assert expected_positive_part(users, 0.5, plus, minus, upper=False) <= upper
 
 
 def test_the_machines_incomplete_beta_function_is_good_to_the_margin():
-    with precision(256):
+    with working_precision(256):
         for tosses in (10**3, 10**6, 10**8):
             for deviations in (0, 3, 7):
                 k = tosses // 2 + int(deviations * math.sqrt(tosses) / 2) + 1
@@ -345,7 +414,7 @@ def test_the_machines_incomplete_beta_function_is_good_to_the_margin():
 @pytest.mark.parametrize("local", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("users", [100, 10_000])
 def test_upper_is_at_least_lower_and_both_are_monotone(local, users):
-    crowd = Shuffled(local, users)
+    crowd = ShuffleAmplification(local, users)
     low, high = crowd.bounds(DELTA)
     assert 0 <= low <= high <= local
     deltas = [0.0, 0.1 * local, 0.5 * local, 0.9 * local, local]
@@ -353,15 +422,15 @@ def test_upper_is_at_least_lower_and_both_are_monotone(local, users):
     assert all(one >= other for one, other in zip(above, below, strict=True))
     assert above == sorted(above, reverse=True) and below == sorted(below, reverse=True)
     assert above[-1] == below[-1] == 0
-    more = Shuffled(local, users * 4).bounds(DELTA)
+    more = ShuffleAmplification(local, users * 4).bounds(DELTA)
     assert more[0] <= low and more[1] <= high
-    noisier = Shuffled(local / 2, users).bounds(DELTA)
+    noisier = ShuffleAmplification(local / 2, users).bounds(DELTA)
     assert noisier[0] <= low and noisier[1] <= high
 
 
 @pytest.mark.parametrize(("local", "users"), [(1.0, 10_000), (2.0, 10_000), (4.0, 100_000)])
 def test_it_is_below_the_published_closed_forms(local, users):
-    high = Shuffled(local, users).bounds(DELTA)[1]
+    high = ShuffleAmplification(local, users).bounds(DELTA)[1]
     large = math.exp(local)
     # Feldman, McMillan, Talwar 2021, theorem 3.1, for local <= ln(n/(16 ln(2/delta)))
     assert local <= math.log(users / (16 * math.log(2 / DELTA)))
@@ -370,36 +439,36 @@ def test_it_is_below_the_published_closed_forms(local, users):
     # and below their numbers of 2021, where a clone has the chance e^-local in place of 2/(e^local + 1)
     old = 2 * large / (large + 1)
     plus, minus = (large - math.exp(high)) * old, (math.exp(local + high) - 1) * old
-    assert excess(users, 1 / large, plus, minus) > DELTA
+    assert expected_positive_part(users, 1 / large, plus, minus) > DELTA
 
 
 def test_the_bounds_are_close_together_where_epsilon_is_large():
-    low, high = Shuffled(4, 100_000).bounds(DELTA)
+    low, high = ShuffleAmplification(4, 100_000).bounds(DELTA)
     assert high / low < 1.02
 
 
 def test_the_epsilon_falls_with_the_root_of_the_crowd():
     # 100 times the people: a tenth of the epsilon
-    small, large = (Shuffled(1, users).bounds(DELTA)[1] for users in (10_000, 1_000_000))
+    small, large = (ShuffleAmplification(1, users).bounds(DELTA)[1] for users in (10_000, 1_000_000))
     assert small / large == pytest.approx(10, rel=0.3)
 
 
 def test_one_person_hides_among_nobody():
     # randomized response: delta(a) = (E - e^a)/(E + 1)
-    crowd = Shuffled(1, 1)
+    crowd = ShuffleAmplification(1, 1)
     assert crowd.delta(0.5) == pytest.approx((math.e - math.exp(0.5)) / (math.e + 1), rel=1e-6)
     assert crowd.bounds(DELTA)[1] == pytest.approx(1, rel=1e-4)
 
 
 def test_the_local_epsilon_that_a_target_needs_meets_it():
-    crowd = Shuffled.needed(epsilon=0.5, delta=DELTA, users=20_000)
-    assert crowd.delta(0.5) <= DELTA < Shuffled(crowd.epsilon * Fraction(1001, 1000), 20_000).delta(0.5)
-    assert Shuffled.needed(epsilon=2, delta=DELTA, users=2).epsilon >= 2
+    crowd = ShuffleAmplification.needed(epsilon=0.5, delta=DELTA, users=20_000)
+    assert crowd.delta(0.5) <= DELTA < ShuffleAmplification(crowd.epsilon * Fraction(1001, 1000), 20_000).delta(0.5)
+    assert ShuffleAmplification.needed(epsilon=2, delta=DELTA, users=2).epsilon >= 2
 
 
 def test_rounds_over_time_compose():
-    weekly = Shuffled(1, 10_000).loss(1e-8)
-    assert weekly == Approximate(Fraction(Shuffled(1, 10_000).bounds(1e-8)[1]), Fraction(1, 10**8))
+    weekly = ShuffleAmplification(1, 10_000).loss(1e-8)
+    assert weekly == ApproximateDp(Fraction(ShuffleAmplification(1, 10_000).bounds(1e-8)[1]), Fraction(1, 10**8))
     # 52 weeks: at most 52 times one, at 52 times the delta; less by composing well
     basic, well = (price(Repeat(weekly, 52), 1e-6, by=by) for by in ("basic", "optimal"))
     assert basic == pytest.approx(52 * float(weekly.epsilon)) and well < basic / 1.5
@@ -410,11 +479,11 @@ def test_rounds_over_time_compose():
 def test_what_cannot_be_is_an_error():
     for wrong in [(0, 10), (51, 10), (1, 0), (1, 10**10)]:
         with pytest.raises(ParameterError):
-            Shuffled(*wrong)
-    for other in (Ranges(KAry, 8, 1), KAry(2, 51), "KAry"):
+            ShuffleAmplification(*wrong)
+    for other in (HierarchicalHistogram(KAryRandomizedResponse, 8, 1), KAryRandomizedResponse(2, 51), "KAry"):
         with pytest.raises(ParameterError):
-            Shuffled.of(other, 10)
-    assert Shuffled.of(KAry(2, 50), 10).variation is None  # p - q is one to the last bit
+            ShuffleAmplification.of(other, 10)
+    assert ShuffleAmplification.of(KAryRandomizedResponse(2, 50), 10).variation is None  # p - q is one to the last bit
     for delta in (0, 1e-30, 1):
         with pytest.raises(ParameterError, match="delta"):
-            Shuffled(1, 10).bounds(delta)
+            ShuffleAmplification(1, 10).bounds(delta)

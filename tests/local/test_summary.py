@@ -10,23 +10,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local import (
-    Grid,
-    Hadamard,
-    Hybrid,
-    KAry,
-    LocalHashing,
-    OptimizedUnary,
-    Projective,
+    FrequencySummary,
+    HadamardResponse,
+    HybridMechanism,
+    KAryRandomizedResponse,
+    MeanSummary,
+    OptimizedLocalHashing,
+    OptimizedUnaryEncoding,
+    ProjectiveGeometryResponse,
     SubsetSelection,
-    Summary,
-    SymmetricUnary,
-    Tally,
+    SymmetricUnaryEncoding,
+    UniformGrid,
 )
 from tacit.sampling.bits import ReplayBits, SystemBits
 
-KINDS = [KAry, SymmetricUnary, OptimizedUnary, LocalHashing, Hadamard, SubsetSelection, Projective]
+KINDS = [
+    KAryRandomizedResponse,
+    SymmetricUnaryEncoding,
+    OptimizedUnaryEncoding,
+    OptimizedLocalHashing,
+    HadamardResponse,
+    SubsetSelection,
+    ProjectiveGeometryResponse,
+]
 
 
 def same(one, other):
@@ -34,7 +42,7 @@ def same(one, other):
 
 
 def collected(protocol, values, survey=""):
-    summary = Summary.empty(protocol, survey)
+    summary = FrequencySummary.empty(protocol, survey)
     return summary.add(protocol.encode(values, ReplayBits(b"summary")))
 
 
@@ -44,13 +52,13 @@ def test_however_reports_are_split_the_summary_is_the_same(kind, values, one, tw
     protocol = kind(9, 1)
     reports = protocol.encode(values, SystemBits())
     first, last = sorted((one, two))
-    empty = Summary.empty(protocol, "s")
+    empty = FrequencySummary.empty(protocol, "s")
     a, b, c = (empty.add(part) for part in (reports[:first], reports[first:last], reports[last:]))
     whole = empty.add(reports)
     assert same(a.merge(b).merge(c), whole)
     assert same(c.merge(a.merge(b)), whole)
     assert same(empty.merge(whole), whole)
-    assert same(Summary.from_bytes(whole.to_bytes()), whole)
+    assert same(FrequencySummary.from_bytes(whole.to_bytes()), whole)
     assert whole.users == len(values)
 
 
@@ -64,7 +72,7 @@ def test_its_size_does_not_grow_with_the_people(kind):
 
 
 def test_adding_leaves_the_old_summary_as_it_was():
-    old = collected(KAry(4, 1), [0, 1, 2, 3])
+    old = collected(KAryRandomizedResponse(4, 1), [0, 1, 2, 3])
     before = old.to_bytes()
     old.add(np.array([1, 1]))
     old.merge(old)
@@ -74,30 +82,30 @@ def test_adding_leaves_the_old_summary_as_it_was():
 @pytest.mark.parametrize(
     "other",
     [
-        Summary.empty(KAry(4, 1), "dinner"),
-        Summary.empty(KAry(4, 2), "lunch"),
-        Summary.empty(KAry(5, 1), "lunch"),
-        Summary.empty(Hadamard(4, 1), "lunch"),
+        FrequencySummary.empty(KAryRandomizedResponse(4, 1), "dinner"),
+        FrequencySummary.empty(KAryRandomizedResponse(4, 2), "lunch"),
+        FrequencySummary.empty(KAryRandomizedResponse(5, 1), "lunch"),
+        FrequencySummary.empty(HadamardResponse(4, 1), "lunch"),
     ],
     ids=["survey", "epsilon", "domain", "protocol"],
 )
 def test_summaries_of_two_surveys_are_not_merged(other):
     with pytest.raises(Refused) as caught:
-        Summary.empty(KAry(4, 1), "lunch").merge(other)
-    assert caught.value.code is Code.REPORT
+        FrequencySummary.empty(KAryRandomizedResponse(4, 1), "lunch").merge(other)
+    assert caught.value.code is ErrorCode.REPORT
 
 
 def test_any_changed_byte_is_found():
-    data = collected(KAry(4, 1), [0, 1, 2, 3], "lunch").to_bytes()
+    data = collected(KAryRandomizedResponse(4, 1), [0, 1, 2, 3], "lunch").to_bytes()
     for place in range(len(data)):
         with pytest.raises(Refused) as caught:
-            Summary.from_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert caught.value.code is Code.REPORT
+            FrequencySummary.from_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert caught.value.code is ErrorCode.REPORT
     for cut in range(len(data)):
         with pytest.raises(Refused):
-            Summary.from_bytes(data[:cut])
+            FrequencySummary.from_bytes(data[:cut])
     with pytest.raises(Refused):
-        Summary.from_bytes(data + b"\0")
+        FrequencySummary.from_bytes(data + b"\0")
 
 
 def written(header, counts):
@@ -111,7 +119,7 @@ GOOD = {"protocol": "k-ary", "domain": 2, "epsilon": "1", "survey": "", "users":
 
 
 def test_a_forged_summary_is_one_that_could_have_been_or_none():
-    assert Summary.from_bytes(written(GOOD, [1, 2])).users == 3
+    assert FrequencySummary.from_bytes(written(GOOD, [1, 2])).users == 3
     bad = [
         (GOOD | {"protocol": "os"}, [1, 2]),
         (GOOD | {"protocol": ["k-ary"]}, [1, 2]),
@@ -138,14 +146,14 @@ def test_a_forged_summary_is_one_that_could_have_been_or_none():
     ]
     for header, counts in bad:
         with pytest.raises(Refused) as caught:
-            Summary.from_bytes(written(header, counts))
-        assert caught.value.code is Code.REPORT
+            FrequencySummary.from_bytes(written(header, counts))
+        assert caught.value.code is ErrorCode.REPORT
     with pytest.raises(Refused):
-        Summary.from_bytes(b"")
+        FrequencySummary.from_bytes(b"")
 
 
 def test_one_bad_report_refuses_all_and_changes_nothing():
-    summary = collected(KAry(4, 1), [0, 1])
+    summary = collected(KAryRandomizedResponse(4, 1), [0, 1])
     with pytest.raises(Refused):
         summary.add([0, 9])
     assert summary.users == 2
@@ -154,47 +162,55 @@ def test_one_bad_report_refuses_all_and_changes_nothing():
 def test_a_survey_has_a_short_name():
     for name in (5, "x" * 201):
         with pytest.raises(ParameterError):
-            Summary.empty(KAry(2, 1), name)
-    assert Summary.from_bytes(Summary.empty(KAry(2, 1), "Was gibt's? \u2603").to_bytes()).survey == "Was gibt's? \u2603"
+            FrequencySummary.empty(KAryRandomizedResponse(2, 1), name)
+    assert (
+        FrequencySummary.from_bytes(
+            FrequencySummary.empty(KAryRandomizedResponse(2, 1), "Was gibt's? \u2603").to_bytes()
+        ).survey
+        == "Was gibt's? \u2603"
+    )
 
 
 def test_what_is_no_summary_is_refused():
     for data in ("abc", None, 5, []):
         with pytest.raises(Refused, match="not bytes") as caught:
-            Summary.from_bytes(data)
-        assert caught.value.code is Code.REPORT
+            FrequencySummary.from_bytes(data)
+        assert caught.value.code is ErrorCode.REPORT
     with pytest.raises(ParameterError, match="needs a summary"):
-        Summary.empty(KAry(2, 1)).merge(None)
+        FrequencySummary.empty(KAryRandomizedResponse(2, 1)).merge(None)
     for make in (bytearray, memoryview):
-        assert Summary.from_bytes(make(Summary.empty(KAry(2, 1)).to_bytes())).users == 0
+        assert (
+            FrequencySummary.from_bytes(make(FrequencySummary.empty(KAryRandomizedResponse(2, 1)).to_bytes())).users
+            == 0
+        )
 
 
 def test_more_people_than_can_be_counted_are_refused():
     # 2^61 + 2^61 is the most; one more would be 2^62 + 1, and a sum of 2^63 is none of 64 bits
-    half = Summary(KAry(2, 1), 2**61, np.array([2**61, 0]))
-    assert Summary.from_bytes(half.merge(half).to_bytes()).users == 2**62
+    half = FrequencySummary(KAryRandomizedResponse(2, 1), 2**61, np.array([2**61, 0]))
+    assert FrequencySummary.from_bytes(half.merge(half).to_bytes()).users == 2**62
     with pytest.raises(Refused, match="more than 2\\^62"):
-        half.merge(half).merge(collected(KAry(2, 1), [0]))
+        half.merge(half).merge(collected(KAryRandomizedResponse(2, 1), [0]))
 
 
 def test_bad_reports_are_left_out_by_one_mask():
-    for protocol, limit in ((Hadamard(4, 1), 8), (Hybrid(Grid(0, 24, 96), 1), 156)):
+    for protocol, limit in ((HadamardResponse(4, 1), 8), (HybridMechanism(UniformGrid(0, 24, 96), 1), 156)):
         sent = np.array([0, limit, -1, 1])
         assert protocol.well_formed(sent).tolist() == [True, False, False, True]
-        kept = (Summary if isinstance(protocol, Hadamard) else Tally).empty(protocol)
+        kept = (FrequencySummary if isinstance(protocol, HadamardResponse) else MeanSummary).empty(protocol)
         assert kept.add(sent[protocol.well_formed(sent)]).users == 2
         with pytest.raises(Refused, match="well_formed"):
             kept.add(sent)
         for shape in ([0.5], [[0, 1]]):
             with pytest.raises(Refused) as caught:
                 protocol.well_formed(shape)
-            assert caught.value.code is Code.REPORT
+            assert caught.value.code is ErrorCode.REPORT
 
 
 def test_reports_from_a_wire_are_read_as_they_were_sent():
-    protocol = OptimizedUnary(9, 1)
+    protocol = OptimizedUnaryEncoding(9, 1)
     reports = np.array([[128, 0], [0, 128], [0, 0], [1, 64]], dtype=np.uint8)  # the last has a bit beyond nine values
     for sent in (reports, reports.tolist(), [bytes(row) for row in reports]):
         assert protocol.well_formed(sent).tolist() == [True, True, True, False]
-        summary = Summary.empty(protocol).add(protocol.shaped(sent)[protocol.well_formed(sent)])
+        summary = FrequencySummary.empty(protocol).add(protocol.shaped(sent)[protocol.well_formed(sent)])
         assert summary.support.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 1]

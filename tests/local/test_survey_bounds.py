@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.local import KAry, Rappor
-from tacit.local.posterior import words
-from tacit.local.survey.choices import YesNo
-from tacit.local.survey.draw import bounds, save, text
-from tacit.local.survey.load import survey_of
-from tacit.local.survey.outlook import dear, far, outlook, tells
-from tacit.local.survey.outlook import text as before
-from tacit.local.survey.results import Counts, results
-from tacit.local.survey.thresholds import Price
-from tacit.local.survey.words import surer, surer_of_all
-from tacit.serve.survey_page import likely, page
+from tacit.local import KAryRandomizedResponse, Rappor
+from tacit.local.posterior import describe_posterior
+from tacit.local.survey.choices import YesNoQuestion
+from tacit.local.survey.draw import describe_bounds, render_results, save_chart
+from tacit.local.survey.load import parse_survey
+from tacit.local.survey.outlook import describe_inference, forecast_survey, format_half_width, warn_large_epsilons
+from tacit.local.survey.outlook import render_forecast as before
+from tacit.local.survey.results import SupportCounts, estimate_survey
+from tacit.local.survey.thresholds import SurveyEpsilon
+from tacit.local.survey.words import describe_answer_bound, describe_report_bound
+from tacit.serve.survey_page import format_posterior, render_page
 
 EXAMPLES = 1000 if FULL else 60
 VECTORS = json.loads((Path(__file__).parent / "survey_bounds.json").read_text(encoding="utf-8"))
@@ -38,13 +38,13 @@ EPSILONS = st.one_of(
 
 def asked(*epsilons):
     questions = [{"name": f"q{n}", "text": "?", "kind": "yes-no", "epsilon": each} for n, each in enumerate(epsilons)]
-    return survey_of({"id": "bounds", "title": "T", "questions": questions})
+    return parse_survey({"id": "bounds", "title": "T", "questions": questions})
 
 
 def true_epsilon(*epsilons):
     """The sum, by another library: Python's decimals, with 60 digits."""
     found = Decimal(0)
-    for part in map(Price.read, epsilons):
+    for part in map(SurveyEpsilon.read, epsilons):
         number = Decimal(part.amount.numerator) / part.amount.denominator
         found += number.ln() if part.is_logarithm else number
     return found
@@ -62,14 +62,18 @@ def factors(said):
 @given(st.lists(EPSILONS, min_size=1, max_size=4))
 def test_at_most_so_many_times_surer_is_rounded_up(epsilons):
     survey = asked(*epsilons)
-    said = [surer_of_all(survey.odds), before(survey, outlook(survey), 1000).splitlines()[0], *dear(survey)[-1:]]
+    said = [
+        describe_report_bound(survey.odds),
+        before(survey, forecast_survey(survey), 1000).splitlines()[0],
+        *warn_large_epsilons(survey)[-1:],
+    ]
     with localcontext(prec=60):
         truth = true_epsilon(*epsilons).exp()
         for sentence in said:
             for factor in factors(sentence):
                 assert truth * (1 - TINY) <= factor <= truth * Decimal("1.1")
         one = true_epsilon(epsilons[0]).exp()
-        (factor,) = factors(surer(survey.questions[0].price.odds))
+        (factor,) = factors(describe_answer_bound(survey.questions[0].price.odds))
         assert one * (1 - TINY) <= factor <= one * Decimal("1.1")
 
 
@@ -77,8 +81,8 @@ def test_at_most_so_many_times_surer_is_rounded_up(epsilons):
 @given(st.lists(EPSILONS, min_size=1, max_size=4))
 def test_an_epsilon_is_rounded_up_wherever_it_is_printed(epsilons):
     survey = asked(*epsilons)
-    shown = re.findall(r"epsilon ([0-9.]+) in all", before(survey, outlook(survey), 1000))
-    shown += re.findall(r"epsilon ([0-9.]+) in all", page(survey, "Survey, epsilon {{ epsilon }} in all.", "1"))
+    shown = re.findall(r"epsilon ([0-9.]+) in all", before(survey, forecast_survey(survey), 1000))
+    shown += re.findall(r"epsilon ([0-9.]+) in all", render_page(survey, "Survey, epsilon {{ epsilon }} in all.", "1"))
     assert len(shown) == 2
     with localcontext(prec=60):
         truth = true_epsilon(*epsilons) * (1 - TINY)
@@ -89,17 +93,19 @@ def test_an_epsilon_is_rounded_up_wherever_it_is_printed(epsilons):
 
 def test_fifty_questions_at_the_largest_price_have_a_bound():
     survey = asked(*["20"] * 50)  # e^1000: no double holds it
-    assert surer_of_all(survey.odds).startswith("Whoever sees all of it can become at most 2.0e+434 times surer")
-    assert "epsilon 1000 in all" in before(survey, outlook(survey), 1000)
+    assert describe_report_bound(survey.odds).startswith(
+        "Whoever sees all of it can become at most 2.0e+434 times surer"
+    )
+    assert "epsilon 1000 in all" in before(survey, forecast_survey(survey), 1000)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: " ".join(vector["epsilons"])[:40])
 def test_the_shared_bounds_come_out(vector):
     from tacit.local.survey.thresholds import Total
-    from tacit.local.survey.words import epsilon_text, times
+    from tacit.local.survey.words import epsilon_text, format_factor
 
-    total = Total.of(Price.read(epsilon) for epsilon in vector["epsilons"])
-    assert [epsilon_text(total.epsilon), times(total.odds)] == [vector["epsilon"], vector["times"]]
+    total = Total.of(SurveyEpsilon.read(epsilon) for epsilon in vector["epsilons"])
+    assert [epsilon_text(total.epsilon), format_factor(total.odds)] == [vector["epsilon"], vector["times"]]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -109,14 +115,14 @@ def test_what_is_likely_at_most_is_rounded_up(epsilon):
     with localcontext(prec=60):
         odds = true_epsilon(epsilon).exp()
         truth = 100 * odds / (1 + odds)
-        said = likely(survey.odds)
+        said = format_posterior(survey.odds)
         assert said == "nearly 100 %" or truth * (1 - TINY) <= read(said.removesuffix(" %")) < 100
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.fractions(Fraction(1, 100), 20, max_denominator=1000), st.fractions(Fraction(1, 1000), Fraction(999, 1000)))
 def test_a_posterior_is_rounded_away_from_the_prior(epsilon, prior):
-    said = words(KAry(2, epsilon), prior)
+    said = describe_posterior(KAryRandomizedResponse(2, epsilon), prior)
     yes, most, no = (Decimal(found) for found in re.findall(r"(?:makes it|more than) ([0-9.]+) %", said))
     with localcontext(prec=60):
         r = Decimal(prior.numerator) / prior.denominator
@@ -130,7 +136,7 @@ def test_a_posterior_is_rounded_away_from_the_prior(epsilon, prior):
 
 
 def test_a_lifetime_of_reports_is_bounded_outward():
-    said = words(Rappor(2, 4), 0.1)
+    said = describe_posterior(Rappor(2, 4), 0.1)
     high, low = map(float, re.search(r"at most ([0-9.]+) % and at least ([0-9.]+) %", said).groups())
     # e^4 = 54.598: 5.4598/6.3598 = 85.849 %, and 0.1/(0.1 + 54.598 (0.9)) = 0.20309 %
     assert (high, low) == (85.9, 0.2)
@@ -140,7 +146,7 @@ def test_a_lifetime_of_reports_is_bounded_outward():
 @given(EPSILONS)
 def test_what_an_answer_makes_likely_is_rounded_away_from_the_prior(epsilon):
     question = asked(epsilon).questions[0]
-    yes, no = (Fraction(found) for found in re.findall(r"([0-9.]+) %(?: for|\.)", tells(question)))
+    yes, no = (Fraction(found) for found in re.findall(r"([0-9.]+) %(?: for|\.)", describe_inference(question)))
     sent = Fraction(1, 10) * question.own / (Fraction(1, 10) * question.own + Fraction(9, 10) * question.other)
     unsent = Fraction(1, 10) * question.other / (Fraction(1, 10) * question.other + Fraction(9, 10) * question.own)
     assert 0 <= yes - 100 * sent < Fraction(1, 10) and 0 <= 100 * unsent - no < Fraction(1, 10)
@@ -150,16 +156,19 @@ def test_what_an_answer_makes_likely_is_rounded_away_from_the_prior(epsilon):
 @given(EPSILONS, st.integers(1, 10**6))
 def test_what_a_made_up_report_does_is_rounded_up(epsilon, users):
     survey = asked(epsilon)
-    (found,) = results(survey, Counts(users, ((users, 0),)))
-    (moved,) = re.findall(r"at most ([0-9.e+,]+) points", bounds(found))
+    (found,) = estimate_survey(survey, SupportCounts(users, ((users, 0),)))
+    (moved,) = re.findall(r"at most ([0-9.e+,]+) points", describe_bounds(found))
     truth = 100 / (users * survey.questions[0].gap)
     assert truth <= Fraction(moved.replace(",", "")) <= truth * Fraction(102, 100)
     assert Fraction(found.influence) * 100 >= truth
 
 
 def test_how_far_an_interval_reaches_is_rounded_up():
-    question = YesNo("a", "?", Price.read(1))
-    assert far(question, Fraction(1, 20)) == "5 points" and far(question, 0.1430001) == "14.4 points"
+    question = YesNoQuestion("a", "?", SurveyEpsilon.read(1))
+    assert (
+        format_half_width(question, Fraction(1, 20)) == "5 points"
+        and format_half_width(question, 0.1430001) == "14.4 points"
+    )
 
 
 # Estimates and their intervals.
@@ -173,12 +182,12 @@ def test_a_shown_estimate_lies_in_its_interval(epsilon, users, data):
         {"name": "b", "text": "?", "kind": "choice", "options": ["x", "y", "z"], "epsilon": 1},
         {"name": "c", "text": "?", "kind": "number", "lower": -3, "upper": "5/3", "step": "1/3", "epsilon": 1},
     ]
-    survey = survey_of({"id": "small", "questions": questions})
+    survey = parse_survey({"id": "small", "questions": questions})
     yes, top = data.draw(st.integers(0, users)), data.draw(st.integers(0, users))
     x = data.draw(st.integers(0, users))
     cells = ((users - yes, yes), (x, users - x, 0), (top,))
     confidence = data.draw(st.sampled_from([0.01, 0.5, 0.95, 0.999999]))
-    found = results(survey, Counts(users, cells), confidence)
+    found = estimate_survey(survey, SupportCounts(users, cells), confidence)
     for result in found:
         for row in result.rows:
             assert row.low <= row.shown <= row.high
@@ -186,7 +195,7 @@ def test_a_shown_estimate_lies_in_its_interval(epsilon, users, data):
             inside = raw if result.question.kind != "number" else Fraction(-3) + raw * Fraction(14, 3)
             assert row.value == pytest.approx(float(inside), rel=1e-9, abs=1e-9)  # unbiased, whatever is shown
             assert row.is_clipped == (row.shown != row.value)
-    said = text(survey, found, 100)
+    said = render_results(survey, found, 100)
     rows = re.findall(r"[●│]\S*  +(-?[0-9.]+)(?: %)?(\*?) +(-?[0-9.]+) to (-?[0-9.]+)", said)
     assert len(rows) == 6
     for number, _, low, high in rows:
@@ -201,23 +210,23 @@ def test_a_shown_estimate_lies_in_its_interval(epsilon, users, data):
 def test_six_people_of_whom_none_says_yes(tmp_path):
     # epsilon ln 3: (0/6 - 1/4)/(1/2) = -50 %, which no share is
     survey = asked("ln 3")
-    found = results(survey, Counts(6, ((6, 0),)))
+    found = estimate_survey(survey, SupportCounts(6, ((6, 0),)))
     no, yes = found[0].rows
     assert (yes.value, yes.shown, yes.low, yes.is_clipped) == (-0.5, 0.0, 0.0, True)
     assert (no.value, no.shown, no.high, no.is_clipped) == (1.5, 1.0, 1.0, True)
-    said = text(survey, found, 100)
+    said = render_results(survey, found, 100)
     assert "-50.0 %  " not in said and "0.0 %*" in said and "100.0 %*" in said
     assert "* Clipped to what is possible: the unbiased estimate is 150.0 % for No, -50.0 % for Yes." in said
     pytest.importorskip("matplotlib")
-    save(tmp_path / "six.svg", survey, found)
+    save_chart(tmp_path / "six.svg", survey, found)
     assert "-50.0" not in (tmp_path / "six.svg").read_text(encoding="utf-8")
 
 
 def test_interval_ends_are_rounded_outward():
     survey = asked("ln 3")
     for yes in range(0, 1001, 7):
-        (found,) = results(survey, Counts(1000, ((1000 - yes, yes),)))
-        said = text(survey, [found], 100)
+        (found,) = estimate_survey(survey, SupportCounts(1000, ((1000 - yes, yes),)))
+        said = render_results(survey, [found], 100)
         ends = re.findall(r"(-?[0-9.]+) to (-?[0-9.]+) %", said)
         for row, (low, high) in zip(found.rows, ends, strict=True):
             assert Fraction(low) <= 100 * Fraction(row.low) and 100 * Fraction(row.high) <= Fraction(high)

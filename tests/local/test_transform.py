@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.local import Hadamard, LocalHashing
-from tacit.local.transform import walsh_hadamard
+from tacit.local import HadamardResponse, OptimizedLocalHashing
+from tacit.local.walsh_hadamard import walsh_hadamard
 from tacit.sampling.bits import ReplayBits
 
 
@@ -26,7 +26,9 @@ def test_twice_is_the_length_times_the_counts_and_large_ones_are_exact():
     assert (walsh_hadamard(walsh_hadamard(counts)) == counts * 2**12).all()
 
 
-@pytest.mark.parametrize("protocol", [LocalHashing(2**17, 6), Hadamard(2**17, 1)], ids=lambda one: one.kind)
+@pytest.mark.parametrize(
+    "protocol", [OptimizedLocalHashing(2**17, 6), HadamardResponse(2**17, 1)], ids=lambda one: one.kind
+)
 def test_few_reports_over_many_values_are_counted_as_many_are(protocol):
     # 20 reports touch few of 2^18 places, 70,000 many; what they support is the same in one batch or in two.
     reports = protocol.encode(np.arange(70_000), ReplayBits(b"few and many"))

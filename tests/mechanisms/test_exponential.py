@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.statistics import chi_square
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.exponential import Exponential
 from tacit.privacy.loss import BoundedRange
@@ -26,12 +26,12 @@ MOVES = list(product([-1, 0, 1], repeat=3))
 
 def losses(mechanism, one, other):
     """ln P(r)/P'(r) for each r, as intervals."""
-    with precision(128):
+    with working_precision(128):
         return [(p / q).log() for p, q in zip(mechanism.law(one), mechanism.law(other), strict=True)]
 
 
 def width(ranges):
-    with precision(128):
+    with working_precision(128):
         return max(ranges, key=float) - min(ranges, key=float)
 
 
@@ -39,8 +39,8 @@ def width(ranges):
 def test_every_loss_lies_in_a_range_of_epsilon(epsilon):
     # All moves of three scores by at most one: the loss ranges over at most epsilon, so it is at most epsilon too.
     pick, widest = Exponential(epsilon), 0.0
-    with precision(128):
-        limit = ball(epsilon) + arb(2) ** -100
+    with working_precision(128):
+        limit = to_interval(epsilon) + arb(2) ** -100
     for one in [(0, 0, 0), (0, 1, 5), (3, 3, 0), (-2, 9, 9)]:
         for move in MOVES:
             found = losses(pick, one, [a + b for a, b in zip(one, move, strict=True)])
@@ -61,8 +61,8 @@ def test_the_loss_comes_close_to_epsilon():
 def test_monotone_scores_need_half(epsilon):
     pick = Exponential(epsilon, monotone=True)
     assert pick.factor == epsilon
-    with precision(128):
-        limit = ball(epsilon) + arb(2) ** -100
+    with working_precision(128):
+        limit = to_interval(epsilon) + arb(2) ** -100
     for one in [(0, 0, 0), (0, 1, 5), (3, 3, 0)]:
         for move in MOVES:
             found = losses(pick, one, [a + b for a, b in zip(one, move, strict=True)])

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from tests.support.bits import Ones
 
-from tacit.accounting.pure import epsilon
+from tacit.accounting.basic import epsilon
 from tacit.errors import ParameterError
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import LaplaceNoise

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.support.bits import Ones
 from tests.support.statistics import chi_square
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.noisy_max import NoisyMax
-from tacit.privacy.loss import Pure
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 
@@ -44,7 +44,7 @@ def test_the_law_is_the_definition(scores):
 def test_the_law_adds_up():
     law = NoisyMax(Fraction(1)).law([5, 0, 3, 3, -2])
     assert all(float(p.rad()) < 2.0**-100 for p in law)
-    with precision(160):
+    with working_precision(160):
         assert sum(law[1:], law[0]).overlaps(arb(1))
 
 
@@ -60,8 +60,8 @@ def test_no_ratio_passes_e_to_the_epsilon(epsilon, monotone):
             laws[scores] = pick.law(scores, digits=64)
         return laws[scores]
 
-    with precision(128):
-        bound = ball(epsilon).exp()
+    with working_precision(128):
+        bound = to_interval(epsilon).exp()
         for one in [(0, 0, 0), (0, 1, 3), (2, 2, 0)]:
             for move in product([-1, 0, 1], repeat=3):
                 if any(move) and not (monotone and min(move) * max(move) < 0):
@@ -88,7 +88,7 @@ def test_the_scale():
     assert NoisyMax.calibrated(0.1, 1, monotone=True).scale == 10
     assert NoisyMax.calibrated(0.1, 3).scale == 60
     assert NoisyMax.calibrated(0.1, 0).scale == 20
-    assert NoisyMax.calibrated(0.1, 3).loss() == Pure(Fraction(1, 10))
+    assert NoisyMax.calibrated(0.1, 3).loss() == PureDp(Fraction(1, 10))
 
 
 def test_of_equal_ones_the_first():

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.support.bits import Script
 from tests.support.statistics import strangeness
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.mechanisms.partition import PartitionSelection, exact_share, share
-from tacit.privacy.loss import Approximate
+from tacit.mechanisms.partition import PartitionSelection, split_delta, split_delta_interval
+from tacit.privacy.loss import ApproximateDp
 from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-11
@@ -29,8 +29,8 @@ PRICES = [(Fraction(1, 10), Fraction(1, 10**5)), (1, Fraction(1, 10**9)), (1, Fr
 @pytest.mark.parametrize(("epsilon", "delta"), PRICES)
 def test_the_closed_form_is_the_recursion(epsilon, delta):
     selection = PartitionSelection(epsilon, delta)
-    with precision(2_000):
-        a, d, p = ball(selection.epsilon).exp(), ball(selection.delta), arb(0)
+    with working_precision(2_000):
+        a, d, p = to_interval(selection.epsilon).exp(), to_interval(selection.delta), arb(0)
         for n in range(selection.always() + 3):
             assert selection.law(n).overlaps(p)
             assert selection.law(n).rad() < arb(2) ** -1_000
@@ -41,8 +41,8 @@ def test_the_closed_form_is_the_recursion(epsilon, delta):
 @pytest.mark.parametrize(("epsilon", "delta"), PRICES)
 def test_the_guarantee_and_that_more_would_break_it(epsilon, delta):
     selection = PartitionSelection(epsilon, delta)
-    with precision(400):
-        a, d = ball(selection.epsilon).exp(), ball(selection.delta)
+    with working_precision(400):
+        a, d = to_interval(selection.epsilon).exp(), to_interval(selection.delta)
         law = [selection.law(n) for n in range(selection.always() + 3)]
         slack = arb(2) ** -300
         for p, more in pairwise(law):
@@ -61,8 +61,8 @@ def test_two_keys_together(moves):
     # The set of kept keys, exactly: the sum over the four sets of what P exceeds e^eps Q by is at most delta.
     selection = PartitionSelection(1, Fraction(1, 100), groups=2)
     worst = arb(0)
-    with precision(200):
-        a = ball(selection.epsilon).exp()
+    with working_precision(200):
+        a = to_interval(selection.epsilon).exp()
 
         def sets(n, m):
             p, q = selection.law(n), selection.law(m)
@@ -72,7 +72,7 @@ def test_two_keys_together(moves):
             here, there = sets(n, m), sets(n - moves[0], m - moves[1])
             for one, other in ((here, there), (there, here)):
                 excess = sum((max(arb(0), x - a * y) for x, y in zip(one, other, strict=True)), arb(0))
-                assert excess <= ball(selection.delta)
+                assert excess <= to_interval(selection.delta)
                 worst = max(worst, excess)
     if moves == (1, 1):  # a unit alone in two keys: 1 - (1 - d)^2 = delta
         assert worst > 0.01 - 1e-12
@@ -81,25 +81,25 @@ def test_two_keys_together(moves):
 def test_figures():
     # At epsilon 1 and delta 1e-5: p(1) = 1e-5, p(2) = e 1e-5 + 1e-5 = 3.718e-5, p(11) = 0.348, p(12) = 0.760
     selection = PartitionSelection.calibrated(epsilon=1, delta=1e-5)
-    with precision(100):
+    with working_precision(100):
         law = [float(selection.law(n)) for n in range(25)]
     assert law[:3] == pytest.approx([0, 1e-5, 3.718281828e-5])
     assert law[11] == pytest.approx(1e-5 * (math.exp(11) - 1) / (math.e - 1)) == pytest.approx(0.348448, abs=1e-6)
     assert law[12] == pytest.approx(1 - (1 - law[11] - 1e-5) / math.e)
     assert (selection.threshold(), selection.always()) == (12, 23)
     assert law[22] < 1 and law[23] == 1
-    assert selection.loss() == Approximate(Fraction(1), Fraction(1, 10**5))
+    assert selection.loss() == ApproximateDp(Fraction(1), Fraction(1, 10**5))
 
 
 def test_delta_is_split_over_the_groups():
     # (1 - d)^4 = 1 - 1e-6: d = 2.5000009375e-7, a little more than a quarter
-    d = share(Fraction(1, 10**6), 4)
+    d = split_delta(Fraction(1, 10**6), 4)
     assert float(d) == pytest.approx(2.5000009375005e-7, rel=1e-13)
     assert 1 - (1 - d) ** 4 <= Fraction(1, 10**6)
     assert 1 - (1 - d * (1 + Fraction(1, 2**60))) ** 4 > Fraction(1, 10**6)
-    assert share(Fraction(1, 10**6), 1) == Fraction(1, 10**6)
-    with precision(200):
-        assert ball(share(Fraction(1, 10**9), 1_000)) <= exact_share(Fraction(1, 10**9), 1_000)
+    assert split_delta(Fraction(1, 10**6), 1) == Fraction(1, 10**6)
+    with working_precision(200):
+        assert to_interval(split_delta(Fraction(1, 10**9), 1_000)) <= split_delta_interval(Fraction(1, 10**9), 1_000)
 
 
 def test_tiny_prices_take_no_longer():
@@ -122,7 +122,7 @@ def test_keys_are_kept_as_often_as_the_law_says(epsilon, delta, groups, units):
 
 def test_next_to_the_edge_more_bits_decide():
     selection = PartitionSelection(1, 1e-5)
-    with precision(400):
+    with working_precision(400):
         digits = int((selection.law(7) * arb(2) ** 192).floor().unique_fmpz())
     first, second, third = digits >> 128, digits >> 64 & (2**64 - 1), digits & (2**64 - 1)
     for words, kept in [

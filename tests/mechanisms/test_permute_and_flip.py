@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.statistics import chi_square
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
-from tacit.privacy.loss import Pure
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 
@@ -45,7 +45,7 @@ def test_the_law_of_many_is_certified():
     # 200 scores: the coefficients reach 2^200 and cancel, and still all digits are certain.
     law = PermuteAndFlip(Fraction(1, 5)).law(list(range(200)))
     assert all(float(p.rad()) < 1e-30 for p in law)
-    with precision(256):
+    with working_precision(256):
         assert sum(law[1:], law[0]).overlaps(arb(1))
 
 
@@ -53,8 +53,8 @@ def test_the_law_of_many_is_certified():
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7, 2)], ids=str)
 def test_the_largest_ratio_is_e_to_the_epsilon(epsilon, monotone):
     pick, largest = PermuteAndFlip(epsilon, monotone=monotone), 0.0
-    with precision(160):
-        bound = ball(epsilon).exp()
+    with working_precision(160):
+        bound = to_interval(epsilon).exp()
         for one in [(0, 0, 0), (0, 1, 5), (3, 3, 0), (-2, 9, 9)]:
             for move in product([-1, 0, 1], repeat=3):
                 if monotone and min(move) * max(move) < 0:
@@ -76,7 +76,7 @@ def test_its_loss_has_no_range_of_epsilon():
     pick = PermuteAndFlip(Fraction(1))
     losses = [math.log(float(p) / float(q)) for p, q in zip(pick.law([0, 0]), pick.law([1, -1]), strict=True)]
     assert losses[1] - losses[0] == pytest.approx(1 + 0.489880, abs=1e-6)
-    assert pick.loss() == Pure(Fraction(1))
+    assert pick.loss() == PureDp(Fraction(1))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -86,7 +86,7 @@ def test_its_loss_has_no_range_of_epsilon():
 )
 def test_never_worse_than_the_exponential_mechanism(scores, epsilon):
     best = max(scores)
-    with precision(256):
+    with working_precision(256):
         one, other = PermuteAndFlip(epsilon).law(scores), Exponential(epsilon).law(scores)
         slack = arb(2) ** -80
         assert sum((p * (best - u) for p, u in zip(one, scores, strict=True)), arb(0)) <= slack + sum(

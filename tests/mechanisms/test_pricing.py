@@ -12,7 +12,7 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.pricing import Pricing
 from tacit.privacy.loss import BoundedRange
@@ -32,7 +32,7 @@ def test_the_best_price_of_ten_ten_and_five_hundred():
     revenues = every.revenues([10, 10, 500])
     assert every.prices[revenues.index(max(revenues))] == 500
     # factor 1/(2 * 500): 500 is preferred to 10 by exp(470/1000) = 1.6 only; with a hundred such groups by exp(47)
-    with precision(100):
+    with working_precision(100):
         law = every.law([10, 10, 500])
         assert float(law[500] / law[10]) == pytest.approx(math.exp(0.47))
         law = every.law([10, 10, 500] * 100)
@@ -51,7 +51,7 @@ def test_the_guarantee_on_all_small_sets_of_bids(epsilon, prices, neighbors):
     auction = Pricing(prices, epsilon, neighbors)
     domain = range(max(prices) + 1)
     slack, widest, largest = arb(2) ** -100, arb(0), arb(0)
-    with precision(160):
+    with working_precision(160):
         for others in combinations_with_replacement(domain, 2):
             states = [(*others, bid) for bid in domain]
             pairs = [(a, b) for a in states for b in (states if neighbors is Neighbors.REPLACE else [others])]
@@ -59,11 +59,11 @@ def test_the_guarantee_on_all_small_sets_of_bids(epsilon, prices, neighbors):
                 found = losses(auction, one, other)
                 widest = max(widest, max(found) - min(found))
                 largest = max(largest, *(abs(x) for x in found))
-        assert widest <= ball(epsilon) + slack
-        assert largest <= ball(epsilon) + slack
+        assert widest <= to_interval(epsilon) + slack
+        assert largest <= to_interval(epsilon) + slack
         if prices == (1, 2, 3) and neighbors is Neighbors.ADD_REMOVE:
             # a bid of 3 adds 1, 2 and 3: the range is factor (3 - 1) = 2/3 epsilon
-            assert abs(widest - ball(epsilon) * 2 / 3) < slack
+            assert abs(widest - to_interval(epsilon) * 2 / 3) < slack
     assert auction.loss() == BoundedRange(epsilon)
 
 
@@ -77,13 +77,13 @@ def test_the_shortfall():
     auction = Pricing((10, 50, 500), 2)
     assert auction.error(0.95) == 2047
     bids = [10] * 40 + [50] * 10 + [500] * 8
-    with precision(100):
+    with working_precision(100):
         law, revenues = auction.law(bids), dict(zip(auction.prices, auction.revenues(bids), strict=True))
         best = max(revenues.values())
         for confidence in (Fraction(1, 2), Fraction(95, 100), Fraction(999, 1000)):
             w = auction.error(confidence)
             missed = sum((law[price] for price in law if best - revenues[price] > w), arb(0))
-            assert missed <= 1 - ball(confidence)
+            assert missed <= 1 - to_interval(confidence)
 
 
 @pytest.mark.slow

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tests.support.statistics import chi_square
 
 import tacit.mechanisms
-from tacit.accounting.pure import epsilon as pure
-from tacit.arithmetic import ball, precision
+from tacit.accounting.basic import epsilon as pure
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.quantile import Quantile
 from tacit.privacy.loss import BoundedRange, Repeat
@@ -53,7 +53,7 @@ def brute(mechanism: Quantile, rows: list[int]) -> dict[int, arb]:
     """The law from the misses of all grid points, at the working precision."""
     move = mechanism.rows * (1 if mechanism.neighbors is REPLACE else max(mechanism.share, 1 - mechanism.share))
     weights = {
-        g: (-ball(mechanism.epsilon / (2 * move) * missed(mechanism, rows, g))).exp()
+        g: (-to_interval(mechanism.epsilon / (2 * move) * missed(mechanism, rows, g))).exp()
         for g in range(mechanism.lower, mechanism.upper + 1)
     }
     total = sum(weights.values(), arb(0))
@@ -78,7 +78,7 @@ def test_the_law_is_that_of_the_definition(rows, share, epsilon, most, neighbors
         share, epsilon, most, neighbors, lower=-3, upper=9, target=target if share in (MIN, MAX) else None
     )
     found = mechanism.law(Counter(rows))
-    with precision(128):
+    with working_precision(128):
         assert sorted(found) == list(range(-3, 10))
         assert sum(found.values(), arb(0)).overlaps(arb(1))
         for g, chance in brute(mechanism, rows).items():
@@ -173,8 +173,8 @@ def test_no_loss_of_neighbors_passes_epsilon(share, neighbors, rows):
     # e^epsilon.
     points, epsilon = 3 if rows > 2 else 4, Fraction(2)
     mechanism = quantile(share, epsilon, rows, neighbors, 0, points - 1, 2 if share in (MIN, MAX) else None)
-    with precision(96):
-        limit = ball(epsilon) + arb(2) ** -80
+    with working_precision(96):
+        limit = to_interval(epsilon) + arb(2) ** -80
         logarithms = {
             counts: [chance.log() for chance in mechanism.law(dict(enumerate(counts)), 96).values()]
             for counts in histograms(points, 4 + rows)
@@ -196,7 +196,7 @@ def test_the_range_of_the_loss_is_reached(share, neighbors, rows):
     couples = [(data[1], data[2])] if neighbors is REPLACE else [(data[0], data[1]), (data[0], data[2])]
     widest = 0.0
     for one, other in couples:
-        with precision(128):
+        with working_precision(128):
             found = zip(mechanism.law(one).values(), mechanism.law(other).values(), strict=True)
             losses = [float((p / q).log()) for p, q in found]
         widest = max(widest, max(losses) - min(losses))
@@ -428,7 +428,7 @@ def test_of_few_rows_the_one_in_the_middle_is_aimed_at(share):
     law = mechanism.law({10: 1, 20: 1, 50: 1, 70: 1, 80: 1})
     assert max(law, key=lambda g: float(law[g])) == 50
     assert law[0].overlaps(law[100])
-    with precision(128):
+    with working_precision(128):
         assert (law[0] / law[50]).overlaps((-arb(3) / 2).exp())
 
 

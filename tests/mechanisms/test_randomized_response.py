@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.support.bits import Script
 from tests.support.statistics import chi_square
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.privacy.loss import Pure
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 HALF = RandomizedResponse(coin=Fraction(1, 2))
@@ -37,8 +37,8 @@ def test_the_epsilon_of_a_coin_is_its_largest_ratio_rounded_up(q, choices):
     assert all(sum(row) == 1 for row in law)
     largest = max(one[y] / other[y] for one in law for other in law for y in range(choices))
     assert largest == 1 + choices * q / (1 - q)
-    with precision(128):
-        excess = ball(mechanism.loss().epsilon) - ball(largest).log()
+    with working_precision(128):
+        excess = to_interval(mechanism.loss().epsilon) - to_interval(largest).log()
         assert excess >= 0
         assert excess <= arb(2) ** -64
     if choices == 2:
@@ -50,15 +50,15 @@ def test_the_epsilon_of_a_coin_is_its_largest_ratio_rounded_up(q, choices):
 def test_the_largest_ratio_is_e_to_the_epsilon(epsilon, choices):
     mechanism = RandomizedResponse.calibrated(epsilon, choices)
     law = mechanism.law()
-    with precision(128):
-        bound = ball(epsilon).exp()
+    with working_precision(128):
+        bound = to_interval(epsilon).exp()
         assert (law[0][0] / law[1][0]).overlaps(bound)
         for one in law:
             assert sum(one[1:], one[0]).overlaps(arb(1))
             assert all(not one[y] > bound * other[y] + arb(2) ** -90 for other in law for y in range(choices))
     # truth with e^epsilon/(choices - 1 + e^epsilon)
     assert float(law[0][0]) == pytest.approx(1 / (1 + (choices - 1) * math.exp(-epsilon)), rel=1e-12)
-    assert mechanism.loss() == Pure(epsilon)
+    assert mechanism.loss() == PureDp(epsilon)
 
 
 @pytest.mark.parametrize("prior", [Fraction(1, 100), Fraction(1, 4), Fraction(9, 10)], ids=str)
@@ -67,7 +67,7 @@ def test_plausible_deniability(prior):
     found = HALF.posterior(prior)
     assert found == Fraction(3, 4) * prior / (Fraction(3, 4) * prior + Fraction(1, 4) * (1 - prior))
     assert found <= 3 * prior
-    assert RandomizedResponse(Fraction(1)).posterior(prior) <= arb(1).exp() * ball(prior)
+    assert RandomizedResponse(Fraction(1)).posterior(prior) <= arb(1).exp() * to_interval(prior)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_release_has_the_law(mechanism):
 def test_a_word_at_the_threshold_is_settled_with_more_bits():
     # epsilon = 1: P(lie) = 1/(1 + e) = 0.2689...; the word that equals floor(2^64 P) decides nothing by itself.
     mechanism = RandomizedResponse(Fraction(1))
-    with precision(300):
+    with working_precision(300):
         exact = 1 / (1 + arb(1).exp())
         first, second = (int((exact * arb(2) ** n).floor().unique_fmpz()) for n in (64, 128))
     rest = second - (first << 64)

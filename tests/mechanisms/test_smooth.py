@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.bits import Script
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothMedian
-from tacit.privacy.local import median_smooth
-from tacit.privacy.loss import Pure
+from tacit.privacy.local import median_smooth_sensitivity
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-11  # of each of two tests of fit
@@ -33,8 +33,8 @@ def neighbors(data, upper):
 @pytest.mark.parametrize("decay", [Fraction(1, 20), Fraction(1, 4), Fraction(9, 20)], ids=str)
 def test_the_guarantee_on_all_tiny_data(rows, upper, epsilon, decay):
     mechanism = SmoothMedian(0, upper, (epsilon - 2 * decay * epsilon) * Fraction(2, 3), decay * epsilon)
-    assert mechanism.loss() == Pure(epsilon)
-    with precision(100):
+    assert mechanism.loss() == PureDp(epsilon)
+    with working_precision(100):
         laws = {data: mechanism.law(data) for data in combinations_with_replacement(range(upper + 1), rows)}
         assert all(abs(sum(law.values()) - 1) < 1e-25 for law in laws.values())
         worst = max(
@@ -43,7 +43,7 @@ def test_the_guarantee_on_all_tiny_data(rows, upper, epsilon, decay):
             for other in neighbors(data, upper)
             for k in laws[data]
         )
-        assert 0 < worst <= ball(epsilon)
+        assert 0 < worst <= to_interval(epsilon)
 
 
 def test_both_constants_are_needed():
@@ -63,9 +63,9 @@ def test_the_tail_shows_the_dilation():
     # median, and S larger by exp(beta). At u = 999 and s near 11 or 18 the loss is 2 beta to a thousandth.
     mechanism = SmoothMedian(0, 1_000, Fraction(1), Fraction(1, 2))
     one, other = [0] * 19, [0] * 18 + [1_000]
-    steps = [median_smooth(values, 0, 1_000, mechanism.beta).steps for values in (one, other)]
+    steps = [median_smooth_sensitivity(values, 0, 1_000, mechanism.beta).steps for values in (one, other)]
     assert steps == [9, 8]
-    with precision(200):
+    with working_precision(200):
         loss = (mechanism.law(other)[999] / mechanism.law(one)[999]).log()
     assert float(loss) == pytest.approx(2 * 0.5, rel=1e-3)
 
@@ -73,8 +73,8 @@ def test_the_tail_shows_the_dilation():
 def test_local_sensitivity_itself_would_not_do():
     # Noise of the local sensitivity alone: data whose median cannot move gets none, its neighbor some. Smooth noise
     # never vanishes: [0, 0, 0] in [0, 4] has local sensitivity 0 and S = 4 e^-beta.
-    assert median_smooth([0, 0, 0], 0, 4, Fraction(1)).width == 4
-    with precision(100):
+    assert median_smooth_sensitivity([0, 0, 0], 0, 4, Fraction(1)).width == 4
+    with working_precision(100):
         law = SmoothMedian(0, 4, Fraction(1), Fraction(1)).law([0, 0, 0])
         assert all(chance > 0.001 for chance in law.values())
 
@@ -103,7 +103,7 @@ def test_draws_have_the_law(values):
     drawn = [mechanism.release(values, bits) for _ in range(12_000)]
 
     def law(stretch):
-        with precision(100):
+        with working_precision(100):
             stretched = SmoothMedian(0, 100, mechanism.alpha * stretch, mechanism.beta)
             return {k: float(p) for k, p in stretched.law(values).items()}
 
@@ -115,7 +115,7 @@ def test_draws_have_the_law(values):
 @pytest.mark.parametrize("k", [46, 50, 53])
 def test_next_to_a_boundary_more_bits_decide(k):
     mechanism, values = SmoothMedian.calibrated(1, 0, 100), [50] * 40 + [52] * 41
-    with precision(400):
+    with working_precision(400):
         law = mechanism.law(values)
         edge = sum((law[i] for i in range(k + 1)), arb(0))  # U below it gives k or less
         digits = int((edge * arb(2) ** 128).floor().unique_fmpz())
@@ -142,7 +142,7 @@ def test_figures_of_the_median():
     # e^-0.75 = 1.8895, s = 5.668; at 95 %: 5.668 * 0.95/sqrt(1 - 0.95^2) = 17.2, so w = 17. Laplace noise of the global
     # sensitivity 1000 has w = 1000 ln 20 = 2996: the median is worthless with it.
     values = range(1_001)
-    smooth = median_smooth(values, 0, 1_000, Fraction(1, 4))
+    smooth = median_smooth_sensitivity(values, 0, 1_000, Fraction(1, 4))
     assert (smooth.width, smooth.steps) == (4, 3)
     assert SmoothMedian.calibrated(1, 0, 1_000).error(0.95, values) == 17
     assert Laplace.calibrated(Fraction(1), 1_000).error(Fraction(95, 100)) == 2_996
@@ -150,7 +150,7 @@ def test_figures_of_the_median():
 
 def test_error_is_the_least_that_covers():
     mechanism, values = SmoothMedian.calibrated(2, 0, 10_000), [5_000] * 40 + [5_002] * 41
-    with precision(100):
+    with working_precision(100):
         law = mechanism.law(values)
         for confidence in (0.5, 0.9, 0.99):
             w = mechanism.error(confidence, values)

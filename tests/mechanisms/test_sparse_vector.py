@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.support.bits import Ones
 from tests.support.statistics import chi_square
 
-from tacit.arithmetic import ball, precision
-from tacit.errors import Code, ParameterError, Refused
+from tacit.arithmetic import to_interval, working_precision
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.mechanisms.sparse_vector import SparseVector
-from tacit.privacy.loss import Pure
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 
@@ -55,8 +55,8 @@ def test_no_ratio_passes_e_to_the_epsilon(count, monotone):
             laws[values] = alarm.law(values, digits=48)
         return laws[values]
 
-    with precision(128):
-        bound = ball(Fraction(2)).exp()
+    with working_precision(128):
+        bound = to_interval(Fraction(2)).exp()
         for one in [(0, 2, 4), (2, 2, 2), (9, 0, -9)]:
             for move in product([-1, 0, 1], repeat=3):
                 if any(move) and not (monotone and min(move) * max(move) < 0):
@@ -98,7 +98,7 @@ def test_the_split():
         # The two parts are exactly epsilon together, whatever the rounding of the split.
         assert sensitivity / alarm.threshold_scale + moves / alarm.scale == Fraction(1, 3)
     assert SparseVector.calibrated(1, 0, 3, 0).sensitivity == 1
-    assert SparseVector(0.1, 0, 3).loss() == Pure(Fraction(1, 10))
+    assert SparseVector(0.1, 0, 3).loss() == PureDp(Fraction(1, 10))
 
 
 def test_the_split_is_the_best():
@@ -125,7 +125,7 @@ def test_it_stops_after_the_last_yes():
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_a_run_is_never_copied(again):
     # Its copy would say every yes once more, by the same noisy threshold.
-    with pytest.raises(TypeError, match="a Watch cannot be copied"):
+    with pytest.raises(TypeError, match="a SparseVectorRun cannot be copied"):
         again(SparseVector(Fraction(1), 0, 1).watch(Ones()))
 
 
@@ -137,7 +137,7 @@ def test_one_at_a_time():
     assert watch.stopped
     with pytest.raises(Refused) as refused:
         watch.above(0)
-    assert refused.value.code is Code.BUDGET
+    assert refused.value.code is ErrorCode.BUDGET
 
 
 def test_threads_get_no_more():

@@ -11,11 +11,11 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.staircase import Staircase
-from tacit.privacy.loss import Pure
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-11  # of each of four tests of fit
@@ -25,22 +25,22 @@ ALARM = 1e-11  # of each of four tests of fit
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(4)], ids=str)
 def test_the_largest_log_ratio_is_epsilon(epsilon, sensitivity, inner):
     noise = Staircase(epsilon, sensitivity, inner)
-    assert noise.loss() == Pure(epsilon)
-    with precision(150):
+    assert noise.loss() == PureDp(epsilon)
+    with working_precision(150):
         law = {k: noise.law(k).log() for k in range(-6 * sensitivity, 6 * sensitivity + 1)}
         slack = arb(2) ** -100
         for move in range(1, sensitivity + 1):
             worst = max(abs(law[k] - law[k + move]) for k in law if k + move in law)
-            assert abs(worst - ball(epsilon)) < slack
+            assert abs(worst - to_interval(epsilon)) < slack
         # one step further loses twice as much
         further = max(law[k] - law[k + sensitivity + 1] for k in law if k + sensitivity + 1 in law)
-        assert abs(further - 2 * ball(epsilon)) < slack
+        assert abs(further - 2 * to_interval(epsilon)) < slack
 
 
 def sums(noise: Staircase, power: int) -> float:
     """The sum of |k|^power P(k), to e^-50."""
     last = int(55 * noise.sensitivity / float(noise.epsilon)) + 4 * noise.sensitivity
-    with precision(80):
+    with working_precision(80):
         return math.fsum((2 if k else 1) * k**power * float(noise.law(k)) for k in range(last))
 
 
@@ -97,10 +97,10 @@ def test_the_calibrated_step_is_the_best(epsilon, sensitivity):
 )
 def test_error_is_the_least_that_covers(noise, confidence):
     w = noise.error(confidence)
-    with precision(120):
+    with working_precision(120):
         covered = [sum((noise.law(k) for k in range(-v, v + 1)), arb(0)) for v in (w - 1, w)]
-        assert covered[1] >= ball(confidence)
-        assert w == 0 or covered[0] < ball(confidence)
+        assert covered[1] >= to_interval(confidence)
+        assert w == 0 or covered[0] < to_interval(confidence)
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_draws_have_the_law(epsilon, sensitivity, inner):
     edge = noise.error(Fraction(98, 100))
 
     def p_value(law):
-        with precision(80):
+        with working_precision(80):
             expected = [float(law.law(k)) * count for k in range(-edge, edge + 1)]
         observed = [drawn[k] for k in range(-edge, edge + 1)]
         expected.append(count - math.fsum(expected))

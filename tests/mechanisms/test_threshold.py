@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.statistics import strangeness
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.mechanisms.partition import PartitionSelection, exact_share
+from tacit.mechanisms.partition import PartitionSelection, split_delta_interval
 from tacit.mechanisms.threshold import Threshold
-from tacit.privacy.loss import Approximate, Compose, LaplaceNoise
+from tacit.privacy.loss import ApproximateDp, Compose, LaplaceNoise
 from tacit.sampling.bits import ReplayBits
 
 ALARM = 1e-11
@@ -27,7 +27,7 @@ ALARM = 1e-11
 
 def at_least(scale: Fraction, m: int) -> arb:
     """P(noise >= m) at the working precision."""
-    q = (-1 / ball(scale)).exp()
+    q = (-1 / to_interval(scale)).exp()
     return q**m / (1 + q) if m >= 0 else 1 - q ** (1 - m) / (1 + q)
 
 
@@ -39,8 +39,8 @@ def at_least(scale: Fraction, m: int) -> arb:
 def test_the_threshold_is_the_least_safe_one(scale, delta, groups, rows):
     threshold = Threshold(scale, delta, groups, rows)
     t = threshold.least()
-    with precision(400):
-        d = exact_share(delta, groups)
+    with working_precision(400):
+        d = split_delta_interval(delta, groups)
         assert at_least(scale, t - rows) <= d
         assert at_least(scale, t - rows - 1) > d
         assert threshold.law(rows) <= d  # a lone unit
@@ -93,26 +93,26 @@ def outputs(threshold: Threshold, counts: dict[str, int], keys: str, reach: int)
 def test_the_guarantee_from_the_exact_law(one, other, moves, scale):
     # Sum over all outputs of what P exceeds e^eps Q by. Beyond t + reach lies e^-60 or less of either law.
     threshold = Threshold(scale, Fraction(1, 50), groups=2)
-    with precision(200):
-        bound = ball(moves / scale).exp()
+    with working_precision(200):
+        bound = to_interval(moves / scale).exp()
         left = outputs(threshold, one, "ab", 61 * int(scale))
         right = outputs(threshold, other, "ab", 61 * int(scale))
         for p, q in ((left, right), (right, left)):
             excess = sum((max(arb(0), p[at] - bound * q.get(at, arb(0))) for at in p), arb(0))
-            assert excess <= ball(threshold.delta)
+            assert excess <= to_interval(threshold.delta)
 
 
 def test_a_lower_threshold_would_not_do():
     # One less, and the lone unit of two keys shows with more than delta.
     threshold = Threshold(Fraction(3), Fraction(1, 50), groups=2)
-    with precision(200):
+    with working_precision(200):
         lone = at_least(threshold.scale, threshold.least() - 2)
-        assert 1 - (1 - lone) ** 2 > ball(threshold.delta)
+        assert 1 - (1 - lone) ** 2 > to_interval(threshold.delta)
 
 
 def test_loss():
     assert Threshold(Fraction(10), 1e-5).loss(2) == Compose(
-        (LaplaceNoise(Fraction(10), 2), Approximate(Fraction(0), Fraction(1, 10**5)))
+        (LaplaceNoise(Fraction(10), 2), ApproximateDp(Fraction(0), Fraction(1, 10**5)))
     )
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.statistics import chi_square
 
-from tacit.accounting.pure import epsilon as pure
-from tacit.arithmetic import ball, precision
+from tacit.accounting.basic import epsilon as pure
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.top_k import TopK
@@ -26,8 +26,8 @@ from tacit.sampling.bits import ReplayBits
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_no_ratio_passes_e_to_the_epsilon(count, monotone):
     best = TopK(Fraction(1), count, monotone=monotone)
-    with precision(128):
-        bound = ball(Fraction(1)).exp() + arb(2) ** -90
+    with working_precision(128):
+        bound = to_interval(Fraction(1)).exp() + arb(2) ** -90
         for one in [(0, 0, 0), (0, 1, 5), (3, 3, 0)]:
             before = best.law(one)
             for move in product([-1, 0, 1], repeat=3):

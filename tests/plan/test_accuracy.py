@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.accounting import pure
+from tacit.accounting import basic
 from tacit.aggregates.direct import DirectEstimator
 from tacit.aggregates.registry import read_question as parse
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.accuracy import plan_within
-from tacit.plan.plan import MOST_EPSILON, Plan, plan_for
+from tacit.plan.plan import MAX_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
-from tacit.query.nodes import Released
+from tacit.query.nodes import ReleasedValue
 
 EXAMPLES = 200 if FULL else 25
 USUAL = Fraction(95, 100)
@@ -31,7 +31,7 @@ QUESTIONS = [
 
 def error(plan: Plan, name: str, confidence: Fraction = USUAL) -> Fraction:
     (result,) = [result for result in plan.recipe.results if result.name == name]
-    assert isinstance(result.scalar, Released)
+    assert isinstance(result.scalar, ReleasedValue)
     value = plan.recipe.values[result.scalar.index]
     assert isinstance(value, DirectEstimator)
     return value.half_width(plan.recipe.parts, confidence)
@@ -51,9 +51,9 @@ def test_the_price_gives_the_accuracy_and_one_percent_less_does_not(
     try:
         made = plan_within(parse(sql), policy, {name: width}, confidence)
     except Refused:  # right where even the most that can be paid is not enough
-        assert error(plan_for(parse(sql), policy, MOST_EPSILON), name, confidence) > width
+        assert error(plan_for(parse(sql), policy, MAX_EPSILON), name, confidence) > width
         return
-    price = pure.epsilon(made.loss)
+    price = basic.epsilon(made.loss)
     assert price is not None
     assert error(made, name, confidence) <= width
     less = plan_for(parse(sql), policy, price * Fraction(99, 100))
@@ -116,7 +116,7 @@ def test_what_depends_on_the_data_has_no_price(policy: Policy, column: str) -> N
     query = parse(f"SELECT {column} AS x, COUNT(*) AS n FROM visits")
     with pytest.raises(Refused) as caught:
         plan_within(query, policy, {"x": 5}, USUAL)
-    assert caught.value.code is Code.PARAMETER
+    assert caught.value.code is ErrorCode.PARAMETER
     assert "depends on the data" in caught.value.what and "COUNT or SUM" in caught.value.fix
     plan_within(query, policy, {"n": 50}, USUAL)
 
@@ -131,10 +131,10 @@ def test_what_no_price_gives(policy: Policy):
     query = parse("SELECT SUM(cost) AS s FROM visits")
     with pytest.raises(Refused) as caught:
         plan_within(query, policy, {"s": Fraction(1, 100)}, USUAL)
-    assert caught.value.code is Code.PARAMETER
-    least = error(plan_for(query, policy, MOST_EPSILON), "s")
+    assert caught.value.code is ErrorCode.PARAMETER
+    least = error(plan_for(query, policy, MAX_EPSILON), "s")
     assert caught.value.fix == f'ask for no less than within={{"s": {float(least):.6g}}}'
-    assert plan_within(query, policy, {"s": least}, USUAL).price[0] <= MOST_EPSILON
+    assert plan_within(query, policy, {"s": least}, USUAL).price[0] <= MAX_EPSILON
     with pytest.raises(Refused, match="no price is enough"):
         plan_within(query, policy, {"s": least - Fraction(1, 100)}, USUAL)
 

@@ -9,22 +9,22 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.evaluate import evaluate
-from tacit.errors import Code, Refused
-from tacit.plan.bounds import MOST_PARTS, Bound, bind
+from tacit.errors import ErrorCode, Refused
+from tacit.plan.bounds import MOST_PARTS, TypedScalar, bind
 from tacit.plan.plan import Plan
-from tacit.query.nodes import Column, Literal, Scalar, walk
+from tacit.query.nodes import ColumnReference, Literal, Scalar, walk
 from tacit.query.types import Type
 
 MakePlan = Callable[..., Plan]
-BOOL = Bound(Column("b"), Type.BOOL)
+BOOL = TypedScalar(ColumnReference("b"), Type.BOOL)
 
 
-def of_bool(expression: str) -> Bound:
+def of_bool(expression: str) -> TypedScalar:
     """An expression over a column b of bools, bound."""
     scalar = parse(f"SELECT {expression} AS x FROM t").outputs[0].scalar
 
-    def leaf(node: Scalar) -> Bound | None:
-        return BOOL if isinstance(node, Column) else None
+    def leaf(node: Scalar) -> TypedScalar | None:
+        return BOOL if isinstance(node, ColumnReference) else None
 
     return bind(scalar, leaf, rows=True)
 
@@ -104,7 +104,7 @@ def test_what_a_cast_copies_is_counted() -> None:
     assert of_bool(nested(5)).weight <= MOST_PARTS
     with pytest.raises(Refused) as caught:
         of_bool(nested(20))
-    assert caught.value.code is Code.TOO_LARGE
+    assert caught.value.code is ErrorCode.TOO_LARGE
 
 
 def test_no_engine_sees_a_cast(plan: MakePlan) -> None:

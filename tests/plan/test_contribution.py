@@ -21,18 +21,18 @@ from tacit.engines.evaluate import evaluate
 from tacit.plan.contribution import count_selections, l0_sensitivity, vector_l1_sensitivity, vector_l2_sensitivity
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan
-from tacit.plan.scope import declared
+from tacit.plan.scope import read_as_declared
 from tacit.policy.model import Column as Declared
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
-from tacit.query.bound import Bound
-from tacit.query.nodes import Aggregate, Column, Literal, Measure, Quantize
+from tacit.query.bound import TypedScalar
+from tacit.query.nodes import Aggregate, ColumnReference, ExactStatistic, Literal, Quantize
 from tacit.query.types import Type
 
 MakePlan = Callable[..., Plan]
 
 
-def measured(aggregate: Aggregate, argument: Bound) -> tuple[Measurement, ...]:
+def measured(aggregate: Aggregate, argument: TypedScalar) -> tuple[Measurement, ...]:
     """What an aggregate of an argument measures."""
     return function_of(aggregate).measure(BoundAggregate(aggregate, argument, None, of_unit=False), frozenset())
 
@@ -42,7 +42,7 @@ def measured(aggregate: Aggregate, argument: Bound) -> tuple[Measurement, ...]:
 
 def value(column: Declared, held: Any) -> Any:
     """What a column that holds a value is read as."""
-    return evaluate(declared(column, Column("c")).scalar, {"c": held})
+    return evaluate(read_as_declared(column, ColumnReference("c")).scalar, {"c": held})
 
 
 def test_columns_are_clamped_and_never_trusted():
@@ -67,8 +67,8 @@ def test_a_number_that_must_not_be_missing_is_read_as_the_lower_bound():
     real = Declared("x", Type.FLOAT, Fraction(-2), Fraction(5), nullable=False)
     assert [value(whole, v) for v in (None, 40)] == [-7, 12]
     assert [value(real, v) for v in (None, math.nan)] == [-2.0, -2.0]
-    assert not declared(whole, Column("c")).nullable
-    assert declared(Declared("i", Type.INT, Fraction(0), Fraction(1)), Column("c")).nullable
+    assert not read_as_declared(whole, ColumnReference("c")).nullable
+    assert read_as_declared(Declared("i", Type.INT, Fraction(0), Fraction(1)), ColumnReference("c")).nullable
 
 
 # Grids.
@@ -124,7 +124,7 @@ def test_a_row_of_a_variance_adds_what_it_may(plan: MakePlan, text: str, real: A
 
 def test_quantize_is_total():
     # infinite, or none at all: still a whole number within the bounds, or NULL
-    grid = Quantize(Column("x"), Fraction(1, 10), -30, 30)
+    grid = Quantize(ColumnReference("x"), Fraction(1, 10), -30, 30)
     for held in (math.inf, -math.inf, 1e308, -1e308, 5e-324, math.nan, None):
         got = evaluate(grid, {"x": held})
         assert got is None or -30 <= got <= 30
@@ -133,8 +133,8 @@ def test_quantize_is_total():
 def test_the_squares_of_a_variance_fit_64_bits():
     # bounds of 2^30 in steps of one: twice the distance from the center is at most 2^31, its square 2^62
     most = Fraction(2**30)
-    column = declared(Declared("i", Type.INT, -most, most), Column("c"))
-    squares, first, count = measured(Aggregate("var_pop", Column("c")), column)
+    column = read_as_declared(Declared("i", Type.INT, -most, most), ColumnReference("c"))
+    squares, first, count = measured(Aggregate("var_pop", ColumnReference("c")), column)
     assert (
         isinstance(squares, VectorMeasurement)
         and isinstance(first, VectorMeasurement)
@@ -159,7 +159,7 @@ def test_a_point_lies_on_the_grid_of_its_column(plan: MakePlan):
 
 
 def test_a_constant_is_a_grid_of_one_point():
-    bound = declared(Declared("i", Type.INT, Fraction(3), Fraction(3)), Column("c"))
+    bound = read_as_declared(Declared("i", Type.INT, Fraction(3), Fraction(3)), ColumnReference("c"))
     grid = quantize_argument(Aggregate("min", Literal(3)), bound, dates=True)
     assert (grid.lower, grid.upper) == (3, 3)
 
@@ -207,10 +207,10 @@ RANGES = [(1, 1), (0, 1), (-1, 1), (-2, 1), (-1, 2), (1, 2), (-2, -1), (-3, 0)]
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize(("lower", "upper"), RANGES)
 def test_one_unit_moves_a_vector_as_far_as_is_said(lower: int, upper: int, once: bool, neighbors: Neighbors) -> None:
-    vector = VectorMeasurement(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
+    vector = VectorMeasurement(((1, ExactStatistic("sum", None)),), lower, upper, Fraction(1), once)
     size, width = max(abs(lower), abs(upper)), max(upper, 0) - min(lower, 0)
     for k, r, groups in product((1, 2), (1, 2), (1, 2, 3, 4)):
-        each = Contribution(k, r)
+        each = ContributionBounds(k, r)
         l1, squared = farthest(contributions(k, r, lower, upper, groups, once), neighbors)
         assert vector_l1_sensitivity(vector, each, neighbors, groups) == l1
         shift, coordinates = vector_l2_sensitivity(vector, each, neighbors, groups)
@@ -226,9 +226,9 @@ def test_one_unit_moves_a_vector_as_far_as_is_said(lower: int, upper: int, once:
 def test_with_a_cap_on_all_rows_a_unit_moves_a_vector_no_further_than_is_said(
     lower: int, upper: int, once: bool, neighbors: Neighbors
 ) -> None:
-    vector = VectorMeasurement(((1, Measure("sum", None)),), lower, upper, Fraction(1), once)
+    vector = VectorMeasurement(((1, ExactStatistic("sum", None)),), lower, upper, Fraction(1), once)
     for k, r, most, groups in ((2, 2, 2, 2), (2, 2, 3, 2), (2, 2, 3, 3), (3, 2, 4, 3), (3, 1, 2, 3)):
-        each = Contribution(k, r, most)
+        each = ContributionBounds(k, r, most)
         l1, squared = farthest(contributions(k, r, lower, upper, groups, once, most), neighbors)
         assert vector_l1_sensitivity(vector, each, neighbors, groups) == l1
         shift, coordinates = vector_l2_sensitivity(vector, each, neighbors, groups)
@@ -240,7 +240,7 @@ def test_with_a_cap_on_all_rows_a_unit_moves_a_vector_no_further_than_is_said(
 def test_choices_are_as_many_as_bundles_of_groups():
     # 20 rows in all, 5 in a group: 3 rows in each of 6 groups, no two of which go together; twice as many with another
     # unit in its place, and never more than there are groups. Of 20 rows in a group, all groups are one bundle.
-    each, whole = Contribution(20, 5, 20), Contribution(20, 20, 20)
+    each, whole = ContributionBounds(20, 5, 20), ContributionBounds(20, 20, 20)
     assert count_selections(each, Neighbors.ADD_REMOVE, None) == count_selections(each, Neighbors.ADD_REMOVE, 50) == 6
     assert count_selections(each, Neighbors.REPLACE, 50) == 12
     assert count_selections(each, Neighbors.REPLACE, 7) == 7
@@ -248,8 +248,8 @@ def test_choices_are_as_many_as_bundles_of_groups():
     # keys that appear and go are one for each row
     assert (l0_sensitivity(each, Neighbors.ADD_REMOVE, None), l0_sensitivity(each, Neighbors.REPLACE, None)) == (20, 40)
     # without a cap on all rows, choices are felt where the unit is
-    assert count_selections(Contribution(3, 2), Neighbors.REPLACE, 10) == l0_sensitivity(
-        Contribution(3, 2), Neighbors.REPLACE, 10
+    assert count_selections(ContributionBounds(3, 2), Neighbors.REPLACE, 10) == l0_sensitivity(
+        ContributionBounds(3, 2), Neighbors.REPLACE, 10
     )
 
 
@@ -274,7 +274,7 @@ def test_groups_go_into_as_many_bundles_as_is_said(rows: int, total: int) -> Non
         if 0 < sum(sizes) <= total
     }
     worst = max(fewest_bundles(sizes, rows) for sizes in spreads)
-    allowed = count_selections(Contribution(total, rows, total), Neighbors.ADD_REMOVE, None)
+    allowed = count_selections(ContributionBounds(total, rows, total), Neighbors.ADD_REMOVE, None)
     assert worst <= allowed
     if rows % 2 or rows == total:
         assert worst == allowed  # groups of (r + 1)/2 rows, no two of which go together
@@ -284,8 +284,8 @@ def test_groups_go_into_as_many_bundles_as_is_said(rows: int, total: int) -> Non
 @pytest.mark.parametrize(("lower", "upper"), RANGES)
 def test_private_groups_are_as_many_as_it_takes(lower: int, upper: int, neighbors: Neighbors) -> None:
     # of k = 2 groups before and 2 after, all may differ: as with four groups, or more
-    vector = VectorMeasurement(((1, Measure("sum", None)),), lower, upper, Fraction(1))
-    each = Contribution(2, 2)
+    vector = VectorMeasurement(((1, ExactStatistic("sum", None)),), lower, upper, Fraction(1))
+    each = ContributionBounds(2, 2)
     l1, squared = farthest(contributions(2, 2, lower, upper, 4, once=False), neighbors)
     assert vector_l1_sensitivity(vector, each, neighbors, None) == l1
     shift, coordinates = vector_l2_sensitivity(vector, each, neighbors, None)
@@ -293,7 +293,7 @@ def test_private_groups_are_as_many_as_it_takes(lower: int, upper: int, neighbor
 
 
 def test_the_groups_in_which_a_unit_is_felt():
-    each = Contribution(3, 2)
+    each = ContributionBounds(3, 2)
     assert l0_sensitivity(each, Neighbors.ADD_REMOVE, 10) == l0_sensitivity(each, Neighbors.ADD_REMOVE, None) == 3
     assert l0_sensitivity(each, Neighbors.REPLACE, 10) == l0_sensitivity(each, Neighbors.REPLACE, None) == 6
     assert l0_sensitivity(each, Neighbors.REPLACE, 4) == 4
@@ -311,10 +311,10 @@ def test_distinct_values_move_by_at_most_the_rows_of_a_unit(rows: int, neighbors
         for one in units
         for other in (units if neighbors is Neighbors.REPLACE else [()])
     )
-    column = declared(Declared("i", Type.INT, Fraction(0), Fraction(2)), Column("c"))
-    (vector,) = measured(Aggregate("count", Column("c"), distinct=True), column)
+    column = read_as_declared(Declared("i", Type.INT, Fraction(0), Fraction(2)), ColumnReference("c"))
+    (vector,) = measured(Aggregate("count", ColumnReference("c"), distinct=True), column)
     assert isinstance(vector, VectorMeasurement)
-    assert vector_l1_sensitivity(vector, Contribution(1, rows), neighbors, 1) == rows >= farthest_of_all
+    assert vector_l1_sensitivity(vector, ContributionBounds(1, rows), neighbors, 1) == rows >= farthest_of_all
     assert farthest_of_all == rows or neighbors is Neighbors.REPLACE
 
 
@@ -324,7 +324,7 @@ def test_distinct_values_move_by_at_most_the_rows_of_a_unit(rows: int, neighbors
 def test_the_weights_of_a_variance_make_its_error_least():
     # per row, in units of the squared range: 1/8 / e_1 + 1/2 / e_2 + 5/8 / e_3, the e adding up to a given price
     parts = np.array([1 / 8, 1 / 2, 5 / 8])
-    chosen = np.array([float(w) for w in function_of(Aggregate("var_samp", Column("c"))).budget_weights])
+    chosen = np.array([float(w) for w in function_of(Aggregate("var_samp", ColumnReference("c"))).budget_weights])
     best = np.sqrt(parts) / np.sqrt(parts).sum()
 
     def error(shares: np.ndarray) -> float:
@@ -335,4 +335,4 @@ def test_the_weights_of_a_variance_make_its_error_least():
 
 
 def test_a_mean_and_a_count_weigh_the_same():
-    assert function_of(Aggregate("avg", Column("c"))).budget_weights == (1, 1)
+    assert function_of(Aggregate("avg", ColumnReference("c"))).budget_weights == (1, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Refused
-from tacit.plan.flatten import flattened
+from tacit.plan.flatten import flatten_query
 
 INNER = "(SELECT ward, COUNT(*) AS n, AVG(cost) AS m FROM visits GROUP BY ward) AS t"
 
@@ -31,7 +31,7 @@ INNER = "(SELECT ward, COUNT(*) AS n, AVG(cost) AS m FROM visits GROUP BY ward) 
     ],
 )
 def test_what_stands_around_is_finishing(around, plain):
-    assert flattened(parse(around)) == parse(plain)
+    assert flatten_query(parse(around)) == parse(plain)
 
 
 def test_rows_and_units_are_left_to_the_scope():
@@ -39,16 +39,16 @@ def test_rows_and_units_are_left_to_the_scope():
         "SELECT COUNT(*) FROM (SELECT age FROM visits)",
         "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
     ):
-        assert flattened(parse(text)) == parse(text)
+        assert flatten_query(parse(text)) == parse(text)
 
 
 def test_a_name_that_the_inner_query_does_not_have():
     with pytest.raises(Refused, match="t has no column age"):
-        flattened(parse(f"SELECT age FROM {INNER}"))
+        flatten_query(parse(f"SELECT age FROM {INNER}"))
 
 
 def test_a_limit_inside_is_not_filtered_again():
     with pytest.raises(Refused, match="LIMIT in a subquery"):
-        flattened(
+        flatten_query(
             parse("SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 3) AS t WHERE n > 1")
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
@@ -25,4 +25,4 @@ def test_a_list_of_many_values_in_many_groups_is_refused_before_anything_is_char
     assert plan_for(parse("SELECT TOP_K(town, 10) FROM visits"), policy, 0.5)
     with pytest.raises(Refused) as caught:  # 1,000 groups, 10 looks at 2,000 values in each
         plan_for(parse("SELECT day, TOP_K(town, 10) FROM visits GROUP BY day"), policy, 0.5)
-    assert caught.value.code is Code.TOO_LARGE
+    assert caught.value.code is ErrorCode.TOO_LARGE

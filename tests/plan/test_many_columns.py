@@ -43,7 +43,7 @@ def test_columns_with_the_same_noise_share_its_interval(policy_with, monkeypatch
 
     def looks(count: int) -> int:
         nonlocal looked
-        gaussian.tail.cache_clear()
+        gaussian.tail_quantile.cache_clear()
         looked = 0
         counts = ", ".join(f"COUNT(*) FILTER (WHERE age > {n})" for n in range(count))
         explain(plan_for(parse(f"SELECT {counts} FROM visits"), known, 0.001), known, 0.95)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, cost
-from tacit.accounting.zcdp import rho
+from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, cost
+from tacit.accounting.zcdp import compute_rho
 from tacit.aggregates.base import (
     Measurement,
     QuantileMeasurement,
@@ -21,7 +21,7 @@ from tacit.aggregates.base import (
     TopKMeasurement,
     VectorMeasurement,
 )
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
@@ -34,28 +34,28 @@ from tacit.plan.contribution import (
 )
 from tacit.plan.noise import Part, Pick, Setting, Spending, spend
 from tacit.plan.plan import Plan
-from tacit.privacy.loss import Compose, Concentrated
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.loss import Compose, ConcentratedDp
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
-from tacit.query.nodes import Column, Measure
+from tacit.query.nodes import ColumnReference, ExactStatistic
 
 MakePlan = Callable[..., Plan]
 EXAMPLES = 1_500 if FULL else 150
-ROWS = VectorMeasurement(((1, Measure("count", None)),), 1, 1, Fraction(1))
-UNITS = VectorMeasurement(((1, Measure("units", None)),), 1, 1, Fraction(1), is_per_unit=True)
+ROWS = VectorMeasurement(((1, ExactStatistic("count", None)),), 1, 1, Fraction(1))
+UNITS = VectorMeasurement(((1, ExactStatistic("units", None)),), 1, 1, Fraction(1), is_per_unit=True)
 
 
 def total(number: int, lower: int, upper: int) -> VectorMeasurement:
-    return VectorMeasurement(((1, Measure("sum", Column(f"c{number}"))),), lower, upper, Fraction(1))
+    return VectorMeasurement(((1, ExactStatistic("sum", ColumnReference(f"c{number}"))),), lower, upper, Fraction(1))
 
 
 def rank(number: int, share: str, lower: int, upper: int) -> QuantileMeasurement:
-    grid = QuantizedArgument(Column(f"c{number}"), Fraction(1), lower, upper)
-    return QuantileMeasurement(Measure("histogram", grid.scalar), Fraction(share), grid)
+    grid = QuantizedArgument(ColumnReference(f"c{number}"), Fraction(1), lower, upper)
+    return QuantileMeasurement(ExactStatistic("histogram", grid.scalar), Fraction(share), grid)
 
 
-MODE = TopKMeasurement(Measure("histogram", Column("c9")), ("A", "B", "C"))
-BEST = TopKMeasurement(Measure("histogram", Column("c9")), ("A", "B", "C"), 3)
+MODE = TopKMeasurement(ExactStatistic("histogram", ColumnReference("c9")), ("A", "B", "C"))
+BEST = TopKMeasurement(ExactStatistic("histogram", ColumnReference("c9")), ("A", "B", "C"), 3)
 NEEDS: list[Measurement] = [
     ROWS, UNITS, total(1, 0, 110), total(2, -20, 10), total(3, 0, 0), total(4, 0, 500_000), total(5, -7, -3),
     rank(1, "1/2", 0, 110), rank(2, "0", -20, 10), rank(3, "9/10", 0, 10**6), MODE, BEST,
@@ -70,7 +70,7 @@ prices = st.one_of(
 deltas = st.sampled_from([Fraction(0), Fraction(1, 10**12), Fraction(1, 10**9), Fraction(1, 10**5)])
 settings_of = st.builds(
     Setting,
-    st.builds(Contribution, st.integers(1, 40), st.integers(1, 5), st.none() | st.integers(1, 60)),
+    st.builds(ContributionBounds, st.integers(1, 40), st.integers(1, 5), st.none() | st.integers(1, 60)),
     st.sampled_from(list(Neighbors)),
     st.one_of(st.none(), st.integers(1, 500)),
 )
@@ -93,7 +93,7 @@ def test_shares_add_up_to_the_price_and_deltas_to_at_most_theirs(
     elif delta == 0:
         with pytest.raises(Refused) as caught:
             spend(needs, price, delta, at)
-        assert caught.value.code is Code.PRIVATE_KEY
+        assert caught.value.code is ErrorCode.PRIVATE_KEY
         return
     spending = spend(needs, price, delta, at)
     epsilon, lost = spent(spending)
@@ -107,8 +107,8 @@ def test_shares_add_up_to_the_price_and_deltas_to_at_most_theirs(
     by_hand(spending, at)
 
 
-def as_rho(noise: Gaussian) -> Callable[[int, int], Concentrated]:
-    return lambda shift, coordinates: Concentrated(noise.rho(shift, coordinates))
+def as_rho(noise: Gaussian) -> Callable[[int, int], ConcentratedDp]:
+    return lambda shift, coordinates: ConcentratedDp(noise.rho(shift, coordinates))
 
 
 def by_hand(spending: Spending, at: Setting) -> None:
@@ -129,7 +129,7 @@ def by_hand(spending: Spending, at: Setting) -> None:
             once = at.each.total is None or part.need.is_per_unit
             # with a cap on all rows more coordinates may move, by less: rho is all that is claimed
             assert loss == (part.mechanism.loss if once else as_rho(part.mechanism))(shift, coordinates)
-            assert rho(loss).rho >= Fraction(shift**2 * coordinates) / (2 * part.mechanism.variance)
+            assert compute_rho(loss).rho >= Fraction(shift**2 * coordinates) / (2 * part.mechanism.variance)
     assert (spending.shown is not None) == (at.groups is None)
     if spending.shown is None:
         return
@@ -194,7 +194,7 @@ def test_private_keys_are_shown_by_their_count_where_that_takes_fewer_units(plan
     visits = plan("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis", delta=1e-6)
     assert visits.shown is not None and isinstance(visits.shown.mechanism, PartitionSelection)
     assert visits.shown.part is None
-    assert Measure("units", None) in visits.exact.measures
+    assert ExactStatistic("units", None) in visits.exact.measures
     patients = plan("SELECT diagnosis, COUNT(DISTINCT patient_id) FROM visits GROUP BY diagnosis", delta=1e-6)
     assert patients.shown is not None and isinstance(patients.shown.mechanism, Threshold)
     # a count of what may be NULL does not say how many rows there are

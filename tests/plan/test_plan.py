@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.support.bits import Ones
 
-from tacit.accounting import pure
+from tacit.accounting import basic
 from tacit.aggregates.direct import DirectEstimator
 from tacit.aggregates.mean import MeanEstimator
 from tacit.aggregates.registry import read_question as parse
@@ -28,7 +28,7 @@ from tacit.plan.plan import Plan, plan_for
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Compose, LaplaceNoise, decode, encode
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.nodes import Quantize, Scan
 from tacit.sampling.bits import ReplayBits
 
@@ -95,9 +95,9 @@ def test_a_unit_is_bounded_and_a_row_needs_no_bounding(plan: MakePlan):
     made = plan("SELECT COUNT(*) FROM visits GROUP BY ward").exact
     assert isinstance(made.source, Scan)
     assert ("patient_id", made.unit) in made.source.columns
-    assert plan("SELECT COUNT(*) FROM visits GROUP BY ward").exact.keep == Contribution(groups=2, rows=3)
+    assert plan("SELECT COUNT(*) FROM visits GROUP BY ward").exact.keep == ContributionBounds(groups=2, rows=3)
     # of one group no patient touches two
-    assert plan("SELECT COUNT(*) FROM visits").exact.keep == Contribution(groups=1, rows=3)
+    assert plan("SELECT COUNT(*) FROM visits").exact.keep == ContributionBounds(groups=1, rows=3)
     assert plan("SELECT COUNT(*) FROM beds GROUP BY ward").exact.unit is None
 
 
@@ -105,14 +105,14 @@ def test_a_cap_on_all_rows_is_what_a_count_is_priced_by(plan: MakePlan):
     caps = {"max_groups": 3, "max_rows_per_group": 4, "max_rows": 5}
     made = plan("SELECT COUNT(*), SUM(age) FROM visits GROUP BY ward", **caps)
     # 5 rows in all, of at most 110 years: of 3 groups of 4 it would be 12 rows
-    assert made.exact.keep == Contribution(groups=3, rows=4, total=5)
+    assert made.exact.keep == ContributionBounds(groups=3, rows=4, total=5)
     assert moves(made) == {"COUNT(*)": 5, "SUM(age)": 550}
     assert made.recipe.notes[0] == (
         "After WHERE, each patient_id counts with at most 5 rows in all, in at most 3 groups, with at most 4 rows in "
         "each."
     )
     # of one group 4 rows are all that count, and the cap on all of them says nothing more
-    assert plan("SELECT COUNT(*) FROM visits", **caps).exact.keep == Contribution(groups=1, rows=4)
+    assert plan("SELECT COUNT(*) FROM visits", **caps).exact.keep == ContributionBounds(groups=1, rows=4)
     # units are counted once in each of 3 groups
     assert moves(plan("SELECT COUNT(DISTINCT patient_id) FROM visits GROUP BY ward", **caps)) == {
         "COUNT(DISTINCT patient_id)": 3
@@ -159,7 +159,7 @@ def test_the_price_is_epsilon_exactly(plan: MakePlan, sql: str, epsilon: Any, ne
     asked = epsilon if isinstance(epsilon, Fraction) else Fraction(str(epsilon))
     exactly = Fraction(math.floor(asked * 10**12), 10**12)
     assert made.price == (exactly, 0)
-    assert pure.epsilon(made.loss) == exactly
+    assert basic.epsilon(made.loss) == exactly
     assert decode(encode(made.loss)) == made.loss
 
 

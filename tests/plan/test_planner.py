@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.aggregates.registry import read_question
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.plan import plan_for
 from tacit.plan.planner import Planner, make_plans
@@ -72,4 +72,4 @@ def test_a_question_of_too_many_values_is_refused(policy):
     sums = ", ".join(f"COUNT(*) AS n{number}" for number in range(11))
     with pytest.raises(Refused, match=r"11 cells.*10") as caught:
         Planner(policy, most_cells=10).plan(Question(f"SELECT {sums} FROM visits", epsilon=1))
-    assert caught.value.code is Code.TOO_LARGE and caught.value.fix
+    assert caught.value.code is ErrorCode.TOO_LARGE and caught.value.fix

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.model import Policy
 
 FILES = sorted((Path(__file__).parent / "refusals").glob("*.txt"))
-ABOUT_MEANING = list(Code)[list(Code).index(Code.UNKNOWN_TABLE) : list(Code).index(Code.UNKNOWN_ANALYST)]
+ABOUT_MEANING = list(ErrorCode)[
+    list(ErrorCode).index(ErrorCode.UNKNOWN_TABLE) : list(ErrorCode).index(ErrorCode.UNKNOWN_ANALYST)
+]
 
 
 def read(file: Path) -> tuple[str, str]:
@@ -63,7 +65,7 @@ def test_a_refusal_does_not_depend_on_the_relation(file: Path, policy_with: Call
 
 def test_every_code_about_the_meaning_has_a_file() -> None:
     shown = {read(file)[1].split("]")[0] for file in FILES}
-    assert shown >= {f"refused [{code}" for code in ABOUT_MEANING if code is not Code.UNKNOWN_FUNCTION}
+    assert shown >= {f"refused [{code}" for code in ABOUT_MEANING if code is not ErrorCode.UNKNOWN_FUNCTION}
     assert len(FILES) >= 140
 
 
@@ -126,7 +128,7 @@ def test_private_keys_over_rows_that_may_occur_twice_are_refused_even_with_a_del
     # each row of beds stands in both parts, so a key of its own would be held by two rows and look like two units
     twice = "(SELECT TRIM(ward) AS w FROM beds UNION ALL SELECT TRIM(ward) FROM beds) AS s"
     found = refusal(f"SELECT w, COUNT(*) FROM {twice} GROUP BY w", policy_with_delta)
-    assert found.code is Code.PRIVATE_KEY
+    assert found.code is ErrorCode.PRIVATE_KEY
     assert "several times" in found.what
     once = "(SELECT TRIM(ward) AS w FROM beds) AS s"
     assert plan_for(parse(f"SELECT w, COUNT(*) FROM {once} GROUP BY w"), policy_with_delta, 0.5).shown is not None

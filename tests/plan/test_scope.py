@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.engines.reference import Reference
-from tacit.errors import Code, Refused
+from tacit.engines.reference import ReferenceEngine
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.contribution import vector_l2_sensitivity
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.nodes import Fold, Match, Rows, Scan, Select, Stack
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.nodes import EquiJoin, PerUnitAggregation, Projection, RelationalNode, RowUnion, Scan
 
 MakePlan = Callable[..., Plan]
 EXAMPLES = 1_000 if FULL else 60
@@ -107,7 +107,7 @@ person = st.fixed_dictionaries({
 bed = st.fixed_dictionaries({"ward": wards, "size": st.sampled_from([0, 1, 3, 7, None])})
 
 
-def database(people: dict[Any, dict[str, list[dict[str, Any]]]]) -> Reference:
+def database(people: dict[Any, dict[str, list[dict[str, Any]]]]) -> ReferenceEngine:
     """The tables that the rows of these people make."""
     tables: dict[str, list[dict[str, Any]]] = {"visits": [], "labs": [], "items": []}
     for patient, held in people.items():
@@ -115,10 +115,10 @@ def database(people: dict[Any, dict[str, list[dict[str, Any]]]]) -> Reference:
             tables["visits"].append(row | {"patient": patient, "visit": f"{patient} {number}"})
         tables["labs"] += [row | {"patient": patient} for row in held["labs"]]
         tables["items"] += [{"price": i["price"], "visit": f"{patient} {i['of']}"} for i in held["items"]]
-    return Reference(tables | PUBLIC)
+    return ReferenceEngine(tables | PUBLIC)
 
 
-def exact(plan: Plan, engine: Reference) -> list[list[tuple[Any, int]]]:
+def exact(plan: Plan, engine: ReferenceEngine) -> list[list[tuple[Any, int]]]:
     """What each part is before noise, group by group."""
     found = engine.run(plan.exact)
     groups = sorted({*found}, key=repr)
@@ -129,7 +129,7 @@ def exact(plan: Plan, engine: Reference) -> list[list[tuple[Any, int]]]:
     ]
 
 
-def check(sql: str, neighbors: str, one: Reference, other: Reference) -> None:
+def check(sql: str, neighbors: str, one: ReferenceEngine, other: ReferenceEngine) -> None:
     """Both databases differ by no more than is charged for, in L1 and in L2."""
     plan = planned(sql, neighbors)
     parts = [part for part in plan.parts if isinstance(part, Part)]
@@ -163,8 +163,8 @@ def test_a_patient_moves_no_more_than_is_charged_for(sql: str, others: Any, one:
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 @given(others=st.lists(bed, max_size=4), one=bed, two=bed)
 def test_a_row_moves_no_more_than_is_charged_for(sql: str, others: Any, one: Any, two: Any) -> None:
-    def tables(*beds: Any) -> Reference:
-        return Reference({"beds": list(beds)} | PUBLIC)
+    def tables(*beds: Any) -> ReferenceEngine:
+        return ReferenceEngine({"beds": list(beds)} | PUBLIC)
 
     check(sql, "add-remove", tables(*others), tables(*others, one))
     check(sql, "replace", tables(*others, one), tables(*others, two))
@@ -173,7 +173,7 @@ def test_a_row_moves_no_more_than_is_charged_for(sql: str, others: Any, one: Any
 # The traps by hand.
 
 
-def counted(sql: str, engine: Reference) -> int:
+def counted(sql: str, engine: ReferenceEngine) -> int:
     found = exact(plan_for(parse(sql), POLICIES["add-remove"], 1), engine)
     return dict(found[0])[()]
 
@@ -191,7 +191,7 @@ def test_two_units_beyond_their_bound_stay_two():
 
 def test_a_unique_column_is_matched_as_it_lies():
     # ward 9 is read as 2, which one ward is; wards 3 and 4 are not read as 2 when they are looked for
-    engine = Reference({"beds": [{"ward": 9, "size": 1}]} | PUBLIC)
+    engine = ReferenceEngine({"beds": [{"ward": 9, "size": 1}]} | PUBLIC)
     assert counted("SELECT COUNT(*) FROM beds JOIN wards USING (ward)", engine) == 1
     assert counted("SELECT COUNT(*) FROM wards JOIN beds USING (ward)", engine) == 1
 
@@ -203,12 +203,12 @@ def test_what_was_unique_is_not_after_a_join():
         plan_for(
             parse(f"SELECT COUNT(*) FROM {both} JOIN beds ON regions.region = beds.ward"), POLICIES["add-remove"], 1
         )
-    assert caught.value.code is Code.UNSUPPORTED
+    assert caught.value.code is ErrorCode.UNSUPPORTED
     # the column of the left side still is
     other = (
         "SELECT COUNT(*) FROM wards JOIN regions ON wards.region = regions.region JOIN beds ON wards.ward = beds.ward"
     )
-    engine = Reference({"beds": [{"ward": 0, "size": 1}]} | PUBLIC)
+    engine = ReferenceEngine({"beds": [{"ward": 0, "size": 1}]} | PUBLIC)
     assert counted(other, engine) == 1
 
 
@@ -233,42 +233,44 @@ def test_what_is_kept_of_a_unit_with_a_cap_on_all_its_rows(plan: MakePlan):
     # visits keep 6 groups, 6 rows in each and 6 in all; labs keep 3 groups and 2 rows in each, which are 6 in all
     caps = {"max_groups": 6, "max_rows_per_group": 6, "max_rows": 6}
 
-    def keep(text: str) -> Contribution:
+    def keep(text: str) -> ContributionBounds:
         return plan(text, delta=1e-6, **caps).exact.keep
 
     both = "visits JOIN labs USING (patient_id)"
-    assert keep(f"SELECT diagnosis, COUNT(*) FROM {both} GROUP BY diagnosis") == Contribution(6, 12, 36)
+    assert keep(f"SELECT diagnosis, COUNT(*) FROM {both} GROUP BY diagnosis") == ContributionBounds(6, 12, 36)
     union = "(SELECT age FROM visits UNION ALL SELECT age FROM labs) AS s"
-    assert keep(f"SELECT FLOOR(age / 10), COUNT(*) FROM {union} GROUP BY FLOOR(age / 10)") == Contribution(6, 8, 12)
+    assert keep(f"SELECT FLOOR(age / 10), COUNT(*) FROM {union} GROUP BY FLOOR(age / 10)") == ContributionBounds(
+        6, 8, 12
+    )
     public = "visits JOIN wards USING (ward)"
-    assert keep(f"SELECT region, COUNT(*) FROM {public} GROUP BY region") == Contribution(6, 6, 6)
+    assert keep(f"SELECT region, COUNT(*) FROM {public} GROUP BY region") == ContributionBounds(6, 6, 6)
     # three wards, and of one ward no more than in all; the rows of a subquery are capped as rows of a table are
-    assert keep("SELECT ward, COUNT(*) FROM visits GROUP BY ward") == Contribution(3, 6, 6)
-    assert keep("SELECT COUNT(*) FROM visits") == Contribution(1, 6)
+    assert keep("SELECT ward, COUNT(*) FROM visits GROUP BY ward") == ContributionBounds(3, 6, 6)
+    assert keep("SELECT COUNT(*) FROM visits") == ContributionBounds(1, 6)
     each = "(SELECT patient_id, age, COUNT(*) AS n FROM visits GROUP BY patient_id, age) AS t"
-    assert keep(f"SELECT age, COUNT(*) FROM {each} GROUP BY age") == Contribution(6, 6, 6)
+    assert keep(f"SELECT age, COUNT(*) FROM {each} GROUP BY age") == ContributionBounds(6, 6, 6)
     one = "(SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t"
-    assert keep(f"SELECT COUNT(*) FROM {one}") == Contribution(1, 1)
+    assert keep(f"SELECT COUNT(*) FROM {one}") == ContributionBounds(1, 1)
 
 
 def test_a_unit_with_one_row_needs_no_bounding(plan: MakePlan):
     totals = "(SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) AS t"
     made = plan(f"SELECT COUNT(*) FROM {totals}")
-    assert (made.exact.unit, made.exact.keep) == (None, Contribution(1, 1))
+    assert (made.exact.unit, made.exact.keep) == (None, ContributionBounds(1, 1))
     assert made.exact.where is not None  # rows of nobody are left out all the same
     joined = plan(f"SELECT ward, COUNT(*) FROM {totals} JOIN visits USING (patient_id) GROUP BY ward")
     assert joined.exact.unit is not None
 
 
-def tables_of(rows: Rows) -> list[str]:
+def tables_of(rows: RelationalNode) -> list[str]:
     match rows:
         case Scan(table):
             return [table]
-        case Select(source) | Fold(source):
+        case Projection(source) | PerUnitAggregation(source):
             return tables_of(source)
-        case Match(left, right):
+        case EquiJoin(left, right):
             return [*tables_of(left), *tables_of(right)]
-        case Stack(parts):
+        case RowUnion(parts):
             return [table for part in parts for table in tables_of(part)]
 
 

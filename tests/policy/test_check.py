@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.policy.check import DELTA_RULE, Remark, decimal_text, remarks
+from tacit.policy.check import DELTA_RULE, PolicyAdvice, check_policy, format_decimal
 from tacit.policy.load import load
 
 QUIET: dict[str, Any] = {
@@ -31,7 +31,7 @@ QUIET: dict[str, Any] = {
 
 def about(section: str, **changes: Any) -> list[tuple[str, str]]:
     entries = QUIET | {section: QUIET[section] | changes}
-    return [(r.path, r.text) for r in remarks(load(entries))]
+    return [(r.path, r.text) for r in check_policy(load(entries))]
 
 
 def about_table(**changes: Any) -> list[tuple[str, str]]:
@@ -39,7 +39,7 @@ def about_table(**changes: Any) -> list[tuple[str, str]]:
 
 
 def test_nothing_to_say():
-    assert remarks(load(QUIET)) == ()
+    assert check_policy(load(QUIET)) == ()
 
 
 @pytest.mark.parametrize(("epsilon", "word"), [(5.1, "is large"), (10, "is large"), (10.5, "close to meaningless")])
@@ -67,7 +67,7 @@ def test_without_a_delta_epsilons_add_up():
 
 
 def about_ledger(**ledger: str) -> list[tuple[str, str]]:
-    return [(r.path, r.text) for r in remarks(load(QUIET | {"ledger": ledger}))]
+    return [(r.path, r.text) for r in check_policy(load(QUIET | {"ledger": ledger}))]
 
 
 def test_a_witness_beside_the_ledger():
@@ -136,10 +136,10 @@ def test_columns_that_leave_nothing_to_say():
 
 def test_without_a_delta_private_keys_are_no_keys():
     tables = {"visits": QUIET["tables"]["visits"] | {"columns": {"x": {"type": "text"}}}}
-    said = {r.path: r.text for r in remarks(load(QUIET | {"tables": tables, "privacy": {"epsilon": 1}}))}
+    said = {r.path: r.text for r in check_policy(load(QUIET | {"tables": tables, "privacy": {"epsilon": 1}}))}
     assert said["tables.visits.columns.x"].startswith("no GROUP BY key, because which values occur is private")
     privacy = QUIET["privacy"] | {"delta_per_question": 0}
-    unused = remarks(load(QUIET | {"tables": tables, "privacy": privacy}))
+    unused = check_policy(load(QUIET | {"tables": tables, "privacy": privacy}))
     assert [r.path for r in unused] == ["privacy.delta_per_question", "tables.visits.columns.x"]
 
 
@@ -155,7 +155,7 @@ def test_without_a_delta_private_keys_are_no_keys():
 def test_where_no_analyst_can_pay_for_private_keys_nobody_is_told_that_they_are_shown(delta: float | None, said: str):
     tables = {"visits": QUIET["tables"]["visits"] | {"columns": {"x": {"type": "text"}}}}
     analysts = {"ada": {"epsilon": 0.5} | ({} if delta is None else {"delta": delta})}
-    found = {r.path: r.text for r in remarks(load(QUIET | {"tables": tables, "analysts": analysts}))}
+    found = {r.path: r.text for r in check_policy(load(QUIET | {"tables": tables, "analysts": analysts}))}
     assert said in found["tables.visits.columns.x"]
 
 
@@ -187,14 +187,14 @@ def test_a_column_named_row():
 
 
 def test_a_remark_in_words():
-    assert str(Remark("privacy.delta", "is large")) == "privacy.delta: is large"
+    assert str(PolicyAdvice("privacy.delta", "is large")) == "privacy.delta: is large"
 
 
 @settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20))
 def test_decimal_text_is_exact(number: Any):
-    assert Fraction(decimal_text(Fraction(number))) == Fraction(number)
+    assert Fraction(format_decimal(Fraction(number))) == Fraction(number)
 
 
 def test_decimal_text_of_a_very_long_fraction():
-    assert decimal_text(Fraction(10**5000, 3 * 10**5000 + 1)) == "about 0.333333"
+    assert format_decimal(Fraction(10**5000, 3 * 10**5000 + 1)) == "about 0.333333"

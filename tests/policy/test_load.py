@@ -13,9 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import Code, PolicyError
+from tacit.errors import ErrorCode, PolicyError
 from tacit.policy.load import load
-from tacit.policy.model import Analyst, Books, Budget, Column, Policy, Table, Through, Type
+from tacit.policy.model import (
+    Column,
+    DeclaredAnalyst,
+    LedgerLocation,
+    Policy,
+    PrivacyBudget,
+    Table,
+    Type,
+    UnitForeignKey,
+)
 from tacit.privacy.unit import Neighbors
 
 HERE = Path(__file__).parent
@@ -36,8 +45,8 @@ def with_column(**column: Any) -> dict[str, Any]:
     return small(tables={"visits": {"unit": "row", "columns": {"x": column}}})
 
 
-def beside(stem: Path) -> Books:
-    return Books(*(stem.with_suffix(f".{name}") for name in ("ledger", "key", "witness")))
+def beside(stem: Path) -> LedgerLocation:
+    return LedgerLocation(*(stem.with_suffix(f".{name}") for name in ("ledger", "key", "witness")))
 
 
 def only_column(policy: Policy) -> Column:
@@ -69,14 +78,16 @@ def test_the_clinic():
     assert load(CLINIC) == Policy(
         source=HERE / "clinic.duckdb",
         epoch=2,
-        books=Books(HERE / "kept" / "clinic.ledger", HERE / "kept" / "clinic.key", Path("/elsewhere/clinic.witness")),
+        books=LedgerLocation(
+            HERE / "kept" / "clinic.ledger", HERE / "kept" / "clinic.key", Path("/elsewhere/clinic.witness")
+        ),
         neighbors=Neighbors.ADD_REMOVE,
-        budget=Budget(Fraction(10), Fraction(1, 10**6)),
+        budget=PrivacyBudget(Fraction(10), Fraction(1, 10**6)),
         delta_per_question=Fraction(1, 10**9),  # delta/1000
         tables=(visits, staff),
         analysts=(
-            Analyst("ada", Budget(Fraction(3), Fraction(1, 10**7)), monthly=True),
-            Analyst("bo", Budget(Fraction(1, 10), Fraction(0))),
+            DeclaredAnalyst("ada", PrivacyBudget(Fraction(3), Fraction(1, 10**7)), monthly=True),
+            DeclaredAnalyst("bo", PrivacyBudget(Fraction(1, 10), Fraction(0))),
         ),
     )
 
@@ -131,7 +142,7 @@ def test_the_ledger_of_a_file_lies_beside_it(tmp_path: Path):
 )
 def test_the_key_and_the_witness_are_named_after_the_ledger(store: str, books: tuple[str, ...]):
     place, key, witness = books
-    expected = Books(place if "://" in place else Path.cwd() / place, Path.cwd() / key, Path.cwd() / witness)
+    expected = LedgerLocation(place if "://" in place else Path.cwd() / place, Path.cwd() / key, Path.cwd() / witness)
     assert load(small(ledger={"store": store})).books == expected
 
 
@@ -203,8 +214,8 @@ def hospital() -> dict[str, Any]:
 def test_a_table_may_reach_its_unit_through_others():
     policy = load(small(tables=hospital()))
     tables = {table.name: table for table in policy.tables}
-    assert tables["items"].unit == Through("stay_id", "stays", "id")
-    assert tables["parts"].unit == Through("item_id", "items", "id")
+    assert tables["items"].unit == UnitForeignKey("stay_id", "stays", "id")
+    assert tables["parts"].unit == UnitForeignKey("item_id", "items", "id")
     # the people are those of the table at the end of the way: parts -> items -> stays
     assert [tables[name].people for name in ("visits", "stays", "items", "parts")] == ["patients"] * 4
 
@@ -267,7 +278,7 @@ def test_mistake(file: Path):
     with pytest.raises(PolicyError) as caught:
         load(file)
     error = caught.value
-    assert error.code is Code.POLICY
+    assert error.code is ErrorCode.POLICY
     assert expected["says"] in error.what
     assert error.fix
     assert expected.get("fix", "") in error.fix

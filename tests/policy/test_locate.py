@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tacit.policy.locate import File, Path, dotted, quoted, spots, toml_key
+from tacit.policy.locate import KeyPath, TomlFile, find_positions, format_key, format_path, quote_string
 
 TEXT = """\
 # [not.a.table]
@@ -61,48 +61,49 @@ z = 3
         ((), 1, 1, 1),
     ],
 )
-def test_places(path: Path, line: int, column: int, length: int):
-    place = File(TEXT, "x.toml").place(path)
+def test_places(path: KeyPath, line: int, column: int, length: int):
+    place = TomlFile(TEXT, "x.toml").place(path)
     assert (place.line, place.column, place.length, place.source) == (line, column, length, "x.toml")
     assert place.excerpt == TEXT.split("\n")[line - 1][:120]
 
 
 def test_the_key_itself():
-    place = File(TEXT, "x.toml").place(("a", "b", "quo ted"), key=True)
+    place = TomlFile(TEXT, "x.toml").place(("a", "b", "quo ted"), key=True)
     assert (place.line, place.column, place.length) == (5, 1, 9)
 
 
 def test_a_tab_is_one_column():
-    place = File("\tx\t= 1", "x.toml").place(("x",))
+    place = TomlFile("\tx\t= 1", "x.toml").place(("x",))
     assert (place.column, place.excerpt) == (6, " x = 1")
 
 
 def test_a_long_line_is_cut_after_the_stretch():
     text = "x = [" + "1, " * 1000 + "]"
-    assert len(File(text, "").place(("x", 3)).excerpt) == 120
-    assert File(text, "").place(("x", 500)).excerpt.endswith("1")
+    assert len(TomlFile(text, "").place(("x", 3)).excerpt) == 120
+    assert TomlFile(text, "").place(("x", 500)).excerpt.endswith("1")
 
 
 def test_dotted():
     assert (
-        dotted(("tables", "my visits", "columns", "a.b", "values", 2)) == 'tables."my visits".columns."a.b".values[2]'
+        format_path(("tables", "my visits", "columns", "a.b", "values", 2))
+        == 'tables."my visits".columns."a.b".values[2]'
     )
-    assert dotted(("\x1b[31m", "x" * 500)) == '"\\u001b[31m".' + '"' + "x" * 120 + '..."'
+    assert format_path(("\x1b[31m", "x" * 500)) == '"\\u001b[31m".' + '"' + "x" * 120 + '..."'
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_quoted_text_is_toml(text: str):
     if not any("\ud800" <= c <= "\udfff" for c in text):
-        assert tomllib.loads(f"x = {quoted(text)}") == {"x": text}
-        assert tomllib.loads(f"{toml_key(text)} = 1") == {text: 1}
+        assert tomllib.loads(f"x = {quote_string(text)}") == {"x": text}
+        assert tomllib.loads(f"{format_key(text)} = 1") == {text: 1}
 
 
 @settings(deadline=None)
 @given(st.text(alphabet="ab.=[]{}\"'#,\\\n 1-", max_size=60))
 def test_any_text_is_survived(text: str):
-    for path in spots(text):
-        assert File(text, "").place(path).line >= 1
+    for path in find_positions(text):
+        assert TomlFile(text, "").place(path).line >= 1
 
 
 # Random TOML: a tree of tables, each written in one of the ways that TOML has for it. Every leaf is different, so that
@@ -125,7 +126,7 @@ class Writer:
         self.numbers = count(100)
 
     def key(self, name: str) -> str:
-        bare = toml_key(name)
+        bare = format_key(name)
         return f"'{name}'" if bare != name and "'" not in name and next(self.spaces) else bare
 
     def leaf(self, kind: str) -> str:
@@ -173,7 +174,7 @@ class Writer:
                 yield from (below + own) if gap else (own + below)
 
 
-def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Every path below the value, tables and lists among them."""
     if path:
         yield path, value
@@ -195,7 +196,7 @@ def test_every_value_of_random_toml_is_found(tree: dict[str, Any], spaces: list[
     writer = Writer(around())
     text = "\n".join([*writer.lines("", tree), *writer.sections([], tree)])
     parsed = tomllib.loads(text)
-    found = spots(text)
+    found = find_positions(text)
     for path, value in leaves(parsed):
         spot = found[path]
         if isinstance(path[-1], str):

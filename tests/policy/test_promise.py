@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.test_check import QUIET, WARDS
 
-from tacit.accounting.guard import LARGEST, Cost, admits, caps, cost
+from tacit.accounting.filters import LARGEST, BudgetCharge, compute_limits, cost, is_admitted
 from tacit.policy.load import load
-from tacit.policy.model import Budget
-from tacit.policy.promise import Spent, held, overspent, promise
-from tacit.privacy.guarantee import epsilon_of_rho
-from tacit.privacy.loss import Approximate, GaussianNoise, LaplaceNoise
+from tacit.policy.model import PrivacyBudget
+from tacit.policy.promise import RecordedSpending, describe_guarantee, effective_budget, find_overspent
+from tacit.privacy.guarantee import epsilon_from_rho
+from tacit.privacy.loss import ApproximateDp, GaussianNoise, LaplaceNoise
 
 CLINIC = Path(__file__).parent / "clinic.toml"
 HALF = cost(LaplaceNoise(Fraction(2), 1))  # epsilon 0.5
@@ -24,7 +24,7 @@ def test_the_promise_says_who_is_the_same_and_who_is_nobody():
     stays = {"unit": "patient", "people": "visits", **caps}
     items = {"unit": {"through": "stay_id", "to": "stays.id"}, **caps}
     tables = QUIET["tables"] | {"stays": stays, "items": items, "wards": WARDS}
-    assert promise(load(QUIET | {"tables": tables})).startswith(
+    assert describe_guarantee(load(QUIET | {"tables": tables})).startswith(
         'Protected is each unit: in "visits" all rows with the same "patient_id"; in "stays" all rows with the same '
         '"patient"; in "items" all rows whose "stay_id" leads to the unit\'s rows in "stays". '
         'The units of "visits", "stays" and "items" are the same people: all that these hold of one is protected '
@@ -33,7 +33,7 @@ def test_the_promise_says_who_is_the_same_and_who_is_nobody():
 
 
 def test_the_promise_of_the_clinic():
-    assert promise(load(CLINIC)) == (
+    assert describe_guarantee(load(CLINIC)) == (
         'Protected is each unit: in "visits" all rows with the same "patient_id"; '
         'in "staff on call" each row on its own, even where one person has several. '
         "Adding or removing all rows of one unit changes the probability of any outcome, over the answers to all "
@@ -46,20 +46,20 @@ def test_the_promise_of_the_clinic():
 
 
 def test_where_no_cap_refreshes_months_are_not_mentioned():
-    assert "epsilon: ada 0.5; bo 0.5" in promise(load(QUIET))
-    assert "refresh" not in promise(load(QUIET))
-    assert "month" not in promise(load(QUIET))
+    assert "epsilon: ada 0.5; bo 0.5" in describe_guarantee(load(QUIET))
+    assert "refresh" not in describe_guarantee(load(QUIET))
+    assert "month" not in describe_guarantee(load(QUIET))
 
 
 def test_the_promise_of_replacement():
     policy = load(QUIET | {"privacy": {"epsilon": 0.25, "neighbors": "replace"}})
-    assert "Replacing all rows of one unit by rows of another changes" in promise(policy)
-    assert "exp(0.25), counted from an empty ledger." in promise(policy)
+    assert "Replacing all rows of one unit by rows of another changes" in describe_guarantee(policy)
+    assert "exp(0.25), counted from an empty ledger." in describe_guarantee(policy)
 
 
 def test_many_analysts_are_not_all_named():
     policy = load(QUIET | {"analysts": {f"a{i}": {"epsilon": 1} for i in range(9)}})
-    assert "a4 1 and 4 more" in promise(policy)
+    assert "a4 1 and 4 more" in describe_guarantee(policy)
 
 
 def lowered(epsilon: float, delta: float = 1e-6):
@@ -67,31 +67,35 @@ def lowered(epsilon: float, delta: float = 1e-6):
 
 
 def test_a_cap_below_what_is_spent_promises_what_is_spent():
-    policy, spent = lowered(0.4), Spent(HALF, {"ada": HALF})
-    said = promise(policy, spent)
+    policy, spent = lowered(0.4), RecordedSpending(HALF, {"ada": HALF})
+    said = describe_guarantee(policy, spent)
     assert "by a factor of at most exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada 0.5 spent" in said
     assert "empty ledger" not in said
-    found = {remark.path: remark.text for remark in overspent(policy, spent)}
+    found = {remark.path: remark.text for remark in find_overspent(policy, spent)}
     assert set(found) == {"privacy.epsilon", "analysts.ada.epsilon"}
     assert found["privacy.epsilon"].startswith("0.5 is spent already, more than 0.4: what was told stays told")
 
 
 def test_a_cap_that_still_holds_is_the_promise():
     policy = lowered(0.5)
-    assert "exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada 0.5) hold" in promise(policy, Spent(HALF))
-    assert list(overspent(policy, Spent(HALF))) == []
+    assert "exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada 0.5) hold" in describe_guarantee(
+        policy, RecordedSpending(HALF)
+    )
+    assert list(find_overspent(policy, RecordedSpending(HALF))) == []
 
 
 def test_a_refreshing_cap_names_what_this_month_has_cost_already():
     policy = load(QUIET | {"analysts": {"ada": {"epsilon": 0.25, "refresh": "monthly"}}})
-    said = promise(policy, Spent(HALF, {"ada": HALF}))
+    said = describe_guarantee(policy, RecordedSpending(HALF, {"ada": HALF}))
     assert "ada 0.25 in each calendar month and 0.5 in this one already, so 3 over a year" in said
 
 
 def test_a_delta_that_is_spent_already_is_promised():
-    spent = cost(Approximate(Fraction(1, 2), Fraction(1, 10**9)))
+    spent = cost(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
     # epsilon 0.5 is within 1, and delta 1e-9 is above 0
-    assert held(Budget(Fraction(1), Fraction(0)), spent) == Budget(Fraction(1), Fraction(1, 10**9))
+    assert effective_budget(PrivacyBudget(Fraction(1), Fraction(0)), spent) == PrivacyBudget(
+        Fraction(1), Fraction(1, 10**9)
+    )
 
 
 def test_what_filter_b_admitted_is_promised_by_its_rho():
@@ -99,18 +103,18 @@ def test_what_filter_b_admitted_is_promised_by_its_rho():
     spent = cost(LaplaceNoise(Fraction(100), 1))
     for _ in range(399):
         spent += cost(LaplaceNoise(Fraction(100), 1))
-    found = held(Budget(Fraction(1, 2), Fraction(1, 10**6)), spent)
+    found = effective_budget(PrivacyBudget(Fraction(1, 2), Fraction(1, 10**6)), spent)
     assert found.delta == Fraction(1, 10**6)
-    assert float(found.epsilon) == pytest.approx(epsilon_of_rho(spent.rho / 10**15, 1e-6), abs=2e-6)
+    assert float(found.epsilon) == pytest.approx(epsilon_from_rho(spent.rho / 10**15, 1e-6), abs=2e-6)
     assert found.epsilon < Fraction(3, 2)
 
 
 def test_gaussian_noise_without_any_delta_has_a_bound_all_the_same():
     spent = cost(GaussianNoise(Fraction(100), 1))  # a variance of 100: rho is 1/200
     assert spent.epsilon == LARGEST
-    found = held(Budget(Fraction(1, 1000), Fraction(0)), spent)
+    found = effective_budget(PrivacyBudget(Fraction(1, 1000), Fraction(0)), spent)
     assert found.delta == Fraction(1, 10**6)
-    assert float(found.epsilon) == pytest.approx(epsilon_of_rho(0.005, 1e-6), abs=2e-6)
+    assert float(found.epsilon) == pytest.approx(epsilon_from_rho(0.005, 1e-6), abs=2e-6)
 
 
 amounts = st.fractions(0, 4, max_denominator=100)
@@ -119,15 +123,15 @@ amounts = st.fractions(0, 4, max_denominator=100)
 @pytest.mark.slow
 @given(amounts.filter(bool), st.sampled_from(["0", "1e-9", "1e-6"]), st.lists(amounts.filter(bool), max_size=5))
 def test_the_promise_is_never_below_the_cap_and_nothing_more_is_admitted_above_it(epsilon, delta, prices):
-    cap = Budget(epsilon, Fraction(delta))
-    spent = Cost.zero()
+    cap = PrivacyBudget(epsilon, Fraction(delta))
+    spent = BudgetCharge.zero()
     for price in prices:
         spent += cost(LaplaceNoise(1 / price, 1))
-    found = held(cap, spent)
+    found = effective_budget(cap, spent)
     assert found.epsilon >= cap.epsilon
     assert found.delta == cap.delta
     if found != cap:
-        assert not admits(spent, Cost.zero(), caps(cap.epsilon, cap.delta))
+        assert not is_admitted(spent, BudgetCharge.zero(), compute_limits(cap.epsilon, cap.delta))
         assert found.epsilon <= sum(prices) + Fraction(1, 10**6)
     else:
-        assert admits(spent, Cost.zero(), caps(cap.epsilon, cap.delta))
+        assert is_admitted(spent, BudgetCharge.zero(), compute_limits(cap.epsilon, cap.delta))

@@ -14,8 +14,8 @@ import pytest
 from tacit.demo.clinic import POLICY_TEXT
 from tacit.policy.load import load
 from tacit.policy.model import Type
-from tacit.policy.schema import schema
-from tacit.policy.template import template
+from tacit.policy.schema import build_json_schema
+from tacit.policy.template import render_template
 
 HERE = Path(__file__).parent
 GUIDE = HERE.parents[1] / "docs" / "guide" / "policy.md"
@@ -125,27 +125,27 @@ def guide() -> str:
     [
         pytest.param((HERE / "clinic.toml").read_text(), id="clinic"),
         pytest.param(POLICY_TEXT, id="demo"),
-        pytest.param(template(None, {}), id="example"),
-        pytest.param(filled(template("x.duckdb", {"t": [(kind, kind) for kind in Type]})), id="template"),
+        pytest.param(render_template(None, {}), id="example"),
+        pytest.param(filled(render_template("x.duckdb", {"t": [(kind, kind) for kind in Type]})), id="template"),
         pytest.param(guide(), id="guide"),
     ],
 )
 def test_what_loads_is_of_the_shape(text: str):
     assert load(tomllib.loads(text)).tables
-    assert holds(entries(text), schema())
+    assert holds(entries(text), build_json_schema())
 
 
 def test_what_is_still_to_be_filled_in_is_not():
-    text = template("x.duckdb", {"t": [("n", Type.INT)]})
-    assert not holds(entries(text), schema())
-    assert not holds(entries(text.replace('unit = "?"', 'unit = "row"')), schema())
-    assert holds(entries(filled(text)), schema())
+    text = render_template("x.duckdb", {"t": [("n", Type.INT)]})
+    assert not holds(entries(text), build_json_schema())
+    assert not holds(entries(text.replace('unit = "?"', 'unit = "row"')), build_json_schema())
+    assert holds(entries(filled(text)), build_json_schema())
 
 
 @pytest.mark.parametrize("file", MISTAKES, ids=lambda file: file.stem)
 def test_a_mistake_of_shape_is_seen_in_the_editor(file: Path):
-    assert holds(entries(file.read_text()), schema()) == (file.stem in BEYOND.split())
+    assert holds(entries(file.read_text()), build_json_schema()) == (file.stem in BEYOND.split())
 
 
 def test_it_is_plain_json():
-    assert json.loads(json.dumps(schema())) == schema()
+    assert json.loads(json.dumps(build_json_schema())) == build_json_schema()

@@ -14,7 +14,7 @@ from tacit.errors import PolicyError
 from tacit.policy.check import DELTA_RULE
 from tacit.policy.load import load
 from tacit.policy.model import Type
-from tacit.policy.template import names_someone, template
+from tacit.policy.template import is_identifier_name, render_template
 
 TABLES = {
     "visits": [("patient_id", Type.INT), ("age", Type.INT), ("cost", Type.FLOAT), ("ward", Type.TEXT)],
@@ -31,7 +31,7 @@ def refusal(file: Path, text: str) -> PolicyError:
 
 def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
     file = tmp_path / "clinic.toml"
-    text = template("data/clinic.duckdb", TABLES)
+    text = render_template("data/clinic.duckdb", TABLES)
     asked = []
     for answer in ["row", *["0"] * 4, "row"]:
         error = refusal(file, text)
@@ -62,18 +62,18 @@ def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
 
 
 def test_what_says_whose_row_it_is_is_offered_as_the_unit_and_no_column(tmp_path: Path):
-    text = template(None, TABLES)
+    text = render_template(None, TABLES)
     assert 'unit = "?"    # "patient_id", perhaps' in text
     assert '# patient_id = { type = "int"' in text
     assert text.count("perhaps") == 1  # the staff have no such column
 
 
 def test_the_rule_for_delta_is_the_one_that_check_says():
-    assert f"# {DELTA_RULE}." in template(None, {})
+    assert f"# {DELTA_RULE}." in render_template(None, {})
 
 
 def test_a_column_as_unit_asks_for_its_caps_next(tmp_path: Path):
-    text = template(None, TABLES).replace('unit = "?"', 'unit = "patient_id"', 1)
+    text = render_template(None, TABLES).replace('unit = "?"', 'unit = "patient_id"', 1)
     error = refusal(tmp_path / "clinic.toml", text)
     assert error.what == "tables.visits.max_groups: is missing"
     assert error.at is not None
@@ -84,7 +84,7 @@ def test_a_column_as_unit_asks_for_its_caps_next(tmp_path: Path):
 
 def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
     file = tmp_path / "clinic.toml"
-    file.write_text(template(None, {}))
+    file.write_text(render_template(None, {}))
     policy = load(file)
     assert policy.source is None
     assert [(t.name, t.public) for t in policy.tables] == [("visits", False), ("wards", True)]
@@ -93,7 +93,7 @@ def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
 
 def test_what_the_comments_offer_is_valid(tmp_path: Path):
     file = tmp_path / "clinic.toml"
-    file.write_text(re.sub(r"^# (?=[a-z_]+ = )", "", template(None, {}), flags=re.MULTILINE))
+    file.write_text(re.sub(r"^# (?=[a-z_]+ = )", "", render_template(None, {}), flags=re.MULTILINE))
     policy = load(file)
     assert policy.books is not None
     assert policy.books.witness == Path("/elsewhere/clinic.witness")
@@ -103,7 +103,7 @@ def test_what_the_comments_offer_is_valid(tmp_path: Path):
 
 def test_the_keys_that_the_comments_name_are_keys(tmp_path: Path):
     file = tmp_path / "clinic.toml"
-    text = template(None, {"orders": [("total", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
+    text = render_template(None, {"orders": [("total", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
     caps = "max_groups = 4\nmax_rows_per_group = 3\n"
     way = 'unit = { through = "order_id", to = "orders.id" }'
     assert way in text
@@ -124,7 +124,7 @@ def test_the_keys_that_the_comments_name_are_keys(tmp_path: Path):
 
 
 def test_every_section_is_explained():
-    for text in (template("x.duckdb", TABLES), template(None, {})):
+    for text in (render_template("x.duckdb", TABLES), render_template(None, {})):
         lines = text.split("\n")
         for before, line in pairwise(lines):
             if line.startswith("["):
@@ -139,10 +139,10 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 @settings(deadline=None)
 @given(NAMES, st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.sampled_from(Type)), unique_by=lambda c: c[0])))
 def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type]]]):
-    entries = tomllib.loads(template(source, tables))
+    entries = tomllib.loads(render_template(source, tables))
     assert entries["data"]["source"] == source
     for name, columns in tables.items():
         declared = entries["tables"][name]["columns"]
         assert [(column, declared[column]["type"]) for column in declared] == [
-            each for each in columns if not names_someone(each[0])
+            each for each in columns if not is_identifier_name(each[0])
         ]

@@ -12,9 +12,14 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.privacy.local import median_after, median_distance, median_local, median_smooth
+from tacit.privacy.local import (
+    median_distance_to_bound,
+    median_local_sensitivity,
+    median_sensitivity_at_distance,
+    median_smooth_sensitivity,
+)
 from tacit.privacy.statistics import median
 
 SIZES = [(1, 4), (2, 4), (3, 4), (4, 3), (5, 2)]  # rows, upper end of the range from 0
@@ -40,8 +45,8 @@ def defined(rows, upper):
 def test_local_sensitivity_is_the_definition(rows, upper):
     everything, _, reach = defined(rows, upper)
     for data in everything:
-        assert median_local(data, 0, upper) == reach[0][data]
-        found = [median_after(data, 0, upper, k) for k in range(rows + 1)]
+        assert median_local_sensitivity(data, 0, upper) == reach[0][data]
+        found = [median_sensitivity_at_distance(data, 0, upper, k) for k in range(rows + 1)]
         assert found == [reach[k][data] for k in range(rows + 1)]
 
 
@@ -49,7 +54,7 @@ def test_local_sensitivity_is_the_definition(rows, upper):
 def test_the_distance_is_the_definition_and_moves_by_one(rows, upper):
     everything, near, reach = defined(rows, upper)
     for bound in range(upper + 1):
-        found = {data: median_distance(data, 0, upper, bound) for data in everything}
+        found = {data: median_distance_to_bound(data, 0, upper, bound) for data in everything}
         for data in everything:
             assert found[data] == next((k for k in range(rows + 1) if reach[k][data] > bound), None)
             for other in near[data]:
@@ -61,15 +66,15 @@ def test_the_distance_is_the_definition_and_moves_by_one(rows, upper):
 @pytest.mark.parametrize(("rows", "upper"), SIZES)
 def test_the_smooth_sensitivity_is_the_definition_and_smooth(rows, upper, beta):
     everything, near, reach = defined(rows, upper)
-    with precision(200):
-        found = {data: median_smooth(data, 0, upper, beta) for data in everything}
+    with working_precision(200):
+        found = {data: median_smooth_sensitivity(data, 0, upper, beta) for data in everything}
         value = {data: found[data].value() for data in everything}
         for data in everything:
-            terms = [(-ball(beta * k)).exp() * reach[k][data] for k in range(rows + 1)]
+            terms = [(-to_interval(beta * k)).exp() * reach[k][data] for k in range(rows + 1)]
             assert all(value[data] >= term or value[data].overlaps(term) for term in terms)
             assert any(value[data].overlaps(term) for term in terms)  # two terms never agree to 200 bits
             for other in near[data]:
-                assert value[data] <= ball(beta).exp() * value[other] * (1 + arb(2) ** -150)
+                assert value[data] <= to_interval(beta).exp() * value[other] * (1 + arb(2) ** -150)
 
 
 @pytest.mark.slow
@@ -79,42 +84,45 @@ def test_the_quick_way_is_the_slow_way(beta, low, high):
     # 40 sets of 25 to 64 rows: the whole maximum over k against the divided one
     for seed in range(40):
         values = [low + (high - low) * (pow(7 + seed, i + 1, 10_007)) // 10_007 for i in range(25 + seed)]
-        found = median_smooth(values, low, high, beta)
-        with precision(200):
-            slow = [(-ball(beta * k)).exp() * median_after(values, low, high, k) for k in range(len(values) + 1)]
+        found = median_smooth_sensitivity(values, low, high, beta)
+        with working_precision(200):
+            slow = [
+                (-to_interval(beta * k)).exp() * median_sensitivity_at_distance(values, low, high, k)
+                for k in range(len(values) + 1)
+            ]
             assert all(found.value() >= term or found.value().overlaps(term) for term in slow)
-            assert median_after(values, low, high, found.steps) == found.width
+            assert median_sensitivity_at_distance(values, low, high, found.steps) == found.width
 
 
 def test_ten_thousand_rows():
     # 0, 1, ..., 9,999 in [0, 9,999] with beta 1/100: the widest k + 1 steps at a cost of exp(-k/100): k = 99 or 100;
     # ln(100) - 0.99 = 3.61517 beats ln(101) - 1 = 3.61512
-    found = median_smooth(range(10_000), 0, 9_999, Fraction(1, 100))
+    found = median_smooth_sensitivity(range(10_000), 0, 9_999, Fraction(1, 100))
     assert (found.width, found.steps) == (100, 99)
 
 
 def test_figures():
     # 50 in rank 15 of 30: one step to 51 above; below it fourteen more 50s
     scores = [50] * 15 + [51] * 14 + [90]
-    assert median_local(scores, 0, 100) == 1
-    assert median_local([50] * 29 + [90], 0, 100) == 0
+    assert median_local_sensitivity(scores, 0, 100) == 1
+    assert median_local_sensitivity([50] * 29 + [90], 0, 100) == 0
     # local sensitivity 0, and 14 changes until one more makes the median 100: 50 e^-14 beta or more
-    assert median_distance([50] * 29 + [90], 0, 100, 0) == 14
-    assert median_distance(scores, 0, 100, 100) is None
+    assert median_distance_to_bound([50] * 29 + [90], 0, 100, 0) == 14
+    assert median_distance_to_bound(scores, 0, 100, 100) is None
 
 
 def test_values_are_clamped_one_by_one():
-    assert median_local([-50, 3, 999], 0, 10) == median_local([0, 3, 10], 0, 10) == 7
+    assert median_local_sensitivity([-50, 3, 999], 0, 10) == median_local_sensitivity([0, 3, 10], 0, 10) == 7
 
 
 @pytest.mark.parametrize("gap", [0, 1, -1])
 def test_close_calls_are_certain(gap):
     # exp(1/2) = 1.648..: 2^80 against the product next to 2^80 exp(1/2): the machine cannot tell, intervals can
-    with precision(300):
-        next_to = int((ball(Fraction(1, 2)).exp() * 2**80).floor().unique_fmpz())
+    with working_precision(300):
+        next_to = int((to_interval(Fraction(1, 2)).exp() * 2**80).floor().unique_fmpz())
     # rows: median x_1 = 0 of [0, upper]: k = 0 gives 2^80 below, k = 1 gives the whole range
     low, high = 0, next_to + gap
-    found = median_smooth([low, 2**80], low, high, Fraction(1, 2))
+    found = median_smooth_sensitivity([low, 2**80], low, high, Fraction(1, 2))
     assert found.steps == (1 if gap > 0 else 0)
 
 
@@ -122,23 +130,23 @@ def test_close_calls_are_certain(gap):
 @given(st.sampled_from([math.nan, math.inf, 1.0, True, "1", None, 2j]))
 def test_only_integers(value):
     with pytest.raises(ParameterError, match="values: needs an integer"):
-        median_local([1, value], 0, 3)
+        median_local_sensitivity([1, value], 0, 3)
     with pytest.raises(ParameterError, match="upper: needs an integer"):
-        median_local([1], 0, value)
+        median_local_sensitivity([1], 0, value)
 
 
 @settings(deadline=None)
 @given(st.sampled_from([0, -1, math.nan, math.inf, True, "1", None]))
 def test_a_decay_is_positive(beta):
     with pytest.raises(ParameterError, match="beta: "):
-        median_smooth([1], 0, 3, beta)
+        median_smooth_sensitivity([1], 0, 3, beta)
 
 
 def test_other_mistakes():
     with pytest.raises(ParameterError, match="values: there are none"):
-        median_local([], 0, 1)
+        median_local_sensitivity([], 0, 1)
     with pytest.raises(ParameterError, match="upper: is below lower"):
-        median_local([1], 3, 1)
+        median_local_sensitivity([1], 3, 1)
     for bad in product([-1, 0.5, True], [0]):
         with pytest.raises(ParameterError, match="bound: "):
-            median_distance([1], 0, 1, bad[0])
+            median_distance_to_bound([1], 0, 1, bad[0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.accounting import pure
+from tacit.accounting import basic
 from tacit.errors import ParameterError
 from tacit.privacy.loss import Compose, LaplaceNoise, Loss, decode, encode
 
@@ -26,7 +26,7 @@ def test_what_is_written_is_read_back(loss: Loss) -> None:
     text = encode(loss)
     assert decode(text) == loss
     assert encode(decode(text)) == text
-    assert pure.epsilon(decode(text)) == pure.epsilon(loss)
+    assert basic.epsilon(decode(text)) == basic.epsilon(loss)
 
 
 def test_the_text_is_canonical():
@@ -69,16 +69,16 @@ def test_anything_else_is_an_error(text: str) -> None:
 
 def test_epsilons():
     # 6/12 for a count, (6 * 110)/1320 for a sum, and nothing for nothing
-    assert pure.epsilon(LaplaceNoise(Fraction(12), 6)) == Fraction(1, 2)
-    assert pure.epsilon(Compose((LaplaceNoise(Fraction(12), 6), LaplaceNoise(Fraction(1320), 660)))) == 1
-    assert pure.epsilon(Compose(())) == 0
-    assert pure.epsilon(LaplaceNoise(Fraction(5), 0)) == 0
+    assert basic.epsilon(LaplaceNoise(Fraction(12), 6)) == Fraction(1, 2)
+    assert basic.epsilon(Compose((LaplaceNoise(Fraction(12), 6), LaplaceNoise(Fraction(1320), 660)))) == 1
+    assert basic.epsilon(Compose(())) == 0
+    assert basic.epsilon(LaplaceNoise(Fraction(5), 0)) == 0
 
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(losses, max_size=4))
 def test_composition_adds_however_it_is_nested(parts: list[Loss]) -> None:
-    total = sum((pure.epsilon(part) for part in parts), Fraction(0))
-    assert pure.epsilon(Compose(tuple(parts))) == total
-    assert pure.epsilon(Compose((Compose(tuple(parts)), Compose(())))) == total
+    total = sum((basic.epsilon(part) for part in parts), Fraction(0))
+    assert basic.epsilon(Compose(tuple(parts))) == total
+    assert basic.epsilon(Compose((Compose(tuple(parts)), Compose(())))) == total

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.arithmetic import integers
+from tacit.arithmetic import to_integers
 from tacit.errors import ParameterError
 from tacit.privacy.statistics import (
     count,
+    global_sensitivity,
     histogram,
     mean,
+    mean_target_score,
     median,
-    sensitivity,
-    squared_distance,
     total,
     variance,
 )
@@ -41,7 +41,7 @@ def largest(f, domain, rows, neighbors):
 @pytest.mark.parametrize("neighbors", Neighbors)
 @pytest.mark.parametrize("rows", [2, 3, 4, 5])
 @pytest.mark.parametrize(("lower", "upper"), [(0, 3), (-3, 1), (2, 4), (0, 0)])
-@pytest.mark.parametrize("statistic", [total, mean, variance, median, squared_distance])
+@pytest.mark.parametrize("statistic", [total, mean, variance, median, mean_target_score])
 def test_the_formula_is_the_largest_move(statistic, lower, upper, rows, neighbors):
     domain = range(lower, upper + 1)
 
@@ -51,30 +51,30 @@ def test_the_formula_is_the_largest_move(statistic, lower, upper, rows, neighbor
     def over_targets(values):
         return (statistic(values, lower),)  # targets at the ends are the worst; the other end is its mirror
 
-    f = over_targets if statistic is squared_distance else one
-    found = sensitivity(statistic, rows=rows, lower=lower, upper=upper, neighbors=neighbors)
+    f = over_targets if statistic is mean_target_score else one
+    found = global_sensitivity(statistic, rows=rows, lower=lower, upper=upper, neighbors=neighbors)
     assert found == largest(f, domain, rows, neighbors)
 
 
 @pytest.mark.parametrize("neighbors", Neighbors)
 def test_no_target_is_worse_than_an_end(neighbors):
     for target in range(5):
-        move = largest(lambda values, target=target: (squared_distance(values, target),), range(5), 3, neighbors)
-        assert move <= sensitivity(squared_distance, rows=3, lower=0, upper=4, neighbors=neighbors)
+        move = largest(lambda values, target=target: (mean_target_score(values, target),), range(5), 3, neighbors)
+        assert move <= global_sensitivity(mean_target_score, rows=3, lower=0, upper=4, neighbors=neighbors)
 
 
 @pytest.mark.parametrize("neighbors", Neighbors)
 @pytest.mark.parametrize("bins", [1, 2, 3])
 def test_counts(bins, neighbors):
     f = lambda values: histogram(values, bins)  # noqa: E731 - named for the lines below
-    assert sensitivity(histogram, bins=bins, neighbors=neighbors) == largest(f, range(bins), 3, neighbors)
-    assert sensitivity(count, neighbors=neighbors) == largest(lambda v: (count(v),), range(2), 3, neighbors) == 1
+    assert global_sensitivity(histogram, bins=bins, neighbors=neighbors) == largest(f, range(bins), 3, neighbors)
+    assert global_sensitivity(count, neighbors=neighbors) == largest(lambda v: (count(v),), range(2), 3, neighbors) == 1
 
 
 def test_mean_of_thirty_scores():
     # 30 scores in [0, 100], replace one: 100/30; with 29 or 30 students the same
-    assert sensitivity(mean, rows=30, lower=0, upper=100, neighbors=REPLACE) == Fraction(10, 3)
-    assert sensitivity(mean, rows=30, lower=0, upper=100, neighbors=ADD_REMOVE) == Fraction(10, 3)
+    assert global_sensitivity(mean, rows=30, lower=0, upper=100, neighbors=REPLACE) == Fraction(10, 3)
+    assert global_sensitivity(mean, rows=30, lower=0, upper=100, neighbors=ADD_REMOVE) == Fraction(10, 3)
 
 
 def test_the_pair_of_the_classroom_moves_less():
@@ -84,21 +84,21 @@ def test_the_pair_of_the_classroom_moves_less():
 
 def test_the_squared_distance_score():
     # values in [0, 1], n = 30: 2/30 - 1/900 = 59/900, not 1/30
-    assert sensitivity(squared_distance, rows=30, lower=0, upper=1, neighbors=REPLACE) == Fraction(59, 900)
+    assert global_sensitivity(mean_target_score, rows=30, lower=0, upper=1, neighbors=REPLACE) == Fraction(59, 900)
     # reached: all ones, one of them replaced by 0, target 0: 1 - (29/30)^2
-    assert squared_distance([1] * 29 + [0], 0) - squared_distance([1] * 30, 0) == Fraction(59, 900)
+    assert mean_target_score([1] * 29 + [0], 0) - mean_target_score([1] * 30, 0) == Fraction(59, 900)
 
 
 def test_figures():
-    assert sensitivity(total, lower=-20, upper=10, neighbors=ADD_REMOVE) == 20
-    assert sensitivity(total, lower=-20, upper=10, neighbors=REPLACE) == 30
+    assert global_sensitivity(total, lower=-20, upper=10, neighbors=ADD_REMOVE) == 20
+    assert global_sensitivity(total, lower=-20, upper=10, neighbors=REPLACE) == 30
     # 9 * 100^2 / 10^2
-    assert sensitivity(variance, rows=10, lower=0, upper=100, neighbors=REPLACE) == 900
-    assert sensitivity(median, rows=10**9, lower=0, upper=100, neighbors=REPLACE) == 100
-    assert sensitivity(histogram, bins=7, neighbors=ADD_REMOVE) == 1
-    assert sensitivity(histogram, bins=7, neighbors=REPLACE) == 2
-    assert sensitivity(total, lower=0.1, upper=Decimal("0.3"), neighbors=REPLACE) == Fraction(1, 5)
-    assert sensitivity(total, lower=0, upper=2**70 + 1, neighbors=REPLACE) == 2**70 + 1
+    assert global_sensitivity(variance, rows=10, lower=0, upper=100, neighbors=REPLACE) == 900
+    assert global_sensitivity(median, rows=10**9, lower=0, upper=100, neighbors=REPLACE) == 100
+    assert global_sensitivity(histogram, bins=7, neighbors=ADD_REMOVE) == 1
+    assert global_sensitivity(histogram, bins=7, neighbors=REPLACE) == 2
+    assert global_sensitivity(total, lower=0.1, upper=Decimal("0.3"), neighbors=REPLACE) == Fraction(1, 5)
+    assert global_sensitivity(total, lower=0, upper=2**70 + 1, neighbors=REPLACE) == 2**70 + 1
 
 
 @pytest.mark.parametrize("statistic", [total, mean, variance, median])
@@ -106,13 +106,13 @@ def test_figures():
 def test_without_clamping_there_is_no_bound(statistic, missing):
     bounds = {"lower": 0, "upper": 1, missing: None}
     with pytest.raises(ParameterError, match=f"{missing}: without it one row can move the statistic without bound"):
-        sensitivity(statistic, rows=5, neighbors=REPLACE, **bounds)
+        global_sensitivity(statistic, rows=5, neighbors=REPLACE, **bounds)
 
 
 def test_a_mean_needs_a_row_in_both():
     with pytest.raises(ParameterError, match="rows: must be at least 2"):
-        sensitivity(mean, rows=1, lower=0, upper=1, neighbors=ADD_REMOVE)
-    assert sensitivity(mean, rows=1, lower=0, upper=1, neighbors=REPLACE) == 1
+        global_sensitivity(mean, rows=1, lower=0, upper=1, neighbors=ADD_REMOVE)
+    assert global_sensitivity(mean, rows=1, lower=0, upper=1, neighbors=REPLACE) == 1
 
 
 BAD = st.sampled_from([None, True, False, math.nan, math.inf, -math.inf, "3", b"3", [], 3j, 1.5, 0, -2])
@@ -122,23 +122,23 @@ BAD = st.sampled_from([None, True, False, math.nan, math.inf, -math.inf, "3", b"
 @given(BAD)
 def test_bad_numbers_of_rows(rows):
     with pytest.raises(ParameterError, match="rows: "):
-        sensitivity(mean, rows=rows, lower=0, upper=1, neighbors=REPLACE)
+        global_sensitivity(mean, rows=rows, lower=0, upper=1, neighbors=REPLACE)
 
 
 @settings(deadline=None)
 @given(st.sampled_from([True, math.nan, math.inf, "3", [], 3j, Decimal("NaN")]))
 def test_bad_bounds(end):
     with pytest.raises(ParameterError, match="upper: "):
-        sensitivity(total, lower=0, upper=end, neighbors=REPLACE)
+        global_sensitivity(total, lower=0, upper=end, neighbors=REPLACE)
 
 
 def test_other_mistakes():
     with pytest.raises(ParameterError, match="upper: is below lower"):
-        sensitivity(total, lower=1, upper=0, neighbors=REPLACE)
+        global_sensitivity(total, lower=1, upper=0, neighbors=REPLACE)
     with pytest.raises(ParameterError, match="neighbors: is no relation"):
-        sensitivity(count, neighbors="replace")
+        global_sensitivity(count, neighbors="replace")
     with pytest.raises(ParameterError, match="statistic: no sensitivity is known"):
-        sensitivity(max, rows=3, lower=0, upper=1, neighbors=REPLACE)
+        global_sensitivity(max, rows=3, lower=0, upper=1, neighbors=REPLACE)
     for values in (3, "123", [1.0], [True], [math.nan], ["1"]):
         with pytest.raises(ParameterError, match="values: needs"):
-            integers("values", values)
+            to_integers("values", values)

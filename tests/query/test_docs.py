@@ -10,15 +10,15 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import open as open_curator
-from tacit.curator.view import Schema
+from tacit.curator.views import Schema
 from tacit.demo import clinic
-from tacit.errors import Code, Failed, Refused, TacitError
-from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, plan_for
+from tacit.errors import ErrorCode, Failed, Refused, TacitError
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, plan_for
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.load import load
 from tacit.policy.model import Policy
-from tacit.query.functions import Fn
-from tacit.query.refuse import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_SOURCES, MAX_TOKENS
+from tacit.query.functions import Function
+from tacit.query.refusals import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_SOURCES, MAX_TOKENS
 
 DOCS = Path(__file__).parents[2] / "docs"
 ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def first_cells(text: str) -> list[str]:
 
 def test_every_code_is_explained_once():
     classes = {kind.__name__ for kind in (Refused, Failed, *TacitError.__subclasses__())}
-    assert sorted(set(first_cells(ERRORS)) - classes) == sorted(Code)
+    assert sorted(set(first_cells(ERRORS)) - classes) == sorted(ErrorCode)
     assert len(first_cells(ERRORS)) == len(set(first_cells(ERRORS)))
 
 
@@ -49,7 +49,7 @@ def test_every_class_of_errors_is_explained():
 
 def test_every_function_is_explained_once():
     rows = FUNCTIONS.partition("## Functions and operators")[2].partition("## Constants")[0]
-    assert sorted(first_cells(rows)) == sorted(Fn)
+    assert sorted(first_cells(rows)) == sorted(Function)
 
 
 def test_the_numbers_in_the_pages_are_those_of_the_code():
@@ -59,7 +59,7 @@ def test_the_numbers_in_the_pages_are_those_of_the_code():
     assert f"more than {MAX_GROUPS:,} groups" in ERRORS
     assert f"at most {MAX_GROUPS:,} groups" in FUNCTIONS
     assert f"at most {MAX_ITEMS:,}" in FUNCTIONS
-    assert f"`epsilon` from {float(LEAST_EPSILON):f} to {MOST_EPSILON}" in ERRORS
+    assert f"`epsilon` from {float(MIN_EPSILON):f} to {MAX_EPSILON}" in ERRORS
 
 
 def test_the_guide_shows_the_schema_of_the_clinic(demo: Policy):
@@ -86,7 +86,7 @@ def test_an_example_is_planned_or_refused_as_it_says(demo: Policy, sql: str) -> 
 @pytest.mark.slow
 def test_the_examples_are_answered(tmp_path: Path):
     answered = [sql for sql in EXAMPLES if not sql.startswith("-- refused: ")]
-    with open_curator(clinic.build(tmp_path)) as curator:
+    with open_curator(clinic.build_clinic(tmp_path)) as curator:
         ada = curator.analyst("ada")
         answers = [ada.ask(sql, epsilon=0.1) for sql in answered]
     assert all(len(answer) > 0 for answer in answers)

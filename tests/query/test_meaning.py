@@ -15,7 +15,7 @@ from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Refused
-from tacit.query.functions import Fn
+from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Literal, Query, Scalar
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def written(function: str, arguments: list[str]) -> str:
             return f"CAST(date_trunc({arguments[0]}, {arguments[1]}) AS DATE)"
         case "cast":
             return f"CAST({arguments[0]} AS {arguments[1][1:-1]})"
-    infix = {Fn.MOD: "%", Fn.POWER: "**", Fn.CONCAT: "||"}.get(Fn(function), function)
+    infix = {Function.MOD: "%", Function.POWER: "**", Function.CONCAT: "||"}.get(Function(function), function)
     if not infix.isidentifier() or infix in {"and", "or", "like"}:
         return "(" + f" {infix} ".join(arguments) + ")"
     return f"{function}({', '.join(arguments)})"

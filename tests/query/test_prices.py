@@ -12,7 +12,7 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.model import Policy
 
@@ -54,7 +54,7 @@ def test_a_table_of_the_data_and_no_table_read_alike(curator: Curator, where: st
 )
 def test_a_column_of_the_data_and_no_column_read_alike(curator: Curator, where: str) -> None:
     unlisted, absent = refused(curator, where.format("name")), refused(curator, where.format("nome"))
-    assert unlisted.code is Code.UNKNOWN_COLUMN
+    assert unlisted.code is ErrorCode.UNKNOWN_COLUMN
     assert str(unlisted).replace("name", "nome") == str(absent)
 
 
@@ -123,7 +123,7 @@ def test_a_bad_confidence_names_confidence(curator: Curator, value: Any) -> None
 
 
 def check_parameter(error: ParameterError, name: str) -> None:
-    assert error.code is Code.PARAMETER
+    assert error.code is ErrorCode.PARAMETER
     assert error.name == name
     assert str(error).startswith(f"error [parameter]: {name}: ")
     assert "  fix: " in str(error) and name in error.fix
@@ -153,5 +153,5 @@ def test_a_price_above_the_budget_is_refused_before_the_data(curator: Curator) -
 def test_an_analyst_whom_nobody_named(curator: Curator) -> None:
     with pytest.raises(Refused) as caught:
         curator.analyst("eve")
-    assert caught.value.code is Code.UNKNOWN_ANALYST
+    assert caught.value.code is ErrorCode.UNKNOWN_ANALYST
     nothing_charged(curator)

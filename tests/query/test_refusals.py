@@ -12,11 +12,17 @@ from pathlib import Path
 import pytest
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.errors import Code, Refused
-from tacit.query.refuse import CASTS, CLAUSES, INSTEAD, JOINS, SIGNS
+from tacit.errors import ErrorCode, Refused
+from tacit.query.refusals import (
+    CAST_SUGGESTIONS,
+    FUNCTION_SUGGESTIONS,
+    OPERATOR_SUGGESTIONS,
+    UNSUPPORTED_CLAUSES,
+    UNSUPPORTED_JOINS,
+)
 
 FILES = sorted((Path(__file__).parent / "refusals").glob("*.txt"))
-ABOUT_THE_TEXT = list(Code)[: list(Code).index(Code.RAW_COLUMN) + 1]
+ABOUT_THE_TEXT = list(ErrorCode)[: list(ErrorCode).index(ErrorCode.RAW_COLUMN) + 1]
 NOWHERE = {"empty", "comment_only"}  # there is no text to point at
 
 
@@ -62,24 +68,28 @@ def test_every_code_about_the_text_has_a_file() -> None:
 
 
 def test_every_part_of_sql_that_is_named_in_a_table_has_a_fix() -> None:
-    fixes = [*(fix for _, fix in (*CLAUSES.values(), *SIGNS.values())), *JOINS.values(), *INSTEAD.values()]
-    assert all(fixes) and all(CASTS.values())
+    fixes = [
+        *(fix for _, fix in (*UNSUPPORTED_CLAUSES.values(), *OPERATOR_SUGGESTIONS.values())),
+        *UNSUPPORTED_JOINS.values(),
+        *FUNCTION_SUGGESTIONS.values(),
+    ]
+    assert all(fixes) and all(CAST_SUGGESTIONS.values())
 
 
-@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("sign", OPERATOR_SUGGESTIONS)
 def test_a_sign_of_other_sql_is_refused_by_name(sign: str) -> None:
     with pytest.raises(Refused) as caught:
         parse(f"SELECT COUNT(*) FROM visits WHERE age {sign} 3")
-    assert caught.value.code is Code.UNSUPPORTED
-    assert caught.value.fix == SIGNS[sign][1]
+    assert caught.value.code is ErrorCode.UNSUPPORTED
+    assert caught.value.fix == OPERATOR_SUGGESTIONS[sign][1]
     assert caught.value.at is not None and caught.value.at.words == sign
 
 
-@pytest.mark.parametrize("name", sorted(INSTEAD))
+@pytest.mark.parametrize("name", sorted(FUNCTION_SUGGESTIONS))
 def test_a_function_that_is_not_answered_says_what_is(name: str) -> None:
     with pytest.raises(Refused) as caught:
         parse(f"SELECT 1 + {name}(age) FROM visits")
-    assert caught.value.code in {Code.UNKNOWN_FUNCTION, Code.UNSUPPORTED}
+    assert caught.value.code in {ErrorCode.UNKNOWN_FUNCTION, ErrorCode.UNSUPPORTED}
     assert caught.value.at is not None and caught.value.at.words.startswith(name)
 
 

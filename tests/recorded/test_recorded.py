@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit import learn
-from tacit.accounting.guard import Cost
+from tacit.accounting.filters import BudgetCharge
 from tacit.cli.main import app
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def test_every_recorded_question_is_answered_again_for_free_and_byte_for_byte(fo
         before = [str(curator.analyst(who).budget) for who in analysts]
         for question, told in zip(ASKED["questions"][name], _told(name)["answers"], strict=True):
             answer = curator.analyst(question["who"]).ask(question["sql"], **question["how"])
-            assert answer.receipt.charged == Cost.zero(), question["sql"]
+            assert answer.receipt.charged == BudgetCharge.zero(), question["sql"]
             again, key = answer.to_dict(), told.pop("receipt")["key"]
             assert again.pop("receipt")["key"] == key, question["sql"]
             assert json.dumps(again) == json.dumps(told), question["sql"]
@@ -56,7 +56,7 @@ def test_every_recorded_fit_is_given_again_for_free(folder: Path) -> None:
         for fit, told in zip(ASKED["fits"], _told("clinic")["fits"], strict=True):
             estimator = getattr(learn, fit["estimator"])(**fit["parameters"])
             model = curator.analyst("ada").fit(estimator, fit["sql"], target=fit["target"], epsilon=fit["epsilon"])
-            assert model.receipt_.charged == Cost.zero(), fit["estimator"]
+            assert model.receipt_.charged == BudgetCharge.zero(), fit["estimator"]
             assert [float(x).hex() for x in np.append(model.coef_, model.intercept_)] == told["weights"]
 
 

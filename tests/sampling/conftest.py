@@ -81,9 +81,9 @@ def digits() -> Callable[[Callable[[], arb], int], list[int]]:
     """The first words of 64 bits of a number between 0 and 1 that is no dyadic fraction."""
 
     def split(number: Callable[[], arb], words: int = 3) -> list[int]:
-        from tacit.arithmetic import precision
+        from tacit.arithmetic import working_precision
 
-        with precision(64 * words + 400):
+        with working_precision(64 * words + 400):
             whole = (number() * arb(2) ** (64 * words)).floor().unique_fmpz()
         assert whole is not None
         return [int(whole) >> 64 * (words - 1 - i) & (2**64 - 1) for i in range(words)]

@@ -13,12 +13,20 @@ import numpy as np
 import pytest
 from flint import arb
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli
-from tacit.sampling.bernoulli import TRUSTED, coin, coins, dyadics, exp_minus, exp_minus_each, rational
+from tacit.sampling.bernoulli import (
+    TRUSTED_BITS,
+    draw_array_certified,
+    draw_array_dyadic,
+    draw_certified,
+    draw_exp,
+    draw_exp_array,
+    draw_rational,
+)
 from tacit.sampling.bits import ReplayBits, SystemBits
-from tacit.sampling.real import is_below
+from tacit.sampling.lazy_uniform import is_below
 
 ALARM = 1e-11
 ONES = 2**64 - 1
@@ -45,8 +53,8 @@ def p_value(chi_square):
     return fit
 
 
-def each(x: Fraction, count: int, bits, trusted: int = TRUSTED) -> np.ndarray:
-    return exp_minus_each(np.full(count, float(x)), 2.0**-52, lambda i: x, bits, trusted)
+def each(x: Fraction, count: int, bits, trusted: int = TRUSTED_BITS) -> np.ndarray:
+    return draw_exp_array(np.full(count, float(x)), 2.0**-52, lambda i: x, bits, trusted)
 
 
 @pytest.mark.slow
@@ -55,7 +63,7 @@ def test_one_coin_at_a_time(p_value, x, full):
     # x = 1/10: 0.905 against 0.896 for 11/100; 150,000 * 0.009^2 / 0.093 = 130; 46 is 1e-11.
     x, count = Fraction(x), 600_000 if full else 150_000
     bits = ReplayBits(f"coin {x}".encode())
-    heads = sum(exp_minus(x, bits) for _ in range(count))
+    heads = sum(draw_exp(x, bits) for _ in range(count))
     assert p_value(heads, count, math.exp(-x)) > ALARM
     assert p_value(heads, count, math.exp(-x * Fraction(11, 10))) < ALARM
     assert p_value(heads, count, math.exp(-x * Fraction(9, 10))) < ALARM
@@ -77,17 +85,17 @@ def test_many_coins_at_a_time(p_value, x):
 def test_rational_coins(p_value, chance):
     chance, count = Fraction(chance), 60_000
     bits = ReplayBits(f"rational {chance}".encode())
-    heads = sum(rational(chance, bits) for _ in range(count))
+    heads = sum(draw_rational(chance, bits) for _ in range(count))
     assert p_value(heads, count, float(chance)) > ALARM
     assert p_value(heads, count, float(chance) * 1.1) < ALARM
     assert p_value(heads, count, float(chance) * 0.9) < ALARM
 
 
 def test_certain_coins(script):
-    assert rational(Fraction(1), script())
-    assert not rational(Fraction(0), script())
+    assert draw_rational(Fraction(1), script())
+    assert not draw_rational(Fraction(0), script())
     for word in (0, 1, 2**44, ONES - 1, ONES):
-        assert exp_minus(Fraction(0), script(word))
+        assert draw_exp(Fraction(0), script(word))
         assert each(Fraction(0), 1, script(word)).tolist() == [True]
 
 
@@ -103,7 +111,7 @@ def test_a_cruder_machine_tosses_the_same(p_value, settled, x):
     assert np.array_equal(plain, cut)
     settled.clear()
     bits = ReplayBits(b"cut")
-    assert [exp_minus(x, bits, -2) for _ in range(count)] == plain.tolist()
+    assert [draw_exp(x, bits, -2) for _ in range(count)] == plain.tolist()
     assert len(settled) / count > 0.9
     assert p_value(int(cut.sum()), count, math.exp(-x)) > ALARM
     assert p_value(int(cut.sum()), count, math.exp(-x * Fraction(5, 4))) < ALARM  # fewer coins: a fourth is seen
@@ -111,8 +119,8 @@ def test_a_cruder_machine_tosses_the_same(p_value, settled, x):
 
 @pytest.mark.parametrize("x", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(13), Fraction(40)], ids=str)
 def test_next_to_the_edge_more_bits_decide(script, digits, settled, x):
-    first, second, third = digits(lambda: arb.exp(-ball(x)), 3)
-    for toss in (lambda *words: exp_minus(x, script(*words)), lambda *words: bool(each(x, 1, script(*words))[0])):
+    first, second, third = digits(lambda: arb.exp(-to_interval(x)), 3)
+    for toss in (lambda *words: draw_exp(x, script(*words)), lambda *words: bool(each(x, 1, script(*words))[0])):
         settled.clear()
         assert toss(first, second - 1)
         assert not toss(first, second + 1)
@@ -124,15 +132,15 @@ def test_next_to_the_edge_more_bits_decide(script, digits, settled, x):
 @pytest.mark.parametrize("x", [Fraction(1, 10**9), Fraction(1, 3), Fraction(2), Fraction(13)], ids=str)
 def test_every_word_near_the_edge_is_right(script, digits, x):
     # Words at distances 2^0, 2^1, ... on both sides of the edge: in the band and outside it.
-    edge = digits(lambda: arb.exp(-ball(x)), 1)[0]
+    edge = digits(lambda: arb.exp(-to_interval(x)), 1)[0]
     words = {edge + side * 2**power for power in range(63) for side in (-1, 1)}
-    with precision(300):
-        threshold = (-ball(x)).exp()
+    with working_precision(300):
+        threshold = (-to_interval(x)).exp()
         for word in words:
             if 0 <= word <= ONES:
                 right = arb(word + 1) / arb(2) ** 64 <= threshold
                 assert right or arb(word) / arb(2) ** 64 >= threshold
-                assert exp_minus(x, script(word)) == right
+                assert draw_exp(x, script(word)) == right
                 assert each(x, 1, script(word)).tolist() == [right]
 
 
@@ -140,23 +148,23 @@ def test_every_word_near_the_edge_is_right(script, digits, x):
 def test_a_hopeless_coin_is_tails(script, x):
     # exp(-2^20) = 2^-1512775: even the word 1 is above it; the word 0 needs one more.
     for words in [(ONES,), (2**44,), (2**44 - 1,), (1,), (0, 1)]:
-        assert not exp_minus(Fraction(x), script(*words))
+        assert not draw_exp(Fraction(x), script(*words))
 
 
 def test_a_small_word_with_a_large_x(script):
     # U = 2^-64 (1 + small) is below exp(-44) = 2^-63.48 and above exp(-45) = 2^-64.9.
-    assert exp_minus(Fraction(44), script(0))
-    assert not exp_minus(Fraction(45), script(1))
+    assert draw_exp(Fraction(44), script(0))
+    assert not draw_exp(Fraction(45), script(1))
 
 
 def test_sources_of_ones_and_zeros(same):
     for x in (Fraction(1, 10**400), Fraction(1, 2), Fraction(100)):
-        assert not exp_minus(x, same(ONES))
-        assert exp_minus(x, same(0))
+        assert not draw_exp(x, same(ONES))
+        assert draw_exp(x, same(0))
         assert each(x, 2, same(ONES)).tolist() == [False] * 2
         assert each(x, 2, same(0)).tolist() == [True] * 2
-    assert rational(Fraction(1, 3), same(0))
-    assert not rational(Fraction(1, 4), same(ONES))
+    assert draw_rational(Fraction(1, 3), same(0))
+    assert not draw_rational(Fraction(1, 4), same(ONES))
 
 
 def test_counts():
@@ -168,31 +176,31 @@ def test_counts():
 def test_bad_chances():
     for chance in (Fraction(-1, 10), Fraction(11, 10)):
         with pytest.raises(ParameterError, match="is no probability"):
-            rational(chance, ReplayBits(b""))
+            draw_rational(chance, ReplayBits(b""))
     with pytest.raises(ParameterError, match="is no probability"):
-        exp_minus(Fraction(-1, 10**30), ReplayBits(b""))
+        draw_exp(Fraction(-1, 10**30), ReplayBits(b""))
 
 
 def test_a_coin_known_as_an_interval(p_value, script):
     # a third: floor(2^64/3) = 0x5555555555555555, and the next word of a third is the same
     third = 0x5555555555555555
     for more, heads in ((third - 1, True), (third + 1, False)):
-        assert coin(lambda: ball(Fraction(1, 3)), script(third, more)) is heads
-        assert coins(lambda: ball(Fraction(1, 3)), 1, script(third, more)).tolist() == [heads]
-    assert coin(lambda: ball(Fraction(1, 3)), script(third - 1))
-    assert not coin(lambda: ball(Fraction(1, 3)), script(third + 1))
+        assert draw_certified(lambda: to_interval(Fraction(1, 3)), script(third, more)) is heads
+        assert draw_array_certified(lambda: to_interval(Fraction(1, 3)), 1, script(third, more)).tolist() == [heads]
+    assert draw_certified(lambda: to_interval(Fraction(1, 3)), script(third - 1))
+    assert not draw_certified(lambda: to_interval(Fraction(1, 3)), script(third + 1))
     tenth = Fraction(1, 10)
-    heads = int(coins(lambda: ball(tenth).sqrt(), 200_000, ReplayBits(b"intervals")).sum())
+    heads = int(draw_array_certified(lambda: to_interval(tenth).sqrt(), 200_000, ReplayBits(b"intervals")).sum())
     assert p_value(heads, 200_000, math.sqrt(0.1)) > ALARM
     assert p_value(heads, 200_000, 0.9 * math.sqrt(0.1)) < ALARM
 
 
 def test_many_coins_of_a_dyadic_chance(p_value, script):
     edge = 3 * 2**61  # 3/8 of 2^64
-    assert dyadics(Fraction(3, 8), 2, script(edge - 1, edge)).tolist() == [True, False]
-    heads = int(dyadics(Fraction(3, 8), 20_000, ReplayBits(b"dyadics")).sum())
+    assert draw_array_dyadic(Fraction(3, 8), 2, script(edge - 1, edge)).tolist() == [True, False]
+    heads = int(draw_array_dyadic(Fraction(3, 8), 20_000, ReplayBits(b"dyadics")).sum())
     assert p_value(heads, 20_000, 3 / 8) > ALARM
     assert p_value(heads, 20_000, 3 / 8 * 0.9) < ALARM
     for chance in (Fraction(1), Fraction(-1, 2), Fraction(1, 3)):
         with pytest.raises(ParameterError, match="is no such probability"):
-            dyadics(chance, 1, ReplayBits(b""))
+            draw_array_dyadic(chance, 1, ReplayBits(b""))

@@ -16,7 +16,7 @@ from tests.support.forks import fork, outcome
 
 from tacit.errors import ParameterError
 from tacit.sampling import bits as module
-from tacit.sampling.bits import ReplayBits, SystemBits, refreshed
+from tacit.sampling.bits import ReplayBits, SystemBits, refresh_bits
 
 ALARM = 1e-9
 
@@ -179,7 +179,7 @@ def test_replayed_bits_stay_what_they_are():
     one, other = ReplayBits(b"seed"), ReplayBits(b"seed")
     one.words(3)
     other.words(3)
-    assert refreshed(one) is one
+    assert refresh_bits(one) is one
     assert one.words(3).tolist() == other.words(3).tolist()
 
 

@@ -15,11 +15,11 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.sampling import choice
+from tacit.sampling import exponential_weights
 from tacit.sampling.bits import ReplayBits, SystemBits
-from tacit.sampling.choice import choices, choose
+from tacit.sampling.exponential_weights import choices, choose
 
 ALARM = 1e-11
 ONES = 2**64 - 1
@@ -53,13 +53,13 @@ SIZED = {
 def certified(monkeypatch) -> list[int]:
     """The choices that took the certified path, as they are made."""
     taken: list[int] = []
-    real = choice._certified
+    real = exponential_weights._choose_certified
 
     def counting(gaps, sizes, factor, word, bits):
         taken.append(word)
         return real(gaps, sizes, factor, word, bits)
 
-    monkeypatch.setattr(choice, "_certified", counting)
+    monkeypatch.setattr(exponential_weights, "_choose_certified", counting)
     return taken
 
 
@@ -134,7 +134,7 @@ def test_a_cruder_machine_chooses_the_same(p_value, certified, law):
 def edge(scores, factor: Fraction, i: int, sizes=None) -> arb:
     """(w_0 + ... + w_i) / W at the working precision."""
     best, many = max(factor * int(score) for score in scores), [1] * len(scores) if sizes is None else sizes
-    raw = [ball(factor * int(score) - best).exp() * int(size) for score, size in zip(scores, many, strict=True)]
+    raw = [to_interval(factor * int(score) - best).exp() * int(size) for score, size in zip(scores, many, strict=True)]
     return sum(raw[: i + 1], arb(0)) / sum(raw, arb(0))
 
 
@@ -151,7 +151,7 @@ def test_next_to_an_edge_more_bits_decide(script, digits, certified, scores, fac
         return choose(scores, factor, script(*words), sizes=sizes)
 
     for i in range(len(scores) - 1):
-        with precision(400):
+        with working_precision(400):
             if not edge(scores, factor, i, sizes) < 1 - arb(2) ** -60:
                 continue  # all that follow have no weight to speak of
         first, second, third = digits(lambda i=i: edge(scores, factor, i, sizes), 3)
@@ -166,7 +166,7 @@ def test_next_to_an_edge_more_bits_decide(script, digits, certified, scores, fac
             for word, expected in ((first - 2**power, i), (first + 2**power, i + 1)):
                 if 0 <= word <= ONES:
                     found = chosen(word)
-                    with precision(300):
+                    with working_precision(300):
                         assert found == expected or 2**power > 2**50
                         assert edge(scores, factor, found, sizes) * arb(2) ** 64 >= word + 1 or found == len(scores) - 1
                         assert found == 0 or edge(scores, factor, found - 1, sizes) * arb(2) ** 64 <= word
@@ -193,15 +193,15 @@ def test_the_machine_sums_are_as_good_as_the_band_assumes(full, sized, spread):
     gaps = -np.sort(chance.integers(0, 2**60, n))
     gaps[0] = 0
     factor = Fraction(spread, 2**60)
-    found = np.exp(choice._exponents(gaps, factor))
+    found = np.exp(exponential_weights._exponents(gaps, factor))
     sizes = [1] * n
     if sized:
         even = [int(min(1 / weight, 2.0**512)) + 2**54 + 1 for weight in np.maximum(found, 1e-300).tolist()]
         sizes = [1, *even[1:]]
         found *= np.array(sizes, dtype=object).astype(np.float64)
     worst = arb(0)
-    with precision(150):
-        running, weight = arb(0), ball(factor)
+    with working_precision(150):
+        running, weight = arb(0), to_interval(factor)
         for gap, size, machine in zip(gaps.tolist(), sizes, np.cumsum(found).tolist(), strict=True):
             running += (weight * gap).exp() * size
             worst = max(worst, abs(running - machine).mid())
@@ -211,7 +211,7 @@ def test_the_machine_sums_are_as_good_as_the_band_assumes(full, sized, spread):
 def test_exponentials_are_as_good_as_the_band_assumes():
     # Within 2^-50 of itself for a double x <= 0, down to where it vanishes.
     points = -np.exp2(np.random.default_rng(4).uniform(-60, 9.4, 20_000))
-    with precision(120):
+    with working_precision(120):
         for point, found in zip(points.tolist(), np.exp(points).tolist(), strict=True):
             true = arb(point).exp()
             assert abs(found - true) <= arb(2) ** -50 * true

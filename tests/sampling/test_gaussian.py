@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from flint import arb
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, gaussian
-from tacit.sampling.bernoulli import TRUSTED
+from tacit.sampling.bernoulli import TRUSTED_BITS
 from tacit.sampling.bits import ReplayBits, SystemBits
-from tacit.sampling.gaussian import draw, draws, tail
+from tacit.sampling.gaussian import draw, draw_array, tail_quantile
 
 ALARM = 1e-11
 NARROW = [Fraction(1, 4), Fraction(1), Fraction(100)]
@@ -86,26 +86,30 @@ def test_by_rejection(p_value, monkeypatch, variance):
     monkeypatch.setattr(
         gaussian, "_table", None
     )  # 50,000 draws are too few for one; the proposals may come from theirs
-    check(p_value, draws(variance, 50_000, ReplayBits(f"rejection {variance}".encode())), variance)
+    check(p_value, draw_array(variance, 50_000, ReplayBits(f"rejection {variance}".encode())), variance)
 
 
 @pytest.mark.parametrize("variance", [*NARROW, Fraction(70, 3)], ids=str)
 def test_by_table(p_value, monkeypatch, variance, full):
-    monkeypatch.setattr(gaussian, "_accepted", None)  # 200,000 draws are enough for one
-    check(p_value, draws(variance, 2_000_000 if full else 200_000, ReplayBits(f"table {variance}".encode())), variance)
+    monkeypatch.setattr(gaussian, "_accept_each", None)  # 200,000 draws are enough for one
+    check(
+        p_value,
+        draw_array(variance, 2_000_000 if full else 200_000, ReplayBits(f"table {variance}".encode())),
+        variance,
+    )
 
 
 def test_wide_vectors(p_value):
     for variance in (BEYOND, Fraction(2**76)):
         count = 50_000 if variance == BEYOND else 10_000
-        drawn = draws(variance, count, ReplayBits(b"wide"))
+        drawn = draw_array(variance, count, ReplayBits(b"wide"))
         assert p_value(drawn, variance) > ALARM
         assert p_value(drawn, variance * Fraction(13, 10)) < ALARM  # fewer draws: three tenths are seen
 
 
 def test_draws_that_follow_each_other_are_independent(chi_square):
     # Pairs of |k| <= 6 at variance 100: P(|k| <= 6) = 0.484. What was thrown away between two leaves no trace.
-    small = np.abs(draws(Fraction(100), 60_000, ReplayBits(b"pairs"))) <= 6
+    small = np.abs(draw_array(Fraction(100), 60_000, ReplayBits(b"pairs"))) <= 6
     share = small.mean()
     pairs = np.bincount(2 * small[::2] + small[1::2], minlength=4).tolist()
     law = [(1 - share) ** 2, share * (1 - share), share * (1 - share), share**2]
@@ -121,10 +125,10 @@ def test_draws_that_follow_each_other_are_independent(chi_square):
 @pytest.mark.parametrize(("variance", "trusted"), [(Fraction(1), 1), (Fraction(100), 4)])
 def test_a_cruder_machine_draws_the_same_law(p_value, settled, variance, trusted):
     count = 40_000
-    plain = draws(variance, count, ReplayBits(b"cut"))
+    plain = draw_array(variance, count, ReplayBits(b"cut"))
     assert len(settled) < 4
     settled.clear()
-    drawn = draws(variance, count, ReplayBits(b"cut"), trusted)
+    drawn = draw_array(variance, count, ReplayBits(b"cut"), trusted)
     assert settled.count("_certified") > count / 2
     assert settled.count("is_below") > count / 20
     check(p_value, drawn, variance)
@@ -143,10 +147,10 @@ def test_the_exponent_is_as_good_as_the_coin_is_told(monkeypatch, variance):
         seen.update(x=x.copy(), error=error, exactly=exactly)
         return np.zeros(len(x), dtype=bool)
 
-    monkeypatch.setattr(gaussian, "exp_minus_each", listening)
+    monkeypatch.setattr(gaussian, "draw_exp_array", listening)
     scale = gaussian._proposal(variance)
     sizes = np.unique(np.linspace(0, 13 * scale, 2_000).astype(np.int64))
-    gaussian._accepted(sizes, scale, variance, ReplayBits(b""), TRUSTED)
+    gaussian._accept_each(sizes, scale, variance, ReplayBits(b""), TRUSTED_BITS)
     assert seen["error"] == 2.0**-38
     for i, size in enumerate(sizes.tolist()):
         # What the law needs beyond the proposal's exp(-|y|/scale), up to a constant: y^2/(2 variance) - |y|/scale.
@@ -162,10 +166,10 @@ def test_the_exponent_is_as_good_as_the_coin_is_told(monkeypatch, variance):
 def test_coins_next_to_their_edge(script, digits, settled, variance):
     scale = gaussian._proposal(variance)
     for size in (0, scale // 2 + 1, 2 * scale, 3 * scale):
-        first, second = digits(lambda size=size: (-ball(gaussian._excess(size, scale, variance))).exp(), 2)
+        first, second = digits(lambda size=size: (-to_interval(gaussian._excess(size, scale, variance))).exp(), 2)
         words = [first, first, first - 2, first + 2, first - 2**30, first + 2**30]
         more = [second - 1, second + 1]
-        found = gaussian._accepted(np.full(6, size), scale, variance, script(*words, *more), TRUSTED)
+        found = gaussian._accept_each(np.full(6, size), scale, variance, script(*words, *more), TRUSTED_BITS)
         assert found.tolist() == [True, False] * 3
 
 
@@ -189,7 +193,7 @@ def test_ones_are_drawn_again_until_they_end(script, variance):
     if variance != BEYOND:
         # int(1.35 * 1) + 16 = 17 proposals and their 17 coins, twice; the first that is kept is the draw.
         coins = [ONES] * 16 + [2**44]
-        assert draws(variance, 1, script(*[ONES] * 34, *[ONES] * 17, *coins)).tolist() == [0]
+        assert draw_array(variance, 1, script(*[ONES] * 34, *[ONES] * 17, *coins)).tolist() == [0]
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 10**400), Fraction(1, 10**320), Fraction(1, 10**12)])
@@ -197,7 +201,7 @@ def test_very_narrow_laws(variance):
     # P(k = 1) is exp(-5 * 10^11) at most.
     bits = ReplayBits(b"narrow")
     assert [draw(variance, bits) for _ in range(20)] == [0] * 20
-    assert not draws(variance, 20, bits).any()
+    assert not draw_array(variance, 20, bits).any()
 
 
 def test_a_very_narrow_table_is_made_quickly(monkeypatch):
@@ -216,23 +220,23 @@ def test_a_very_narrow_table_is_made_quickly(monkeypatch):
 
     monkeypatch.setattr(gaussian, "_weights", watching)
     gaussian._table.cache_clear()
-    assert not draws(Fraction(1, 10**6), 70_000, ReplayBits(b"narrow")).any()
+    assert not draw_array(Fraction(1, 10**6), 70_000, ReplayBits(b"narrow")).any()
 
 
 def test_counts():
     for variance in (Fraction(1), Fraction(10**6)):
-        assert draws(variance, 0, SystemBits()).shape == (0,)
-        assert draws(variance, 1, SystemBits()).shape == (1,)
-        many = draws(variance, 30_000, SystemBits())  # a pool holds 4,096 words
+        assert draw_array(variance, 0, SystemBits()).shape == (0,)
+        assert draw_array(variance, 1, SystemBits()).shape == (1,)
+        many = draw_array(variance, 30_000, SystemBits())  # a pool holds 4,096 words
         assert many.dtype == np.int64
         assert many.min() < 0 < many.max()
 
 
 def test_too_wide_for_a_vector():
     # The least integer above the deviation is at most 2^40.
-    draws(Fraction(2**80 - 1), 3, ReplayBits(b""))
+    draw_array(Fraction(2**80 - 1), 3, ReplayBits(b""))
     with pytest.raises(OverflowError):
-        draws(Fraction(2**80), 3, ReplayBits(b""))
+        draw_array(Fraction(2**80), 3, ReplayBits(b""))
     assert abs(draw(Fraction(2**200), ReplayBits(b""))) > 2**90
 
 
@@ -240,8 +244,8 @@ def test_too_wide_for_a_vector():
 def test_a_variance_is_positive(variance):
     for call in (
         lambda: draw(variance, ReplayBits(b"")),
-        lambda: draws(variance, 3, ReplayBits(b"")),
-        lambda: tail(variance, Fraction(1, 2)),
+        lambda: draw_array(variance, 3, ReplayBits(b"")),
+        lambda: tail_quantile(variance, Fraction(1, 2)),
     ):
         with pytest.raises(ParameterError, match="must be positive"):
             call()
@@ -253,7 +257,7 @@ def test_a_variance_is_positive(variance):
 def beyond(variance: Fraction, most: int) -> list[arb]:
     """P(|k| > w) for w = 0, ..., most, added up term by term at the working precision."""
     reach = most + 40 * math.isqrt(math.ceil(variance)) + 60  # what is left out: below exp(-800)
-    raw = [(-ball(Fraction(k * k) / (2 * variance))).exp() for k in range(reach + 1)]
+    raw = [(-to_interval(Fraction(k * k) / (2 * variance))).exp() for k in range(reach + 1)]
     total = 2 * sum(raw, arb(0)) - 1
     running, found = sum(raw[most + 2 :], arb(0)), []
     for w in range(most, -1, -1):
@@ -264,11 +268,11 @@ def beyond(variance: Fraction, most: int) -> list[arb]:
 
 @pytest.mark.parametrize("variance", [Fraction(1, 50), Fraction(1, 4), Fraction(1), Fraction(70, 3), Fraction(2500)])
 def test_tail_is_the_least(variance):
-    with precision(300):
+    with working_precision(300):
         chances = beyond(variance, 8 * math.isqrt(math.ceil(variance)) + 8)
         for share in ("1/2", "1/3", "1/20", "1/1000", "999/1000", "1/1000000000"):
-            least = next(w for w, chance in enumerate(chances) if chance <= ball(Fraction(share)))
-            assert tail(variance, Fraction(share)) == least
+            least = next(w for w, chance in enumerate(chances) if chance <= to_interval(Fraction(share)))
+            assert tail_quantile(variance, Fraction(share)) == least
 
 
 @pytest.mark.slow
@@ -276,16 +280,16 @@ def test_tail_is_the_least(variance):
 def test_tail_of_a_wide_law(share):
     # Deviation 1100, beyond 1024: a valid bound, and at most one step above the least, for any chance.
     variance, share = Fraction(1100**2), Fraction(share)
-    with precision(200):
+    with working_precision(200):
         chances = beyond(variance, 6_000)
-        least = next(w for w, chance in enumerate(chances) if chance <= ball(share))
-    assert least <= tail(variance, share) <= least + 1
+        least = next(w for w, chance in enumerate(chances) if chance <= to_interval(share))
+    assert least <= tail_quantile(variance, share) <= least + 1
 
 
 @pytest.mark.parametrize("share", ["1/2", "1/20", "1/1000000000"])
 def test_tail_of_a_very_wide_law(share):
     # At 2^60 the law is the continuous one but for 1/2: the point where erfc(w / (deviation sqrt 2)) is the chance.
-    w = tail(BEYOND, Fraction(share))
+    w = tail_quantile(BEYOND, Fraction(share))
     deviation = 2.0**30
     assert math.erfc((w + 0.5) / deviation / math.sqrt(2)) <= float(Fraction(share)) * (1 + 1e-12)
     assert math.erfc((w - 2) / deviation / math.sqrt(2)) > float(Fraction(share)) * (1 - 1e-12)
@@ -294,11 +298,11 @@ def test_tail_of_a_very_wide_law(share):
 def test_the_tail_covers_the_draws():
     # At 1/1000: of 200,000 draws 200 lie beyond, at most; 320 or more has a chance below exp(120 - 320 ln 1.6) = 6e-14.
     for variance in (Fraction(1), Fraction(10**6), Fraction(2**40)):
-        drawn = draws(variance, 200_000, ReplayBits(b"tail"))
-        assert (np.abs(drawn) > tail(variance, Fraction(1, 1000))).sum() < 320
+        drawn = draw_array(variance, 200_000, ReplayBits(b"tail"))
+        assert (np.abs(drawn) > tail_quantile(variance, Fraction(1, 1000))).sum() < 320
 
 
 @pytest.mark.parametrize("chance", [Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(3, 2)])
 def test_a_chance_lies_between_zero_and_one(chance):
     with pytest.raises(ParameterError, match="is no chance"):
-        tail(Fraction(1), chance)
+        tail_quantile(Fraction(1), chance)

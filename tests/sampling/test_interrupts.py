@@ -19,7 +19,7 @@ from tests.support.interrupts import at_every_point
 import tacit
 from tacit import mechanisms as made
 from tacit.privacy.unit import Neighbors
-from tacit.sampling import bernoulli, choice, gaussian, geometric, laplace, narrow, packed, uniform, wide
+from tacit.sampling import bernoulli, exponential_weights, gaussian, geometric, laplace, packed, uint16, uniform, wide
 from tacit.sampling.bits import Bits, SystemBits, Words
 
 pytestmark = pytest.mark.slow
@@ -67,11 +67,11 @@ def around_the_pool(bits: Bits) -> None:
 
 
 def coins(bits: Bits) -> None:
-    bernoulli.rational(THIRD, bits)
-    bernoulli.dyadics(Fraction(1, 4), 3, bits)
-    bernoulli.exp_minus(THIRD, bits)
-    bernoulli.exp_minus(THIRD, bits, trusted=0)  # interval arithmetic decides, with more words where it needs them
-    bernoulli.exp_minus_each(np.array([0.5, 1.0]), 1.0, lambda i: Fraction(i + 1, 2), bits)
+    bernoulli.draw_rational(THIRD, bits)
+    bernoulli.draw_array_dyadic(Fraction(1, 4), 3, bits)
+    bernoulli.draw_exp(THIRD, bits)
+    bernoulli.draw_exp(THIRD, bits, trusted=0)  # interval arithmetic decides, with more words where it needs them
+    bernoulli.draw_exp_array(np.array([0.5, 1.0]), 1.0, lambda i: Fraction(i + 1, 2), bits)
 
 
 def paths() -> dict[str, Callable[[Any], object]]:
@@ -90,17 +90,24 @@ def paths() -> dict[str, Callable[[Any], object]]:
     auction = made.Pricing.calibrated(epsilon=2, prices=[10, 50, 500])
     return {
         "words": around_the_pool,
-        "uniform": lambda bits: (uniform.below(10**30, bits), uniform.belows(6, 9, bits)),
+        "uniform": lambda bits: (uniform.draw_below(10**30, bits), uniform.draw_array_below(6, 9, bits)),
         "coins": coins,
-        "narrow": lambda bits: (octets.octets(40, bits), narrow.belows(3, 9, bits)),
-        "laplace": lambda bits: (laplace.draw(WIDE, bits), laplace.draw(WIDE, bits, 0), laplace.draws(WIDE, 9, bits)),
+        "narrow": lambda bits: (octets.octets(40, bits), uint16.draw_array_below(3, 9, bits)),
+        "laplace": lambda bits: (
+            laplace.draw(WIDE, bits),
+            laplace.draw(WIDE, bits, 0),
+            laplace.draw_array(WIDE, 9, bits),
+        ),
         "table": lambda bits: laplace._table(WIDE).draws(9, bits),
-        "gaussian": lambda bits: (gaussian.draw(WIDE, bits), gaussian.draws(WIDE, 9, bits)),
-        "wide": lambda bits: (wide.draws(BROAD, 9, bits), wide.any_draws(BROAD, 9, bits)),
+        "gaussian": lambda bits: (gaussian.draw(WIDE, bits), gaussian.draw_array(WIDE, 9, bits)),
+        "wide": lambda bits: (wide.draw_array(BROAD, 9, bits), wide.draw_integers(BROAD, 9, bits)),
         "Laplace, wide": lambda bits: made.Laplace(2**60).release([1] * 9, bits),
         "Gaussian, wide": lambda bits: made.Gaussian(2**120).release([1] * 9, bits),
-        "geometric": lambda bits: (geometric.draw(WIDE, bits), geometric.draws(WIDE, 2, bits, 0)),
-        "choice": lambda bits: (choice.choose(SCORES, THIRD, bits), choice.choices(SCORES, THIRD, 2, bits, 0)),
+        "geometric": lambda bits: (geometric.draw(WIDE, bits), geometric.draw_array(WIDE, 2, bits, 0)),
+        "choice": lambda bits: (
+            exponential_weights.choose(SCORES, THIRD, bits),
+            exponential_weights.choices(SCORES, THIRD, 2, bits, 0),
+        ),
         "Laplace": lambda bits: made.Laplace(WIDE).release([1] * 9, bits),
         "Gaussian": lambda bits: made.Gaussian(WIDE).release([1] * 9, bits),
         "Exponential": lambda bits: exponential.release(SCORES, bits),

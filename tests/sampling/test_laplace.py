@@ -14,10 +14,10 @@ import pytest
 from flint import arb, fmpz
 from tests.support.bits import Script
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.sampling import laplace
 from tacit.sampling.bits import ReplayBits
-from tacit.sampling.laplace import draw, draws, tail
+from tacit.sampling.laplace import draw, draw_array, tail_quantile
 
 ALARM = 1e-11
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(7, 3), Fraction(10), Fraction(1000), Fraction(2**20), Fraction(10**9)]
@@ -29,13 +29,13 @@ CUT = [(Fraction(1), 1), (Fraction(3), 3), (Fraction(20), 6)]  # a scale, and ho
 def certified(monkeypatch) -> list[int]:
     """The draws that took the certified path, as they are made."""
     taken: list[int] = []
-    real = laplace._certified
+    real = laplace._draw_certified
 
     def counting(scale, uniform, bits):
         taken.append(uniform)
         return real(scale, uniform, bits)
 
-    monkeypatch.setattr(laplace, "_certified", counting)
+    monkeypatch.setattr(laplace, "_draw_certified", counting)
     return taken
 
 
@@ -55,16 +55,16 @@ def test_one_at_a_time(fit, scale, full):
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_many_at_a_time(fit, scale, full):
-    drawn = draws(scale, 2_000_000 if full else 200_000, ReplayBits(f"many {scale}".encode()))
+    drawn = draw_array(scale, 2_000_000 if full else 200_000, ReplayBits(f"many {scale}".encode()))
     assert fit(drawn, scale) > ALARM
     assert fit(drawn, scale * Fraction(11, 10)) < ALARM
     assert fit(drawn, scale * Fraction(9, 10)) < ALARM
 
 
 def test_too_wide_for_a_vector():
-    draws(Fraction(2**50), 3, ReplayBits(b""))
+    draw_array(Fraction(2**50), 3, ReplayBits(b""))
     with pytest.raises(OverflowError):
-        draws(Fraction(2**50) + 1, 3, ReplayBits(b""))
+        draw_array(Fraction(2**50) + 1, 3, ReplayBits(b""))
 
 
 # The certified path.
@@ -74,10 +74,10 @@ def test_too_wide_for_a_vector():
 @pytest.mark.parametrize(("scale", "trusted"), CUT)
 def test_a_cruder_machine_draws_the_same_vector(fit, certified, scale, trusted):
     count = 20_000
-    plain = draws(scale, count, ReplayBits(b"cut"))
+    plain = draw_array(scale, count, ReplayBits(b"cut"))
     assert len(certified) < 3  # at full precision: 20,000 (2^-20 + 3 scale 2^-40) is about 0.02
     certified.clear()
-    cut = draws(scale, count, ReplayBits(b"cut"), trusted)
+    cut = draw_array(scale, count, ReplayBits(b"cut"), trusted)
     # The band is 2 scale / 2^trusted wide, and undecided where it holds an integer: 1, 3/4 and 5/8 of the time.
     share = min(1, 2 * float(scale) / 2**trusted)
     assert len(certified) / count > 0.5
@@ -105,14 +105,16 @@ def test_a_cruder_machine_draws_the_same_one_at_a_time(fit, certified, scale, tr
 def test_one_and_many_draw_the_same():
     # The first word of each draw decides it, unless more bits are needed, which none of these does.
     one = ReplayBits(b"same")
-    assert [draw(Fraction(10), one) for _ in range(5_000)] == draws(Fraction(10), 5_000, ReplayBits(b"same")).tolist()
+    assert [draw(Fraction(10), one) for _ in range(5_000)] == draw_array(
+        Fraction(10), 5_000, ReplayBits(b"same")
+    ).tolist()
 
 
 def test_how_often_the_machine_is_undecided(certified):
     # At scale 2^20 and 30 trusted bits at most 2^-20 + 3 2^20 2^-30 = 0.00293 of the draws; 200,000 draws: 586,
     # standard deviation 24. About 2 2^20 2^-30 = 0.00195 are expected: 391, standard deviation 20; seven of these
     # either way.
-    draws(Fraction(2**20), 200_000, ReplayBits(b"undecided"), trusted=30)
+    draw_array(Fraction(2**20), 200_000, ReplayBits(b"undecided"), trusted=30)
     assert 251 < len(certified) < 531
 
 
@@ -131,7 +133,7 @@ def test_the_far_tail_is_always_certified(certified, scale):
 
 def chance(scale: Fraction, m: int) -> arb:
     """P(|k| >= m) at the working precision."""
-    q = (-1 / ball(scale)).exp()
+    q = (-1 / to_interval(scale)).exp()
     return 2 * q**m / (1 + q) if m else arb(1)
 
 
@@ -148,7 +150,7 @@ def test_the_magnitude_is_the_inverse_of_the_law(scale):
     # 512 points of U from 2^-10 to 1, and both sides of each power of two down to 2^-19.
     grid = [i * 2**54 + 2**53 + 12345 for i in range(512)]
     grid += [2**power + offset for power in range(44, 63) for offset in (-1, 0)] + [2**63 - 1]
-    with precision(300):
+    with working_precision(300):
         for uniform in grid:
             m = scripted(scale, (uniform,))
             below, above = arb(uniform) / 2**63, arb(uniform + 1) / 2**63
@@ -163,7 +165,7 @@ def test_the_magnitude_is_the_inverse_of_the_law(scale):
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 12])
 def test_next_to_a_boundary_more_bits_decide(certified, scale, m):
     # U = T is the boundary between m - 1 and m, where T = P(|k| >= m). T to 63 + 64 + 64 bits:
-    with precision(600):
+    with working_precision(600):
         digits = (chance(scale, m) * arb(2) ** 191).floor().unique_fmpz()
     assert isinstance(digits, fmpz)
     first, second, third = int(digits) >> 128, int(digits) >> 64 & (2**64 - 1), int(digits) & (2**64 - 1)
@@ -193,15 +195,15 @@ def test_a_uniform_of_all_ones_is_zero():
 @pytest.mark.parametrize("scale", [Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(7, 3), Fraction(40)], ids=str)
 @pytest.mark.parametrize("share", ["1/2", "1/3", "1/20", "1/1000", "999/1000", "1/1000000000"])
 def test_tail_is_the_least(scale, share):
-    with precision(300):
-        least = next(w for w in range(2_000) if chance(scale, w + 1) <= ball(Fraction(share)))
-    assert tail(scale, Fraction(share)) == least
+    with working_precision(300):
+        least = next(w for w in range(2_000) if chance(scale, w + 1) <= to_interval(Fraction(share)))
+    assert tail_quantile(scale, Fraction(share)) == least
 
 
 def test_tail_of_a_wide_law():
     # Scale 10^6 and 5 %: P(|k| > w) = 2 q^(w+1) / (1 + q) is about exp(-(w + 1/2)/10^6), so w is 10^6 ln 20 - 1/2
     # rounded up.
-    assert tail(Fraction(10**6), Fraction(1, 20)) == math.ceil(10**6 * math.log(20) - 0.5)
+    assert tail_quantile(Fraction(10**6), Fraction(1, 20)) == math.ceil(10**6 * math.log(20) - 0.5)
 
 
 # The one assumption of the proof.
@@ -210,7 +212,7 @@ def test_tail_of_a_wide_law():
 def worst(found: np.ndarray, points: np.ndarray) -> float:
     """The largest relative error of logarithms, as a power of two."""
     largest = arb(0)
-    with precision(120):
+    with working_precision(120):
         for value, point in zip(found.tolist(), points.tolist(), strict=True):
             true = arb(point).log()
             largest = max(largest, abs((arb(value) - true) / true).mid()) if point != 1 else largest

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.bits import Script
 
-from tacit.arithmetic import ball
+from tacit.arithmetic import to_interval
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
-from tacit.sampling.narrow import Begun, Coin, belows, leading, spare
+from tacit.sampling.uint16 import Bernoulli16, ContinuedBernoulli, draw_array_below, draw_with_unused_bits, unused_bits
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 10**6), Fraction(999, 1000)], ids=str)
 def test_coins_have_their_chance(chance, chi_square):
     # p > 1e-11 for each of 3; a chance off by a twentieth of the rarer side is rejected where there are enough tosses.
     count = 400_000
-    heads = int(Coin(lambda: ball(chance)).tosses(count, ReplayBits(b"narrow")).sum())
+    heads = int(Bernoulli16(lambda: to_interval(chance)).tosses(count, ReplayBits(b"narrow")).sum())
     observed = [heads, count - heads]
     if chance > Fraction(1, 1000):
         assert chi_square(observed, [count * float(chance), count * float(1 - chance)]) > 1e-11
@@ -41,7 +41,7 @@ def test_a_tie_is_settled_with_more_bits_of_the_same_number(digits):
     whole = (first[0] << 64 | first[1]) >> (128 - 80)
     edge, rest = whole >> 64, whole & (2**64 - 1)
 
-    coin = Coin(chance)
+    coin = Bernoulli16(chance)
     for low, more, heads in [
         (edge - 1, [], True),
         (edge + 1, [], False),
@@ -57,7 +57,7 @@ def test_a_tie_is_settled_with_more_bits_of_the_same_number(digits):
 def test_integers_are_uniform(n, chi_square):
     # p > 1e-11 for each of 8, in at most 64 classes; leaving out the last value would be rejected for n up to 1000.
     count = 200_000
-    found = belows(n, count, ReplayBits(b"belows"))
+    found = draw_array_below(n, count, ReplayBits(b"belows"))
     assert len(found) == count and int(found.max()) < n
     if n > 1:
         classes = min(n, 64)
@@ -78,9 +78,9 @@ class Every:
 @pytest.mark.parametrize("n", [2, 3, 5, 1000, 1023, 1024, 40_000, 65_535, 65_536])
 def test_every_integer_comes_with_every_spare_bit_equally_often(n):
     # Of all 2^16 numbers in turn, n 2^spare are taken: each integer with each of 2^spare endings, once.
-    size = n << spare(n)
-    assert sorted(leading(n, size, Every()).tolist()) == list(range(size))
-    assert np.bincount(belows(n, size, Every())).tolist() == [1 << spare(n)] * n
+    size = n << unused_bits(n)
+    assert sorted(draw_with_unused_bits(n, size, Every()).tolist()) == list(range(size))
+    assert np.bincount(draw_array_below(n, size, Every())).tolist() == [1 << unused_bits(n)] * n
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_every_integer_comes_with_every_spare_bit_equally_often(n):
 def test_first_bits_and_the_rest_make_up_the_chance(chance, size):
     # Over all 2^size first bits: e of them are heads at once and one asks a coin of chance 2^size chance - e, so
     # (e + 2^size chance - e)/2^size = chance. The coin's own edge says what it is, to 2^-16.
-    coin = Begun(lambda: ball(chance), size)
+    coin = ContinuedBernoulli(lambda: to_interval(chance), size)
     edge = int(coin._edge)
     assert edge == chance * 2**size // 1
     assert coin._rest._edge == (chance * 2**size - edge) * 2**16 // 1
@@ -103,7 +103,7 @@ def test_coins_that_are_begun_have_their_chance(size, chi_square):
     # p > 1e-11 for each of 4; exp(-1) = 0.3679, and 0.36 is rejected.
     count, bits = 400_000, ReplayBits(b"begun coins")
     first = bits.words(count // 4).view(np.uint16) & np.uint16((1 << size) - 1)
-    places = Begun(arb(-1).exp, size).heads(first, bits)
+    places = ContinuedBernoulli(arb(-1).exp, size).heads(first, bits)
     assert len(set(places.tolist())) == len(places)
     observed, chance = [len(places), count - len(places)], math.exp(-1)
     assert chi_square(observed, [count * chance, count * (1 - chance)]) > 1e-11
@@ -118,11 +118,11 @@ def test_first_bits_that_decide_ask_for_no_more():
             return np.empty(0, dtype=np.uint64)
 
     first = np.array([0, 1, 3, 4, 5, 6, 7], dtype=np.uint16)
-    assert Begun(arb(-1).exp, 3).heads(first, Nothing()).tolist() == [0, 1]
+    assert ContinuedBernoulli(arb(-1).exp, 3).heads(first, Nothing()).tolist() == [0, 1]
 
 
 def test_wrong_sizes_are_errors():
     for n in (0, 65537):
         with pytest.raises(ParameterError):
-            belows(n, 1, ReplayBits(b""))
-    assert len(belows(5, 0, ReplayBits(b""))) == 0
+            draw_array_below(n, 1, ReplayBits(b""))
+    assert len(draw_array_below(5, 0, ReplayBits(b""))) == 0

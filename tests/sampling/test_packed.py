@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.arithmetic import ball
+from tacit.arithmetic import to_interval
 from tacit.sampling.bits import ReplayBits
 from tacit.sampling.packed import Coins
 
@@ -78,7 +78,7 @@ def test_bytes_have_the_law_and_ones_the_chance(chance, chi_square):
 
 def test_bytes_are_independent(chi_square):
     # The first bits of two bytes in a row, in 2 x 2 cells: p > 1e-11.
-    octets = Coins(lambda: ball(Fraction(1, 3))).octets(400_000, ReplayBits(b"rows")) >> 7
+    octets = Coins(lambda: to_interval(Fraction(1, 3))).octets(400_000, ReplayBits(b"rows")) >> 7
     pairs = np.bincount(octets[0::2] * 2 + octets[1::2], minlength=4)
     assert chi_square(pairs, [200_000 * p for p in (4 / 9, 2 / 9, 2 / 9, 1 / 9)]) > 1e-11
 
@@ -91,5 +91,5 @@ def test_every_share_of_a_small_table_can_be_made():
 
 
 def test_rationals_and_intervals_give_the_same_coins():
-    one, other = Coins(Fraction(1, 3)), Coins(lambda: ball(Fraction(1, 3)))
+    one, other = Coins(Fraction(1, 3)), Coins(lambda: to_interval(Fraction(1, 3)))
     assert (one.octets(100_000, ReplayBits(b"same")) == other.octets(100_000, ReplayBits(b"same"))).all()

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from flint import arb
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.sampling import gaussian, laplace
 from tacit.sampling.bits import ReplayBits, SystemBits
-from tacit.sampling.table import Table, is_worthwhile
+from tacit.sampling.cdf_table import CdfTable, is_table_worthwhile
 
 ALARM = 1e-11
 ONES = 2**64 - 1
@@ -27,8 +27,8 @@ def share(k: int) -> arb:
     return q ** (-k) / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
 
 
-def made(first: int, last: int) -> Table:
-    return Table(first, lambda: (share(k) for k in range(first, last + 1)), share)
+def made(first: int, last: int) -> CdfTable:
+    return CdfTable(first, lambda: (share(k) for k in range(first, last + 1)), share)
 
 
 WHOLE = made(-95, 95)  # exp(-95/2) = 2^-68.5 on either side
@@ -41,19 +41,19 @@ TABLES = pytest.mark.parametrize("table", [WHOLE, CUT, ONE], ids=["whole", "cut"
 def settled(monkeypatch) -> list[int]:
     """The words that the table alone could not decide, as they come."""
     taken: list[int] = []
-    real = Table._settled
+    real = CdfTable._settled
 
     def counting(self, word, near, bits):
         taken.append(word)
         return real(self, word, near, bits)
 
-    monkeypatch.setattr(Table, "_settled", counting)
+    monkeypatch.setattr(CdfTable, "_settled", counting)
     return taken
 
 
 def is_right(k: int, word: int, known: int = 64) -> bool:
     """Whether F(k - 1) <= U < F(k) for all U that begin with these bits."""
-    with precision(300 + 2 * known):
+    with working_precision(300 + 2 * known):
         low, high = arb(word) / arb(2) ** known, arb(word + 1) / arb(2) ** known
         return bool(share(k - 1) <= low) and bool(high <= share(k))
 
@@ -67,7 +67,7 @@ def test_the_law(fit, settled, table, full):
     assert fit(drawn, Fraction(22, 10)) < ALARM
     assert fit(drawn, Fraction(18, 10)) < ALARM
     # Outside the table: all but F(last) - F(first).
-    with precision(64):
+    with working_precision(64):
         first, last = {len(WHOLE): (-95, 95), len(CUT): (-2, 1), len(ONE): (0, 0)}[len(table)]
         outside = float(1 - share(last) + share(first))
     assert len(settled) / count == pytest.approx(outside, abs=0.02)
@@ -141,7 +141,7 @@ def test_counts():
 
 def test_a_law_that_ends(script, same):
     # A fair coin: F(0) = 1/2, F(1) = 1. The least k with U < F(k): heads of the first bit is 0.
-    coin = Table(0, lambda: [arb(1) / 2, arb(1)], lambda k: arb(0) if k < 0 else arb(1) / 2 if k == 0 else arb(1))
+    coin = CdfTable(0, lambda: [arb(1) / 2, arb(1)], lambda k: arb(0) if k < 0 else arb(1) / 2 if k == 0 else arb(1))
     assert coin.draws(4, script(0, 2**63 - 1, 2**63, ONES)).tolist() == [0, 0, 1, 1]
     assert coin.draws(2, same(0)).tolist() == [0, 0]
     assert coin.draws(2, same(ONES)).tolist() == [1, 1]
@@ -162,14 +162,14 @@ def test_a_very_narrow_law_needs_no_great_precision():
         q = (-(arb(10) ** 8)).exp()
         return q ** (-k) / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
 
-    table = Table(-2, lambda: (narrow(k) for k in range(-2, 3)), narrow)
+    table = CdfTable(-2, lambda: (narrow(k) for k in range(-2, 3)), narrow)
     assert set(table.draws(1000, ReplayBits(b"narrow")).tolist()) == {0}
 
 
 def test_when_a_table_is_worthwhile():
-    assert not is_worthwhile(2**16 - 1, 1)
-    assert is_worthwhile(2**16, 327)  # 200 * 327 = 65,400
-    assert not is_worthwhile(2**16, 328)
+    assert not is_table_worthwhile(2**16 - 1, 1)
+    assert is_table_worthwhile(2**16, 327)  # 200 * 327 = 65,400
+    assert not is_table_worthwhile(2**16, 328)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(10)], ids=str)
@@ -177,8 +177,8 @@ def test_the_thresholds_of_laplace(scale):
     table = laplace._table(scale)
     edge = laplace._entries(scale)
     assert len(table) == 2 * edge + 1
-    with precision(1500):
-        q = (-1 / ball(scale)).exp()
+    with working_precision(1500):
+        q = (-1 / to_interval(scale)).exp()
         share = (1 - q) / (1 + q)
         running = q ** (edge + 1) / (1 + q)  # all below the table
         for k, found in zip(range(-edge, edge + 1), table._thresholds.tolist(), strict=True):
@@ -192,10 +192,10 @@ def test_the_thresholds_of_gaussian(variance):
     table = gaussian._table(variance)
     edge = gaussian._entries(variance)
     assert len(table) == 2 * edge + 1
-    with precision(600):
+    with working_precision(600):
         # Beyond 40 deviations and 40: less than exp(-800) = 2^-1154 of the law.
         reach = 40 * math.isqrt(math.ceil(variance)) + 80
-        weights = [(-ball(Fraction(k * k) / (2 * variance))).exp() for k in range(reach + 1)]
+        weights = [(-to_interval(Fraction(k * k) / (2 * variance))).exp() for k in range(reach + 1)]
         total = 2 * sum(weights, arb(0)) - 1
         running = sum(weights[edge + 1 :], arb(0))
         for k, found in zip(range(-edge, edge + 1), table._thresholds.tolist(), strict=True):

@@ -24,7 +24,7 @@ SMALL = [Fraction(2), Fraction(5), Fraction(10), Fraction(61, 3)]
 
 @pytest.mark.parametrize("scale", WIDTHS, ids=str)
 def test_arrays_have_the_distribution(fit, scale, full):
-    drawn = wide.draws(scale, 1_000_000 if full else 100_000, ReplayBits(f"array {scale}".encode()))
+    drawn = wide.draw_array(scale, 1_000_000 if full else 100_000, ReplayBits(f"array {scale}".encode()))
     assert fit(drawn, scale) > ALARM
     assert fit(drawn, scale * Fraction(11, 10)) < ALARM
     assert fit(drawn, scale * Fraction(9, 10)) < ALARM
@@ -33,7 +33,7 @@ def test_arrays_have_the_distribution(fit, scale, full):
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [*WIDTHS, *BEYOND], ids=str)
 def test_integers_have_the_distribution(fit, scale, full):
-    drawn = wide.any_draws(scale, 1_000_000 if full else 100_000, ReplayBits(f"list {scale}".encode()))
+    drawn = wide.draw_integers(scale, 1_000_000 if full else 100_000, ReplayBits(f"list {scale}".encode()))
     assert fit(drawn, scale) > ALARM
     assert fit(drawn, scale * Fraction(11, 10)) < ALARM
     assert fit(drawn, scale * Fraction(9, 10)) < ALARM
@@ -41,7 +41,7 @@ def test_integers_have_the_distribution(fit, scale, full):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SMALL, ids=str)
-@pytest.mark.parametrize("draws", [wide.draws, wide.any_draws])
+@pytest.mark.parametrize("draws", [wide.draw_array, wide.draw_integers])
 def test_every_value_has_its_probability_where_all_can_be_counted(fit, monkeypatch, draws, scale, full):
     # With two bits for b, half of the coins are unsure, the fine part is rejected often and zero is drawn again.
     monkeypatch.setattr(wide, "_COARSE", 2)
@@ -56,7 +56,7 @@ def test_every_value_has_its_probability_where_all_can_be_counted(fit, monkeypat
 
 @pytest.mark.parametrize("scale", [Fraction(2**47), Fraction(2**70)], ids=str)
 def test_the_last_bits_are_uniform(chi_square, scale):
-    drawn = wide.any_draws(scale, 51_200, ReplayBits(f"last {scale}".encode()))
+    drawn = wide.draw_integers(scale, 51_200, ReplayBits(f"last {scale}".encode()))
     for shift in (0, 13, 26):
         observed = np.bincount([abs(value) >> shift & 255 for value in drawn], minlength=256)
         assert chi_square(observed.tolist(), [200.0] * 256) > ALARM
@@ -67,18 +67,22 @@ def test_a_uniform_number_next_to_one_is_no_noise():
         def words(self, count: int) -> np.ndarray:
             return np.full(count, 2**64 - 1, dtype=np.uint64)
 
-    assert wide.draws(Fraction(2**40), 3, Ones()).tolist() == wide.any_draws(Fraction(2**90), 3, Ones()) == [0, 0, 0]
+    assert (
+        wide.draw_array(Fraction(2**40), 3, Ones()).tolist()
+        == wide.draw_integers(Fraction(2**90), 3, Ones())
+        == [0, 0, 0]
+    )
 
 
 def test_an_array_refuses_draws_that_may_not_fit():
     with pytest.raises(OverflowError, match="fit"):
-        wide.draws(Fraction(2**50 + 1), 3, ReplayBits(b"too wide"))
+        wide.draw_array(Fraction(2**50 + 1), 3, ReplayBits(b"too wide"))
 
 
 def test_laplace_and_gaussian_of_any_width_take_the_quick_way(monkeypatch, full):
     """Interval arithmetic decides at most 2^-17 of the draws: of 30,000 fewer than 20 but with probability 1e-24."""
     asked: list[int] = []
-    for module, name in ((laplace, "_certified"), (wide, "exp_minus_beginning"), (wide.geometric, "_certified")):
+    for module, name in ((laplace, "_draw_certified"), (wide, "is_below_exp"), (wide.geometric, "_draw_certified")):
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, real=real: asked.append(1) or real(*given))
     bits = ReplayBits(b"quick")
@@ -93,7 +97,7 @@ def test_wide_gaussian_draws_have_the_distribution(binned, deviation, full):
     from math import erfc, sqrt
 
     count = 200_000 if full else 20_000 if deviation < 2**450 else 4_000
-    drawn = gaussian.any_draws(deviation**2, count, ReplayBits(f"gaussian {deviation}".encode()))
+    drawn = gaussian.draw_integers(deviation**2, count, ReplayBits(f"gaussian {deviation}".encode()))
     edges = [int(deviation * step / 8) for step in range(-16, 17)]
     for scale, agrees in ((1.0, True), (1.15, False), (0.85, False)):
         found = binned(drawn, lambda m, scale=scale: erfc(float(m / deviation) / scale / sqrt(2)) / 2, edges)

@@ -16,11 +16,11 @@ import pytest
 
 import tacit
 from tacit.curator.curator import Curator
-from tacit.serve import people
-from tacit.serve.door import Door
-from tacit.serve.people import Role, Secrets
-from tacit.serve.server import Listening, Settings, serve
-from tacit.serve.tls import self_made
+from tacit.serve import credentials
+from tacit.serve.authentication import Authenticator
+from tacit.serve.credentials import IssuedSecrets, Role
+from tacit.serve.server import ListenAddresses, ServerConfig, serve_curator
+from tacit.serve.tls import load_self_signed
 
 POLICY = """
 [data]
@@ -55,23 +55,23 @@ class Clinic:
     """A policy on disk, and the keys and passwords of those who may come in."""
 
     policy: Path
-    secrets: dict[str, Secrets]
+    secrets: dict[str, IssuedSecrets]
 
     @property
     def people(self) -> Path:
-        return people.people_of(self.policy)
+        return credentials.credentials_path(self.policy)
 
 
 @pytest.fixture(scope="session")
-def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Secrets]]:
+def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, IssuedSecrets]]:
     """The people of every clinic, made once: keys are slow to make on purpose."""
     path = tmp_path_factory.mktemp("people") / "clinic.people"
     roles = {"ada": Role.ANALYST, "ben": Role.ANALYST, "olga": Role.OWNER, "otto": Role.AUDITOR}
-    return path, {name: people.add(path, name, role) for name, role in roles.items()}
+    return path, {name: credentials.add_credential(path, name, role) for name, role in roles.items()}
 
 
 @pytest.fixture(scope="session")
-def make_clinic(known: tuple[Path, dict[str, Secrets]]) -> Callable[..., Clinic]:
+def make_clinic(known: tuple[Path, dict[str, IssuedSecrets]]) -> Callable[..., Clinic]:
     """Writes a clinic to a folder: 400 visits of 200 patients; ada and ben, olga the owner, otto the auditor."""
 
     def make(folder: Path, ada: float = 1000) -> Clinic:
@@ -82,7 +82,7 @@ def make_clinic(known: tuple[Path, dict[str, Secrets]]) -> Callable[..., Clinic]
         (folder / "visits.csv").write_text("\n".join(["patient,age,cost,ward,seen,paid,illness", *rows]) + "\n")
         policy = folder / "clinic.toml"
         policy.write_text(POLICY.format(ada=ada))
-        shutil.copy(known[0], people.people_of(policy))
+        shutil.copy(known[0], credentials.credentials_path(policy))
         return Clinic(policy, known[1])
 
     return make
@@ -116,21 +116,21 @@ class Served:
 @contextmanager
 def _serving(clinic: Clinic, **settings: object) -> Iterator[Served]:
     """Both listeners on free ports, in a thread of their own, until the block ends."""
-    certificate = self_made(clinic.policy, "127.0.0.1")
-    told: list[Listening] = []
+    certificate = load_self_signed(clinic.policy, "127.0.0.1")
+    told: list[ListenAddresses] = []
     begun, failed = threading.Event(), []
     with tacit.open(clinic.policy) as curator:
 
         async def work() -> None:
             nonlocal loop, stop
             loop, stop = asyncio.get_running_loop(), asyncio.Event()
-            where = Settings(**{"http": 0, "postgres": 0, "certificate": certificate, **settings})  # type: ignore[arg-type]
+            where = ServerConfig(**{"http": 0, "postgres": 0, "certificate": certificate, **settings})  # type: ignore[arg-type]
 
-            def ready(listening: Listening) -> None:
+            def ready(listening: ListenAddresses) -> None:
                 told.append(listening)
                 begun.set()
 
-            await serve(curator, Door(clinic.people, curator.policy), where, ready, stop)
+            await serve_curator(curator, Authenticator(clinic.people, curator.policy), where, ready, stop)
 
         def run() -> None:
             try:

@@ -11,13 +11,13 @@ import pytest
 from tests.support.engines import halted, reached
 
 from tacit.answers import propagate
-from tacit.errors import Code, Failed, Refused
-from tacit.ledger.entries import Kind
+from tacit.errors import ErrorCode, Failed, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.plan.question import Question
-from tacit.serve.desk import Desk
 from tacit.serve.scheduler import Scheduler
+from tacit.serve.service import CuratorService
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 ASKED = Question(COUNT, epsilon=1)
@@ -36,18 +36,18 @@ def sums(count: int) -> str:
 @pytest.mark.slow
 def test_a_question_of_too_many_cells_is_refused_before_it_is_charged(curator):
     async def work():
-        desk = Desk(curator, first=0)
+        service = CuratorService(curator, first=0)
         # 110 + 1 ages, 3 wards and 2 truth values: 666 groups by 160 columns are 106,560 cells.
-        for asked in (desk.ask, desk.explain, desk.plan):
+        for asked in (service.ask, service.explain, service.plan):
             with pytest.raises(Refused, match=r"106,560 cells.*100,000") as caught:
                 await asked("ada", Question(sums(160), epsilon=0.000001))
-            assert caught.value.code == Code.TOO_LARGE and caught.value.fix
-        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "0"
-        await desk.explain("ada", Question(sums(140), epsilon=0.000001))
-        await desk.close()
+            assert caught.value.code == ErrorCode.TOO_LARGE and caught.value.fix
+        assert (await service.budget("ada")).to_dict()["own"]["spent"] == "0"
+        await service.explain("ada", Question(sums(140), epsilon=0.000001))
+        await service.close()
 
     asyncio.run(work())
-    assert [entry.kind for entry in curator.ledger.entries()] == [Kind.OPEN]
+    assert [entry.kind for entry in curator.ledger.entries()] == [EntryKind.OPEN]
 
 
 def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curator):
@@ -55,32 +55,35 @@ def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curato
     columns = [f"SUM(age + {n}) AS s{n}" for n in range(10)]
 
     async def work():
-        desk = Desk(curator, first=0)
+        service = CuratorService(curator, first=0)
         with pytest.raises(Refused) as caught:
-            await desk.plan(
+            await service.plan(
                 "ada", Question(f"SELECT illness, {', '.join(columns)} FROM visits GROUP BY illness", epsilon=1)
             )
-        assert caught.value.code == Code.TOO_LARGE
-        await desk.plan(
+        assert caught.value.code == ErrorCode.TOO_LARGE
+        await service.plan(
             "ada", Question(f"SELECT illness, {', '.join(columns[1:])} FROM visits GROUP BY illness", epsilon=1)
         )
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())
 
 
 def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
     async def work():
-        desk = Desk(curator, workers=4, first=0)
+        service = CuratorService(curator, workers=4, first=0)
         with halted(curator) as entered:
-            asked = [asyncio.create_task(desk.ask("ada", above(n))) for n in range(6)]
+            asked = [asyncio.create_task(service.ask("ada", above(n))) for n in range(6)]
             loop = asyncio.get_running_loop()
             await reached(entered, 3)
-            asked.append(asyncio.create_task(desk.ask("ben", ASKED)))
+            asked.append(asyncio.create_task(service.ask("ben", ASKED)))
             assert await loop.run_in_executor(None, lambda: entered.acquire(timeout=20))
-            assert {entry.who for entry in curator.ledger.entries() if entry.kind is Kind.RESERVE} == {"ada", "ben"}
+            assert {entry.who for entry in curator.ledger.entries() if entry.kind is EntryKind.RESERVE} == {
+                "ada",
+                "ben",
+            }
         await asyncio.gather(*asked)
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())
 
@@ -90,27 +93,27 @@ def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_fre
     fast = dict(curator.engine._sources)
 
     async def work():
-        desk = Desk(curator, workers=1, first=0, limit=0.3)
+        service = CuratorService(curator, workers=1, first=0, limit=0.3)
         curator.engine._sources = {
             name: f"(SELECT rows.* FROM {source} AS rows, range(10000000000))" for name, source in fast.items()
         }
         started = time.monotonic()
         with pytest.raises(Failed):
-            await desk.ask("ada", Question(COUNT, epsilon=1, request="first"))
+            await service.ask("ada", Question(COUNT, epsilon=1, request="first"))
         assert time.monotonic() - started < 60
-        assert desk.taken == 0
+        assert service.taken == 0
         curator.engine._sources = fast
-        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "1"
+        assert (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
         with pytest.raises(Failed):  # under its own name it has one outcome
-            await desk.ask("ada", Question(COUNT, epsilon=1, request="first"))
-        again = await desk.ask("ada", ASKED)  # and asked anew it is a new charge; the one worker is free
+            await service.ask("ada", Question(COUNT, epsilon=1, request="first"))
+        again = await service.ask("ada", ASKED)  # and asked anew it is a new charge; the one worker is free
         assert not again.receipt.repeat
-        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "2"
-        await desk.close()
+        assert (await service.budget("ada")).to_dict()["own"]["spent"] == "2"
+        await service.close()
 
     asyncio.run(work())
     kinds = [entry.kind for entry in curator.ledger.entries()]
-    assert kinds == [Kind.OPEN, Kind.RESERVE, Kind.FAIL, Kind.RESERVE, Kind.COMMIT]
+    assert kinds == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.FAIL, EntryKind.RESERVE, EntryKind.COMMIT]
     assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
 
 

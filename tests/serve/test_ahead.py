@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tacit.serve.heads import MOST_AHEAD
+from tacit.serve.header_limits import MOST_AHEAD
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 

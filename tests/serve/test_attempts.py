@@ -16,13 +16,13 @@ import pytest
 from tacit.errors import Refused
 from tacit.serve import limits
 from tacit.serve.addresses import networks_of
-from tacit.serve.console.web import Console
-from tacit.serve.desk import Desk
-from tacit.serve.door import Door
-from tacit.serve.http import app_of
-from tacit.serve.limits import Attempts
-from tacit.serve.pgwire import scram, start
+from tacit.serve.authentication import Authenticator
+from tacit.serve.console.requests import Console
+from tacit.serve.http import build_app
+from tacit.serve.limits import FailedAttempts
+from tacit.serve.pgwire import scram, start_listener
 from tacit.serve.proxy_protocol import NotProxied, client_of
+from tacit.serve.service import CuratorService
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 
@@ -62,12 +62,12 @@ def test_of_150_guesses_at_once_over_the_wire_few_are_checked_and_the_right_pass
     curator, clinic, quick, monkeypatch
 ):
     checked = []
-    final = scram.Exchange.final
-    monkeypatch.setattr(scram.Exchange, "final", lambda *all: checked.append(1) or final(*all))
+    final = scram.ScramExchange.final
+    monkeypatch.setattr(scram.ScramExchange, "final", lambda *all: checked.append(1) or final(*all))
 
     async def work():
-        desk, door = Desk(curator), Door(clinic.people, curator.policy)
-        listener = await start(desk, door, port=0)
+        service, authenticator = CuratorService(curator), Authenticator(clinic.people, curator.policy)
+        listener = await start_listener(service, authenticator, port=0)
         port = listener.sockets[0].getsockname()[1]
         lines = await asyncio.gather(*(begun(port) for _ in range(150)), return_exceptions=True)
         for line in lines:
@@ -91,14 +91,14 @@ def test_of_150_guesses_at_once_over_the_wire_few_are_checked_and_the_right_pass
         await connection.close()
         listener.close()
         await listener.wait_closed()
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())
 
 
 @pytest.mark.slow
 def test_of_150_guesses_at_once_over_http_and_the_form_few_are_checked_at_once(curator, clinic, quick, monkeypatch):
-    class Counted(Door):
+    class Counted(Authenticator):
         checked = 0
 
         def by_key(self, key):
@@ -117,21 +117,21 @@ def test_of_150_guesses_at_once_over_http_and_the_form_few_are_checked_at_once(c
         return found
 
     async def work():
-        desk, door = Desk(curator), Counted(clinic.people, curator.policy)
-        console = Console(desk, door, secure=False)
+        service, authenticator = CuratorService(curator), Counted(clinic.people, curator.policy)
+        console = Console(service, authenticator, secure=False)
         await guesses(lambda n: console.check("ada", f"wrong{n}", "192.0.2.1"))
-        assert 10 <= door.checked <= 16
-        door.checked = 0
-        transport = httpx.ASGITransport(app=app_of(desk, door), client=("192.0.2.2", 1))
+        assert 10 <= authenticator.checked <= 16
+        authenticator.checked = 0
+        transport = httpx.ASGITransport(app=build_app(service, authenticator), client=("192.0.2.2", 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://clinic") as client:
 
             async def budget(key):
                 return (await client.get("/v1/budget", headers={"Authorization": f"Bearer {key}"})).status_code
 
             statuses = await guesses(lambda n: budget(f"tacit_{n}_wrong"))
-            assert set(statuses) <= {401, 429, 503} and statuses.count(401) == door.checked <= 16
+            assert set(statuses) <= {401, 429, 503} and statuses.count(401) == authenticator.checked <= 16
             assert await budget(clinic.secrets["ada"].key) == 200
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())
 
@@ -139,21 +139,21 @@ def test_of_150_guesses_at_once_over_http_and_the_form_few_are_checked_at_once(c
 @pytest.mark.slow
 def test_the_right_password_is_checked_at_once_elsewhere_and_soon_at_an_address_that_failed(curator, clinic):
     async def work():
-        desk, door = Desk(curator), Door(clinic.people, curator.policy)
-        console, password = Console(desk, door, secure=True), clinic.secrets["ada"].password
+        service, authenticator = CuratorService(curator), Authenticator(clinic.people, curator.policy)
+        console, password = Console(service, authenticator, secure=True), clinic.secrets["ada"].password
         for _ in range(15):
-            door.attempts.begin("ada", "192.0.2.1")
-        assert door.attempts.begin("ada", "192.0.2.2") == 0  # another address is not delayed
+            authenticator.attempts.begin("ada", "192.0.2.1")
+        assert authenticator.attempts.begin("ada", "192.0.2.2") == 0  # another address is not delayed
         started = time.monotonic()
         assert (await console.check("ada", password, "192.0.2.1")).name == "ada"
         assert time.monotonic() - started >= 3.9  # it had to wait, and it was let in
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())
 
 
 def test_waits_double_up_to_four_seconds_and_failures_are_forgotten():
-    attempts = Attempts()
+    attempts = FailedAttempts()
     waits = [attempts.begin("ada", "192.0.2.1", now=0) for _ in range(30)]
     assert waits[:10] == [0] * 10
     assert waits[10:16] == [0.25, 0.5, 1, 2, 4, 4] and set(waits[16:]) == {4}
@@ -165,7 +165,7 @@ def test_waits_double_up_to_four_seconds_and_failures_are_forgotten():
 
 
 def test_a_right_password_pays_for_no_guesses_at_another():
-    attempts = Attempts()
+    attempts = FailedAttempts()
     for _ in range(12):
         attempts.begin("ada", "192.0.2.1", now=0)
         attempts.begin("eve", "192.0.2.1", now=0)
@@ -175,7 +175,7 @@ def test_a_right_password_pays_for_no_guesses_at_another():
 
 @pytest.mark.slow
 def test_the_table_of_failures_is_bounded():
-    attempts = Attempts()
+    attempts = FailedAttempts()
     for n in range(10_100):
         attempts.begin("x" * 10_000, f"2001:db8:{n:x}::/64", now=0)
     assert len(attempts._failures) == 20_000
@@ -185,15 +185,16 @@ def test_the_table_of_failures_is_bounded():
 @pytest.mark.slow
 def test_known_and_unknown_names_wait_alike_and_read_alike(curator, clinic, quick):
     async def work():
-        desk, door = Desk(curator), Door(clinic.people, curator.policy)
-        console = Console(desk, door, secure=True)
+        service, authenticator = CuratorService(curator), Authenticator(clinic.people, curator.policy)
+        console = Console(service, authenticator, secure=True)
         for name, address in (("ada", "192.0.2.1"), ("nobody", "192.0.2.2")):
             assert [await console.check(name, "wrong", address) for _ in range(12)] == [None] * 12
         waits = [
-            door.attempts.begin(name, group, now=0) for name, group in (("ada", "192.0.2.1"), ("nobody", "192.0.2.2"))
+            authenticator.attempts.begin(name, group, now=0)
+            for name, group in (("ada", "192.0.2.1"), ("nobody", "192.0.2.2"))
         ]
         assert waits == [pytest.approx(waits[0], rel=0.5)] * 2 and waits[0] > 0  # but for the time in between
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())
 
@@ -244,13 +245,15 @@ def test_what_does_not_begin_as_a_proxy_s_is_no_proxy_s(head):
 @pytest.mark.parametrize("believed", [True, False])
 def test_the_proxy_protocol_is_read_only_from_proxies_that_are_named(curator, clinic, believed, monkeypatch):
     counted = []
-    begin = Attempts.begin
-    monkeypatch.setattr(Attempts, "begin", lambda self, name, group: counted.append(group) or begin(self, name, group))
+    begin = FailedAttempts.begin
+    monkeypatch.setattr(
+        FailedAttempts, "begin", lambda self, name, group: counted.append(group) or begin(self, name, group)
+    )
 
     async def work():
-        desk, door = Desk(curator), Door(clinic.people, curator.policy)
+        service, authenticator = CuratorService(curator), Authenticator(clinic.people, curator.policy)
         proxies = networks_of(["127.0.0.1"] if believed else ["192.0.2.7"])
-        listener = await start(desk, door, port=0, proxies=proxies)
+        listener = await start_listener(service, authenticator, port=0, proxies=proxies)
         port = listener.sockets[0].getsockname()[1]
         plain = socket.create_connection(("127.0.0.1", port))
         plain.sendall(b"PROXY TCP4 203.0.113.9 127.0.0.1 1 2\r\n")
@@ -270,6 +273,6 @@ def test_the_proxy_protocol_is_read_only_from_proxies_that_are_named(curator, cl
         writer.close()
         listener.close()
         await listener.wait_closed()
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.planner import make_plans
 from tacit.plan.question import Question
 from tacit.serve.background import BackgroundProcess
@@ -39,7 +39,7 @@ def test_what_is_raised_there_is_raised_here(background, curator):
         background.call(make_plans, Question("SELECT age FROM visits", epsilon=1), curator.policy, None)
     with pytest.raises(Refused) as expected:
         make_plans(Question("SELECT age FROM visits", epsilon=1), curator.policy)
-    assert str(caught.value) == str(expected.value) and caught.value.code is Code.RAW_COLUMN
+    assert str(caught.value) == str(expected.value) and caught.value.code is ErrorCode.RAW_COLUMN
 
 
 def test_a_process_that_dies_is_replaced_and_the_call_is_made_here(background):

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.client.carry import plain, receipt_of, unpack
-from tacit.client.views import Told, error_of
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
-from tacit.ledger.entries import Kind
-from tacit.serve.replies import told
+from tacit.client.arrow_stream import decode_answer, receipt_from_dict, receipt_to_dict
+from tacit.client.views import ServerResponse, error_from_json
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger.entries import EntryKind
+from tacit.serve.responses import error_to_dict
 
 QUESTIONS = [
     "SELECT COUNT(*) AS n FROM visits",
@@ -50,7 +50,7 @@ def test_an_answer_is_the_same_object_from_afar(ada, served, sql):
     assert str(far).splitlines()[:-1] == str(near).splitlines()[:-1]  # the receipts differ: one is a repeat
     assert far.receipt.price == near.receipt.price and far.receipt.analyst.cap == near.receipt.analyst.cap
     assert far.to_dict()["rows"] == near.to_dict()["rows"]
-    assert receipt_of(json.loads(json.dumps(plain(far.receipt)))) == far.receipt
+    assert receipt_from_dict(json.loads(json.dumps(receipt_to_dict(far.receipt)))) == far.receipt
 
 
 def test_prices_budgets_and_schemas_read_the_same(ada, served):
@@ -163,7 +163,7 @@ def test_a_question_whose_answer_was_lost_twice_is_charged_once(served):
         answer = ben.ask(sql, epsilon=0.5)
     assert ledger.standing("ben").spent.epsilon - before == answer.receipt.price.epsilon > 0
     named = [entry for entry in ledger.entries() if entry.request == answer.receipt.request]
-    assert [entry.kind for entry in named] == [Kind.RESERVE]
+    assert [entry.kind for entry in named] == [EntryKind.RESERVE]
 
 
 def test_a_line_that_stays_broken_is_said(served):
@@ -172,12 +172,16 @@ def test_a_line_that_stays_broken_is_said(served):
     nobody = tacit.connect(f"https://127.0.0.1:{port}", served.key("ben"), cafile=served.cafile, tries=2)
     with pytest.raises(LedgerError) as caught:
         nobody.ask(QUESTIONS[0], epsilon=1)
-    assert caught.value.code == Code.LEDGER_UNREACHABLE
+    assert caught.value.code == ErrorCode.LEDGER_UNREACHABLE
 
 
 @pytest.mark.slow
 def test_a_busy_server_is_asked_again():
-    replies = [(503, told(Refused(Code.BUSY, "full"))), (429, told(Refused(Code.RATE, "often"))), (200, {"who": "ada"})]
+    replies = [
+        (503, error_to_dict(Refused(ErrorCode.BUSY, "full"))),
+        (429, error_to_dict(Refused(ErrorCode.RATE, "often"))),
+        (200, {"who": "ada"}),
+    ]
 
     class Busy(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -238,28 +242,28 @@ def test_the_key_may_come_from_the_environment(served, monkeypatch):
 def test_a_wrong_key_is_refused(served):
     with tacit.connect(served.http, "tacit_1_2", cafile=served.cafile) as nobody, pytest.raises(Refused) as caught:
         _ = nobody.budget
-    assert caught.value.code == Code.AUTHENTICATION
+    assert caught.value.code == ErrorCode.AUTHENTICATION
 
 
 @pytest.mark.parametrize("found", [None, [], {}, {"error": 7}, {"error": {"code": "new"}}, {"error": {"code": "busy"}}])
 def test_what_is_no_error_of_ours_is_a_protocol_error(found):
-    assert error_of(found).code == Code.PROTOCOL
+    assert error_from_json(found).code == ErrorCode.PROTOCOL
 
 
-@pytest.mark.parametrize("error", [Failed(), LedgerError(Code.LEDGER, "x"), ParameterError("a", "b: c", fix="d")])
+@pytest.mark.parametrize("error", [Failed(), LedgerError(ErrorCode.LEDGER, "x"), ParameterError("a", "b: c", fix="d")])
 def test_errors_keep_their_class(error):
-    assert type(error_of(told(error))) is type(error)
+    assert type(error_from_json(error_to_dict(error))) is type(error)
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"ARROW1"])
 def test_what_is_no_answer_is_a_protocol_error(data):
     with pytest.raises(Refused, match="no answer"):
-        unpack(data)
+        decode_answer(data)
 
 
 def test_what_was_told_is_read_by_name():
-    assert Told({"a": 1, "text": "one"}).to_dict() == {"a": 1}
-    assert repr(Told({"a": 1})) == "{'a': 1}"
+    assert ServerResponse({"a": 1, "text": "one"}).to_dict() == {"a": 1}
+    assert repr(ServerResponse({"a": 1})) == "{'a': 1}"
 
 
 def test_the_python_of_the_guide_runs(served, monkeypatch, capsys):

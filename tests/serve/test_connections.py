@@ -227,7 +227,7 @@ def test_what_is_sent_counts_as_activity():
 def test_one_address_opens_so_many_a_second_and_others_are_not_concerned():
     async def work():
         async with Place(4000) as place:
-            place.connections._arrivals = module.Rate(0.001, 5)
+            place.connections._arrivals = module.RateLimiter(0.001, 5)
             assert sum(place.live(await place.connect(20))) == 5
             assert place.live(await place.connect(1, "127.0.0.2")) == [True]
 

@@ -24,25 +24,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting.guard import Cost, Standing, admits, caps, cost
-from tacit.accounting.meaning import game_error
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_limits, cost, is_admitted
+from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.receipt import Receipt
-from tacit.answers.answer import Answer, Bars, Heading
+from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
 from tacit.ledger.verify import check_receipt
 from tacit.policy.load import load
 from tacit.privacy.loss import LaplaceNoise
 from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
-from tacit.serve import people
-from tacit.serve.console import charts, prices, views
-from tacit.serve.console.game import Game
-from tacit.serve.console.learn import attacked, most
-from tacit.serve.console.sessions import Asked, Session, Sessions
-from tacit.serve.console.web import POLICY
-from tacit.serve.desk import Desk
-from tacit.serve.door import Door
-from tacit.serve.http import app_of
-from tacit.serve.people import Role
+from tacit.serve import credentials
+from tacit.serve.authentication import Authenticator
+from tacit.serve.console import charts, estimate, view_models
+from tacit.serve.console.distinguishing_game import DistinguishingGame
+from tacit.serve.console.learn_pages import max_guessed_share, run_attacks
+from tacit.serve.console.requests import CONTENT_SECURITY_POLICY
+from tacit.serve.console.sessions import AskedQuestion, ConsoleSession, SessionStore
+from tacit.serve.credentials import Role
+from tacit.serve.http import build_app
+from tacit.serve.service import CuratorService
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
@@ -206,35 +206,35 @@ def test_signing_out_ends_the_session_and_not_only_its_cookie(signed):
 
 @pytest.mark.slow
 def test_a_new_password_ends_the_sessions_of_the_old_one(visitor, served):
-    made = people.add(served.clinic.people, "vera", Role.AUDITOR)
+    made = credentials.add_credential(served.clinic.people, "vera", Role.AUDITOR)
     vera = visitor()
     assert vera.sign_in("vera", made.password).status_code == 303
     assert vera.get("/owner").status_code == 200
-    people.rotate(served.clinic.people, "vera")
+    credentials.rotate_credential(served.clinic.people, "vera")
     assert vera.get("/owner").status_code == 303
-    people.revoke(served.clinic.people, "vera")
+    credentials.revoke_credential(served.clinic.people, "vera")
 
 
 def test_a_password_that_is_changed_while_it_is_checked_opens_no_session(visitor, served, monkeypatch):
-    made = people.add(served.clinic.people, "vera", Role.AUDITOR)
-    check = Door.by_password
+    made = credentials.add_credential(served.clinic.people, "vera", Role.AUDITOR)
+    check = Authenticator.by_password
 
     def late(self, name, password):
         found = check(self, name, password)
-        people.rotate(served.clinic.people, "vera")
+        credentials.rotate_credential(served.clinic.people, "vera")
         return found
 
-    monkeypatch.setattr(Door, "by_password", late)
+    monkeypatch.setattr(Authenticator, "by_password", late)
     vera = visitor()
     (form,) = Page(vera.get("/sign-in").text).forms
     vera.token = next(field["value"] for field in form[1] if field.get("name") == "csrf")
     vera.post("/sign-in", name="vera", password=made.password)
     assert vera.get("/owner").status_code == 303  # back to the form
-    people.revoke(served.clinic.people, "vera")
+    credentials.revoke_credential(served.clinic.people, "vera")
 
 
 def test_sessions_end_when_unused_and_when_old():
-    sessions = Sessions()
+    sessions = SessionStore()
     token, now = sessions.open("ada", b""), time.monotonic()
     assert sessions.find(token, now + 7000) is not None
     assert sessions.find(token, now + 7000 + 7201) is None  # two hours unused
@@ -244,16 +244,16 @@ def test_sessions_end_when_unused_and_when_old():
 
 
 def test_a_session_keeps_its_newest_answers_and_always_the_last():
-    session = Session("ada", b"", "", 0.0, 0.0)
+    session = ConsoleSession("ada", b"", "", 0.0, 0.0)
     for entry in range(1, 31):
-        session.keep(Asked("SELECT 1", "1", "0.95", hostile_answer("k", "n", entry)))
+        session.keep(AskedQuestion("SELECT 1", "1", "0.95", hostile_answer("k", "n", entry)))
     assert list(session.asked) == list(range(11, 31))
-    session.keep(Asked("x" * 1_000_000, "1", "0.95", hostile_answer("k", "n", 31)))
+    session.keep(AskedQuestion("x" * 1_000_000, "1", "0.95", hostile_answer("k", "n", 31)))
     assert list(session.asked) == [31]
 
 
 def test_one_person_cannot_push_others_out():
-    sessions = Sessions()
+    sessions = SessionStore()
     mine = sessions.open("ben", b"")
     tokens = [sessions.open("ada", b"") for _ in range(2000)]
     assert sessions.find(mine) is not None
@@ -333,8 +333,12 @@ def test_what_is_no_form_is_said_to_be_none(body, kind, ada):
 @pytest.mark.parametrize("name", [*PAGES, "sign-in", "nowhere"])
 def test_no_page_can_be_framed_or_run_what_it_did_not_bring(name, ada, olga, visitor):
     response = (visitor() if name == "sign-in" else whose(name, ada, olga)).get(f"/{name}")
-    assert response.headers["content-security-policy"] == POLICY
-    assert "default-src 'self'" in POLICY and "frame-ancestors 'none'" in POLICY and "unsafe" not in POLICY
+    assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert (
+        "default-src 'self'" in CONTENT_SECURITY_POLICY
+        and "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
+        and "unsafe" not in CONTENT_SECURITY_POLICY
+    )
     assert response.headers["x-frame-options"] == "DENY"
     assert response.headers["cache-control"] == "no-store"
     page = Page(response.text)
@@ -511,10 +515,10 @@ def test_names_and_keys_are_words_and_never_markup(ada):
 
 
 def hostile_answer(key, name, entry=1):
-    headings = (Heading(name, Type.TEXT, Bars.NONE), Heading(name, Type.INT, Bars.EXACT))
+    headings = (AnswerColumn(name, Type.TEXT, IntervalKind.NONE), AnswerColumn(name, Type.INT, IntervalKind.EXACT))
     table = pa.table({"c0": [key, key], "c1": [5, 7], "c1_low": [1, 2], "c1_high": [9, 11]})
-    nothing, most_ = Cost.zero(), caps(Fraction(1), Fraction(0))
-    standing = Standing(nothing, most_)
+    nothing, most_ = BudgetCharge.zero(), compute_limits(Fraction(1), Fraction(0))
+    standing = BudgetStatus(nothing, most_)
     receipt = Receipt(entry, "2030-01-01T00:00:00", "ada", "k", nothing, nothing, False, standing, standing, "h")
     return Answer(table, headings, Fraction(95, 100), (), receipt)
 
@@ -522,8 +526,8 @@ def hostile_answer(key, name, entry=1):
 @pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_drawing_has_the_same_tags_whatever_its_words(key, name):
-    drawn = Page(charts.bars(hostile_answer(key, name), 1))
-    plain = Page(charts.bars(hostile_answer("A", "n"), 1))
+    drawn = Page(charts.draw_intervals(hostile_answer(key, name), 1))
+    plain = Page(charts.draw_intervals(hostile_answer("A", "n"), 1))
     assert [tag for tag, _ in drawn.tags] == [tag for tag, _ in plain.tags] and drawn.open == []
     assert [set(found) for _, found in drawn.tags] == [set(found) for _, found in plain.tags]
 
@@ -551,13 +555,13 @@ def test_logs_hold_no_question_no_password_and_no_token(ada, visitor, served, ca
 @given(st.fractions(Fraction(1, 50), 2), st.fractions(Fraction(1, 10), 5), st.booleans())
 def test_so_many_more_questions_fit_and_not_one_more(price, cap, has_delta):
     one = cost(LaplaceNoise(1 / price, 1))
-    limit = caps(cap, Fraction(1, 10**6) if has_delta else Fraction(0))
-    spent, count = Cost.zero(), 0
-    while admits(spent, one, limit):
+    limit = compute_limits(cap, Fraction(1, 10**6) if has_delta else Fraction(0))
+    spent, count = BudgetCharge.zero(), 0
+    while is_admitted(spent, one, limit):
         spent, count = spent + one, count + 1
-    assert prices.times(one, Standing(Cost.zero(), limit)) == count
-    assert prices.times(one, Standing(spent, limit)) == 0
-    assert prices.share(spent, limit) <= 1 < prices.share(spent + one, limit)
+    assert estimate.count_affordable(one, BudgetStatus(BudgetCharge.zero(), limit)) == count
+    assert estimate.count_affordable(one, BudgetStatus(spent, limit)) == 0
+    assert estimate.fraction_used(spent, limit) <= 1 < estimate.fraction_used(spent + one, limit)
 
 
 def test_the_budget_page_draws_the_past_and_counts_what_fits(ada):
@@ -591,7 +595,7 @@ def test_the_owners_page_has_the_promise_the_remarks_and_the_ledger(olga, served
 
 def test_a_damaged_ledger_is_said_to_be_damaged_on_a_page_that_is_still_there(clinic, curator):
     curator.analyst("ada").ask(COUNT, epsilon=0.5)
-    application = app_of(Desk(curator), Door(clinic.people, curator.policy))
+    application = build_app(CuratorService(curator), Authenticator(clinic.people, curator.policy))
 
     async def visit():
         transport = httpx.ASGITransport(app=application)
@@ -642,13 +646,13 @@ def test_an_owner_without_a_budget_is_told_so(olga):
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
 def test_the_best_guesser_errs_as_rarely_as_anyone_can(epsilon):
-    game = Game(epsilon, ReplayBits(epsilon.encode()))
+    game = DistinguishingGame(epsilon, ReplayBits(epsilon.encode()))
     rounds = 40_000
     game.play(rounds)
     # Hoeffding: off by more than sqrt(ln(2e9)/(2 * 40,000)) = 0.0164 with chance below 1e-9.
-    assert abs(game.best.error - game_error(float(epsilon))) < 0.0164
+    assert abs(game.best.error - min_guessing_error(float(epsilon))) < 0.0164
     # It has power: twice the noise would be noticed.
-    assert abs(game.best.error - game_error(float(epsilon) / 2)) > 0.0164
+    assert abs(game.best.error - min_guessing_error(float(epsilon) / 2)) > 0.0164
 
 
 def test_a_guess_is_told_right_or_wrong_and_counted(signed):
@@ -664,11 +668,11 @@ def test_a_guess_is_told_right_or_wrong_and_counted(signed):
 
 
 def test_an_attack_reads_true_and_rounded_counts_and_not_private_ones():
-    raw, rounded, private = attacked(400, seed=1)
+    raw, rounded, private = run_attacks(400, seed=1)
     assert raw.share == rounded.share == 100 and raw.blatant and not private.blatant
     # At most 73.1 of 100 on average; 95 or more has chance below 1e-7 even at that.
     assert private.share < 95
-    assert most(1.0) == pytest.approx(0.731, abs=1e-3)
+    assert max_guessed_share(1.0) == pytest.approx(0.731, abs=1e-3)
 
 
 def test_the_attack_can_be_played(ada, served):
@@ -684,7 +688,7 @@ def test_the_attack_can_be_played(ada, served):
 def test_the_schema_says_bounds_and_keys_and_examples_are_answered(ada, served):
     page = Page(ada.get("/ask").text)
     assert "0 to 110" in page.text and "A, B, =C" in page.text and "2025-01-01 to 2025-12-31" in page.text
-    found = views.examples(load(served.clinic.policy))
+    found = view_models.example_questions(load(served.clinic.policy))
     assert len(found) == 3
     for sql in found:
         assert ada.ask(sql).status_code == 200

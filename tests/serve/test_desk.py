@@ -8,14 +8,14 @@ import time
 import pytest
 from tests.support.engines import halted, reached
 
-from tacit.errors import Code, Failed, ParameterError, Refused
-from tacit.ledger.entries import Kind
+from tacit.errors import ErrorCode, Failed, ParameterError, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.plan.question import Question
-from tacit.serve.buckets import edge, stepped
-from tacit.serve.desk import Desk
-from tacit.serve.limits import Rate
+from tacit.serve.limits import RateLimiter
+from tacit.serve.service import CuratorService
+from tacit.serve.timing import delay_to_bucket, round_up_to_bucket
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 ASKED = Question(COUNT, epsilon=1)
@@ -31,18 +31,18 @@ def run(work):
 
 def test_what_the_curator_says_passes_through(curator):
     async def work():
-        desk = Desk(curator, first=0)
+        service = CuratorService(curator, first=0)
         local = curator.analyst("ada")
-        answer = await desk.ask("ada", Question(COUNT, epsilon=0.5, request="first"))
+        answer = await service.ask("ada", Question(COUNT, epsilon=0.5, request="first"))
         assert answer.value == local.ask(COUNT, epsilon=0.5).value
         assert answer.receipt.request == "first"
-        assert str(await desk.explain("ada", Question(COUNT, within={"n": 9}))) == str(
+        assert str(await service.explain("ada", Question(COUNT, within={"n": 9}))) == str(
             local.explain(COUNT, within={"n": 9})
         )
-        assert (await desk.budget("ada")).to_dict() == local.budget.to_dict()
-        assert desk.schema().to_dict() == local.schema.to_dict()
-        assert [r.name for r in (await desk.plan("ada", ASKED)).recipe.results] == ["n"]
-        await desk.close()
+        assert (await service.budget("ada")).to_dict() == local.budget.to_dict()
+        assert service.schema().to_dict() == local.schema.to_dict()
+        assert [r.name for r in (await service.plan("ada", ASKED)).recipe.results] == ["n"]
+        await service.close()
 
     run(work())
 
@@ -51,23 +51,23 @@ def test_what_the_curator_says_passes_through(curator):
 @pytest.mark.parametrize(
     ("sql", "price", "code"),
     [
-        ("SELECT age FROM visits", {"epsilon": 1}, Code.RAW_COLUMN),
-        ("SELEC", {"epsilon": 1}, Code.SYNTAX),
-        (COUNT, {}, Code.PARAMETER),
-        (COUNT, {"epsilon": -1}, Code.PARAMETER),
-        (COUNT, {"epsilon": 999.5}, Code.BUDGET),
+        ("SELECT age FROM visits", {"epsilon": 1}, ErrorCode.RAW_COLUMN),
+        ("SELEC", {"epsilon": 1}, ErrorCode.SYNTAX),
+        (COUNT, {}, ErrorCode.PARAMETER),
+        (COUNT, {"epsilon": -1}, ErrorCode.PARAMETER),
+        (COUNT, {"epsilon": 999.5}, ErrorCode.BUDGET),
     ],
 )
 def test_refusals_pass_through_and_cost_nothing(make_clinic, tmp_path, sql, price, code):
     import tacit
 
     async def work(curator):
-        desk = Desk(curator)
+        service = CuratorService(curator)
         with pytest.raises((Refused, ParameterError)) as caught:
-            await desk.ask("ada", Question(sql, **price))
+            await service.ask("ada", Question(sql, **price))
         assert caught.value.code == code
-        assert (await desk.budget("ada")).to_dict()["own"]["spent"] == "0"
-        await desk.close()
+        assert (await service.budget("ada")).to_dict()["own"]["spent"] == "0"
+        await service.close()
 
     with tacit.open(make_clinic(tmp_path, ada=3).policy) as curator:
         run(work(curator))
@@ -75,104 +75,104 @@ def test_refusals_pass_through_and_cost_nothing(make_clinic, tmp_path, sql, pric
 
 def test_who_is_not_in_the_policy_is_refused(curator):
     async def work():
-        desk = Desk(curator)
+        service = CuratorService(curator)
         for asked in (
-            desk.ask("zoe", ASKED),
-            desk.plan("zoe", ASKED),
-            desk.budget("zoe"),
+            service.ask("zoe", ASKED),
+            service.plan("zoe", ASKED),
+            service.budget("zoe"),
         ):
             with pytest.raises(Refused) as caught:
                 await asked
-            assert caught.value.code == Code.UNKNOWN_ANALYST
-        await desk.close()
+            assert caught.value.code == ErrorCode.UNKNOWN_ANALYST
+        await service.close()
 
     run(work())
 
 
 def test_a_full_counter_is_busy_and_others_still_look(curator):
     async def work():
-        desk = Desk(curator, workers=1, seats=8, first=0)
+        service = CuratorService(curator, workers=1, seats=8, first=0)
         with halted(curator) as entered:
             # A quarter of 8 seats is 2: ada's third question is turned away, ben's first is not.
-            asked = [asyncio.create_task(desk.ask("ada", above(n))) for n in (1, 2)]
+            asked = [asyncio.create_task(service.ask("ada", above(n))) for n in (1, 2)]
             await reached(entered, 1)
             with pytest.raises(Refused) as caught:
-                await desk.ask("ada", Question(f"{COUNT} WHERE age > 3", epsilon=1))
-            assert caught.value.code == Code.BUSY
-            asked.append(asyncio.create_task(desk.ask("ben", ASKED)))
+                await service.ask("ada", Question(f"{COUNT} WHERE age > 3", epsilon=1))
+            assert caught.value.code == ErrorCode.BUSY
+            asked.append(asyncio.create_task(service.ask("ben", ASKED)))
             await asyncio.sleep(0)
-            assert desk.taken == 3
-            await desk.explain("ada", ASKED)
+            assert service.taken == 3
+            await service.explain("ada", ASKED)
         await asyncio.gather(*asked)
-        assert desk.taken == 0
-        await desk.close()
+        assert service.taken == 0
+        await service.close()
 
     run(work())
 
 
 def test_all_seats_taken_is_busy(curator):
     async def work():
-        desk = Desk(curator, workers=1, seats=1, first=0)
+        service = CuratorService(curator, workers=1, seats=1, first=0)
         with halted(curator) as entered:
-            asked = asyncio.create_task(desk.ask("ada", ASKED))
+            asked = asyncio.create_task(service.ask("ada", ASKED))
             await reached(entered, 1)
             with pytest.raises(Refused) as caught:
-                await desk.ask("ben", ASKED)
-            assert caught.value.code == Code.BUSY
+                await service.ask("ben", ASKED)
+            assert caught.value.code == ErrorCode.BUSY
         await asked
-        await desk.close()
+        await service.close()
 
     run(work())
 
 
 def test_an_asker_who_goes_away_pays_once_and_finds_the_answer(curator):
     async def work():
-        desk = Desk(curator, workers=1, first=0)
+        service = CuratorService(curator, workers=1, first=0)
         with halted(curator) as entered:
-            running = asyncio.create_task(desk.ask("ada", ASKED))
-            waiting = asyncio.create_task(desk.ask("ada", Question(f"{COUNT} WHERE paid", epsilon=1)))
+            running = asyncio.create_task(service.ask("ada", ASKED))
+            waiting = asyncio.create_task(service.ask("ada", Question(f"{COUNT} WHERE paid", epsilon=1)))
             await reached(entered, 1)
             for task in (running, waiting):
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            assert desk.taken == 1  # the one that runs; the one that waited has charged nothing
-        while desk.taken:
+            assert service.taken == 1  # the one that runs; the one that waited has charged nothing
+        while service.taken:
             await asyncio.sleep(0.01)
-        again = await desk.ask("ada", ASKED)
-        assert again.receipt.repeat and (await desk.budget("ada")).to_dict()["own"]["spent"] == "1"
-        await desk.close()
+        again = await service.ask("ada", ASKED)
+        assert again.receipt.repeat and (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
+        await service.close()
 
     run(work())
 
 
 def test_a_stop_finishes_what_runs_and_turns_away_what_waits(curator):
     async def work():
-        desk = Desk(curator, workers=1, first=0)
+        service = CuratorService(curator, workers=1, first=0)
         with halted(curator) as entered:
-            running = asyncio.create_task(desk.ask("ada", ASKED))
-            waiting = asyncio.create_task(desk.ask("ada", Question(f"{COUNT} WHERE paid", epsilon=1)))
+            running = asyncio.create_task(service.ask("ada", ASKED))
+            waiting = asyncio.create_task(service.ask("ada", Question(f"{COUNT} WHERE paid", epsilon=1)))
             await reached(entered, 1)
-            closing = asyncio.create_task(desk.close(20))
+            closing = asyncio.create_task(service.close(20))
             with pytest.raises(Refused) as caught:
                 await waiting
-            assert caught.value.code == Code.BUSY
+            assert caught.value.code == ErrorCode.BUSY
             with pytest.raises(Refused):
-                await desk.ask("ben", ASKED)
+                await service.ask("ben", ASKED)
         await closing
-        assert (await running).receipt.entry and desk.taken == 0
+        assert (await running).receipt.entry and service.taken == 0
 
     run(work())
 
 
 def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged_once(curator):
     async def work():
-        desk = Desk(curator, workers=1, first=0)
+        service = CuratorService(curator, workers=1, first=0)
         with halted(curator) as entered:
-            running = asyncio.create_task(desk.ask("ada", ASKED))
+            running = asyncio.create_task(service.ask("ada", ASKED))
             await reached(entered, 1)
-            await desk.close(0.05)
-            assert desk.taken == 1
+            await service.close(0.05)
+            assert service.taken == 1
             # It is on the ledger, although no answer is there yet.
             assert curator.ledger.standing("ada").spent.epsilon == 10**12
         await running
@@ -192,10 +192,10 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
     questions = [kind.format(n) for n in range(30 if full else 4) for kind in kinds]
 
     async def work():
-        desk = Desk(curator, workers=8, seats=4000, rate=10**6, first=0)
+        service = CuratorService(curator, workers=8, seats=4000, rate=10**6, first=0)
         asked = [(who, sql) for sql in questions for who in ("ada", "ben", "ada")]
-        answers = await asyncio.gather(*(desk.ask(who, Question(sql, epsilon=0.25)) for who, sql in asked))
-        await desk.close()
+        answers = await asyncio.gather(*(service.ask(who, Question(sql, epsilon=0.25)) for who, sql in asked))
+        await service.close()
         return [(sql, answer) for (_, sql), answer in zip(asked, answers, strict=True)]
 
     seen: dict[str, str] = {}
@@ -203,7 +203,7 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
         shown = str(answer.to_arrow().to_pydict())
         assert seen.setdefault(sql, shown) == shown  # one answer, whoever asks it and when
     kinds_of = [entry.kind for entry in curator.ledger.entries()]
-    assert kinds_of.count(Kind.COMMIT) == kinds_of.count(Kind.RESERVE) == len(questions)
+    assert kinds_of.count(EntryKind.COMMIT) == kinds_of.count(EntryKind.RESERVE) == len(questions)
     for who in ("ada", "ben"):
         assert curator.ledger.standing(who).spent.epsilon == len(questions) * 10**12 // 4
     assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
@@ -211,19 +211,19 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
 
 def test_who_asks_too_often_waits(curator):
     async def work():
-        desk = Desk(curator, rate=0.001)  # a burst of one
-        await desk.budget("ada")
+        service = CuratorService(curator, rate=0.001)  # a burst of one
+        await service.budget("ada")
         with pytest.raises(Refused) as caught:
-            await desk.budget("ada")
-        assert caught.value.code == Code.RATE
-        await desk.budget("ben")  # is another person
-        await desk.close()
+            await service.budget("ada")
+        assert caught.value.code == ErrorCode.RATE
+        await service.budget("ben")  # is another person
+        await service.close()
 
     run(work())
 
 
 def test_a_rate_grants_its_burst_and_then_one_at_a_time():
-    rate = Rate(per_second=2, burst=3)
+    rate = RateLimiter(per_second=2, burst=3)
     granted = [tenth / 10 for tenth in range(31) if rate.take("ada", now=tenth / 10) == 0]
     # 3 at once is three tenths here: 0, 0.1, 0.2. Tokens come back every half second, so by 3.0 there are 3 + 6 in all.
     assert granted[:3] == [0, 0.1, 0.2] and len(granted) in (8, 9)
@@ -231,14 +231,21 @@ def test_a_rate_grants_its_burst_and_then_one_at_a_time():
 
 
 def test_a_rate_forgets_the_unused_and_stays_small():
-    rate = Rate(per_second=0.001, burst=1)
+    rate = RateLimiter(per_second=0.001, burst=1)
     for n in range(20_100):
         rate.take(f"address {n}", now=1)
     assert len(rate._buckets) == 20_000
 
 
 def test_steps_double():
-    assert [edge(t, 0.02) for t in (0, 0.02, 0.0201, 0.05, 0.32, 0.33)] == [0.02, 0.02, 0.04, 0.08, 0.32, 0.64]
+    assert [round_up_to_bucket(t, 0.02) for t in (0, 0.02, 0.0201, 0.05, 0.32, 0.33)] == [
+        0.02,
+        0.02,
+        0.04,
+        0.08,
+        0.32,
+        0.64,
+    ]
 
 
 @pytest.mark.parametrize("outcome", [None, Failed()])
@@ -251,10 +258,10 @@ def test_answers_and_failures_come_no_earlier_than_the_edge_of_a_step(outcome):
 
         started = time.monotonic()
         if outcome is None:
-            assert await stepped(answered(), 0.05) == 7
+            assert await delay_to_bucket(answered(), 0.05) == 7
         else:
             with pytest.raises(Failed):
-                await stepped(answered(), 0.05)
+                await delay_to_bucket(answered(), 0.05)
         return time.monotonic() - started
 
     assert run(work()) >= 0.05
@@ -263,10 +270,10 @@ def test_answers_and_failures_come_no_earlier_than_the_edge_of_a_step(outcome):
 def test_a_refusal_does_not_wait():
     async def work():
         async def refused():
-            raise Refused(Code.SYNTAX, "no")
+            raise Refused(ErrorCode.SYNTAX, "no")
 
         with pytest.raises(Refused):
-            await asyncio.wait_for(stepped(refused(), 3600), 20)
+            await asyncio.wait_for(delay_to_bucket(refused(), 3600), 20)
 
     run(work())
 
@@ -274,4 +281,4 @@ def test_a_refusal_does_not_wait():
 @pytest.mark.parametrize(("workers", "seats"), [(0, 4), (4, 3)])
 def test_a_counter_without_room_is_an_error(curator, workers, seats):
     with pytest.raises(ParameterError, match="no counter"):
-        Desk(curator, workers=workers, seats=seats)
+        CuratorService(curator, workers=workers, seats=seats)

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from tacit.cli.main import app
 from tacit.errors import ParameterError
 from tacit.policy.load import load
-from tacit.serve import people
-from tacit.serve.door import Door, Person, Role, Verifier
+from tacit.serve import credentials
+from tacit.serve.authentication import Authenticator, Role, ScramVerifier, User
 
 POLICY = {
     "privacy": {"epsilon": 10},
@@ -33,26 +33,26 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def door(path):
-    def opened() -> Door:
-        return Door(path, load(POLICY))
+def authenticator(path):
+    def opened() -> Authenticator:
+        return Authenticator(path, load(POLICY))
 
     return opened
 
 
 @pytest.mark.slow
-def test_a_key_and_a_password_let_in_whom_they_were_made_for(path, door):
-    ada, ben = (people.add(path, name, Role.ANALYST) for name in ("ada", "ben"))
-    opened = door()
-    assert opened.by_key(ada.key) == opened.by_password("ada", ada.password) == Person("ada", Role.ANALYST)
-    assert opened.by_key(ben.key) == opened.by_password("ben", ben.password) == Person("ben", Role.ANALYST)
+def test_a_key_and_a_password_let_in_whom_they_were_made_for(path, authenticator):
+    ada, ben = (credentials.add_credential(path, name, Role.ANALYST) for name in ("ada", "ben"))
+    opened = authenticator()
+    assert opened.by_key(ada.key) == opened.by_password("ada", ada.password) == User("ada", Role.ANALYST)
+    assert opened.by_key(ben.key) == opened.by_password("ben", ben.password) == User("ben", Role.ANALYST)
     assert opened.by_password("ada", ben.password) is None
-    assert opened.by_key(ada.key) == Person("ada", Role.ANALYST)  # now it is remembered
+    assert opened.by_key(ada.key) == User("ada", Role.ANALYST)  # now it is remembered
 
 
 @pytest.mark.slow
-def test_other_keys_let_nobody_in(path, door):
-    ada, ben = (people.add(path, name, Role.ANALYST).key for name in ("ada", "ben"))
+def test_other_keys_let_nobody_in(path, authenticator):
+    ada, ben = (credentials.add_credential(path, name, Role.ANALYST).key for name in ("ada", "ben"))
     mixed = "_".join([*ada.split("_")[:2], ben.split("_")[2]])
     for wrong in (
         "",
@@ -65,55 +65,58 @@ def test_other_keys_let_nobody_in(path, door):
         "\ud800",
         "x" * 9999,
     ):
-        assert door().by_key(wrong) is None
+        assert authenticator().by_key(wrong) is None
 
 
 @pytest.mark.slow
-def test_an_analyst_must_be_in_the_policy_and_an_owner_need_not(path, door):
-    zoe = people.add(path, "zoe", Role.ANALYST)
-    owner, auditor = people.add(path, "olga", Role.OWNER), people.add(path, "otto", Role.AUDITOR)
-    opened = door()
+def test_an_analyst_must_be_in_the_policy_and_an_owner_need_not(path, authenticator):
+    zoe = credentials.add_credential(path, "zoe", Role.ANALYST)
+    owner, auditor = (
+        credentials.add_credential(path, "olga", Role.OWNER),
+        credentials.add_credential(path, "otto", Role.AUDITOR),
+    )
+    opened = authenticator()
     assert opened.by_key(zoe.key) is opened.by_password("zoe", zoe.password) is opened.person("zoe") is None
-    assert opened.by_key(owner.key) == Person("olga", Role.OWNER)
-    assert opened.by_key(auditor.key) == Person("otto", Role.AUDITOR)
+    assert opened.by_key(owner.key) == User("olga", Role.OWNER)
+    assert opened.by_key(auditor.key) == User("otto", Role.AUDITOR)
 
 
 @pytest.mark.slow
-def test_a_change_of_the_file_is_noticed(path, door):
-    opened = door()
-    old = people.add(path, "ada", Role.ANALYST)
+def test_a_change_of_the_file_is_noticed(path, authenticator):
+    opened = authenticator()
+    old = credentials.add_credential(path, "ada", Role.ANALYST)
     assert opened.by_key(old.key) is not None
-    new = people.rotate(path, "ada")
+    new = credentials.rotate_credential(path, "ada")
     assert opened.by_key(old.key) is None  # although it was remembered
     assert opened.by_key(new.key) is not None
-    people.revoke(path, "ada")
+    credentials.revoke_credential(path, "ada")
     assert opened.by_key(new.key) is opened.by_password("ada", new.password) is None
 
 
 @pytest.mark.slow
-def test_a_damaged_file_lets_nobody_in(path, door):
-    ada = people.add(path, "ada", Role.ANALYST)
-    opened = door()
+def test_a_damaged_file_lets_nobody_in(path, authenticator):
+    ada = credentials.add_credential(path, "ada", Role.ANALYST)
+    opened = authenticator()
     assert opened.by_key(ada.key) is not None
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])
     assert opened.by_key(ada.key) is None
     with pytest.raises(ParameterError, match="damaged"):
-        door()
+        authenticator()
     path.write_bytes(whole)
     assert opened.by_key(ada.key) is not None
 
 
-def test_the_file_is_for_its_owner_only(path, door):
-    people.add(path, "ada", Role.ANALYST)
+def test_the_file_is_for_its_owner_only(path, authenticator):
+    credentials.add_credential(path, "ada", Role.ANALYST)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o640)
     with pytest.raises(ParameterError, match="can be read by others"):
-        door()
+        authenticator()
 
 
 def test_the_file_holds_no_secret_that_opens_anything(path):
-    ada = people.add(path, "ada", Role.ANALYST)
+    ada = credentials.add_credential(path, "ada", Role.ANALYST)
     text = path.read_text()
     assert ada.password not in text and ada.key.split("_")[2] not in text
     record = json.loads(text)["people"]["ada"]
@@ -130,7 +133,7 @@ def test_the_verifier_is_that_of_the_standard():
     import hmac
 
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
-    found = Verifier.of("pencil", salt, 4096)
+    found = ScramVerifier.of("pencil", salt, 4096)
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     message = f"n=user,r=rOprNGfwEbeRWgbNEkqO,r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}".encode()
     proof = base64.b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
@@ -147,8 +150,8 @@ def test_the_verifier_is_that_of_the_standard():
 def test_an_unknown_name_has_a_verifier_that_looks_like_any_other_and_stays(tmp_path_factory, name, password):
     path = tmp_path_factory.getbasetemp() / "unknown.people"
     if not path.exists():
-        people.add(path, "ada", Role.ANALYST)
-    one, other = Door(path, load(POLICY)), Door(path, load(POLICY))
+        credentials.add_credential(path, "ada", Role.ANALYST)
+    one, other = Authenticator(path, load(POLICY)), Authenticator(path, load(POLICY))
     made_up, real = one.verifier(name), one.verifier("ada")
     if name != "ada":
         assert made_up == other.verifier(name)  # after a restart too
@@ -158,14 +161,14 @@ def test_an_unknown_name_has_a_verifier_that_looks_like_any_other_and_stays(tmp_
     assert one.by_password(name, password) is None
 
 
-def test_a_wrong_password_costs_the_same_work_for_a_known_and_an_unknown_name(path, door, monkeypatch):
-    people.add(path, "ada", Role.ANALYST)
-    opened = door()
+def test_a_wrong_password_costs_the_same_work_for_a_known_and_an_unknown_name(path, authenticator, monkeypatch):
+    credentials.add_credential(path, "ada", Role.ANALYST)
+    opened = authenticator()
     work = []
     derive, scrypt = hashlib.pbkdf2_hmac, hashlib.scrypt
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *a: work.append(("pbkdf2", a[3])) or derive(*a))
     monkeypatch.setattr(hashlib, "scrypt", lambda *a, **k: work.append(("scrypt", k["n"])) or scrypt(*a, **k))
-    known = people.read(path).records[0].key_id
+    known = credentials.read_credentials(path).records[0].key_id
     tried = []
     for attempt in (
         lambda: opened.by_password("ada", "wrong"),
@@ -185,15 +188,15 @@ def test_a_wrong_password_costs_the_same_work_for_a_known_and_an_unknown_name(pa
 def test_two_who_change_the_file_at_once_take_turns(path):
     names = [f"person{n}" for n in range(6)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda name: people.add(path, name, Role.AUDITOR), names))
-    assert sorted(record.name for record in people.read(path).records) == sorted(names)
+        list(pool.map(lambda name: credentials.add_credential(path, name, Role.AUDITOR), names))
+    assert sorted(record.name for record in credentials.read_credentials(path).records) == sorted(names)
     assert not [file for file in os.listdir(path.parent) if file.startswith("flats.people.") and "lock" not in file]
 
 
 @pytest.mark.parametrize("name", ["", " ada", "ada\n", "x" * 61])
 def test_what_is_no_name_is_refused(path, name):
     with pytest.raises(ParameterError, match="not a name"):
-        people.add(path, name, Role.OWNER)
+        credentials.add_credential(path, name, Role.OWNER)
 
 
 @pytest.mark.slow
@@ -211,8 +214,8 @@ def test_the_commands_add_list_rotate_and_revoke(tmp_path):
 
     assert "Nobody is let in" in run("list")
     made = json.loads(run("add", "ada", "--json"))
-    opened = Door(tmp_path / "flats.people", load(tmp_path / "flats.toml"))
-    assert opened.by_key(made["key"]) == opened.by_password("ada", made["password"]) == Person("ada", Role.ANALYST)
+    opened = Authenticator(tmp_path / "flats.people", load(tmp_path / "flats.toml"))
+    assert opened.by_key(made["key"]) == opened.by_password("ada", made["password"]) == User("ada", Role.ANALYST)
     assert "owner" in run("add", "olga", "--role", "owner")
     shown = run("list")
     assert "ada" in shown and "olga" in shown and made["key"] not in shown and made["password"] not in shown

@@ -12,13 +12,20 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from tacit.answers.answer import Answer, Bars, Heading
-from tacit.client import carry
-from tacit.errors import Code, DataError, Failed, LedgerError, ParameterError, PolicyError, Refused
+from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.client import arrow_stream
+from tacit.errors import DataError, ErrorCode, Failed, LedgerError, ParameterError, PolicyError, Refused
 from tacit.ledger.verify import check_receipt
 from tacit.query.types import Type
 from tacit.serve.metrics import Metrics
-from tacit.serve.replies import as_json, body, chosen, harmless, status_of, told
+from tacit.serve.responses import (
+    encode_json,
+    error_to_dict,
+    escape_formula,
+    http_status,
+    negotiate_media_type,
+    render_answer,
+)
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 WARDS = 'SELECT ward, COUNT(*) AS n, AVG(cost) AS "-c" FROM visits GROUP BY ward'
@@ -64,7 +71,7 @@ def test_the_same_answer_in_csv_arrow_and_text(ask):
     assert lines[0] == ["ward", "n", "n_low", "n_high", "'-c", "'-c_low", "'-c_high"]
     assert [line[0] for line in lines[1:]] == ["A", "B", "'=C"]
     assert [int(line[1]) for line in lines[1:]] == [row["n"]["value"] for row in first["rows"]]
-    with pa.ipc.open_stream(ask(WARDS, headers={"Accept": carry.MEDIA}).content) as stream:
+    with pa.ipc.open_stream(ask(WARDS, headers={"Accept": arrow_stream.ARROW_STREAM}).content) as stream:
         table = stream.read_all()
     assert table.column("n").to_pylist() == [row["n"]["value"] for row in first["rows"]]
     assert table.column_names[:4] == ["ward", "n", "n_low", "n_high"]
@@ -119,7 +126,7 @@ def test_explaining_more_than_what_is_left_says_so(ask):
 def test_the_schema_and_the_budget_are_those_of_the_curator(get, served):
     local = served.curator.analyst("ada")
     found = get("/v1/schema").json()
-    assert found.pop("text") == str(local.schema) and found == json.loads(as_json(local.schema.to_dict()))
+    assert found.pop("text") == str(local.schema) and found == json.loads(encode_json(local.schema.to_dict()))
     found = get("/v1/budget").json()
     assert (found.pop("text"), found.pop("remaining")) == (str(local.budget), local.budget.remaining)
     assert found == local.budget.to_dict()
@@ -260,19 +267,19 @@ def test_schemathesis_finds_no_500(served, full, tmp_path):
 
 
 def test_every_kind_of_error_has_a_status():
-    assert status_of(Failed()) == 500
-    assert status_of(LedgerError(Code.LEDGER_BUSY, "x")) == status_of(Refused(Code.BUSY, "x")) == 503
-    assert status_of(ParameterError("x", "y")) == 400
-    assert status_of(PolicyError(Code.POLICY, "x")) == status_of(DataError(Code.DATA, "x")) == 422
-    assert all(400 <= status_of(Refused(code, "x")) < 600 for code in Code)
+    assert http_status(Failed()) == 500
+    assert http_status(LedgerError(ErrorCode.LEDGER_BUSY, "x")) == http_status(Refused(ErrorCode.BUSY, "x")) == 503
+    assert http_status(ParameterError("x", "y")) == 400
+    assert http_status(PolicyError(ErrorCode.POLICY, "x")) == http_status(DataError(ErrorCode.DATA, "x")) == 422
+    assert all(400 <= http_status(Refused(code, "x")) < 600 for code in ErrorCode)
 
 
 def test_the_guide_has_the_status_of_every_code():
     page = (Path(__file__).parents[2] / "docs" / "guide" / "serving.md").read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| ([\d, ]+) \| (.*) \|$", page, re.MULTILINE))
-    for code in Code:
+    for code in ErrorCode:
         kind = LedgerError if code.startswith("ledger") else Refused
-        status = status_of(kind(code, "x"))
+        status = http_status(kind(code, "x"))
         told_here = {int(number): words for numbers, words in table.items() for number in numbers.split(", ")}
         assert status in told_here
         if status not in {422, 503}:
@@ -281,8 +288,8 @@ def test_the_guide_has_the_status_of_every_code():
 
 
 def test_where_the_ledger_lies_is_not_told():
-    error = LedgerError(Code.LEDGER_DISK, "/secret/place/clinic.ledger cannot be read", fix="check /secret")
-    assert "secret" not in json.dumps(told(error))
+    error = LedgerError(ErrorCode.LEDGER_DISK, "/secret/place/clinic.ledger cannot be read", fix="check /secret")
+    assert "secret" not in json.dumps(error_to_dict(error))
 
 
 @pytest.mark.parametrize(
@@ -297,13 +304,13 @@ def test_where_the_ledger_lies_is_not_told():
     ],
 )
 def test_what_is_accepted(accept, media):
-    assert chosen(accept) == media
+    assert negotiate_media_type(accept) == media
 
 
 @pytest.mark.parametrize("accept", ["image/png", "text/csv;q=0", "text/csv;q=x", ",", "application/json;q=2"])
 def test_what_is_not_accepted(accept):
     with pytest.raises(Refused):
-        chosen(accept)
+        negotiate_media_type(accept)
 
 
 @pytest.mark.parametrize(
@@ -315,29 +322,32 @@ def test_what_is_not_accepted(accept):
     ],
 )
 def test_what_begins_like_a_formula_is_quoted(text):
-    assert harmless(text) == f"'{text}"
+    assert escape_formula(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("separator", [";", ",", "\t", "|", "\n", "\r", "\uff1b", "\u2028"])
 @pytest.mark.parametrize("formula", ["=1+1", " +1", "\u00a0-1", "\uff20A1", '"=1'])
 def test_no_part_of_a_text_is_a_formula_whatever_a_spreadsheet_separates_by(separator, formula):
     # A spreadsheet in another language cuts a line at semicolons, so a;=1+1 is two cells there.
-    assert harmless(f"a{separator}{formula}") == f"a{separator}'{formula}"
-    assert harmless(f"{separator}{formula}").endswith(f"'{formula}")
+    assert escape_formula(f"a{separator}{formula}") == f"a{separator}'{formula}"
+    assert escape_formula(f"{separator}{formula}").endswith(f"'{formula}")
 
 
 @pytest.mark.parametrize("text", ["", "a", "a;b", "2025-01-31", "x = y", "a-b, c+d", "Ärzte & Pflege", "3 @ 4"])
 def test_other_text_stays_as_it_is(text):
-    assert harmless(text) == text
+    assert escape_formula(text) == text
 
 
 def test_numbers_in_csv_stay_numbers_and_infinities_leave_json(ask):
-    receipt = carry.unpack(ask(headers={"Accept": carry.MEDIA}).content).receipt
+    receipt = arrow_stream.decode_answer(ask(headers={"Accept": arrow_stream.ARROW_STREAM}).content).receipt
     columns = {"c0": [-5], "c0_low": [-9.5], "c0_high": [float("inf")], "c1": [["=a", "b"]]}
-    headings = (Heading("x", Type.FLOAT, Bars.EXACT), Heading("k", Type.TEXT, Bars.NONE, many=True))
+    headings = (
+        AnswerColumn("x", Type.FLOAT, IntervalKind.EXACT),
+        AnswerColumn("k", Type.TEXT, IntervalKind.NONE, many=True),
+    )
     answer = Answer(pa.table(columns), headings, 0.5, (), receipt)
-    assert body(answer, "text/csv").decode().splitlines()[1] == "-5,-9.5,inf,'=a; b"
-    assert json.loads(body(answer, "application/json"))["rows"] == [
+    assert render_answer(answer, "text/csv").decode().splitlines()[1] == "-5,-9.5,inf,'=a; b"
+    assert json.loads(render_answer(answer, "application/json"))["rows"] == [
         {"x": {"value": -5, "low": -9.5, "high": None, "bars": "exact"}, "k": ["=a", "b"]}
     ]
 

@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from tacit.serve.logs import REQUEST, STRANGER, Discreet, LineLimit, OwnerFile
+from tacit.serve.log_redaction import REQUEST, STRANGER, LineLimit, OwnerFile, RedactingFormatter
 
 
 @pytest.fixture
 def log(tmp_path):
     """A log as a server's, and its file."""
     handler = OwnerFile(tmp_path / "serve.log")
-    handler.setFormatter(Discreet("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     handler.addFilter(LineLimit())
     logger = logging.Logger("tacit.serve")
     logger.addHandler(handler)

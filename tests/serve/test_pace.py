@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from tacit.serve.pace import Pace
+from tacit.serve.start_limiter import StartLimiter
 
 
 def test_who_waits_comes_in_when_another_leaves():
-    pace, order = Pace(1, moment=60), []
+    pace, order = StartLimiter(1, moment=60), []
 
     def come() -> None:
         with pace:
@@ -24,7 +24,7 @@ def test_who_waits_comes_in_when_another_leaves():
 
 
 def test_a_long_one_lets_others_in():
-    pace, came = Pace(1, moment=0.01), threading.Event()
+    pace, came = StartLimiter(1, moment=0.01), threading.Event()
 
     def come() -> None:
         with pace:
@@ -38,7 +38,7 @@ def test_a_long_one_lets_others_in():
 
 
 def test_several_may_be_young():
-    pace, inside = Pace(2, moment=60), threading.Barrier(2)
+    pace, inside = StartLimiter(2, moment=60), threading.Barrier(2)
 
     def come() -> None:
         with pace:

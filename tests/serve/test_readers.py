@@ -9,7 +9,7 @@ import socket
 import pytest
 import uvicorn
 
-from tacit.serve import heads
+from tacit.serve import header_limits
 
 pytestmark = pytest.mark.slow
 
@@ -38,9 +38,9 @@ async def serving(protocol):
         await running
 
 
-@pytest.mark.parametrize("protocol", [heads.with_h11, heads.with_httptools])
+@pytest.mark.parametrize("protocol", [header_limits.make_h11_protocol, header_limits.make_httptools_protocol])
 def test_a_connection_whose_answer_is_not_taken_is_ended(protocol, monkeypatch):
-    monkeypatch.setattr(heads, "SLOWEST_READER", 0.2)
+    monkeypatch.setattr(header_limits, "SLOWEST_READER", 0.2)
 
     async def work():
         async with serving(protocol()) as (server, place):
@@ -55,10 +55,10 @@ def test_a_connection_whose_answer_is_not_taken_is_ended(protocol, monkeypatch):
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("protocol", [heads.with_h11, heads.with_httptools])
+@pytest.mark.parametrize("protocol", [header_limits.make_h11_protocol, header_limits.make_httptools_protocol])
 def test_one_that_is_taken_slowly_is_not(protocol, monkeypatch):
-    monkeypatch.setattr(heads, "SLOWEST_READER", 0.2)
-    monkeypatch.setattr(heads, "LEAST_READ", 1)
+    monkeypatch.setattr(header_limits, "SLOWEST_READER", 0.2)
+    monkeypatch.setattr(header_limits, "LEAST_READ", 1)
 
     async def work():
         async with serving(protocol()) as (_, place):

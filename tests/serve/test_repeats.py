@@ -13,15 +13,15 @@ from tests.serve.test_desk import COUNT, run
 from tests.support.engines import halted, reached
 
 import tacit
-from tacit.client import carry
-from tacit.errors import Code, LedgerError, Refused
-from tacit.ledger.entries import Kind
+from tacit.client import arrow_stream
+from tacit.errors import ErrorCode, LedgerError, Refused
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 from tacit.plan.question import Question
-from tacit.serve import people
-from tacit.serve.desk import Desk
-from tacit.serve.repeats import Again, Kept, Shelf
+from tacit.serve import credentials
+from tacit.serve.cache import AnswerCache, CachedAnswer, RepeatedAnswer
+from tacit.serve.service import CuratorService
 
 ASKED = Question(COUNT, epsilon=1)
 
@@ -33,17 +33,21 @@ RATIO = "SELECT SUM(cost) / COUNT(*) AS c FROM visits"
 @pytest.mark.parametrize("sql", [COUNT, WARDS, RATIO])
 def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
     async def work():
-        desk = Desk(curator, first=0)
-        first = await desk.ask("ada", Question(sql, epsilon=1))
-        again = await desk.ask("ada", Question(sql, epsilon=1))
+        service = CuratorService(curator, first=0)
+        first = await service.ask("ada", Question(sql, epsilon=1))
+        again = await service.ask("ada", Question(sql, epsilon=1))
         local = curator.analyst("ada").ask(sql, epsilon=1)  # through the whole story, from what is stored
-        assert isinstance(again, Again) and not isinstance(first, Again)
+        assert isinstance(again, RepeatedAnswer) and not isinstance(first, RepeatedAnswer)
         assert again.cells() == first.cells() == local.cells()
         assert (again.notes, again.headings, again.confidence) == (local.notes, local.headings, local.confidence)
         assert again.receipt.repeat and again.receipt.charged.epsilon == 0 and not first.receipt.repeat
         assert check_receipt(curator.ledger, again.receipt.to_dict()) == []
-        assert [entry.kind for entry in curator.ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
-        await desk.close()
+        assert [entry.kind for entry in curator.ledger.entries()] == [
+            EntryKind.OPEN,
+            EntryKind.RESERVE,
+            EntryKind.COMMIT,
+        ]
+        await service.close()
 
     run(work())
 
@@ -51,130 +55,130 @@ def test_a_repeat_is_the_answer_itself_under_a_new_receipt(curator, sql):
 def test_a_repeat_is_held_to_no_step_of_time(curator):
     # Its first step would end after an hour. The answer was kept by a desk without steps.
     async def work():
-        desk = Desk(curator, first=0)
-        await desk.ask("ada", ASKED)
-        desk._first = 3600
-        assert (await asyncio.wait_for(desk.ask("ada", ASKED), 60)).receipt.repeat
-        await desk.close()
+        service = CuratorService(curator, first=0)
+        await service.ask("ada", ASKED)
+        service._first = 3600
+        assert (await asyncio.wait_for(service.ask("ada", ASKED), 60)).receipt.repeat
+        await service.close()
 
     run(work())
 
 
 def test_a_repeat_does_not_wait_for_questions_that_run(curator):
     async def work():
-        desk = Desk(curator, workers=1, seats=4, first=0)
-        await desk.ask("ada", ASKED)
+        service = CuratorService(curator, workers=1, seats=4, first=0)
+        await service.ask("ada", ASKED)
         with halted(curator) as entered:
-            slow = asyncio.create_task(desk.ask("ben", Question(WARDS, epsilon=1)))
+            slow = asyncio.create_task(service.ask("ben", Question(WARDS, epsilon=1)))
             await reached(entered, 1)
-            again = await asyncio.gather(*(desk.ask("ada", ASKED) for _ in range(1)))
+            again = await asyncio.gather(*(service.ask("ada", ASKED) for _ in range(1)))
             assert again[0].receipt.repeat and not slow.done()
         await slow
-        await desk.close()
+        await service.close()
 
     run(work())
 
 
 def test_repeats_at_once_name_the_charge_that_paid_and_write_nothing(curator):
     async def work():
-        desk = Desk(curator, first=0)
-        await asyncio.gather(*(desk.ask(who, ASKED) for who in ("ada", "ben")))
+        service = CuratorService(curator, first=0)
+        await asyncio.gather(*(service.ask(who, ASKED) for who in ("ada", "ben")))
         before = list(curator.ledger.entries())
-        asked = [desk.ask(who, ASKED) for who in ("ada", "ben") for _ in range(16)]
+        asked = [service.ask(who, ASKED) for who in ("ada", "ben") for _ in range(16)]
         entries = [answer.receipt.entry for answer in await asyncio.gather(*asked)]
         assert len(entries) == 32
         assert len(set(entries)) == 2  # ada's charge, and ben's
         assert list(curator.ledger.entries()) == before
         assert verify(curator.ledger, Witness(curator.policy.books.witness)).problems == ()
-        await desk.close()
+        await service.close()
 
     run(work())
 
 
 def test_too_many_repeats_of_one_person_are_busy(curator):
     async def work():
-        desk = Desk(curator, workers=1, seats=8, first=0)
-        await desk.ask("ada", ASKED)
+        service = CuratorService(curator, workers=1, seats=8, first=0)
+        await service.ask("ada", ASKED)
         # A quarter of 8 seats is 2 that wait.
-        found = await asyncio.gather(*(desk.ask("ada", ASKED) for _ in range(5)), return_exceptions=True)
-        assert [isinstance(each, Again) for each in found] == [True, True, False, False, False]
-        assert {each.code for each in found if isinstance(each, Refused)} == {Code.BUSY}
-        await desk.close()
+        found = await asyncio.gather(*(service.ask("ada", ASKED) for _ in range(5)), return_exceptions=True)
+        assert [isinstance(each, RepeatedAnswer) for each in found] == [True, True, False, False, False]
+        assert {each.code for each in found if isinstance(each, Refused)} == {ErrorCode.BUSY}
+        await service.close()
         with pytest.raises(Refused) as caught:
-            await desk.ask("ada", ASKED)
-        assert caught.value.code == Code.BUSY
+            await service.ask("ada", ASKED)
+        assert caught.value.code == ErrorCode.BUSY
 
     run(work())
 
 
 def test_another_price_confidence_or_person_is_another_question(curator):
     async def work():
-        desk = Desk(curator, first=0)
-        await desk.ask("ada", ASKED)
-        assert desk.knows("ada", ASKED)
+        service = CuratorService(curator, first=0)
+        await service.ask("ada", ASKED)
+        assert service.knows("ada", ASKED)
         for other in ({"epsilon": True}, {"epsilon": 1.0}, {"epsilon": 2}, {"epsilon": 1, "confidence": 0.9}):
-            assert not desk.knows("ada", Question(COUNT, **other))
-        assert not desk.knows("ben", ASKED)
-        assert not desk.knows("ada", Question(COUNT, epsilon=[]))
+            assert not service.knows("ada", Question(COUNT, **other))
+        assert not service.knows("ben", ASKED)
+        assert not service.knows("ada", Question(COUNT, epsilon=[]))
         # Ben pays for what ada was told, once.
-        told = [(await desk.ask("ben", ASKED)).receipt for _ in range(2)]
+        told = [(await service.ask("ben", ASKED)).receipt for _ in range(2)]
         assert [(each.repeat, each.charged.epsilon > 0) for each in told] == [(True, True), (True, False)]
-        await desk.close()
+        await service.close()
 
     run(work())
 
 
 def test_a_question_under_a_name_goes_the_whole_way(curator):
     async def work():
-        desk = Desk(curator, first=0)
-        await desk.ask("ada", Question(COUNT, epsilon=1, request="one"))
-        assert not isinstance(await desk.ask("ada", Question(COUNT, epsilon=1, request="one")), Again)
+        service = CuratorService(curator, first=0)
+        await service.ask("ada", Question(COUNT, epsilon=1, request="one"))
+        assert not isinstance(await service.ask("ada", Question(COUNT, epsilon=1, request="one")), RepeatedAnswer)
         with pytest.raises(Refused) as caught:
-            await desk.ask("ada", Question(COUNT, epsilon=2, request="one"))
-        assert caught.value.code == Code.REQUEST
-        await desk.close()
+            await service.ask("ada", Question(COUNT, epsilon=2, request="one"))
+        assert caught.value.code == ErrorCode.REQUEST
+        await service.close()
 
     run(work())
 
 
 def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
     async def work():
-        desk = Desk(curator, first=0)
-        answer = await desk.ask("ada", ASKED)
+        service = CuratorService(curator, first=0)
+        answer = await service.ask("ada", ASKED)
         question = ASKED
-        desk._shelf.keep(question, Kept("ben", curator.planner.plan(question), answer, curator.ledger))
-        told = await desk.ask("ben", ASKED)
+        service._answers.keep(question, CachedAnswer("ben", curator.planner.plan(question), answer, curator.ledger))
+        told = await service.ask("ben", ASKED)
         assert told.receipt.who == "ben" and told.receipt.charged.epsilon > 0
-        await desk.close()
+        await service.close()
 
     run(work())
 
 
 def test_a_ledger_that_cannot_be_used_shows_nothing_again(curator, clinic, tmp_path):
     async def work():
-        desk = Desk(curator, first=0)
-        await desk.ask("ada", ASKED)
+        service = CuratorService(curator, first=0)
+        await service.ask("ada", ASKED)
         shutil.move(curator.policy.books.store, tmp_path / "away")
-        found = await asyncio.gather(*(desk.ask("ada", ASKED) for _ in range(3)), return_exceptions=True)
+        found = await asyncio.gather(*(service.ask("ada", ASKED) for _ in range(3)), return_exceptions=True)
         assert [type(each) for each in found] == [LedgerError] * 3
         shutil.move(tmp_path / "away", curator.policy.books.store)
-        assert isinstance(await desk.ask("ada", ASKED), Again)
-        await desk.close()
+        assert isinstance(await service.ask("ada", ASKED), RepeatedAnswer)
+        await service.close()
 
     run(work())
 
 
 def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
     async def work(curator):
-        desk = Desk(curator, first=0)
-        await desk.ask("ada", ASKED)
+        service = CuratorService(curator, first=0)
+        await service.ask("ada", ASKED)
         clinic.policy.write_text(
             clinic.policy.read_text().replace("epsilon = 1000\ndelta = 1e-6\n[analysts.ben]", LOWER)
         )
         tacit.open(clinic.policy).close()
-        again = await desk.ask("ada", ASKED)
+        again = await service.ask("ada", ASKED)
         assert again.receipt.to_dict()["remaining_epsilon"] == "1"
-        await desk.close()
+        await service.close()
 
     LOWER = "epsilon = 2\ndelta = 1e-6\n[analysts.ben]"
     with tacit.open(clinic.policy) as curator:
@@ -183,9 +187,9 @@ def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
 
 def test_the_shelf_forgets_what_was_unused_for_longest(curator):
     answer = curator.analyst("ada").ask(COUNT, epsilon=1)
-    kept = Kept("ada", curator.planner.plan(ASKED), answer, curator.ledger)
+    kept = CachedAnswer("ada", curator.planner.plan(ASKED), answer, curator.ledger)
     a, b, c, d = (Question(COUNT, epsilon=epsilon) for epsilon in (1, 2, 3, 4))
-    shelf = Shelf(cells=70)  # one cell and twenty for the rest: three answers
+    shelf = AnswerCache(cells=70)  # one cell and twenty for the rest: three answers
     for question in (a, b, c):
         shelf.keep(question, kept)
     shelf.find("ada", a)
@@ -201,7 +205,7 @@ def post(client, served, who="ada", headers=(), **fields):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accept", ["application/json", "text/csv", "text/plain", carry.MEDIA, "*/*"])
+@pytest.mark.parametrize("accept", ["application/json", "text/csv", "text/plain", arrow_stream.ARROW_STREAM, "*/*"])
 def test_the_short_way_answers_as_the_long_one_does(client, served, accept):
     """A query string that means nothing is enough to go the long way."""
     post(client, served)
@@ -220,9 +224,9 @@ def test_the_short_way_answers_as_the_long_one_does(client, served, accept):
         assert {**shown, "receipt": 0} == {**full, "receipt": 0}
         assert check_receipt(served.curator.ledger, shown["receipt"]) == []
         assert shown["receipt"]["entry"] == int(short.headers["tacit-entry"])
-    elif accept == carry.MEDIA:
-        assert carry.unpack(short.content).cells() == carry.unpack(long.content).cells()
-        assert carry.unpack(short.content).receipt.entry == int(short.headers["tacit-entry"])
+    elif accept == arrow_stream.ARROW_STREAM:
+        assert arrow_stream.decode_answer(short.content).cells() == arrow_stream.decode_answer(long.content).cells()
+        assert arrow_stream.decode_answer(short.content).receipt.entry == int(short.headers["tacit-entry"])
     elif accept == "text/csv":
         assert short.content == long.content
 
@@ -266,6 +270,6 @@ def test_who_is_removed_gets_no_repeat(serving, make_clinic, tmp_path):
         trust = ssl.create_default_context(cafile=own.cafile)
         with httpx.Client(base_url=own.http, verify=trust) as client:
             assert [post(client, own).status_code for _ in range(2)] == [200, 200]
-            people.revoke(own.clinic.people, "ada")
+            credentials.revoke_credential(own.clinic.people, "ada")
             assert post(client, own).status_code == 401
             assert post(client, own, who="ben").status_code == 200

@@ -13,12 +13,12 @@ import httpx
 import pytest
 
 import tacit
-from tacit.errors import Code, Failed, Refused
-from tacit.serve import guard
+from tacit.errors import ErrorCode, Failed, Refused
+from tacit.serve import middleware
 from tacit.serve.addresses import networks_of
-from tacit.serve.guard import HEADERS, LARGEST_BODY, Guard
-from tacit.serve.logs import Discreet, discreet
+from tacit.serve.log_redaction import RedactingFormatter, redact_logs
 from tacit.serve.metrics import Metrics
+from tacit.serve.middleware import MAX_BODY_BYTES, SECURITY_HEADERS, RequestMiddleware
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 SECRET = "supersecretliteral"
@@ -39,7 +39,7 @@ def lines():
             found.append(self.format(record))
 
     handler, root = Kept(), logging.getLogger()
-    handler.setFormatter(Discreet("%(name)s %(levelname)s %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(name)s %(levelname)s %(message)s"))
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -87,7 +87,7 @@ def test_a_log_that_another_formatter_wrote_first_is_discreet_too():
     except ValueError as error:
         record = logging.LogRecord("tacit", logging.ERROR, "", 0, "failed", None, (ValueError, error, None))
     assert "the flu" in logging.Formatter().format(record)  # and it is kept in the record
-    assert "the flu" not in Discreet().format(record)
+    assert "the flu" not in RedactingFormatter().format(record)
 
 
 def test_the_log_of_a_server_is_discreet(tmp_path):
@@ -96,8 +96,8 @@ def test_the_log_of_a_server_is_discreet(tmp_path):
     file = logging.FileHandler(tmp_path / "log")
     try:
         root.handlers[:] = [file]
-        discreet()
-        assert isinstance(file.formatter, Discreet)
+        redact_logs()
+        assert isinstance(file.formatter, RedactingFormatter)
     finally:
         root.handlers[:] = before
         file.close()
@@ -125,7 +125,7 @@ def test_a_bug_shows_and_logs_nothing_of_its_cause(lines):
     async def broken(scope, receive, send):
         raise ValueError(f"{SECRET} has the flu")
 
-    sent = asyncio.run(call(Guard(broken, Metrics(), secure=True)))
+    sent = asyncio.run(call(RequestMiddleware(broken, Metrics(), secure=True)))
     assert sent[0]["status"] == 500 and SECRET.encode() not in sent[1]["body"]
     text = "\n".join(lines)
     assert "ValueError at test_security.py" in text and SECRET not in text
@@ -147,17 +147,17 @@ def test_a_body_that_never_ends_is_cut_off(monkeypatch):
             sent.append(message)
 
         scope = {"type": "http", "method": "POST", "headers": [], "path": "/"}
-        await Guard(unused, Metrics(), secure=False)(scope, receive, send)
+        await RequestMiddleware(unused, Metrics(), secure=False)(scope, receive, send)
         return sent
 
     assert asyncio.run(endless())[0]["status"] == 413
-    monkeypatch.setattr(guard, "SLOWEST_BODY", 0.01)
-    monkeypatch.setattr(guard, "_DRAIN_SECONDS", 0.01)
-    assert asyncio.run(call(Guard(unused, Metrics(), secure=False), pieces=[b"x"]))[0]["status"] == 408
+    monkeypatch.setattr(middleware, "BODY_TIMEOUT", 0.01)
+    monkeypatch.setattr(middleware, "_DRAIN_SECONDS", 0.01)
+    assert asyncio.run(call(RequestMiddleware(unused, Metrics(), secure=False), pieces=[b"x"]))[0]["status"] == 408
 
 
 def test_oversize_bodies_are_refused_and_others_are_served(client, bearer):
-    declared = client.post("/v1/ask", content=b"x" * (LARGEST_BODY + 1), headers=bearer)
+    declared = client.post("/v1/ask", content=b"x" * (MAX_BODY_BYTES + 1), headers=bearer)
     assert (declared.status_code, declared.json()["error"]["code"]) == (413, "too-large")
     pieces = client.post("/v1/ask", content=(b"x" * 65536 for _ in range(20)), headers=bearer)
     assert pieces.status_code == 413
@@ -187,10 +187,10 @@ def test_every_response_has_the_security_headers(client, bearer):
         client.get("/healthz"),
         client.get("/nothing"),
         client.get("/v1/budget"),
-        client.post("/v1/ask", content=b"x" * (LARGEST_BODY + 1), headers=bearer),
+        client.post("/v1/ask", content=b"x" * (MAX_BODY_BYTES + 1), headers=bearer),
         client.post("/v1/ask", json={"sql": COUNT, "epsilon": 0.5}, headers=bearer),
     ):
-        for name, value in HEADERS.items():
+        for name, value in SECURITY_HEADERS.items():
             assert response.headers[name.decode()] == value.decode()
         assert "max-age" in response.headers["strict-transport-security"]
         assert "server" not in response.headers
@@ -202,7 +202,7 @@ def test_a_page_may_set_a_header_of_its_own():
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
 
-    sent = asyncio.run(call(Guard(page, Metrics(), secure=False)))
+    sent = asyncio.run(call(RequestMiddleware(page, Metrics(), secure=False)))
     found = [value for name, value in sent[0]["headers"] if name == b"content-security-policy"]
     assert found == [b"default-src 'self'"]
 
@@ -262,7 +262,7 @@ def test_one_person_who_asks_too_often_waits_and_others_do_not(make_clinic, tmp_
                 assert person.budget.who == who
                 with pytest.raises(Refused) as caught:
                     _ = person.budget
-                assert caught.value.code == Code.RATE
+                assert caught.value.code == ErrorCode.RATE
 
 
 def test_an_alias_that_is_markup_stays_text(client, bearer):

@@ -22,15 +22,15 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.cli.main import app
-from tacit.curator.curator import books_of
+from tacit.curator.curator import ledger_files
 from tacit.errors import LedgerError, ParameterError, TacitError
-from tacit.ledger.entries import Kind
-from tacit.ledger.history import History
+from tacit.ledger.entries import EntryKind
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.policy.load import load
-from tacit.serve.server import Settings
-from tacit.serve.tls import Certificate, is_loopback, self_made
+from tacit.serve.server import ServerConfig
+from tacit.serve.tls import Certificate, is_loopback, load_self_signed
 
 pytestmark = pytest.mark.slow
 
@@ -107,11 +107,11 @@ def test_both_listeners_answer_over_tls_and_a_stop_is_clean(clinic):
 
 def _verified(policy: Path) -> int:
     """The ledger is in order; the number of charges."""
-    books = books_of(load(policy))
-    with History(books.store) as history:
+    books = ledger_files(load(policy))
+    with LedgerReader(books.store) as history:
         report = verify(history, Witness(books.witness))
         assert report.ok, report.problems
-        return sum(entry.kind is Kind.RESERVE for entry in history.entries())
+        return sum(entry.kind is EntryKind.RESERVE for entry in history.entries())
 
 
 def test_a_server_that_is_killed_under_load_loses_nothing_and_overspends_nothing(clinic, full):
@@ -160,10 +160,11 @@ def test_a_server_that_is_killed_under_load_loses_nothing_and_overspends_nothing
 SLOW = """
 import sys, time
 from pathlib import Path
-from tacit.engines.duckdb import DuckDB
-from tacit.serve.server import Settings, run
-DuckDB.run = lambda self, aggregation: (print("touched", flush=True), time.sleep(600))
-run(Path(sys.argv[1]), Settings(http=0, postgres=None, patience=0.2), lambda where: print(where.http, flush=True))
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.serve.server import ServerConfig, run_server
+DuckDBEngine.run = lambda self, aggregation: (print("touched", flush=True), time.sleep(600))
+config = ServerConfig(http=0, postgres=None, patience=0.2)
+run_server(Path(sys.argv[1]), config, lambda where: print(where.http, flush=True))
 """
 
 
@@ -195,7 +196,7 @@ def test_a_stop_that_runs_out_of_patience_leaves_a_charge_that_is_taken_up_again
         answer = person.ask(sql, epsilon=1, request="mine")
         assert not answer.receipt.repeat and person.budget.to_dict()["own"]["spent"] == "1"
         kinds = [entry.kind for entry in curator.ledger.entries() if entry.who == "ada"]
-        assert kinds == [Kind.RESERVE, Kind.RESUME, Kind.COMMIT]
+        assert kinds == [EntryKind.RESERVE, EntryKind.RESUME, EntryKind.COMMIT]
 
 
 @pytest.fixture
@@ -269,7 +270,7 @@ def test_a_port_that_is_taken_is_said(clinic, name):
 
 
 def test_behind_a_proxy_plain_connections_are_accepted_from_elsewhere():
-    assert Settings(host="0.0.0.0", proxied=True).certificate is None
+    assert ServerConfig(host="0.0.0.0", proxied=True).certificate is None
 
 
 @pytest.mark.parametrize(
@@ -282,12 +283,12 @@ def test_what_only_this_machine_can_reach(host, here):
 
 def test_a_certificate_of_its_own_is_kept_and_trusted_by_its_file(tmp_path):
     policy = tmp_path / "clinic.toml"
-    made = self_made(policy, "127.0.0.1")
+    made = load_self_signed(policy, "127.0.0.1")
     fingerprint = made.fingerprint
-    assert self_made(policy, "127.0.0.1").fingerprint == fingerprint  # analysts have its file
-    assert self_made(policy, "clinic.example").fingerprint != fingerprint  # another name needs another one
+    assert load_self_signed(policy, "127.0.0.1").fingerprint == fingerprint  # analysts have its file
+    assert load_self_signed(policy, "clinic.example").fingerprint != fingerprint  # another name needs another one
     assert made.key.stat().st_mode & 0o077 == 0
-    made = self_made(policy, "127.0.0.1")
+    made = load_self_signed(policy, "127.0.0.1")
     strict = ssl.create_default_context(cafile=made.certificate)
     strict.verify_flags |= ssl.VERIFY_X509_STRICT
     near, far = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -16,20 +16,20 @@ import pytest
 import uvicorn
 
 from tacit.errors import ParameterError
-from tacit.local.survey.load import from_form, survey_of
-from tacit.local.survey.store import Store, read
+from tacit.local.survey.load import load_public_form, parse_survey
+from tacit.local.survey.store import ReportStore, read_store
 from tacit.sampling.bits import ReplayBits
-from tacit.serve import heads
+from tacit.serve import header_limits
 from tacit.serve import survey as survey_server
 from tacit.serve.addresses import networks_of
-from tacit.serve.server import Settings
-from tacit.serve.survey import POLICY, app_of, serve
-from tacit.serve.survey_page import likely, promise
-from tacit.serve.survey_place import address, bound, reachable
-from tacit.serve.tls import self_made
+from tacit.serve.server import ServerConfig
+from tacit.serve.survey import CONTENT_SECURITY_POLICY, build_survey_app, serve_survey
+from tacit.serve.survey_page import format_posterior, state_privacy
+from tacit.serve.survey_place import bind_socket, public_address, reachable_host
+from tacit.serve.tls import load_self_signed
 
 HOSTILE = "</main><script>alert(1)</script>\"'&"
-SURVEY = survey_of(
+SURVEY = parse_survey(
     {
         "id": "lunch",
         "title": HOSTILE,
@@ -43,14 +43,14 @@ SURVEY = survey_of(
 
 @pytest.fixture
 def store(tmp_path):
-    with Store(tmp_path / "lunch.reports", SURVEY) as opened:
+    with ReportStore(tmp_path / "lunch.reports", SURVEY) as opened:
         yield opened
 
 
 @pytest.fixture
 def call(store):
     """Makes requests, one after the other or at once, without a socket."""
-    app = app_of(store, rate=1e6)
+    app = build_survey_app(store, rate=1e6)
 
     def make(*requests, app=app):
         async def main():
@@ -77,7 +77,7 @@ def test_a_report_is_on_the_disk_when_it_is_acknowledged_and_counts_once(call, s
     (report,) = reports(1)
     (answer,) = call(post(report.to_json()))
     assert answer.status_code == 201 and answer.json() == {"taken": True}
-    assert read(tmp_path / "lunch.reports", SURVEY).counts.users == 1
+    assert read_store(tmp_path / "lunch.reports", SURVEY).counts.users == 1
     (again,) = call(post(report.to_json()))
     assert again.status_code == 409 and again.json()["error"]["code"] == "report"
     assert store.counts.users == 1
@@ -88,13 +88,13 @@ def test_many_reports_at_once_are_each_taken_once(call, store, tmp_path):
     sent = reports(150)
     answers = call(*(post(report.to_json()) for report in [*sent, *sent]))
     assert sorted(answer.status_code for answer in answers) == [201] * 150 + [409] * 150
-    kept = read(tmp_path / "lunch.reports", SURVEY)
+    kept = read_store(tmp_path / "lunch.reports", SURVEY)
     assert kept.counts == store.counts and kept.counts.users == 150
 
 
 def test_bad_reports_are_refused_with_a_code(call, store):
     good = json.loads(reports(1)[0].to_json())
-    other = survey_of({"id": "other", "questions": [{"name": "a", "text": "?", "kind": "yes-no", "epsilon": 1}]})
+    other = parse_survey({"id": "other", "questions": [{"name": "a", "text": "?", "kind": "yes-no", "epsilon": 1}]})
     cases = [
         (post(b"not JSON"), 422, "report"),
         (post(b"\xff"), 422, "report"),
@@ -118,7 +118,7 @@ def test_bad_reports_are_refused_with_a_code(call, store):
 
 
 def test_an_address_that_sends_too_often_must_wait(call, store):
-    app = app_of(store, rate=0.001)
+    app = build_survey_app(store, rate=0.001)
     answers = call(*(post(report.to_json()) for report in reports(70)), app=app)
     refused = [answer for answer in answers if answer.status_code == 429]
     assert len(refused) == 10  # a burst of sixty
@@ -130,7 +130,7 @@ def from_address(peer, count, forwarded="", **options):
     """How many of so many reports from one peer are taken, each with this header, where {} is its number."""
 
     def make(store, seed):
-        app = app_of(store, rate=0.001, **options)
+        app = build_survey_app(store, rate=0.001, **options)
 
         async def main():
             transport = httpx.ASGITransport(app=app)
@@ -191,8 +191,12 @@ def test_a_proxy_is_believed_by_its_address_over_a_socket(store, proxies, status
 
 def test_the_page_may_load_and_send_nothing_elsewhere(call):
     (page,) = call({"method": "GET", "url": "/"})
-    assert page.headers["content-security-policy"] == POLICY
-    assert "default-src 'none'" in POLICY and "form-action 'none'" in POLICY and "unsafe" not in POLICY
+    assert page.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert (
+        "default-src 'none'" in CONTENT_SECURITY_POLICY
+        and "form-action 'none'" in CONTENT_SECURITY_POLICY
+        and "unsafe" not in CONTENT_SECURITY_POLICY
+    )
     assert page.headers["cache-control"] == "no-store" and page.headers["x-content-type-options"] == "nosniff"
     assert "set-cookie" not in page.headers
     assert "<script>" not in page.text and "alert(1)&lt;/script&gt;" in page.text
@@ -201,7 +205,7 @@ def test_the_page_may_load_and_send_nothing_elsewhere(call):
 
 def test_the_form_that_is_served_is_the_survey(call):
     (form,) = call({"method": "GET", "url": "/survey.json"})
-    assert from_form(form.text) == SURVEY
+    assert load_public_form(form.text) == SURVEY
     assert form.headers["content-security-policy"].startswith("default-src 'none'")
 
 
@@ -231,7 +235,7 @@ def test_a_store_that_fails_is_told_as_busy_and_takes_nothing(call, store, monke
 
 def test_a_page_is_not_served_in_the_open():
     with pytest.raises(ParameterError, match="host"):
-        Settings(host="192.0.2.1", http=0, postgres=None)
+        ServerConfig(host="192.0.2.1", http=0, postgres=None)
 
 
 @pytest.mark.parametrize(
@@ -249,16 +253,16 @@ def test_a_page_is_not_served_in_the_open():
 )
 def test_a_page_promises_what_its_epsilons_bear_out(epsilons, head, says):
     asked = [{"name": f"q{n}", "text": "?", "kind": "yes-no", "epsilon": each} for n, each in enumerate(epsilons)]
-    found = promise(survey_of({"id": "promise", "questions": asked}))
+    found = state_privacy(parse_survey({"id": "promise", "questions": asked}))
     assert found.head == head and says in found.proves
     assert found.hides_little == ("proves anything" not in found.proves)
 
 
 @pytest.mark.parametrize("odds", [1.001, 2.5, 3.0, 19.0, 99.0, 100.0, 12345.6, 1e7])
 def test_what_a_report_makes_likely_is_rounded_up_and_never_to_certainty(odds):
-    told = float(likely(odds).removesuffix(" %"))
+    told = float(format_posterior(odds).removesuffix(" %"))
     assert 100 * odds / (1 + odds) - 1e-9 <= told < 100
-    assert likely(Fraction(10) ** 30) == likely(Fraction(10) ** 400) == "nearly 100 %"
+    assert format_posterior(Fraction(10) ** 30) == format_posterior(Fraction(10) ** 400) == "nearly 100 %"
 
 
 @contextlib.contextmanager
@@ -269,13 +273,13 @@ def running(store, rate=1e6, proxies=(), **settings):
 
     async def main():
         stops.append((asyncio.get_running_loop(), asyncio.Event()))
-        chosen = Settings(**({"http": 0, "postgres": None} | settings))
+        chosen = ServerConfig(**({"http": 0, "postgres": None} | settings))
 
         def ready(place):
             told.append(place)
             begun.set()
 
-        await serve(store, chosen, ready, stops[0][1], rate, told.append, named)
+        await serve_survey(store, chosen, ready, stops[0][1], rate, told.append, named)
 
     thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()
@@ -331,7 +335,7 @@ def test_a_head_without_end_is_not_read_to_its_end(store, kind):
 async def _slow(scope, receive, send):
     """Takes twice as long as a head may to answer."""
     await receive()
-    await asyncio.sleep(2 * heads.SLOWEST_HEAD)
+    await asyncio.sleep(2 * header_limits.HEADER_TIMEOUT)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -339,8 +343,10 @@ async def _slow(scope, receive, send):
 @pytest.fixture(params=["httptools", "h11"])
 def hurried(request, monkeypatch):
     """The port of a server whose heads must come in a third of a second."""
-    monkeypatch.setattr(heads, "SLOWEST_HEAD", 0.3)
-    reader = heads.with_httptools() if request.param == "httptools" else heads.with_h11()
+    monkeypatch.setattr(header_limits, "HEADER_TIMEOUT", 0.3)
+    reader = (
+        header_limits.make_httptools_protocol() if request.param == "httptools" else header_limits.make_h11_protocol()
+    )
     config = uvicorn.Config(_slow, http=reader, log_config=None, lifespan="off", ws="none", timeout_keep_alive=3600)
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -395,12 +401,12 @@ def test_an_answer_may_take_longer_than_a_head(hurried):
 def test_a_port_that_is_taken_is_not_the_one_proposed(store):
     with running(store) as (port, _):
         with pytest.raises(ParameterError, match="is taken") as caught:
-            bound(Settings(http=port, postgres=None))
+            bind_socket(ServerConfig(http=port, postgres=None))
         assert caught.value.fix == f"choose another: --port {port + 1}"
     with pytest.raises(ParameterError, match="no address of this machine"):
-        bound(Settings(host="192.0.2.1", http=0, postgres=None, proxied=True))
+        bind_socket(ServerConfig(host="192.0.2.1", http=0, postgres=None, proxied=True))
     with pytest.raises(ParameterError, match="no address of this machine"):
-        bound(Settings(host="nowhere.invalid", http=0, postgres=None, proxied=True))
+        bind_socket(ServerConfig(host="nowhere.invalid", http=0, postgres=None, proxied=True))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -409,31 +415,31 @@ def test_a_page_that_listens_everywhere_has_an_address_that_others_can_type(tmp_
         socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError:
         pytest.skip(f"this machine has no {host}")  # as one without IPv6
-    listener = bound(Settings(host=host, http=0, postgres=None, proxied=True))
+    listener = bind_socket(ServerConfig(host=host, http=0, postgres=None, proxied=True))
     certificates = {
-        reachable(host): self_made(tmp_path / "one.toml", reachable(host)),
-        socket.gethostname(): self_made(tmp_path / "two.toml", host),  # which has no number: the name fits it
+        reachable_host(host): load_self_signed(tmp_path / "one.toml", reachable_host(host)),
+        socket.gethostname(): load_self_signed(tmp_path / "two.toml", host),  # which has no number: the name fits it
     }
     with listener:
         for expected, made in certificates.items():
-            settings = Settings(host=host, http=0, postgres=None, certificate=made)
-            found = address(settings, listener)
+            settings = ServerConfig(host=host, http=0, postgres=None, certificate=made)
+            found = public_address(settings, listener)
             assert found == f"https://{expected}:{listener.getsockname()[1]}/"
             assert urlsplit(found).hostname not in {"0.0.0.0", "::", "127.0.0.1", None}
 
 
 def test_a_page_with_a_name_is_told_by_it(tmp_path):
-    made = self_made(tmp_path / "lunch.toml", "localhost")
-    settings = Settings(host="localhost", http=0, postgres=None, certificate=made)
-    with bound(settings) as listener:
-        assert address(settings, listener) == f"https://localhost:{listener.getsockname()[1]}/"
-    plain = Settings(host="127.0.0.1", http=0, postgres=None)
-    with bound(plain) as listener:
-        assert address(plain, listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    made = load_self_signed(tmp_path / "lunch.toml", "localhost")
+    settings = ServerConfig(host="localhost", http=0, postgres=None, certificate=made)
+    with bind_socket(settings) as listener:
+        assert public_address(settings, listener) == f"https://localhost:{listener.getsockname()[1]}/"
+    plain = ServerConfig(host="127.0.0.1", http=0, postgres=None)
+    with bind_socket(plain) as listener:
+        assert public_address(plain, listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 def test_the_count_of_reports_is_told_while_they_come(store, monkeypatch):
-    monkeypatch.setattr(survey_server, "_PACE", 0.05)
+    monkeypatch.setattr(survey_server, "_COUNT_INTERVAL", 0.05)
     with running(store) as (port, told):
         for report in reports(3):
             sent = httpx.post(f"http://127.0.0.1:{port}/reports", json=json.loads(report.to_json()))

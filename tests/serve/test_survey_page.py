@@ -18,11 +18,11 @@ from scipy.stats import chi2
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
 from tests.support.counts import FULL
 
-from tacit.local.survey.load import survey_of
-from tacit.local.survey.store import Store, read
+from tacit.local.survey.load import parse_survey
+from tacit.local.survey.store import ReportStore, read_store
 from tacit.sampling.bits import SystemBits
-from tacit.serve.server import Settings
-from tacit.serve.survey import serve
+from tacit.serve.server import ServerConfig
+from tacit.serve.survey import serve_survey
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ VECTORS = json.loads((Path(__file__).parents[1] / "local" / "survey_vectors.json
 HOSTILE = '<img src=x onerror="alert(1)">'
 TIMES = 5 if FULL else 1
 
-SURVEY = survey_of(
+SURVEY = parse_survey(
     {
         "id": "page",
         "title": f"A page {HOSTILE}",
@@ -82,10 +82,10 @@ def running(survey, path, port=0):
 
     async def main(store):
         stops.append((asyncio.get_running_loop(), asyncio.Event()))
-        settings = Settings(http=port, postgres=None)
-        await serve(store, settings, lambda place: (places.append(place), begun.set()), stops[0][1])
+        settings = ServerConfig(http=port, postgres=None)
+        await serve_survey(store, settings, lambda place: (places.append(place), begun.set()), stops[0][1])
 
-    with Store(path, survey) as store:
+    with ReportStore(path, survey) as store:
         thread = threading.Thread(target=lambda: asyncio.run(main(store)))
         thread.start()
         try:
@@ -233,7 +233,7 @@ def test_only_the_randomized_report_leaves_the_page(visit, served):
         served[0] + name for name in ("", "static/survey.css", "static/console.css", "static/mark.svg", *SCRIPTS)
     }
     assert page.evaluate("document.cookie") == "" and page.complaints == []
-    assert bytes.fromhex(report["id"]) in read(served[1], SURVEY).ids
+    assert bytes.fromhex(report["id"]) in read_store(served[1], SURVEY).ids
 
 
 def test_the_same_answers_are_not_sent_alike(lab):
@@ -266,13 +266,13 @@ def test_coins_are_tossed_once_and_a_second_visit_sends_the_same(visit, served):
     assert page.locator("#sent-json").text_content() == drawn and page.locator("#answering").is_hidden()
     page.get_by_role("button", name="Send this").click()
     page.get_by_text("Thank you. It is counted.").wait_for()
-    before = read(served[1], SURVEY).counts
+    before = read_store(served[1], SURVEY).counts
     page.reload()  # another day
     page.get_by_role("heading", name="This is what was sent").wait_for()
     page.get_by_role("button", name="Send the same again").click()
     page.get_by_text("It is there already, and counts once.").wait_for()
     assert [body for method, _, body in page.requests if method == "POST"] == [drawn, drawn]
-    assert read(served[1], SURVEY).counts == before
+    assert read_store(served[1], SURVEY).counts == before
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ GRIDS = [(0, 1, "1/10"), (0, 10, "1/5"), (0, 2, "1/100"), (-3, 3, "1/2"), ("-1/3
 def test_the_nearest_place_is_that_of_python(lab, lower, upper, step):
     # every step, the middle of every two, and what lies just beside: doubles fail 3 of 10 middles at a step of 0.1
     asked = {"name": "n", "text": "?", "kind": "number", "lower": lower, "upper": upper, "step": step, "epsilon": 1}
-    question = survey_of({"id": "grid", "questions": [asked]}).questions[0]
+    question = parse_survey({"id": "grid", "questions": [asked]}).questions[0]
     middles = [question.lower + question.step * Fraction(n, 2) for n in range(2 * question.steps + 1)]
     beside = (0, Fraction(1, 10**8), -Fraction(1, 10**8))
     values = [f"{float(middle + nudge):.9f}" for middle in middles for nudge in beside]
@@ -385,7 +385,7 @@ def stored(page):
 def short(title="T", name="short", epsilon="1", count=2):
     """A survey of yes-no questions."""
     asked = [{"name": f"q{n}", "text": f"Q{n}?", "kind": "yes-no", "epsilon": epsilon} for n in range(count)]
-    return survey_of({"id": name, "title": title, "questions": asked})
+    return parse_survey({"id": name, "title": title, "questions": asked})
 
 
 def say_yes(page):
@@ -654,7 +654,7 @@ def test_another_person_can_answer_and_sees_only_that_somebody_did(visit, served
     page.get_by_role("button", name="Toss the coins").click()
     send(page)
     second = json.loads(page.locator("#sent-json").text_content())
-    ids = read(served[1], SURVEY).ids
+    ids = read_store(served[1], SURVEY).ids
     assert first["id"] != second["id"] and {bytes.fromhex(each["id"]) for each in (first, second)} <= set(ids)
     assert page.complaints == []
 

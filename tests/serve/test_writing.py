@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from tacit.errors import Refused
-from tacit.serve import replies
-from tacit.serve.console import asking
-from tacit.serve.desk import Desk
+from tacit.serve import responses
+from tacit.serve.console import question_pages
 from tacit.serve.pgwire import results
+from tacit.serve.service import CuratorService
 
 # 111 ages by three columns.
 LONG = "SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY age"
@@ -33,9 +33,9 @@ def writers(monkeypatch):
 
         return noting
 
-    monkeypatch.setattr(replies, "body", noted(replies.body))
-    monkeypatch.setattr(asking, "body", noted(asking.body))
-    monkeypatch.setattr(results, "rows_of", noted(results.rows_of))
+    monkeypatch.setattr(responses, "render_answer", noted(responses.render_answer))
+    monkeypatch.setattr(question_pages, "render_answer", noted(question_pages.render_answer))
+    monkeypatch.setattr(results, "answer_rows", noted(results.answer_rows))
     return found
 
 
@@ -48,7 +48,7 @@ def is_shared(names: list[str]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("media", replies.OFFERED)
+@pytest.mark.parametrize("media", responses.MEDIA_TYPES)
 def test_over_http_and_so_is_a_repeat(served, writers, media):
     headers = {"Authorization": f"Bearer {served.key('ada')}", "Accept": media}
     with httpx.Client(base_url=served.http, verify=trusting(served), headers=headers) as client:
@@ -77,27 +77,27 @@ def test_in_a_download_of_the_console_which_counts_as_a_request(served, writers,
         place = re.search(r"/console/answers/\d+\.csv", page.text)[0]
         assert browser.get(place).status_code == 200 and browser.get(place.replace("csv", "json")).status_code == 200
         assert is_shared(writers)
-        monkeypatch.setattr("tacit.serve.limits.Rate.take", lambda *_: 1.0)
+        monkeypatch.setattr("tacit.serve.limits.RateLimiter.take", lambda *_: 1.0)
         assert browser.get(place).status_code == 429
 
 
 def test_nobody_has_all_of_the_threads_and_what_waits_is_bounded(curator):
     async def work():
-        desk = Desk(curator, seats=4, first=0)
+        service = CuratorService(curator, seats=4, first=0)
         go, begun = threading.Event(), threading.Semaphore(0)
 
         def long() -> bool:
             begun.release()
             return go.wait(60)
 
-        waiting = [asyncio.ensure_future(desk.write("ada", long)) for _ in range(16)]
+        waiting = [asyncio.ensure_future(service.write("ada", long)) for _ in range(16)]
         await asyncio.to_thread(begun.acquire)
-        assert await asyncio.wait_for(desk.write("ben", lambda: "written"), 60) == "written"
+        assert await asyncio.wait_for(service.write("ben", lambda: "written"), 60) == "written"
         assert not begun.acquire(blocking=False)  # of ada's, one at a time
         with pytest.raises(Refused, match="waiting already"):
-            await desk.write("ada", long)
+            await service.write("ada", long)
         go.set()
         assert all(await asyncio.gather(*waiting))
-        await desk.close()
+        await service.close()
 
     asyncio.run(work())

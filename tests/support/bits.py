@@ -15,17 +15,6 @@ class Ones:
         return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 
-class LeadingOnes:
-    """The first 21 bits of every word are one, the others zero: every draw of a scale from 2^50 to 2^62 in a list is 0.
-
-    Such a draw is made of a coarse one, which is 0 where the uniform is next to 1, and of the last bits of a word.
-    """
-
-    def words(self, count: int) -> np.ndarray:
-        """So many of these words."""
-        return np.full(count, 2**64 - 2**43, dtype=np.uint64)
-
-
 class Script:
     """Hands out chosen words, then fails."""
 

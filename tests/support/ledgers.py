@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.accounting.guard import GRAINS_PER_EPSILON
+from tacit.accounting.filters import GRAINS_PER_EPSILON
 from tacit.curator.curator import Curator
 
 

@@ -11,15 +11,15 @@ from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.attacks.recovered import most_under
+from tacit.attacks.recovered import max_expected_accuracy
 from tacit.errors import ParameterError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.privacy.unit import Neighbors
-from tacit.trial.attacked import ALARM
-from tacit.trial.sides import attack
-from tacit.trial.target import target
-from tacit.trial.twin import Twin
+from tacit.trial.attack_comparison import attack_policy
+from tacit.trial.attack_report import SIGNIFICANCE
+from tacit.trial.target import generate_target
+from tacit.trial.unprotected import UnprotectedDatabase
 
 AGE = {"type": "int", "lower": 18, "upper": 90}
 SEX = {"type": "text", "values": ["F", "M", "it's X"]}
@@ -48,13 +48,13 @@ def policy(neighbors="replace", unit="row", **columns):
 )
 def test_any_subset_is_a_condition_on_public_columns(columns, secret, known):
     declared = policy(unit="who", **columns)
-    crowd = target(declared, people=30, seed=3)
+    crowd = generate_target(declared, people=30, seed=3)
     assert (crowd.secret, crowd.known) == (secret, known)
     assert len(set(crowd.numbers)) == 30
     assert 0 < crowd.truth.sum() < 30
     subsets = np.random.default_rng(0).random((20, 30)) < 0.5
     subsets[:3] = [[False] * 30, [True] * 30, [True] + [False] * 29]
-    with Twin(crowd.database) as twin:
+    with UnprotectedDatabase(crowd.database) as twin:
         for subset in subsets:
             question = crowd.count(subset)
             plan_for(parse(question), declared, 1)  # the curator answers it too
@@ -65,7 +65,7 @@ def test_any_subset_is_a_condition_on_public_columns(columns, secret, known):
 
 def test_the_largest_crowd_fits_a_question():
     declared = policy(age=AGE, day=DAY, sick={"type": "bool"})
-    crowd = target(declared, people=1000)
+    crowd = generate_target(declared, people=1000)
     half = np.arange(1000) % 2 == 0
     plan_for(parse(crowd.count(half)), declared, 1)
 
@@ -82,7 +82,7 @@ def test_the_largest_crowd_fits_a_question():
 )
 def test_a_crowd_that_cannot_be_told_apart_is_refused(people, columns, said):
     with pytest.raises(ParameterError, match=said):
-        target(policy(**columns), people=people)
+        generate_target(policy(**columns), people=people)
 
 
 # The attacks.
@@ -92,7 +92,7 @@ def test_a_crowd_that_cannot_be_told_apart_is_refused(people, columns, said):
 def attacked(request):
     declared = policy(request.param, age=AGE, sex=SEX, sick={"type": "bool"})
     heard: list[float] = []
-    found = attack(declared, people=100 if FULL else 40, epsilon=1, seed=2, progress=heard.append)
+    found = attack_policy(declared, people=100 if FULL else 40, epsilon=1, seed=2, progress=heard.append)
     assert heard == sorted(heard)
     assert 0 < heard[0] < heard[-1] <= 1
     return found
@@ -110,7 +110,7 @@ def test_protected_no_more_is_recovered_than_the_promise_allows(attacked):
     for line in attacked.lines:
         assert line.most == pytest.approx(most)
         assert line.chance == binom.sf(line.protected.right - 1, line.protected.people, line.most)
-        assert line.chance > ALARM
+        assert line.chance > SIGNIFICANCE
     assert not attacked.refuted
     assert "no attack got more than the promise allows" in attacked.verdict
 
@@ -127,19 +127,19 @@ def test_more_than_the_promise_allows_is_seen():
     # Power: at epsilon 16 everyone's count is off by one with chance e^-8: all 70 bits are right. Were that a promise
     # of epsilon 1, its chance would be 0.731^70 = 3e-10.
     declared = policy(age=AGE | {"upper": 300}, sick={"type": "bool"})
-    found = attack(declared, people=70, epsilon=16, seed=1)
+    found = attack_policy(declared, people=70, epsilon=16, seed=1)
     at_once = found.lines[-1]
     assert at_once.protected.right == 70
     assert not found.refuted
-    promised = replace(at_once, most=most_under(1, Neighbors.REPLACE))
-    assert promised.chance < ALARM
+    promised = replace(at_once, most=max_expected_accuracy(1, Neighbors.REPLACE))
+    assert promised.chance < SIGNIFICANCE
     assert replace(found, lines=(promised,)).refuted
     assert "the promise is broken" in replace(found, lines=(promised,)).verdict
 
 
 def test_the_same_seed_is_the_same_attack():
     declared = policy(age=AGE, sick={"type": "bool"})
-    first, again, other = (attack(declared, people=8, seed=seed) for seed in (5, 5, 6))
+    first, again, other = (attack_policy(declared, people=8, seed=seed) for seed in (5, 5, 6))
     assert first.to_dict() == again.to_dict()
     assert first.to_dict() != other.to_dict()
 
@@ -147,4 +147,4 @@ def test_the_same_seed_is_the_same_attack():
 @pytest.mark.parametrize("epsilon", [0, -1, 1e9, float("nan")])
 def test_an_epsilon_that_is_no_price_is_refused(epsilon):
     with pytest.raises(ParameterError, match="epsilon"):
-        attack(policy(age=AGE, sick={"type": "bool"}), people=8, epsilon=epsilon)
+        attack_policy(policy(age=AGE, sick={"type": "bool"}), people=8, epsilon=epsilon)

@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 from tests.support.statistics import distance
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.answers.finish import finish
+from tacit.answers.post_process import post_process
 from tacit.answers.stored import pack
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import audit
-from tacit.curator.curator import check_links, shapes
+from tacit.curator.curator import check_join_columns, table_schemas
 from tacit.demo.clinic import POLICY_TEXT
-from tacit.engines.duckdb import DuckDB
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import ParameterError, PolicyError, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.sampling.bits import ReplayBits
-from tacit.trial.neighbors import Database, pairs
-from tacit.trial.questions import questions
-from tacit.trial.reading import finish_all, rows_of
-from tacit.trial.trial import Trial
+from tacit.trial.neighbors import SyntheticDatabase, generate_neighbors
+from tacit.trial.questions import generate_questions
+from tacit.trial.reading import answer_rows, postprocess_all
+from tacit.trial.trial import PolicyAuditor
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "policy.md"
 FLATS = {
@@ -68,7 +68,7 @@ def guide():
 
 @pytest.fixture(scope="module")
 def opened():
-    with Trial(clinic(), units=30) as trial:
+    with PolicyAuditor(clinic(), units=30) as trial:
         yield trial
 
 
@@ -82,7 +82,7 @@ def trial(opened, request):
 # What is generated.
 
 
-def rows_by_unit(database: Database, table: str, unit: str) -> dict:
+def rows_by_unit(database: SyntheticDatabase, table: str, unit: str) -> dict:
     found: dict = {}
     for row in database.tables[table].to_pylist():
         found.setdefault(row[unit], []).append(str(row))
@@ -92,7 +92,7 @@ def rows_by_unit(database: Database, table: str, unit: str) -> dict:
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_neighbors_differ_in_one_unit(neighbors):
     policy = clinic(neighbors)
-    for pair in pairs(policy, units=12):
+    for pair in generate_neighbors(policy, units=12):
         assert pair.one.tables["wards"] == pair.other.tables["wards"]
         one, other = (rows_by_unit(side, "visits", "patient_id") for side in (pair.one, pair.other))
         gone = {who for who in one if who not in other}
@@ -104,14 +104,14 @@ def test_neighbors_differ_in_one_unit(neighbors):
 
 
 def test_one_row_is_replaced_where_each_row_is_a_unit():
-    for pair in pairs(load(FLATS), units=12):
+    for pair in generate_neighbors(load(FLATS), units=12):
         one, other = (sorted(map(str, side.tables["flats"].to_pylist())) for side in (pair.one, pair.other))
         assert len(one) == len(other) == 13
         assert len(set(one) ^ set(other)) <= 2
 
 
 def test_a_unit_is_one_over_all_tables_that_reach_it():
-    for pair in pairs(guide(), units=5):
+    for pair in generate_neighbors(guide(), units=5):
         keys = {row["id"] for row in pair.other.tables["visits"].to_pylist() if row["patient_id"] is not None}
         before = {row["id"] for row in pair.one.tables["visits"].to_pylist()}
         assert {row["visit_id"] for row in pair.other.tables["bills"].to_pylist()} <= keys | {None}
@@ -121,13 +121,15 @@ def test_a_unit_is_one_over_all_tables_that_reach_it():
 
 
 def test_the_same_seed_generates_the_same_tables():
-    first, again, other = (pairs(clinic(), units=10, seed=seed)[0].one.tables["visits"] for seed in (1, 1, 2))
+    first, again, other = (
+        generate_neighbors(clinic(), units=10, seed=seed)[0].one.tables["visits"] for seed in (1, 1, 2)
+    )
     assert first.to_pylist().__repr__() == again.to_pylist().__repr__()  # NaN is not NaN
     assert first.to_pylist() != other.to_pylist()
 
 
 def test_odd_values_occur():
-    rows = pairs(clinic(), units=400)[0].one.tables["visits"].to_pylist()
+    rows = generate_neighbors(clinic(), units=400)[0].one.tables["visits"].to_pylist()
     assert {None, "not listed"} <= {row["ward"] for row in rows}
     costs = [row["cost"] for row in rows]
     assert None in costs
@@ -138,7 +140,7 @@ def test_odd_values_occur():
 
 
 def test_the_lone_unit_holds_keys_of_its_own():
-    high = next(pair for pair in pairs(clinic(), units=5) if "high" in pair.says)
+    high = next(pair for pair in generate_neighbors(clinic(), units=5) if "high" in pair.says)
     own = {row["diagnosis"] for row in high.other.tables["visits"].to_pylist() if row["patient_id"] == 6}
     assert own == {"only 0", "only 1", "only 2"}
     assert not own & {row["diagnosis"] for row in high.one.tables["visits"].to_pylist()}
@@ -147,14 +149,14 @@ def test_the_lone_unit_holds_keys_of_its_own():
 @pytest.mark.parametrize("units", [0, 10**6])
 def test_a_size_that_is_none_is_refused(units):
     with pytest.raises(ParameterError, match="no size to generate"):
-        pairs(clinic(), units=units)
+        generate_neighbors(clinic(), units=units)
 
 
 def test_a_unit_that_is_a_date_is_refused():
     born = {"unit": "born", "max_groups": 1, "max_rows_per_group": 1, "columns": {"born": {"type": "date"}}}
     policy = load(FLATS | {"tables": {"people": born}})
     with pytest.raises(ParameterError, match=r"people\.born says whose rows they are"):
-        pairs(policy, units=3)
+        generate_neighbors(policy, units=3)
 
 
 def bounded(low: int, wide: int) -> dict:
@@ -208,12 +210,12 @@ def test_any_policy_can_be_generated_for_and_asked_about(declared):
         policy = load(declared)
     except PolicyError:
         return
-    made = pairs(policy, units=4)
-    asked = questions(policy)
+    made = generate_neighbors(policy, units=4)
+    asked = generate_questions(policy)
     assert asked[0] == "SELECT COUNT(*) AS n FROM t"
     for database in (made[0].one, made[-1].other):
-        engine = DuckDB(shapes(policy), None, database.tables)
-        check_links(policy, engine)
+        engine = DuckDBEngine(table_schemas(policy), None, database.tables)
+        check_join_columns(policy, engine)
         for question in asked[:: max(1, len(asked) // 6)]:
             engine.run(plan_for(parse(question), policy, 1).exact)
         engine.close()
@@ -223,18 +225,18 @@ def test_any_policy_can_be_generated_for_and_asked_about(declared):
 
 
 def test_every_aggregate_and_clause_is_asked():
-    text = "\n".join(questions(clinic()))
+    text = "\n".join(generate_questions(clinic()))
     for word in ("COUNT(*)", "COUNT(DISTINCT", "SUM(", "AVG(", "VAR_SAMP(", "STDDEV(", "MEDIAN(", "MIN(", "MAX(",
                  "QUANTILE(", "MODE(", "TOP_K(", "WHERE", "FILTER", "GROUP BY sex", "GROUP BY diagnosis", "HAVING",
                  "ORDER BY", "LIMIT", "WITH", "JOIN wards"):  # fmt: skip
         assert word in text
-    assert len(questions(clinic())) == len(set(questions(clinic()))) > 25
+    assert len(generate_questions(clinic())) == len(set(generate_questions(clinic()))) > 25
 
 
 def test_what_the_policy_refuses_is_not_asked():
     policy = load_text(POLICY_TEXT.replace("delta = 1e-6", "delta = 0").replace("delta = 1e-7", "delta = 0"))
-    assert not any("GROUP BY diagnosis" in question for question in questions(policy))
-    for question in questions(policy):
+    assert not any("GROUP BY diagnosis" in question for question in generate_questions(policy))
+    for question in generate_questions(policy):
         plan_for(parse(question), policy, 1)
     with pytest.raises(Refused):
         plan_for(parse("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis"), policy, 1)
@@ -248,16 +250,18 @@ def test_many_answers_finished_at_once_are_the_single_ones(trial):
         plan = plan_for(parse(question), trial.policy, 5)
         exact = trial.exact(plan, trial.pairs[0].other)
         releases = [plan.release(exact, trial.bits) for _ in range(3)]
-        alone = [rows_of(finish(pack(release), plan.recipe, None, Fraction(19, 20))) for release in releases]
-        assert list(finish_all(releases, plan.recipe)) == alone, question
+        alone = [answer_rows(post_process(pack(release), plan.recipe, None, Fraction(19, 20))) for release in releases]
+        assert list(postprocess_all(releases, plan.recipe)) == alone, question
 
 
 def test_an_offset_counts_in_each_answer(trial):
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2 OFFSET 1"
     plan = plan_for(parse(question), trial.policy, 5)
     releases = [plan.release(trial.exact(plan, trial.pairs[0].other), trial.bits) for _ in range(50)]
-    found = list(finish_all(releases, plan.recipe))
-    assert found == [rows_of(finish(pack(release), plan.recipe, None, Fraction(19, 20))) for release in releases]
+    found = list(postprocess_all(releases, plan.recipe))
+    assert found == [
+        answer_rows(post_process(pack(release), plan.recipe, None, Fraction(19, 20))) for release in releases
+    ]
     assert {len(rows) for rows in found} == {2}
 
 
@@ -284,7 +288,7 @@ def test_whole_asks_follow_the_same_law(trial, full):
 def test_the_same_seed_gives_the_same_answers():
     found = []
     for seed in (3, 3, 4):
-        with Trial(FLATS, units=5, seed=seed) as trial:
+        with PolicyAuditor(FLATS, units=5, seed=seed) as trial:
             found.append(trial.mechanism("SELECT SUM(rent) FROM flats", 1)(trial.pairs[0].one, size=20).tolist())
     assert found[0] == found[1] != found[2]
 
@@ -336,7 +340,7 @@ def test_what_is_stored_tells_the_parts_apart(trial):
 
 def test_other_databases_can_be_asked_too(trial):
     tables = dict(trial.pairs[0].one.tables)
-    alone = Database(tables | {"visits": tables["visits"].slice(0, 1)})
+    alone = SyntheticDatabase(tables | {"visits": tables["visits"].slice(0, 1)})
     assert abs(trial.mechanism(COUNT, 1000)(alone, size=1)[0] - 1) < 2
     with pytest.raises(ParameterError, match="data: needs a database of the trial, got dict"):
         trial.mechanism(COUNT, 1)(tables, size=1)
@@ -376,7 +380,7 @@ def test_an_audit_refutes_no_true_price_and_comes_near_it(trial, question, least
     ids=["replaced", "moved", "fewer", "through"],
 )
 def test_rows_that_are_replaced_and_units_that_are_reached_are_audited_too(policy, question):
-    with Trial(policy, units=20) as trial:
+    with PolicyAuditor(policy, units=20) as trial:
         found = trial.audit(question, 1, samples=3_000, confidence=1 - 1e-9)
     assert 0.3 < found.lower <= 1
 
@@ -406,9 +410,11 @@ def test_more_rows_than_count_move_an_answer_by_what_is_paid_for(trial):
 
 
 def test_sizes_are_those_of_the_policy():
-    assert [table.num_rows for table in pairs(load(FLATS), units=7)[0].one.tables.values()] == [8]
+    assert [table.num_rows for table in generate_neighbors(load(FLATS), units=7)[0].one.tables.values()] == [8]
     counts = [
-        side.tables["visits"].num_rows for pair in pairs(clinic(), units=7)[:1] for side in (pair.one, pair.other)
+        side.tables["visits"].num_rows
+        for pair in generate_neighbors(clinic(), units=7)[:1]
+        for side in (pair.one, pair.other)
     ]
     assert all(after - before == 39 for before, after in pairwise(counts))
-    assert isinstance(pairs(clinic(), units=7)[0].one.tables["visits"], pa.Table)
+    assert isinstance(generate_neighbors(clinic(), units=7)[0].one.tables["visits"], pa.Table)

@@ -6,6 +6,6 @@
 1.37
 """
 
-from tacit.accounting.price import METHODS, bounds, delta, epsilon
+from tacit.accounting.epsilon_delta import METHODS, bounds, delta, epsilon
 
 __all__ = ["METHODS", "bounds", "delta", "epsilon"]

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.convert import delta_of_rho
+from tacit.accounting.convert import delta_from_rho
 from tacit.accounting.rounding import MARGIN, ball_above, double_above, double_below
-from tacit.arithmetic import ball, largest_power_of_ten, precision, rational
+from tacit.arithmetic import largest_power_of_ten, to_interval, to_rational, working_precision
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -34,45 +34,48 @@ _LARGEST = Fraction(10) ** 300
 
 def laplace_scale(epsilon: Fraction, sensitivity: int) -> Fraction:
     """The least scale of discrete Laplace noise that is epsilon-DP: sensitivity/epsilon, exactly."""
-    price, _ = _checked(epsilon, Fraction(1, 2), sensitivity, 1)
+    price, _ = _check_parameters(epsilon, Fraction(1, 2), sensitivity, 1)
     return Fraction(max(sensitivity, 1)) / price
 
 
 def gaussian_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The least sigma of real Gaussian noise on a vector that moves by one in L2 (Balle and Wang 2018, theorem 8)."""
-    price, lost = _checked(epsilon, delta, 1, 1)
+    price, lost = _check_parameters(epsilon, delta, 1, 1)
     return _search(lambda sigma: _real_delta(price, sigma), lost, Fraction(_start(price, lost)))
 
 
 def gaussian_variance(epsilon: Fraction, delta: Fraction, shift: int, coordinates: int = 1) -> Fraction:
     """About the least variance of discrete Gaussian noise for (epsilon, delta), where `coordinates` move by `shift`.
 
-    What is returned is safe: `gaussian_delta` of it, an upper bound, is at most delta. It is the least to six digits.
+    What is returned is safe: `discrete_gaussian_delta` of it, an upper bound, is at most delta. It is the least to six
+    digits.
     """
-    price, lost = _checked(epsilon, delta, shift, coordinates)
+    price, lost = _check_parameters(epsilon, delta, shift, coordinates)
     far = max(shift, 1)
     start = Fraction(_start(price, lost)) * Fraction(math.sqrt(coordinates)) * far
-    found = _search(lambda sigma: gaussian_delta(price, sigma**2, far, coordinates), lost, start)
+    found = _search(lambda sigma: discrete_gaussian_delta(price, sigma**2, far, coordinates), lost, start)
     variance = _up(found * found)
-    while gaussian_delta(price, variance, far, coordinates) > lost:
+    while discrete_gaussian_delta(price, variance, far, coordinates) > lost:
         variance = _up(variance * (1 + Fraction(1, 10**_DIGITS)))
     return variance
 
 
 def _real_delta(epsilon: Fraction, sigma: Fraction) -> float:
     """Phi(m/2 - e/m) - e^e Phi(-m/2 - e/m), m = 1/sigma, in interval arithmetic."""
-    with precision(_bits(epsilon, sigma)):
+    with working_precision(_bits(epsilon, sigma)):
         half = 1 / (2 * sigma)
-        return ball_above(_difference(ball(epsilon * sigma - half), epsilon, ball(epsilon * sigma + half)))
+        return ball_above(
+            _difference(to_interval(epsilon * sigma - half), epsilon, to_interval(epsilon * sigma + half))
+        )
 
 
 def _difference(near: arb, epsilon: Fraction, far: arb) -> arb:
     """P(N > near) - e^epsilon P(N > far) for a standard normal N."""
-    root = ball(Fraction(1, 2)).sqrt()
-    return ((near * root).erfc() - ball(epsilon).exp() * (far * root).erfc()) / 2
+    root = to_interval(Fraction(1, 2)).sqrt()
+    return ((near * root).erfc() - to_interval(epsilon).exp() * (far * root).erfc()) / 2
 
 
-def gaussian_delta(epsilon: Fraction, variance: Fraction, shift: int, coordinates: int = 1) -> float:
+def discrete_gaussian_delta(epsilon: Fraction, variance: Fraction, shift: int, coordinates: int = 1) -> float:
     """delta(epsilon) of discrete Gaussian noise where `coordinates` move by `shift`, from above.
 
     **Theorem.** For one coordinate, with f(k) = exp(-k^2/(2v)) and x = e v/s - s/2, it is the sum over k > x of
@@ -87,7 +90,7 @@ def gaussian_delta(epsilon: Fraction, variance: Fraction, shift: int, coordinate
         return min(1.0, one * (merged if coordinates > 1 else 1.0) * (1 + 2.0**-50))
     if 13 * 13 * variance * coordinates <= _LONGEST**2:
         return min(1.0, _product(epsilon, variance, shift, coordinates))
-    return delta_of_rho(double_above(Fraction(coordinates * shift**2) / (2 * variance)), double_below(epsilon))
+    return delta_from_rho(double_above(Fraction(coordinates * shift**2) / (2 * variance)), double_below(epsilon))
 
 
 def _tails(price: Fraction, variance: Fraction, far: int) -> float:
@@ -99,10 +102,10 @@ def _tails(price: Fraction, variance: Fraction, far: int) -> float:
     """
     start = price * variance / far - Fraction(far, 2)
     first = math.floor(start) + 1
-    with precision(_bits(price, variance, Fraction(far))):
-        sigma = ball(variance).sqrt()
-        near, beyond = ball(Fraction(first)) / sigma, ball(Fraction(first + far)) / sigma
-        growth = ball(price).exp()
+    with working_precision(_bits(price, variance, Fraction(far))):
+        sigma = to_interval(variance).sqrt()
+        near, beyond = to_interval(Fraction(first)) / sigma, to_interval(Fraction(first + far)) / sigma
+        growth = to_interval(price).exp()
         whole = sigma * (2 * sigma.pi()).sqrt()
         difference = _difference(near, price, beyond) + (_ends(near, sigma) - growth * _ends(beyond, sigma)) / whole
         error = (_remainder(near) + growth * _remainder(beyond)) / (720 * sigma**3 * whole)
@@ -111,7 +114,7 @@ def _tails(price: Fraction, variance: Fraction, far: int) -> float:
 
 def _ends(z: arb, sigma: arb) -> arb:
     """f(m)/2 - f'(m)/12 + f'''(m)/720."""
-    return (-(z**2) / 2).exp() * (ball(Fraction(1, 2)) + z / (12 * sigma) + (3 * z - z**3) / (720 * sigma**3))
+    return (-(z**2) / 2).exp() * (to_interval(Fraction(1, 2)) + z / (12 * sigma) + (3 * z - z**3) / (720 * sigma**3))
 
 
 def _remainder(z: arb) -> arb:
@@ -119,7 +122,7 @@ def _remainder(z: arb) -> arb:
     root = (2 * z.pi()).sqrt()
     if not z > 0:
         return 12 * root
-    return (z**3 + 9 * z) * (-(z**2) / 2).exp() + 6 * root * (z * ball(Fraction(1, 2)).sqrt()).erfc()
+    return (z**3 + 9 * z) * (-(z**2) / 2).exp() + 6 * root * (z * to_interval(Fraction(1, 2)).sqrt()).erfc()
 
 
 def _bits(*numbers: Fraction) -> int:
@@ -228,8 +231,8 @@ def _up(number: Fraction) -> Fraction:
     return Fraction(math.ceil(number / unit) * unit)
 
 
-def _checked(epsilon: Any, delta: Any, shift: int, coordinates: int) -> tuple[Fraction, Fraction]:
-    price, lost = rational("epsilon", epsilon), rational("delta", delta)
+def _check_parameters(epsilon: Any, delta: Any, shift: int, coordinates: int) -> tuple[Fraction, Fraction]:
+    price, lost = to_rational("epsilon", epsilon), to_rational("delta", delta)
     if price <= 0:
         raise ParameterError("epsilon", f"must be positive, got {epsilon}", fix="choose an epsilon above 0")
     if not Fraction(1, 10**30) <= lost < 1:

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting.rounding import ball_above
-from tacit.arithmetic import ball, precision
-from tacit.privacy.guarantee import delta_of_rho as delta_of_rho
-from tacit.privacy.guarantee import epsilon_of_rho as epsilon_of_rho
-from tacit.privacy.guarantee import least as least
+from tacit.arithmetic import to_interval, working_precision
+from tacit.privacy.guarantee import delta_from_rho as delta_from_rho
+from tacit.privacy.guarantee import epsilon_from_rho as epsilon_from_rho
+from tacit.privacy.guarantee import minimize_unimodal as minimize_unimodal
 
 _BITS = 192
 
@@ -47,18 +47,20 @@ def renyi_epsilon(order: Array, divergence: Array, delta: float) -> Array:
 
 def proven_delta(order: float, growth: float, epsilon: float) -> float:
     """delta at `epsilon` by this order a, where (a - 1) D_a is at most `growth`; at least the real number."""
-    with precision(_BITS):
-        at, less = ball(Fraction(order)), ball(Fraction(order) - 1)
-        power = ball(Fraction(growth)) - less * ball(Fraction(epsilon)) + at * (-1 / at).log1p() - less.log()
+    with working_precision(_BITS):
+        at, less = to_interval(Fraction(order)), to_interval(Fraction(order) - 1)
+        power = (
+            to_interval(Fraction(growth)) - less * to_interval(Fraction(epsilon)) + at * (-1 / at).log1p() - less.log()
+        )
         return ball_above(power.exp())
 
 
 def proven_epsilon(order: float, growth: float, delta: float) -> float:
     """The epsilon at which this is `delta`; at least the real number, and never below zero."""
-    with precision(_BITS):
-        at, less = ball(Fraction(order)), ball(Fraction(order) - 1)
-        room = -ball(Fraction(delta)).log() - at.log()
-        return max(0.0, ball_above((ball(Fraction(growth)) + room) / less + (-1 / at).log1p()))
+    with working_precision(_BITS):
+        at, less = to_interval(Fraction(order)), to_interval(Fraction(order) - 1)
+        room = -to_interval(Fraction(delta)).log() - at.log()
+        return max(0.0, ball_above((to_interval(Fraction(growth)) + room) / less + (-1 / at).log1p()))
 
 
 def proven_distance(divergence: float) -> float:
@@ -70,5 +72,5 @@ def proven_distance(divergence: float) -> float:
     """
     if divergence == math.inf:
         return 1.0
-    with precision(_BITS):
-        return ball_above((-(-ball(Fraction(divergence))).expm1()).sqrt())
+    with working_precision(_BITS):
+        return ball_above((-(-to_interval(Fraction(divergence))).expm1()).sqrt())

@@ -1,19 +1,19 @@
 """The interval of a chance, from how often it came true.
 
->>> low, high = clopper_pearson(25, 100)
+>>> low, high = clopper_pearson_interval(25, 100)
 >>> round(low, 3), round(high, 3)
 (0.148, 0.377)
 """
 
 from __future__ import annotations
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 
 CONFIDENCE = 0.99
 
 
-def clopper_pearson(right: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def clopper_pearson_interval(right: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """An interval that holds the chance p of `right` successes in `trials` with at least this confidence.
 
     **Theorem** (Clopper, Pearson 1934). The low end is the p at which so many successes or more have the chance
@@ -23,7 +23,7 @@ def clopper_pearson(right: int, trials: int, confidence: float = CONFIDENCE) -> 
     """
     from scipy.special import betaincinv
 
-    count, total = integer("right", right, least=0), integer("trials", trials, least=1)
+    count, total = to_integer("right", right, least=0), to_integer("trials", trials, least=1)
     if count > total or not 0 < confidence < 1:
         raise ParameterError(
             "right", "needs right <= trials and a confidence between 0 and 1", fix="right=9, trials=10"

@@ -14,22 +14,22 @@ from itertools import permutations
 
 import numpy as np
 
-from tacit.accounting import laws
-from tacit.accounting.atoms import (
-    Atoms,
+from tacit.accounting import dominating_pairs
+from tacit.accounting.accountant import FEW, evaluate_loss
+from tacit.accounting.convert import minimize_unimodal
+from tacit.accounting.privacy_loss_distribution import (
+    PrivacyLossDistribution,
     added_sampled,
     changed_sampled,
     curve,
+    enumerate_sums,
     infinite_of,
-    joined,
-    lost,
+    make_infinite_loss,
     removed_sampled,
     worst,
 )
-from tacit.accounting.convert import least
-from tacit.accounting.fold import FEW, fold
 from tacit.accounting.rounding import double_above
-from tacit.accounting.tilted import Composed, compose, growth
+from tacit.accounting.tilted_fft import ComposedDistribution, compose_by_fft, log_moments
 from tacit.privacy.loss import Leaf, Loss
 
 _TOLERANCE = 1e-7  # how much the grid may add to ln delta, times the root of the number of uses
@@ -43,61 +43,61 @@ REMOVED, ADDED, CHANGED = range(3)  # the directions of a pair of neighbors
 
 
 @dataclass(frozen=True)
-class Law:
+class PldFactor:
     """A leaf, or the sampled or the worst of products, or what is worst where a unit may move between them."""
 
     leaf: Leaf | None = None
-    of: tuple[Product, ...] = ()
+    of: tuple[PldProduct, ...] = ()
     rate: Fraction | None = None
     moved: bool = False
 
 
 @dataclass(frozen=True)
-class Product:
+class PldProduct:
     """Laws, each so many times. `replaced` says that it is for changes, not for removals and additions."""
 
-    terms: tuple[tuple[Law, int], ...]
+    terms: tuple[tuple[PldFactor, int], ...]
     replaced: bool = False
 
 
-class Pld:
+class PldAccountant:
     """The accountant that only writes down what is to be composed; the grid is chosen when all of it is known."""
 
-    def leaf(self, loss: Leaf) -> Product:
+    def leaf(self, loss: Leaf) -> PldProduct:
         """One law, once."""
-        return Product(((Law(loss), 1),))
+        return PldProduct(((PldFactor(loss), 1),))
 
-    def compose(self, terms: Sequence[tuple[Product, int]]) -> Product:
+    def compose(self, terms: Sequence[tuple[PldProduct, int]]) -> PldProduct:
         """All the laws, with those merged that have a law of their sum."""
-        counts: dict[Law, int] = {}
+        counts: dict[PldFactor, int] = {}
         for product, times in terms:
             for law, each in product.terms:
                 counts[law] = counts.get(law, 0) + each * times
         kept = tuple((law, times) for law, times in counts.items() if times)
-        return Product(kept, any(product.replaced for product, _ in terms))
+        return PldProduct(kept, any(product.replaced for product, _ in terms))
 
-    def worst(self, curves: Sequence[Product]) -> Product:
+    def worst(self, curves: Sequence[PldProduct]) -> PldProduct:
         """The curve above all."""
         distinct = tuple(dict.fromkeys(curves))
         replaced = any(curve.replaced for curve in curves)
-        return distinct[0] if len(distinct) == 1 else Product(((Law(of=distinct), 1),), replaced)
+        return distinct[0] if len(distinct) == 1 else PldProduct(((PldFactor(of=distinct), 1),), replaced)
 
-    def replaced(self, curves: Sequence[Product]) -> Product:
+    def replaced(self, curves: Sequence[PldProduct]) -> PldProduct:
         """A change inside one part, or a removal in one and an addition in another."""
         if len(curves) == 1:
-            return Product(curves[0].terms, replaced=True)
-        return Product(((Law(of=tuple(curves), moved=True), 1),), replaced=True)
+            return PldProduct(curves[0].terms, replaced=True)
+        return PldProduct(((PldFactor(of=tuple(curves), moved=True), 1),), replaced=True)
 
-    def sampled(self, curve: Product, rate: Fraction) -> Product:
+    def sampled(self, curve: PldProduct, rate: Fraction) -> PldProduct:
         """Sampled at this rate."""
         if rate in {0, 1} or not curve.terms:
-            return curve if rate else Product(())
-        return Product(((Law(of=(curve,), rate=rate), 1),), curve.replaced)
+            return curve if rate else PldProduct(())
+        return PldProduct(((PldFactor(of=(curve,), rate=rate), 1),), curve.replaced)
 
 
 def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
     """The least epsilon at `delta`, from above, or a lower bound on it for the dominating pair."""
-    product = fold(loss, Pld())
+    product = evaluate_loss(loss, PldAccountant())
     if _extreme(product):
         return math.inf if upper else 0.0
     return max((_epsilon(product, way, delta, upper) for way in _ways(product)), default=0.0)
@@ -105,52 +105,53 @@ def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
 
 def delta(loss: Loss, epsilon: float, *, upper: bool = True) -> float:
     """delta(epsilon), from above, or a lower bound on it for the dominating pair."""
-    product = fold(loss, Pld())
+    product = evaluate_loss(loss, PldAccountant())
     if _extreme(product):
         return float(upper)
     return max((_delta(product, way, epsilon, upper) for way in _ways(product)), default=0.0)
 
 
-def _ways(product: Product) -> tuple[int, ...]:
+def _ways(product: PldProduct) -> tuple[int, ...]:
     """The directions to try: one where all are alike, a removal and an addition where something is sampled."""
     if not product.terms:
         return ()
-    if not _skewed(product):
+    if not _is_skewed(product):
         return (REMOVED,) if not product.replaced else (CHANGED,)
     return (CHANGED,) if product.replaced else (REMOVED, ADDED)
 
 
-def _skewed(product: Product) -> bool:
-    return any(law.rate is not None or any(map(_skewed, law.of)) for law, _ in product.terms)
+def _is_skewed(product: PldProduct) -> bool:
+    return any(law.rate is not None or any(map(_is_skewed, law.of)) for law, _ in product.terms)
 
 
-def _extreme(product: Product) -> bool:
+def _extreme(product: PldProduct) -> bool:
     """Whether a loss in it is so large or so small that nothing is computed: the other accountants bound it."""
     return any(
         any(map(_extreme, law.of))
         if law.leaf is None
-        else not (0 <= laws.scale(law.leaf) <= _HUGE) or 0 < laws.scale(law.leaf) < _MINUTE
+        else not (0 <= dominating_pairs.typical_loss(law.leaf) <= _HUGE)
+        or 0 < dominating_pairs.typical_loss(law.leaf) < _MINUTE
         for law, _ in product.terms
     )
 
 
-def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
+def _epsilon(product: PldProduct, way: int, delta: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
     certain = infinite_of(first)
     if certain >= delta:
         return math.inf if upper else 0.0
-    whole = joined(first, _ATOMS) if _listed(product) else None
+    whole = enumerate_sums(first, _ATOMS) if _has_own_atoms(product) else None
     if whole is not None:
         return _least(whole, delta, upper)
-    log = growth(first)
+    log = log_moments(first)
 
     def bound(t: float) -> float:
         tilt = math.exp(t)
         return (log(tilt) - math.log(delta - certain) - math.log1p(tilt)) / tilt - math.log1p(1 / tilt)
 
-    t, guess = least(bound, *_tilts(first))
+    t, guess = minimize_unimodal(bound, *_tilts(first))
     slack = 1e-3 * delta
-    found, shift = _composed(product, way, first, math.exp(t), max(guess, 0.0), upper, slack)
+    found, shift = _compose_on_grid(product, way, first, math.exp(t), max(guess, 0.0), upper, slack)
     goal = delta + slack if shift else delta
     low = high = max(guess, 0.0)
     step = 4 / found.tilt  # not far: away from where the law was tilted to, the errors grow
@@ -169,7 +170,7 @@ def _epsilon(product: Product, way: int, delta: float, upper: bool) -> float:
     return max(0.0, near - width - shift)
 
 
-def _least(atoms: Atoms, delta: float, upper: bool) -> float:
+def _least(atoms: PrivacyLossDistribution, delta: float, upper: bool) -> float:
     """The least epsilon at `delta` of a list of atoms, by halving: the end on the safe side."""
     low, high = 0.0, max(0.0, float(atoms.loss.max())) + 2 * atoms.slip
     if atoms.delta(0.0, upper=upper) <= delta:
@@ -190,22 +191,28 @@ def _crossing(delta: Callable[[float], float], target: float, low: float, high: 
     return float(brentq(lambda x: max(floor, math.log(delta(x) or 1e-320)) - target, low, high, xtol=1e-10, rtol=1e-12))
 
 
-def _delta(product: Product, way: int, epsilon: float, upper: bool) -> float:
+def _delta(product: PldProduct, way: int, epsilon: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
     if infinite_of(first) > 1 - 1e-12:
         return 1.0 if upper else 1 - 2e-12
-    whole = joined(first, _ATOMS) if _listed(product) else None
+    whole = enumerate_sums(first, _ATOMS) if _has_own_atoms(product) else None
     if whole is not None:
         return whole.delta(epsilon, upper=upper)
-    log = growth(first)
-    t, _ = least(lambda t: log(math.exp(t)) - math.exp(t) * epsilon, *_tilts(first))
-    found, shift = _composed(product, way, first, math.exp(t), epsilon, upper, 1e-18)
+    log = log_moments(first)
+    t, _ = minimize_unimodal(lambda t: log(math.exp(t)) - math.exp(t) * epsilon, *_tilts(first))
+    found, shift = _compose_on_grid(product, way, first, math.exp(t), epsilon, upper, 1e-18)
     return found.delta(epsilon + shift, upper=upper) - (1e-18 if shift else 0.0)
 
 
-def _composed(
-    product: Product, way: int, first: list[tuple[Atoms, int]], tilt: float, epsilon: float, upper: bool, slack: float
-) -> tuple[Composed, float]:
+def _compose_on_grid(
+    product: PldProduct,
+    way: int,
+    first: list[tuple[PrivacyLossDistribution, int]],
+    tilt: float,
+    epsilon: float,
+    upper: bool,
+    slack: float,
+) -> tuple[ComposedDistribution, float]:
     """All of it on one grid, and for the lower bound how far its losses may be too large.
 
     **Theorem.** Dividing a loss l between grid points adds a term N with E[e^-N] = 1, given l, in an interval of length
@@ -228,29 +235,31 @@ def _composed(
         terms, exact = _terms(product, way, step, upper=upper), 0.0
         if upper and len({atoms.step for atoms, _ in terms}) == 1 and terms[0][0].step > 0:
             step = terms[0][0].step  # all on one grid already
-    found = compose(terms, step, tilt)
+    found = compose_by_fft(terms, step, tilt)
     if upper or found.step == exact:
         return found, 0.0
     return found, uses * found.step**2 / 8 + found.step * math.sqrt(uses * -math.log(slack) / 2)
 
 
-def _exact(product: Product) -> bool:
+def _exact(product: PldProduct) -> bool:
     """Whether every law has atoms of its own, so that a finer grid would change nothing."""
-    from tacit.privacy.loss import Approximate, GaussianNoise, LaplaceNoise, Pure
+    from tacit.privacy.loss import ApproximateDp, GaussianNoise, LaplaceNoise, PureDp
 
-    return all(isinstance(law.leaf, Approximate | GaussianNoise | LaplaceNoise | Pure) for law, _ in product.terms)
+    return all(isinstance(law.leaf, ApproximateDp | GaussianNoise | LaplaceNoise | PureDp) for law, _ in product.terms)
 
 
-def _listed(product: Product) -> bool:
+def _has_own_atoms(product: PldProduct) -> bool:
     """Whether every law in it, sampled ones too, has atoms of its own."""
-    return all(_exact(Product(((law, 1),))) if law.leaf else all(map(_listed, law.of)) for law, _ in product.terms)
+    return all(
+        _exact(PldProduct(((law, 1),))) if law.leaf else all(map(_has_own_atoms, law.of)) for law, _ in product.terms
+    )
 
 
 def _whole(number: float) -> bool:
     return abs(number - round(number)) < 1e-12 * number
 
 
-def _tilts(terms: list[tuple[Atoms, int]]) -> tuple[float, float, int]:
+def _tilts(terms: list[tuple[PrivacyLossDistribution, int]]) -> tuple[float, float, int]:
     """Logarithms of the least and the largest tilt to try, and how many steps the search takes."""
     width = _spread(terms)
     far = max(width, *(float(np.abs(atoms.loss).max()) for atoms, _ in terms))
@@ -258,7 +267,7 @@ def _tilts(terms: list[tuple[Atoms, int]]) -> tuple[float, float, int]:
     return low, high, math.ceil(2 * (high - low))
 
 
-def _spread(terms: list[tuple[Atoms, int]]) -> float:
+def _spread(terms: list[tuple[PrivacyLossDistribution, int]]) -> float:
     """The standard deviation of the sum of the losses."""
     total = 0.0
     for atoms, times in terms:
@@ -268,23 +277,27 @@ def _spread(terms: list[tuple[Atoms, int]]) -> float:
     return math.sqrt(total) or 1.0
 
 
-def _terms(product: Product, way: int, step: float | None, *, upper: bool) -> list[tuple[Atoms, int]]:
+def _terms(
+    product: PldProduct, way: int, step: float | None, *, upper: bool
+) -> list[tuple[PrivacyLossDistribution, int]]:
     """The atoms of each law in this direction, and how often."""
     found = []
     for law, times in product.terms:
         if law.leaf is not None:
-            leaf, count = laws.merged(law.leaf, times)
-            atoms = laws.atoms(leaf, step or (laws.scale(leaf) or 1.0) / _COARSE, upper=upper)
-            found.append((replace(atoms, error=atoms.error + laws.merging_error(law.leaf, times)), count))
+            leaf, count = dominating_pairs.merge_repetitions(law.leaf, times)
+            atoms = dominating_pairs.dominating_pair(
+                leaf, step or (dominating_pairs.typical_loss(leaf) or 1.0) / _COARSE, upper=upper
+            )
+            found.append((replace(atoms, error=atoms.error + dominating_pairs.merging_error(law.leaf, times)), count))
         else:
-            found.append((_nested(law, way, step, upper=upper), times))
+            found.append((_discretize_nested(law, way, step, upper=upper), times))
     return found
 
 
-def _nested(law: Law, way: int, step: float | None, *, upper: bool) -> Atoms:
+def _discretize_nested(law: PldFactor, way: int, step: float | None, *, upper: bool) -> PrivacyLossDistribution:
     """The atoms of a sampled law or of the worst of several, in this direction."""
     if law.rate is not None:
-        return _sampled(law.of[0], law.rate, way, step, upper=upper)
+        return _discretize_sampled(law.of[0], law.rate, way, step, upper=upper)
     if not law.moved or way != CHANGED:
         return _worst([_single(part, way, step, upper=upper) for part in law.of], upper=upper)
     changes = [_single(part, CHANGED, step, upper=upper) for part in dict.fromkeys(law.of)]
@@ -293,13 +306,15 @@ def _nested(law: Law, way: int, step: float | None, *, upper: bool) -> Atoms:
     if len(law.of) > FEW:
         left, entered = [_worst(left, upper=upper)] * 2, [_worst(entered, upper=upper)] * 2
     pairs = [(one, other) for one, other in permutations(range(len(left)), 2)]
-    if len(law.of) > FEW or not any(map(_skewed, law.of)):
+    if len(law.of) > FEW or not any(map(_is_skewed, law.of)):
         pairs = [(one, other) for one, other in pairs if one < other]  # the other way round is the same
     exchanges = [_together([(left[one], 1), (entered[other], 1)], step, upper=upper) for one, other in pairs]
     return _worst([*changes, *exchanges], upper=upper)
 
 
-def _sampled(inner: Product, rate: Fraction, way: int, step: float | None, *, upper: bool) -> Atoms:
+def _discretize_sampled(
+    inner: PldProduct, rate: Fraction, way: int, step: float | None, *, upper: bool
+) -> PrivacyLossDistribution:
     """The atoms after sampling; the inner grid is coarser, as sampling brings losses closer together."""
     atoms = _single(inner, way, None if step is None else step * min(8.0, float(1 / rate)), upper=upper)
     share = double_above(rate) if upper else float(rate)
@@ -308,32 +323,36 @@ def _sampled(inner: Product, rate: Fraction, way: int, step: float | None, *, up
     return (removed_sampled, added_sampled, changed_sampled)[way](atoms, share)
 
 
-def _single(product: Product, way: int, step: float | None, *, upper: bool) -> Atoms:
+def _single(product: PldProduct, way: int, step: float | None, *, upper: bool) -> PrivacyLossDistribution:
     """A product as one list of atoms, in this direction."""
     terms = _terms(product, way, step, upper=upper)
     return _together(terms, step, upper=upper)
 
 
-def _together(terms: list[tuple[Atoms, int]], step: float | None, *, upper: bool) -> Atoms:
+def _together(
+    terms: list[tuple[PrivacyLossDistribution, int]], step: float | None, *, upper: bool
+) -> PrivacyLossDistribution:
     """The composition as one list of atoms: all the sums of losses where they are few, or on a grid."""
     if len(terms) == 1 and terms[0][1] == 1:
         return terms[0][0]
     if infinite_of(terms) > 1 - 1e-12 and upper:
-        return lost()
-    if (whole := joined(terms, _ATOMS // 4)) is not None:
+        return make_infinite_loss()
+    if (whole := enumerate_sums(terms, _ATOMS // 4)) is not None:
         return whole
     width = _spread(terms)
     fine = step or width / _COARSE
     uses = sum(times for _, times in terms)
-    found = compose(terms, max(min(fine, width / math.sqrt(uses) / 4), 40 * width / _LARGEST), 0.0)
+    found = compose_by_fft(terms, max(min(fine, width / math.sqrt(uses) / 4), 40 * width / _LARGEST), 0.0)
     spilled = (found.error * found.masses.size + 2 * found.outside + 1e-30 * found.masses.size) if upper else 0.0
     loss = found.start + found.step * np.arange(found.masses.size) + (found.shift if upper else -found.shift)
     keep = found.masses > 1e-30
     infinite = min(1.0, (found.infinite + spilled) * (1 + 2.0**-50))
-    return Atoms(loss[keep], found.masses[keep] * (1 - found.infinite), infinite, error=found.relative + 2.0**-44)
+    return PrivacyLossDistribution(
+        loss[keep], found.masses[keep] * (1 - found.infinite), infinite, error=found.relative + 2.0**-44
+    )
 
 
-def _worst(choices: list[Atoms], *, upper: bool) -> Atoms:
+def _worst(choices: list[PrivacyLossDistribution], *, upper: bool) -> PrivacyLossDistribution:
     """A pair whose curve is above those of all the choices (below: one of them)."""
     if len(choices) == 1:
         return choices[0]

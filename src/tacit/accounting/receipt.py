@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.guard import GRAINS_PER_DELTA, GRAINS_PER_RHO, Cost, Standing, shown
+from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_RHO, BudgetCharge, BudgetStatus, format_epsilon
 from tacit.accounting.rounding import decimal_above
 
 
@@ -25,19 +25,21 @@ class Receipt:
     time: str
     who: str
     key: str
-    charged: Cost
-    price: Cost
+    charged: BudgetCharge
+    price: BudgetCharge
     repeat: bool
-    analyst: Standing
-    overall: Standing
+    analyst: BudgetStatus
+    overall: BudgetStatus
     head: str
     signature: str = ""
     request: str = ""
 
     def __str__(self) -> str:
         """What it cost and what is left, in one line."""
-        cost = "a repeat, free" if self.repeat and self.charged == Cost.zero() else f"epsilon {self.charged.shown}"
-        left = f"{shown(self.analyst.remaining)} of {shown(self.analyst.cap.epsilon)} left"
+        cost = (
+            "a repeat, free" if self.repeat and self.charged == BudgetCharge.zero() else f"epsilon {self.charged.shown}"
+        )
+        left = f"{format_epsilon(self.analyst.remaining)} of {format_epsilon(self.analyst.cap.epsilon)} left"
         return f"{cost} · {self.who} has {left} · entry {self.entry} · head {self.head[:12]}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,13 +50,13 @@ class Receipt:
             "who": self.who,
             "request": self.request,
             "key": self.key,
-            "charged_epsilon": shown(self.charged.epsilon),
-            "answer_epsilon": shown(self.price.epsilon),
+            "charged_epsilon": format_epsilon(self.charged.epsilon),
+            "answer_epsilon": format_epsilon(self.price.epsilon),
             "answer_delta": decimal_above(Fraction(self.price.delta_a, GRAINS_PER_DELTA)),
             "answer_rho": decimal_above(Fraction(self.price.rho, GRAINS_PER_RHO)),
             "repeat": self.repeat,
-            "remaining_epsilon": shown(self.analyst.remaining),
-            "remaining_epsilon_overall": shown(self.overall.remaining),
+            "remaining_epsilon": format_epsilon(self.analyst.remaining),
+            "remaining_epsilon_overall": format_epsilon(self.overall.remaining),
             "head": self.head,
             "signature": self.signature,
         }

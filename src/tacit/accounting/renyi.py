@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.accountant import FEW, evaluate_loss
 from tacit.accounting.convert import proven_delta, proven_distance, proven_epsilon, renyi_epsilon, renyi_log_delta
-from tacit.accounting.fold import FEW, fold
 from tacit.accounting.rounding import MARGIN, double_above, double_below
 from tacit.privacy.loss import (
-    Approximate,
+    ApproximateDp,
     BoundedRange,
-    Concentrated,
-    ContinuousGaussian,
-    ContinuousLaplace,
+    ConcentratedDp,
+    ContinuousGaussianNoise,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
     Leaf,
     Loss,
-    Pure,
+    PureDp,
 )
 
 Array = NDArray[Any]
@@ -35,7 +35,7 @@ _CANCELED = 2.0**-48  # of the sizes of terms that may cancel: more than their r
 
 
 @cache
-def orders() -> Array:
+def renyi_orders() -> Array:
     """The orders: the whole ones from 2 to 256, and others close together from 1.001 to 10^6."""
     return np.unique(np.concatenate([np.arange(2.0, _WHOLE + 1), 1 + np.geomspace(1e-3, 1e6, 900)]))
 
@@ -51,7 +51,7 @@ _LARGE = (288, 320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 2048, 3072, 
 
 
 @dataclass(frozen=True)
-class Renyi:
+class RenyiCurve:
     """`growth` is (a - 1) D_a at each order a, for a removal and for an addition; `delta` is the probability of losing
     everything.
 
@@ -96,22 +96,22 @@ class RenyiAccountant:
     Each is rounded up: by 2^-40 of it, and where terms cancel by 2^-48 of their sizes (`docs/proofs/accounting.md`).
     """
 
-    def leaf(self, loss: Leaf) -> Renyi:
+    def leaf(self, loss: Leaf) -> RenyiCurve:
         """The curve of one mechanism."""
-        less = orders() - 1
-        delta = double_above(loss.delta) if isinstance(loss, Approximate) else 0.0
-        symmetric = not isinstance(loss, BoundedRange | Concentrated)
-        return Renyi(_curve(loss, less), delta, symmetric, leaf=loss if symmetric else None)
+        less = renyi_orders() - 1
+        delta = double_above(loss.delta) if isinstance(loss, ApproximateDp) else 0.0
+        symmetric = not isinstance(loss, BoundedRange | ConcentratedDp)
+        return RenyiCurve(_curve(loss, less), delta, symmetric, leaf=loss if symmetric else None)
 
-    def compose(self, terms: Sequence[tuple[Renyi, int]]) -> Renyi:
+    def compose(self, terms: Sequence[tuple[RenyiCurve, int]]) -> RenyiCurve:
         """Sums."""
         if len(terms) == 1 and terms[0][1] == 1:
             return terms[0][0]
-        growth, changed = np.zeros(orders().size), np.zeros(orders().size)
+        growth, changed = np.zeros(renyi_orders().size), np.zeros(renyi_orders().size)
         for curve, times in terms:
             growth, changed = growth + curve.growth * times, changed + curve.change * times
         delta = min(1.0, math.fsum(curve.delta * times for curve, times in terms) * (1 + 2.0**-50))
-        return Renyi(
+        return RenyiCurve(
             growth,
             delta,
             all(curve.symmetric for curve, _ in terms),
@@ -119,11 +119,11 @@ class RenyiAccountant:
             any(curve.replaced for curve, _ in terms),
         )
 
-    def worst(self, curves: Sequence[Renyi]) -> Renyi:
+    def worst(self, curves: Sequence[RenyiCurve]) -> RenyiCurve:
         """The largest at each order."""
         if len(curves) == 1:
             return curves[0]
-        return Renyi(
+        return RenyiCurve(
             np.max([curve.growth for curve in curves], axis=0),
             max(curve.delta for curve in curves),
             False,
@@ -131,16 +131,16 @@ class RenyiAccountant:
             any(curve.replaced for curve in curves),
         )
 
-    def replaced(self, curves: Sequence[Renyi]) -> Renyi:
+    def replaced(self, curves: Sequence[RenyiCurve]) -> RenyiCurve:
         """A change inside one part, or a removal in one and an addition in another, whose divergences add up."""
         worst = self.worst(curves)
         sums = [one.growth + other.growth for one, other in combinations(curves, 2)] if len(curves) <= FEW else []
         pairs = sums if len(curves) <= FEW else [2 * worst.growth]
         delta = sum(sorted((curve.delta for curve in curves), reverse=True)[:2]) * (1 + 2.0**-50)
         change = np.max([worst.change, *pairs], axis=0)
-        return Renyi(worst.growth, min(1.0, delta), len(curves) == 1 and worst.symmetric, change, True, None)
+        return RenyiCurve(worst.growth, min(1.0, delta), len(curves) == 1 and worst.symmetric, change, True, None)
 
-    def sampled(self, curve: Renyi, rate: Fraction) -> Renyi:
+    def sampled(self, curve: RenyiCurve, rate: Fraction) -> RenyiCurve:
         """Poisson sampling.
 
         **Theorem** (for Gaussian noise Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair
@@ -159,11 +159,11 @@ class RenyiAccountant:
         """
         share, rest = double_above(rate), 1 - rate
         if rate == 0:
-            return Renyi(np.zeros(orders().size))
+            return RenyiCurve(np.zeros(renyi_orders().size))
         lost = min(1.0, curve.delta * share * (1 + 2.0**-50))
         if rate == 1 or not curve.symmetric:
-            return Renyi(curve.growth, lost, False, curve.changed, curve.replaced)
-        grid = orders()
+            return RenyiCurve(curve.growth, lost, False, curve.changed, curve.replaced)
+        grid = renyi_orders()
         moments = np.interp(np.arange(2, _WHOLE + 1), grid, curve.growth)
         large = np.interp(np.arange(2, _LARGE[-1] + 1), grid, curve.growth)
         whole = np.append(
@@ -188,42 +188,42 @@ class RenyiAccountant:
             return np.interp(grid, knots[kept][order], values, right=np.inf)
 
         growth = np.minimum(curve.growth, line(1.0))
-        return Renyi(growth, lost, False, np.minimum(curve.change, line(2.0)), curve.replaced)
+        return RenyiCurve(growth, lost, False, np.minimum(curve.change, line(2.0)), curve.replaced)
 
 
-def curve(loss: Loss) -> Renyi:
+def compute_curve(loss: Loss) -> RenyiCurve:
     """The Renyi curve of a loss."""
-    return fold(loss, RenyiAccountant())
+    return evaluate_loss(loss, RenyiAccountant())
 
 
 def epsilon(loss: Loss, delta: float) -> float:
     """The least epsilon at `delta` over all orders, rounded up: the best order is found in doubles and then proven."""
-    found = curve(loss)
+    found = compute_curve(loss)
     told = found.told * (1 + MARGIN)
     if not told.any() and delta >= found.delta:
         return 0.0
     room = double_below(Fraction(delta) - Fraction(found.delta))
     if room <= 0:
         return math.inf
-    if proven_distance(float((told / (orders() - 1)).min()) * (1 + MARGIN)) <= room:
+    if proven_distance(float((told / (renyi_orders() - 1)).min()) * (1 + MARGIN)) <= room:
         return 0.0
-    best = int(np.nanargmin(renyi_epsilon(orders(), told / (orders() - 1), room)))
+    best = int(np.nanargmin(renyi_epsilon(renyi_orders(), told / (renyi_orders() - 1), room)))
     if told[best] == math.inf:
         return math.inf
-    return proven_epsilon(float(orders()[best]), float(told[best]), room)
+    return proven_epsilon(float(renyi_orders()[best]), float(told[best]), room)
 
 
 def delta(loss: Loss, epsilon: float) -> float:
     """The least delta at `epsilon` over all orders, rounded up likewise."""
-    found = curve(loss)
+    found = compute_curve(loss)
     told = found.told * (1 + MARGIN)
     if not told.any():
         return found.delta
-    best = int(np.nanargmin(renyi_log_delta(orders(), told / (orders() - 1), epsilon)))
+    best = int(np.nanargmin(renyi_log_delta(renyi_orders(), told / (renyi_orders() - 1), epsilon)))
     if told[best] == math.inf:
         return 1.0
-    distance = proven_distance(float((told / (orders() - 1)).min()) * (1 + MARGIN))
-    proven = min(distance, proven_delta(float(orders()[best]), float(told[best]), epsilon))
+    distance = proven_distance(float((told / (renyi_orders() - 1)).min()) * (1 + MARGIN))
+    proven = min(distance, proven_delta(float(renyi_orders()[best]), float(told[best]), epsilon))
     return min(1.0, double_above(Fraction(found.delta) + Fraction(min(proven, 1.0))))
 
 
@@ -235,16 +235,16 @@ def _curve(leaf: Leaf, less: Array) -> Array:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = _discrete_laplace(less, step, sensitivity)
             return np.fmin(found, _response(less, span))
-        case ContinuousLaplace(scale):
+        case ContinuousLaplaceNoise(scale):
             span = double_above(1 / scale)
             return np.fmin(_laplace(less, span), _response(less, span))
-        case Pure(epsilon) | Approximate(epsilon, _):
+        case PureDp(epsilon) | ApproximateDp(epsilon, _):
             return _response(less, double_above(epsilon))
         case BoundedRange(epsilon):
             return _range(less, double_above(epsilon))
-        case Concentrated(rho):
+        case ConcentratedDp(rho):
             return _quadratic(less, rho)
-        case ContinuousGaussian(sigma):
+        case ContinuousGaussianNoise(sigma):
             return _quadratic(less, 1 / (2 * sigma**2))
         case GaussianNoise(variance, shift, coordinates):
             return _quadratic(less, Fraction(coordinates * shift**2) / (2 * variance))
@@ -340,11 +340,11 @@ def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:
     where X = P/Q > T, are bounded by moments: r <= X^a, and E[X^a; X > T] <= T^{a-b} E[X^b] for b >= a. The outcomes of
     Q alone have y = -q.
     """
-    from tacit.accounting import laws
+    from tacit.accounting import dominating_pairs
 
-    if isinstance(leaf, Approximate):  # what is lost for certain is counted apart
-        leaf = Pure(leaf.epsilon)
-    atoms = laws.far(leaf, 1 / 24)
+    if isinstance(leaf, ApproximateDp):  # what is lost for certain is counted apart
+        leaf = PureDp(leaf.epsilon)
+    atoms = dominating_pairs.far(leaf, 1 / 24)
     if atoms is None:
         return np.full(at.size, np.inf)
     ratio = np.exp(-atoms.loss)
@@ -357,7 +357,7 @@ def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:
         raised = np.where(power < 600, np.expm1(np.minimum(power, 600.0)), np.inf)
         excess = np.maximum(raised - at[:, None] * off, 0.0) + 2.0**-50 * (np.abs(raised) + at[:, None] * np.abs(off))
         inside = excess @ weight
-        grid = orders()
+        grid = renyi_orders()
         tail = _curve(leaf, grid - 1) * (1 + MARGIN)
         top = float(loss.max())
         beyond = [float(np.min(np.where(grid >= order, tail - (grid - order) * top, np.inf))) for order in at]

@@ -1,7 +1,7 @@
 """Zero-concentrated DP: rho adds up, and each leaf has its own rho.
 
 >>> from tacit.privacy.loss import GaussianNoise
->>> rho(GaussianNoise(variance=Fraction(25), shift=1, coordinates=2)).rho
+>>> compute_rho(GaussianNoise(variance=Fraction(25), shift=1, coordinates=2)).rho
 Fraction(1, 25)
 """
 
@@ -12,32 +12,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.fold import fold, pairs_of
+from tacit.accounting.accountant import evaluate_loss, pairs_of
 from tacit.accounting.rounding import rounded_up
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.privacy.loss import (
-    Approximate,
+    ApproximateDp,
     BoundedRange,
-    Concentrated,
-    ContinuousGaussian,
-    ContinuousLaplace,
+    ConcentratedDp,
+    ContinuousGaussianNoise,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
     Leaf,
     Loss,
-    Pure,
+    PureDp,
 )
 
 
 @dataclass(frozen=True)
-class Rho:
+class ApproximateZcdp:
     """delta-approximate rho-zCDP: with probability 1 - delta the run is one of a rho-zCDP mechanism."""
 
     rho: Fraction
     delta: Fraction = Fraction(0)
 
 
-class Zcdp:
+class ZcdpAccountant:
     """The accountant of rho.
 
     **Theorem (composition).** Adaptively, rho and delta add up (Bun and Steinke 2016, lemma 8.2).
@@ -54,52 +54,52 @@ class Zcdp:
     divergences are convex in both laws together, so a mixture is no worse than its worst part, in every direction.
     """
 
-    def leaf(self, loss: Leaf) -> Rho:
+    def leaf(self, loss: Leaf) -> ApproximateZcdp:
         """What one mechanism costs."""
         match loss:
             case LaplaceNoise(scale, sensitivity):
-                return Rho(of_pure(Fraction(sensitivity) / scale))
-            case ContinuousLaplace(scale):
-                return Rho(of_pure(1 / scale))
-            case Pure(epsilon):
-                return Rho(of_pure(epsilon))
+                return ApproximateZcdp(rho_from_epsilon(Fraction(sensitivity) / scale))
+            case ContinuousLaplaceNoise(scale):
+                return ApproximateZcdp(rho_from_epsilon(1 / scale))
+            case PureDp(epsilon):
+                return ApproximateZcdp(rho_from_epsilon(epsilon))
             case BoundedRange(epsilon):
-                return Rho(min(epsilon**2 / 8, of_pure(epsilon)))
-            case Approximate(epsilon, delta):
-                return Rho(of_pure(epsilon), delta)
-            case Concentrated(cost):
-                return Rho(cost)
-            case ContinuousGaussian(sigma):
-                return Rho(1 / (2 * sigma**2))
+                return ApproximateZcdp(min(epsilon**2 / 8, rho_from_epsilon(epsilon)))
+            case ApproximateDp(epsilon, delta):
+                return ApproximateZcdp(rho_from_epsilon(epsilon), delta)
+            case ConcentratedDp(cost):
+                return ApproximateZcdp(cost)
+            case ContinuousGaussianNoise(sigma):
+                return ApproximateZcdp(1 / (2 * sigma**2))
             case GaussianNoise(variance, shift, coordinates):
-                return Rho(Fraction(coordinates * shift**2) / (2 * variance))
+                return ApproximateZcdp(Fraction(coordinates * shift**2) / (2 * variance))
 
-    def compose(self, terms: Sequence[tuple[Rho, int]]) -> Rho:
+    def compose(self, terms: Sequence[tuple[ApproximateZcdp, int]]) -> ApproximateZcdp:
         """Sums."""
         delta = sum((curve.delta * times for curve, times in terms), Fraction(0))
-        return Rho(sum((curve.rho * times for curve, times in terms), Fraction(0)), min(Fraction(1), delta))
+        return ApproximateZcdp(sum((curve.rho * times for curve, times in terms), Fraction(0)), min(Fraction(1), delta))
 
-    def worst(self, curves: Sequence[Rho]) -> Rho:
+    def worst(self, curves: Sequence[ApproximateZcdp]) -> ApproximateZcdp:
         """The largest of each."""
-        return Rho(max(curve.rho for curve in curves), max(curve.delta for curve in curves))
+        return ApproximateZcdp(max(curve.rho for curve in curves), max(curve.delta for curve in curves))
 
-    def replaced(self, curves: Sequence[Rho]) -> Rho:
+    def replaced(self, curves: Sequence[ApproximateZcdp]) -> ApproximateZcdp:
         """The largest sum of two: one part is left, another entered. A change inside one is no more than its part."""
         return pairs_of(self, curves)
 
-    def sampled(self, curve: Rho, rate: Fraction) -> Rho:
+    def sampled(self, curve: ApproximateZcdp, rate: Fraction) -> ApproximateZcdp:
         """No more than without sampling; nothing at rate zero."""
-        return curve if rate else Rho(Fraction(0))
+        return curve if rate else ApproximateZcdp(Fraction(0))
 
 
-def of_pure(epsilon: Fraction) -> Fraction:
+def rho_from_epsilon(epsilon: Fraction) -> Fraction:
     """epsilon tanh(epsilon/2), rounded up at 24 decimals: the rho of any epsilon-DP mechanism."""
     if epsilon > 200:  # tanh is one but for e^-200
         return epsilon
-    with precision(160 + 2 * max(0, math.ceil(epsilon))):
-        return min(epsilon**2 / 2, rounded_up(ball(epsilon) * ball(epsilon / 2).tanh()))
+    with working_precision(160 + 2 * max(0, math.ceil(epsilon))):
+        return min(epsilon**2 / 2, rounded_up(to_interval(epsilon) * to_interval(epsilon / 2).tanh()))
 
 
-def rho(loss: Loss) -> Rho:
+def compute_rho(loss: Loss) -> ApproximateZcdp:
     """The zCDP cost of a loss."""
-    return fold(loss, Zcdp())
+    return evaluate_loss(loss, ZcdpAccountant())

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 from tacit.aggregates.base import QuantizedArgument
 from tacit.arithmetic import largest_power_of_ten
-from tacit.errors import Code, Refused
-from tacit.query.bound import LEAST_INT, MOST_INT, Bound
-from tacit.query.calls import Written, single_operand
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, place_of
-from tacit.query.types import NUMBERS, Type
+from tacit.errors import ErrorCode, Refused
+from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
+from tacit.query.function_calls import CallSyntax, single_operand
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, find_location
+from tacit.query.types import NUMERIC_TYPES, Type
 
 FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
 FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
@@ -26,16 +26,16 @@ _INSTEAD: dict[Type | None, str] = {
 
 
 def quantize_argument(
-    aggregate: Aggregate, argument: Bound, finest: int = FINEST, *, dates: bool = False
+    aggregate: Aggregate, argument: TypedScalar, finest: int = FINEST, *, dates: bool = False
 ) -> QuantizedArgument:
     """Return the argument on its grid, rounded outward; refused where it has no bounds."""
     name = quote_aggregate(aggregate)
     if dates and argument.type is Type.DATE and argument.lower is not None and argument.upper is not None:
         return QuantizedArgument(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
-    if argument.type not in ({*NUMBERS, Type.DATE} if dates else NUMBERS):
+    if argument.type not in ({*NUMERIC_TYPES, Type.DATE} if dates else NUMERIC_TYPES):
         needed = "a number or a date" if dates else "a number"
         fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
-        raise Refused(Code.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
+        raise Refused(ErrorCode.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
     if not argument.bounded or argument.lower is None or argument.upper is None:
         raise refuse_unbounded(aggregate, argument)
     size = max(abs(argument.lower), abs(argument.upper))
@@ -44,7 +44,7 @@ def quantize_argument(
             what = f"{name} has bounds whose squares do not fit the machine"
             inner = quote_argument(aggregate)
             clamped = quote_with(aggregate, f"GREATEST(-{finest}, LEAST({inner}, {finest}))")
-            raise Refused(Code.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}")
+            raise Refused(ErrorCode.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}")
         # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
         whole = isinstance(argument.scalar, Clamp | Literal) or is_never_null(argument.scalar)
         scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
@@ -59,7 +59,7 @@ def quantize_argument(
     return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
 
 
-def read_argument(function: str) -> Callable[[Written], Aggregate]:
+def read_argument(function: str) -> Callable[[CallSyntax], Aggregate]:
     """Return the reader of an aggregate with one argument."""
     return lambda written: Aggregate(function, single_operand(written), written.distinct)
 
@@ -67,12 +67,12 @@ def read_argument(function: str) -> Callable[[Written], Aggregate]:
 def is_never_null(scalar: Scalar) -> bool:
     """Whether this is a clamped column whose missing values are read as a bound."""
     match scalar:
-        case Call(Fn.COALESCE, (Clamp(), Literal(value))):
+        case Call(Function.COALESCE, (Clamp(), Literal(value))):
             return value is not None
     return False
 
 
-def refuse_unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
+def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
     """Return the refusal of an argument without bounds: what is missing, and the clamp that would do."""
     inner = quote_argument(aggregate)
     low, high = argument.lower is not None, argument.upper is not None
@@ -82,11 +82,11 @@ def refuse_unbounded(aggregate: Aggregate, argument: Bound) -> Refused:
     what = f"{quote_aggregate(aggregate)} has no {missing}, so one row could move it without limit"
     if argument.type is Type.DATE:
         fix = "ask the owner for lower and upper"
-        return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+        return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
     capped = inner if high else f"LEAST({inner}, 1000)"
     clamped = capped if low else f"GREATEST(0, {capped})"
     fix = f"clamp it: {quote_with(aggregate, clamped)}, or ask the owner for lower and upper"
-    return Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+    return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
 
 
 def quote_aggregate(aggregate: Aggregate) -> str:
@@ -96,13 +96,13 @@ def quote_aggregate(aggregate: Aggregate) -> str:
 
 def quote_argument(aggregate: Aggregate) -> str:
     """Return the argument in the analyst's own words."""
-    at = None if aggregate.argument is None else place_of(aggregate.argument)
+    at = None if aggregate.argument is None else find_location(aggregate.argument)
     return "x" if at is None else at.words
 
 
 def quote_with(aggregate: Aggregate, inner: str) -> str:
     """Return the aggregate in the analyst's own words, with another argument."""
-    at, old = aggregate.at, None if aggregate.argument is None else place_of(aggregate.argument)
+    at, old = aggregate.at, None if aggregate.argument is None else find_location(aggregate.argument)
     if at is not None and old is not None and at.line == old.line:
         start = old.column - at.column
         if start > 0 and at.words[start : start + old.length] == old.words:

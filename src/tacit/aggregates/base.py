@@ -23,9 +23,9 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax
-from tacit.query.nodes import Aggregate, Measure, Scalar
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax
+from tacit.query.nodes import Aggregate, ExactStatistic, Scalar
 from tacit.query.types import Key, Type
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ class VectorMeasurement:
     With `is_per_unit`, all rows of a unit in a group add that much together.
     """
 
-    terms: tuple[tuple[int, Measure], ...]
+    terms: tuple[tuple[int, ExactStatistic], ...]
     lower: int
     upper: int
     unit: Fraction
@@ -60,27 +60,27 @@ class VectorMeasurement:
     name: str = field(default="", compare=False, repr=False)
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[ExactStatistic, ...]:
         """What an engine is asked for."""
         return tuple(measure for _, measure in self.terms)
 
     @property
     def is_plain_count(self) -> bool:
         """Whether every row adds one, or every unit does: then the number also says whether a group may be shown."""
-        return self.terms in (((1, Measure("count", None)),), ((1, Measure("units", None)),))
+        return self.terms in (((1, ExactStatistic("count", None)),), ((1, ExactStatistic("units", None)),))
 
 
 @dataclass(frozen=True)
 class QuantileMeasurement:
     """A point of a grid in each group, selected by its rank: level 1/2 is the median, 0 the least, 1 the largest."""
 
-    measure: Measure
+    measure: ExactStatistic
     level: Fraction
     argument: QuantizedArgument
     name: str = field(default="", compare=False, repr=False)
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[ExactStatistic, ...]:
         """What an engine is asked for."""
         return (self.measure,)
 
@@ -89,13 +89,13 @@ class QuantileMeasurement:
 class TopKMeasurement:
     """The k declared keys that are most frequent in each group, the first first."""
 
-    measure: Measure
+    measure: ExactStatistic
     values: tuple[Key, ...]
     k: int = 1
     name: str = field(default="", compare=False, repr=False)
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[ExactStatistic, ...]:
         """What an engine is asked for."""
         return (self.measure,)
 
@@ -193,13 +193,13 @@ class BoundAggregate:
     """An aggregate over rows: its bound arguments, the public keys of the first, and whether it is the unit."""
 
     aggregate: Aggregate
-    argument: Bound | None
+    argument: TypedScalar | None
     values: tuple[Key, ...] | None
     of_unit: bool
-    others: tuple[Bound, ...] = ()
+    others: tuple[TypedScalar, ...] = ()
 
     @property
-    def required(self) -> Bound:
+    def required(self) -> TypedScalar:
         """The argument of an aggregate that has one."""
         assert self.argument is not None
         return self.argument
@@ -217,7 +217,7 @@ class AggregateFunction:
     syntax: Mapping[str, AggregateSyntax]
     functions: tuple[str, ...]
     result_type: Callable[[BoundAggregate], Type]
-    measure: Callable[[BoundAggregate, frozenset[Bound]], tuple[Measurement, ...]]
+    measure: Callable[[BoundAggregate, frozenset[TypedScalar]], tuple[Measurement, ...]]
     estimator: Callable[[BoundAggregate, tuple[Measurement, ...], list[int]], Estimator]
     budget_weights: tuple[Fraction, ...] = (Fraction(1), Fraction(1))
     gives_list: bool = False

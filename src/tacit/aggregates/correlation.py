@@ -28,7 +28,7 @@ from tacit.aggregates.covariance import (
     quantized_pair,
     read_pair,
 )
-from tacit.query.bound import Bound
+from tacit.query.bound import TypedScalar
 
 _PARTS = 6
 
@@ -122,7 +122,7 @@ class CorrelationEstimator:
         return (self.squares[0], self.covariance.first, one), (self.squares[1], self.covariance.second, other)
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     pair, quoted = quantized_pair(bound), quote_aggregate(bound.aggregate)
     return (
         pair.products(f"centered products of {quoted}"),

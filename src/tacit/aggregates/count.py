@@ -13,28 +13,28 @@ from tacit.aggregates.base import (
     VectorMeasurement,
 )
 from tacit.aggregates.direct import DirectEstimator
-from tacit.errors import Code, Refused
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax, Written, single_operand
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Case, Literal, Measure
-from tacit.query.types import NUMBERS, Type
+from tacit.errors import ErrorCode, Refused
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, single_operand
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal
+from tacit.query.types import NUMERIC_TYPES, Type
 
 
 def count_measurement(
-    aggregate: Aggregate, argument: Bound | None, quantized: QuantizedArgument | None = None
+    aggregate: Aggregate, argument: TypedScalar | None, quantized: QuantizedArgument | None = None
 ) -> VectorMeasurement:
     """Return what COUNT(x) measures: a row adds one unless x is NULL; where it cannot be, this is COUNT(*)."""
     if argument is None or not argument.nullable:
-        return VectorMeasurement(((1, Measure("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
+        return VectorMeasurement(((1, ExactStatistic("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
     quoted = quote_aggregate(aggregate)
     name = quoted if aggregate.function == "count" else f"count of {quoted}"
-    if quantized is None and argument.bounded and argument.type in NUMBERS:
+    if quantized is None and argument.bounded and argument.type in NUMERIC_TYPES:
         quantized = quantize_argument(aggregate, argument)
     if quantized is not None:  # the very value that AVG sums
-        return VectorMeasurement(((1, Measure("count", quantized.scalar)),), 1, 1, Fraction(1), name=name)
-    present = Case(((Call(Fn.IS_NULL, (argument.scalar,)), Literal(None)),), Literal(1))
-    return VectorMeasurement(((1, Measure("count", present)),), 1, 1, Fraction(1), name=name)
+        return VectorMeasurement(((1, ExactStatistic("count", quantized.scalar)),), 1, 1, Fraction(1), name=name)
+    present = Case(((Call(Function.IS_NULL, (argument.scalar,)), Literal(None)),), Literal(1))
+    return VectorMeasurement(((1, ExactStatistic("count", present)),), 1, 1, Fraction(1), name=name)
 
 
 def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
@@ -46,28 +46,28 @@ def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
     """
     aggregate, name = bound.aggregate, quote_aggregate(bound.aggregate)
     if bound.of_unit:
-        units = ((1, Measure("units", None)),)
+        units = ((1, ExactStatistic("units", None)),)
         return VectorMeasurement(units, 1, 1, Fraction(1), is_per_unit=True, name=name)
     argument = bound.required
     if argument.type is None:
-        raise Refused(Code.TYPE, f"{name} counts nothing", at=aggregate.at, fix="give it a column")
+        raise Refused(ErrorCode.TYPE, f"{name} counts nothing", at=aggregate.at, fix="give it a column")
     scalar = argument.scalar
     if argument.type is Type.FLOAT:
         if not argument.bounded:
             what = f"{name} is of a float without bounds, so it has no grid to tell values apart on"
             fix = f"clamp it: {quote_with(aggregate, f'GREATEST(0, LEAST({quote_argument(aggregate)}, 1000))')}"
-            raise Refused(Code.UNBOUNDED, what, at=aggregate.at, fix=fix)
+            raise Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
         scalar = quantize_argument(aggregate, argument).scalar
-    return VectorMeasurement(((1, Measure("distinct", scalar)),), 0, 1, Fraction(1), name=name)
+    return VectorMeasurement(((1, ExactStatistic("distinct", scalar)),), 0, 1, Fraction(1), name=name)
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     if bound.aggregate.distinct:
         return (_distinct_measurement(bound),)
     return (count_measurement(bound.aggregate, bound.argument),)
 
 
-def _read(written: Written) -> Aggregate:
+def _read(written: CallSyntax) -> Aggregate:
     """Read COUNT(*), COUNT(), COUNT(x) and COUNT(DISTINCT x)."""
     if not written.distinct and not written.arguments:
         return Aggregate("count", None)

@@ -21,10 +21,10 @@ from tacit.aggregates.base import (
     VectorMeasurement,
     float_type,
 )
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax, Written, refuse_arguments
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Measure, Scalar
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, Case, Clamp, ExactStatistic, Literal, Scalar
 
 
 @dataclass(frozen=True)
@@ -53,27 +53,29 @@ class Pair:
         """The largest covariance: half of one range times half of the other, by Cauchy and Schwarz and Popoviciu."""
         return float(self.width * self.unit)
 
-    def rows(self) -> Measure:
+    def rows(self) -> ExactStatistic:
         """Return the count of rows that have both."""
-        return Measure("count", self._product())
+        return ExactStatistic("count", self._product())
 
     def centered(self, argument: QuantizedArgument, name: str) -> VectorMeasurement:
         """Return the sum of X, or of Y, over rows that have both."""
-        both = Case(((Call(Fn.IS_NULL, (self._product(),)), Literal(None)),), argument.scalar)
+        both = Case(((Call(Function.IS_NULL, (self._product(),)), Literal(None)),), argument.scalar)
         whole = Clamp(both, Fraction(argument.lower), Fraction(argument.upper), whole=True)
-        terms = ((2, Measure("sum", whole)), (-(argument.lower + argument.upper), self.rows()))
+        terms = ((2, ExactStatistic("sum", whole)), (-(argument.lower + argument.upper), self.rows()))
         return VectorMeasurement(terms, -_width(argument), _width(argument), argument.step / 2, name=name)
 
     def products(self, name: str) -> VectorMeasurement:
         """Return the sum of X Y."""
-        return VectorMeasurement(((1, Measure("sum", self._product())),), -self.width, self.width, self.unit, name=name)
+        return VectorMeasurement(
+            ((1, ExactStatistic("sum", self._product())),), -self.width, self.width, self.unit, name=name
+        )
 
     def squares(self, argument: QuantizedArgument, name: str) -> VectorMeasurement:
         """Return the sum of 2 X^2 - W^2 over rows that have both, W the width of the range; see `variance.py`."""
         most = _width(argument) ** 2
-        square = Case(((Call(Fn.IS_NULL, (self._product(),)), Literal(None)),), _square(argument))
+        square = Case(((Call(Function.IS_NULL, (self._product(),)), Literal(None)),), _square(argument))
         whole = Clamp(square, Fraction(0), Fraction(most), whole=True)
-        terms = ((2, Measure("sum", whole)), (-most, self.rows()))
+        terms = ((2, ExactStatistic("sum", whole)), (-most, self.rows()))
         return VectorMeasurement(terms, -most, most, argument.step**2 / 8, name=name)
 
     def count(self, name: str) -> VectorMeasurement:
@@ -81,14 +83,14 @@ class Pair:
         return VectorMeasurement(((1, self.rows()),), 1, 1, Fraction(1), name=name)
 
     def _product(self) -> Scalar:
-        product = Call(Fn.MULTIPLY, (_centered(self.first), _centered(self.second)))
+        product = Call(Function.MULTIPLY, (_center(self.first), _center(self.second)))
         return Clamp(product, Fraction(-self.width), Fraction(self.width), whole=True)
 
 
 def read_pair(function: str) -> AggregateSyntax:
     """Return the syntax of an aggregate of two arguments."""
 
-    def read(written: Written) -> Aggregate:
+    def read(written: CallSyntax) -> Aggregate:
         if written.star or written.within is not None or len(written.arguments) != 2:
             raise refuse_arguments(written, f"{written.name.upper()}(y, x)")
         return Aggregate(function, written.arguments[0], others=written.arguments[1:])
@@ -222,16 +224,16 @@ def _width(argument: QuantizedArgument) -> int:
     return argument.upper - argument.lower
 
 
-def _centered(argument: QuantizedArgument) -> Scalar:
-    doubled = Call(Fn.MULTIPLY, (Literal(2), argument.scalar))
-    return Call(Fn.SUBTRACT, (doubled, Literal(argument.lower + argument.upper)))
+def _center(argument: QuantizedArgument) -> Scalar:
+    doubled = Call(Function.MULTIPLY, (Literal(2), argument.scalar))
+    return Call(Function.SUBTRACT, (doubled, Literal(argument.lower + argument.upper)))
 
 
 def _square(argument: QuantizedArgument) -> Scalar:
-    return Call(Fn.MULTIPLY, (_centered(argument), _centered(argument)))
+    return Call(Function.MULTIPLY, (_center(argument), _center(argument)))
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     pair, quoted = quantized_pair(bound), quote_aggregate(bound.aggregate)
     return (
         pair.products(f"centered products of {quoted}"),

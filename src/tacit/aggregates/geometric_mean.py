@@ -20,11 +20,11 @@ from tacit.aggregates.base import (
     float_type,
 )
 from tacit.aggregates.mean import MeanEstimator, centered_measurements, mean_estimator
-from tacit.errors import Code, Refused
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax, Written, single_operand
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, place_of
+from tacit.errors import ErrorCode, Refused
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, single_operand
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, find_location
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,18 @@ class GeometricMeanEstimator:
         return ""
 
 
-def _read(written: Written) -> Aggregate:
+def _read(written: CallSyntax) -> Aggregate:
     """Read GEOMEAN(x) as an aggregate of LN(x), which is NULL where x is not positive."""
     operand = single_operand(written)
-    return Aggregate("geomean", Call(Fn.LN, (operand,), place_of(operand)))
+    return Aggregate("geomean", Call(Function.LN, (operand,), find_location(operand)))
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     if bound.required.lower is None:
         inner = quote_argument(bound.aggregate)
         what = f"{quote_aggregate(bound.aggregate)} needs a lower bound above zero"
         fix = f"clamp it: {quote_with(bound.aggregate, f'GREATEST({inner}, 1)')}"
-        raise Refused(Code.UNBOUNDED, what, at=bound.aggregate.at, fix=fix)
+        raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix)
     quantized = quantize_argument(bound.aggregate, bound.required)
     return centered_measurements(bound.aggregate, bound.required, quantized)
 

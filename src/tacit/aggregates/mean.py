@@ -27,16 +27,16 @@ from tacit.aggregates.base import (
 from tacit.aggregates.count import count_measurement
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregate, Call, Literal, Measure, Scalar
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, ExactStatistic, Literal, Scalar
 
 _HALVINGS = 40  # leave less than 1e-12 of the declared range
 
 
 def centered_measurements(
-    aggregate: Aggregate, argument: Bound, quantized: QuantizedArgument
+    aggregate: Aggregate, argument: TypedScalar, quantized: QuantizedArgument
 ) -> tuple[VectorMeasurement, VectorMeasurement]:
     """Return the centered sum and the count.
 
@@ -48,21 +48,24 @@ def centered_measurements(
     width = quantized.upper - quantized.lower
     count = count_measurement(aggregate, argument, quantized)
     rows = counted_rows(count)
-    centered = ((2, Measure("sum", summed_scalar(quantized, rows))), (-(quantized.lower + quantized.upper), rows))
+    centered = (
+        (2, ExactStatistic("sum", summed_scalar(quantized, rows))),
+        (-(quantized.lower + quantized.upper), rows),
+    )
     name = f"centered sum of {quote_aggregate(aggregate)}"
     return VectorMeasurement(centered, -width, width, quantized.step / 2, name=name), count
 
 
-def counted_rows(count: VectorMeasurement) -> Measure:
+def counted_rows(count: VectorMeasurement) -> ExactStatistic:
     """Return the measure that a count consists of."""
     ((_, rows),) = count.terms
     return rows
 
 
-def summed_scalar(quantized: QuantizedArgument, rows: Measure) -> Scalar:
+def summed_scalar(quantized: QuantizedArgument, rows: ExactStatistic) -> Scalar:
     """Return what is summed: not NULL in any row that `rows` counts."""
     if rows.argument is None and not is_never_null(quantized.scalar):
-        return Call(Fn.COALESCE, (quantized.scalar, Literal(quantized.lower)))
+        return Call(Function.COALESCE, (quantized.scalar, Literal(quantized.lower)))
     return quantized.scalar
 
 
@@ -208,7 +211,7 @@ def _laplace_tail(t: Floats, a: float, c: Floats) -> Floats:
     return np.where(equal, alike, apart)
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     quantized = quantize_argument(bound.aggregate, bound.required)
     return centered_measurements(bound.aggregate, bound.required, quantized)
 

@@ -21,10 +21,10 @@ from tacit.aggregates.base import (
     argument_type,
 )
 from tacit.mechanisms.quantile import Quantile
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax, Written, single_operand
-from tacit.query.nodes import Aggregate, Literal, Measure, Scalar
-from tacit.query.refuse import unsupported
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, single_operand
+from tacit.query.nodes import Aggregate, ExactStatistic, Literal, Scalar
+from tacit.query.refusals import refuse_unsupported
 from tacit.query.types import Type
 
 _DECIMALS = 10**6  # a level has at most six decimals
@@ -83,11 +83,11 @@ class QuantileEstimator:
         return f"{selection.name} is a value whose rank is off by at most {missed:,} rows, {often}."
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     level = _LEVELS.get(bound.aggregate.function, bound.aggregate.share)
     assert level is not None
     quantized = quantize_argument(bound.aggregate, bound.required, dates=True)
-    measure = Measure("histogram", quantized.scalar)
+    measure = ExactStatistic("histogram", quantized.scalar)
     return (QuantileMeasurement(measure, level, quantized, quote_aggregate(bound.aggregate)),)
 
 
@@ -97,36 +97,38 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     return QuantileEstimator(positions[0], point.argument.step, argument_type(bound))
 
 
-def _read_median(written: Written) -> Aggregate:
+def _read_median(written: CallSyntax) -> Aggregate:
     return Aggregate("quantile", single_operand(written), share=Fraction(1, 2))
 
 
-def _read_quantile(written: Written) -> Aggregate:
+def _read_quantile(written: CallSyntax) -> Aggregate:
     """Read QUANTILE(x, 0.9)."""
     match written.arguments:
         case (operand, level):
             return Aggregate("quantile", operand, share=_level(level, written, "QUANTILE(x, 0.9)"))
-    raise unsupported(f"this {written.name.upper()}", "write QUANTILE(x, 0.9)", written.at)
+    raise refuse_unsupported(f"this {written.name.upper()}", "write QUANTILE(x, 0.9)", written.at)
 
 
-def _read_percentile(written: Written) -> Aggregate:
+def _read_percentile(written: CallSyntax) -> Aggregate:
     """Read PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x). In descending order the level counts from above."""
     usage = f"{written.name.upper()}(0.9) WITHIN GROUP (ORDER BY x)"
     match written.arguments, written.within:
         case (level,), (operand, descending):
             below = _level(level, written, usage)
             return Aggregate("quantile", operand, share=1 - below if descending else below)
-    raise unsupported(f"this {written.name.upper()}", f"write {usage}", written.at)
+    raise refuse_unsupported(f"this {written.name.upper()}", f"write {usage}", written.at)
 
 
-def _level(scalar: Scalar, written: Written, usage: str) -> Fraction:
+def _level(scalar: Scalar, written: CallSyntax, usage: str) -> Fraction:
     """Return the share of rows below: a constant with at most six decimals."""
     value = scalar.value if isinstance(scalar, Literal) else None
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise unsupported(f"{written.name.upper()} of a share that is no constant", f"write {usage}", written.at)
+        raise refuse_unsupported(f"{written.name.upper()} of a share that is no constant", f"write {usage}", written.at)
     if not 0 <= value <= 1 or (value * _DECIMALS) % 1:
         fix = f"a share is between 0 and 1, with at most six decimals: {usage}"
-        raise unsupported(f"the share {float(value):g}", fix, scalar.at if isinstance(scalar, Literal) else written.at)
+        raise refuse_unsupported(
+            f"the share {float(value):g}", fix, scalar.at if isinstance(scalar, Literal) else written.at
+        )
     return Fraction(value)
 
 

@@ -17,7 +17,7 @@ from tacit.aggregates.top_k import MODE, TOP_K
 from tacit.aggregates.total import SUM
 from tacit.aggregates.variance import VARIANCE
 from tacit.query.nodes import Aggregate, Query
-from tacit.query.sql import parse
+from tacit.query.parser import parse
 
 AGGREGATES = (COUNT, SUM, AVG, VARIANCE, QUANTILE, MODE, TOP_K, COVARIANCE, CORRELATION, GEOMETRIC_MEAN)
 SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate.syntax.items()}

@@ -19,13 +19,13 @@ from tacit.aggregates.base import (
     TopKMeasurement,
     argument_type,
 )
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax, Written, refuse_arguments
-from tacit.query.nodes import Aggregate, Literal, Measure
-from tacit.query.refuse import unsupported
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments
+from tacit.query.nodes import Aggregate, ExactStatistic, Literal
+from tacit.query.refusals import refuse_unsupported
 from tacit.query.types import Key
 
 MAX_TOP_K = 100  # keys that are named
@@ -85,16 +85,16 @@ class TopKEstimator:
         return f"{selection.name} is a value with at most {off} rows less than the most frequent one, {often}."
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     aggregate, values = bound.aggregate, bound.values
     k, name = aggregate.count or 1, quote_aggregate(aggregate)
     if values is None:
         fix = f"ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT {k}"
-        raise Refused(Code.PRIVATE_KEY, f"{name} needs declared values", at=aggregate.at, fix=fix)
+        raise Refused(ErrorCode.PRIVATE_KEY, f"{name} needs declared values", at=aggregate.at, fix=fix)
     if k > len(values):
         what = f"{name} names more values than the {len(values):,} that are declared"
-        raise Refused(Code.UNSUPPORTED, what, at=aggregate.at, fix=f"name at most {len(values):,}")
-    return (TopKMeasurement(Measure("histogram", bound.required.scalar), values, k, name),)
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=aggregate.at, fix=f"name at most {len(values):,}")
+    return (TopKMeasurement(ExactStatistic("histogram", bound.required.scalar), values, k, name),)
 
 
 def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]) -> TopKEstimator:
@@ -103,7 +103,7 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     return TopKEstimator(positions[0], most.values, bound.aggregate.count)
 
 
-def _read_top_k(written: Written) -> Aggregate:
+def _read_top_k(written: CallSyntax) -> Aggregate:
     """Read TOP_K(x, 3)."""
     usage = f"{written.name.upper()}(x, 3)"
     if written.star or len(written.arguments) != 2:
@@ -112,7 +112,7 @@ def _read_top_k(written: Written) -> Aggregate:
     number = wanted.value if isinstance(wanted, Literal) else None
     if type(number) is not int or not 1 <= number <= MAX_TOP_K:
         what = f"{written.name.upper()} without a constant number of values from 1 to {MAX_TOP_K}"
-        raise unsupported(what, f"write {usage}", written.at)
+        raise refuse_unsupported(what, f"write {usage}", written.at)
     return Aggregate("top_k", operand, count=number)
 
 

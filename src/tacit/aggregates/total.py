@@ -22,9 +22,9 @@ from tacit.aggregates.base import (
 )
 from tacit.aggregates.direct import DirectEstimator, around
 from tacit.aggregates.mean import centered_measurements, combined_tail
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax
-from tacit.query.nodes import Measure
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax
+from tacit.query.nodes import ExactStatistic
 from tacit.query.types import Type
 
 
@@ -88,7 +88,7 @@ class SumEstimator:
         return ""
 
 
-def _measure(bound: BoundAggregate, averaged: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, averaged: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     """Return what is summed; of an argument that is averaged too, what the average needs.
 
     That is cheaper by a vector, and a sum alone would have to share the price with them: of three vectors each gets a
@@ -98,7 +98,7 @@ def _measure(bound: BoundAggregate, averaged: frozenset[Bound]) -> tuple[Measure
     quantized = quantize_argument(aggregate, argument)
     if argument in averaged:
         return centered_measurements(aggregate, argument, quantized)
-    terms = ((1, Measure("sum", quantized.scalar)),)
+    terms = ((1, ExactStatistic("sum", quantized.scalar)),)
     name = quote_aggregate(aggregate)
     return (VectorMeasurement(terms, quantized.lower, quantized.upper, quantized.step, name=name),)
 

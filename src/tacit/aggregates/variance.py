@@ -27,10 +27,10 @@ from tacit.aggregates.mean import (
     mean_estimator,
     summed_scalar,
 )
-from tacit.query.bound import Bound
-from tacit.query.calls import AggregateSyntax
-from tacit.query.functions import Fn
-from tacit.query.nodes import Call, Clamp, Literal, Measure
+from tacit.query.bound import TypedScalar
+from tacit.query.function_calls import AggregateSyntax
+from tacit.query.functions import Function
+from tacit.query.nodes import Call, Clamp, ExactStatistic, Literal
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _turns(q: Floats, s: Floats, low: Floats, high: Floats) -> Floats:
     return np.stack([q / n - (s / n) ** 2 for n in (low, high, np.clip(turn, low, high))])
 
 
-def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, ...]:
+def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     """Return the centered squares, the centered sum and the count.
 
     **Theorem.** With y twice the distance of a value from the center of its range, in steps, a row adds 2 y^2 - width^2
@@ -140,9 +140,11 @@ def _measure(bound: BoundAggregate, _: frozenset[Bound]) -> tuple[Measurement, .
     quantized = quantize_argument(aggregate, argument, FINEST_SQUARE)
     first, count = centered_measurements(aggregate, argument, quantized)
     rows, width = counted_rows(count), quantized.upper - quantized.lower
-    doubled = Call(Fn.MULTIPLY, (Literal(2), summed_scalar(quantized, rows)))
-    twice = Call(Fn.SUBTRACT, (doubled, Literal(quantized.lower + quantized.upper)))
-    square = Measure("sum", Clamp(Call(Fn.MULTIPLY, (twice, twice)), Fraction(0), Fraction(width**2), whole=True))
+    doubled = Call(Function.MULTIPLY, (Literal(2), summed_scalar(quantized, rows)))
+    twice = Call(Function.SUBTRACT, (doubled, Literal(quantized.lower + quantized.upper)))
+    square = ExactStatistic(
+        "sum", Clamp(Call(Function.MULTIPLY, (twice, twice)), Fraction(0), Fraction(width**2), whole=True)
+    )
     terms = ((2, square), (-(width**2), rows))
     name = f"centered squares of {quote_aggregate(aggregate)}"
     return VectorMeasurement(terms, -(width**2), width**2, quantized.step**2 / 8, name=name), first, count

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from tacit.answers.picture import Picture
+    from tacit.answers.chart import Chart
 
 
 _SLICE = 64  # rows that are converted at once
 
 
-class Bars(StrEnum):
+class IntervalKind(StrEnum):
     """Where an interval comes from."""
 
     EXACT = "exact"  # from the law of the noise
@@ -36,17 +36,17 @@ class Bars(StrEnum):
 
 
 @dataclass(frozen=True)
-class Heading:
+class AnswerColumn:
     """A column of an answer; of lists of the type where `many`."""
 
     name: str
     type: Type
-    bars: Bars
+    bars: IntervalKind
     many: bool = False
 
 
 @dataclass(frozen=True)
-class Cell:
+class Estimate:
     """An estimate and its interval; both ends are None where there is none."""
 
     value: Any
@@ -60,7 +60,7 @@ class Answer:
     def __init__(
         self,
         table: pyarrow.Table,
-        headings: tuple[Heading, ...],
+        headings: tuple[AnswerColumn, ...],
         confidence: Fraction,
         notes: tuple[str, ...],
         receipt: Receipt,
@@ -68,7 +68,7 @@ class Answer:
         self._table = table
         self.headings = headings
         self.confidence = float(confidence)
-        self.percent = percent(self.confidence)
+        self.percent = format_percent(self.confidence)
         self.notes = notes
         self.receipt = receipt
 
@@ -100,19 +100,21 @@ class Answer:
             raise ParameterError("answer", f"has {shape}, not one value", fix='take a column: answer["n"]')
         return self[self.headings[0].name][0]
 
-    def cells(self) -> list[tuple[Cell, ...]]:
+    def cells(self) -> list[tuple[Estimate, ...]]:
         """The rows as cells with their intervals."""
         return list(self._iterate_cells())
 
-    def _iterate_cells(self) -> Iterator[tuple[Cell, ...]]:
+    def _iterate_cells(self) -> Iterator[tuple[Estimate, ...]]:
         """The rows as cells, converted a few at a time: other threads run in between."""
         for start in range(0, len(self), _SLICE):
             table = self._table.slice(start, _SLICE)
             columns = []
             for index, heading in enumerate(self.headings):
-                names = [f"c{index}"] + ([] if heading.bars is Bars.NONE else [f"c{index}_low", f"c{index}_high"])
+                names = [f"c{index}"] + (
+                    [] if heading.bars is IntervalKind.NONE else [f"c{index}_low", f"c{index}_high"]
+                )
                 parts = [table.column(name).to_pylist() for name in names]
-                columns.append([Cell(*values) for values in zip(*parts, strict=True)])
+                columns.append([Estimate(*values) for values in zip(*parts, strict=True)])
             yield from zip(*columns, strict=True)
 
     def to_arrow(self, intervals: bool = True) -> pyarrow.Table:
@@ -123,7 +125,7 @@ class Answer:
         taken = {heading.name for heading in self.headings}
         for index, heading in enumerate(self.headings):
             arrays[heading.name] = self._table.column(f"c{index}")
-            if intervals and heading.bars is not Bars.NONE:
+            if intervals and heading.bars is not IntervalKind.NONE:
                 for end in ("low", "high"):
                     name = _free(f"{heading.name}_{end}", taken)
                     taken.add(name)
@@ -162,7 +164,7 @@ class Answer:
             shown: dict[str, Any] = {}
             for heading, cell in zip(self.headings, row, strict=True):
                 plain = {"value": _plain(cell.value), "low": cell.low, "high": cell.high, "bars": str(heading.bars)}
-                shown[heading.name] = plain if heading.bars is not Bars.NONE else _plain(cell.value)
+                shown[heading.name] = plain if heading.bars is not IntervalKind.NONE else _plain(cell.value)
             yield shown
 
     def to_json(self, indent: int | None = None) -> str:
@@ -170,33 +172,33 @@ class Answer:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __str__(self) -> str:
-        from tacit.answers.render import text
+        from tacit.answers.render import render_text
 
-        return text(self)
+        return render_text(self)
 
     def __repr__(self) -> str:
         return f"<Answer: {len(self)} rows of {', '.join(self.columns)}; {self.receipt}>"
 
     def _repr_html_(self) -> str:
-        from tacit.answers.render import html
+        from tacit.answers.render import render_html
 
-        return html(self)
+        return render_html(self)
 
     def chart(self, column: str | None = None, width: int = 60) -> str:
         """A drawing of one column with its error bars, in characters."""
-        from tacit.answers.render import chart
+        from tacit.answers.render import render_text_chart
 
-        return chart(self, column, width)
+        return render_text_chart(self, column, width)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> Picture | None:
+    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> Chart | None:
         """A picture of one column with its error bars, which a notebook shows; or save it, which needs matplotlib."""
         if path is None:
-            from tacit.answers.picture import picture
+            from tacit.answers.chart import chart_answer
 
-            return picture(self, column)
-        from tacit.answers.draw import draw
+            return chart_answer(self, column)
+        from tacit.answers.chart_files import save_chart
 
-        draw(self, path, column)
+        save_chart(self, path, column)
         return None
 
     def _position(self, column: str) -> int:
@@ -205,7 +207,7 @@ class Answer:
         return self.columns.index(column)
 
 
-def percent(confidence: float) -> str:
+def format_percent(confidence: float) -> str:
     """A confidence as people say it: 95%, 99.9%."""
     return f"{100 * confidence:.10g}%"
 

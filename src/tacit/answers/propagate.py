@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.aggregates.base import Floats, ReleasedSelection, ReleasedVector
-from tacit.answers.recipe import Recipe, Result
+from tacit.answers.post_processing_plan import OutputColumn, PostProcessingPlan
 from tacit.engines import scalars as sql
 from tacit.mechanisms.laplace import Laplace
-from tacit.query.nodes import Released, walk
+from tacit.query.nodes import ReleasedValue, walk
 from tacit.query.types import Type
 from tacit.sampling import gaussian, laplace
 from tacit.sampling.bits import Bits, ReplayBits
@@ -32,8 +32,13 @@ _MOST_VALUES = 4_000_000  # of all columns that are held at a time, of 8 bytes e
 _SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
 
 
-def bars_of_expressions(
-    cursor: DuckDBPyConnection, noisy: Any, released: list[list[int]], recipe: Recipe, confidence: Fraction, seed: bytes
+def simulate_intervals(
+    cursor: DuckDBPyConnection,
+    noisy: Any,
+    released: list[list[int]],
+    recipe: PostProcessingPlan,
+    confidence: Fraction,
+    seed: bytes,
 ) -> Any:
     """The noisy table with x_low and x_high for each result that is an expression of released values.
 
@@ -44,9 +49,9 @@ def bars_of_expressions(
     computed = [
         (index, result)
         for index, result in enumerate(recipe.results)
-        if not isinstance(result.scalar, Released)
+        if not isinstance(result.scalar, ReleasedValue)
         and result.type in {Type.INT, Type.FLOAT}
-        and any(isinstance(node, Released) for node in walk(result.scalar))
+        and any(isinstance(node, ReleasedValue) for node in walk(result.scalar))
     ]
     bits = ReplayBits(seed)
     size = max(1, _MOST_VALUES // (draws * (len(recipe.parts) + len(recipe.values))))  # groups at a time
@@ -64,8 +69,8 @@ def _bars(
     cursor: DuckDBPyConnection,
     noisy: Any,
     released: list[list[int]],
-    recipe: Recipe,
-    computed: list[tuple[int, Result]],
+    recipe: PostProcessingPlan,
+    computed: list[tuple[int, OutputColumn]],
     confidence: Fraction,
     draws: int,
     bits: Bits,
@@ -88,18 +93,19 @@ def _bars(
     for index, result in computed:
         found = cursor.sql(
             f"SELECT quantile_cont(x, {low!r}) AS low, quantile_cont(x, {high!r}) AS high "
-            f"FROM (SELECT g, {shown(replace(result, type=Type.FLOAT))} AS x FROM redrawn) GROUP BY g ORDER BY g"
+            f"FROM (SELECT g, {render_result_sql(replace(result, type=Type.FLOAT))} AS x FROM redrawn) "
+            "GROUP BY g ORDER BY g"
         ).to_arrow_table()
         ends |= {f"x{index}_low": found.column("low"), f"x{index}_high": found.column("high")}
     cursor.unregister("redrawn")
     return pa.table(ends)
 
 
-def shown(result: Result) -> str:
+def render_result_sql(result: OutputColumn) -> str:
     """A result as SQL that is NULL where a number overflows: TRY catches integers, and doubles go to infinity."""
     if result.many:
-        return sql.scalar(result.scalar)
-    value = f"TRY(CAST({sql.scalar(result.scalar)} AS {_SHOWN_AS[result.type]}))"
+        return sql.write_scalar(result.scalar)
+    value = f"TRY(CAST({sql.write_scalar(result.scalar)} AS {_SHOWN_AS[result.type]}))"
     return f"CASE WHEN isfinite({value}) THEN {value} END" if result.type is Type.FLOAT else value
 
 
@@ -109,7 +115,7 @@ def _redrawn(numbers: list[int], part: ReleasedVector | ReleasedSelection, draws
         return np.zeros(0)
     count = len(numbers) * draws
     if isinstance(part.mechanism, Laplace):
-        noise = laplace.draws(min(part.mechanism.scale, Fraction(2) ** 50), count, bits).astype(np.float64)
+        noise = laplace.draw_array(min(part.mechanism.scale, Fraction(2) ** 50), count, bits).astype(np.float64)
     else:
-        noise = gaussian.draws(min(part.mechanism.variance, Fraction(2) ** 78), count, bits).astype(np.float64)
+        noise = gaussian.draw_array(min(part.mechanism.variance, Fraction(2) ** 78), count, bits).astype(np.float64)
     return (np.repeat(np.array(numbers, dtype=np.float64), draws) + noise) * float(part.unit)

@@ -6,7 +6,7 @@ import html as escaping
 import math
 from typing import Any
 
-from tacit.answers.answer import Answer, Bars, Cell, Heading
+from tacit.answers.answer import Answer, AnswerColumn, Estimate, IntervalKind
 from tacit.errors import ParameterError
 from tacit.query.types import Type
 from tacit.terminal import one_line
@@ -14,12 +14,12 @@ from tacit.terminal import one_line
 _ROWS = 60  # rows of an answer that are drawn
 
 
-def text(answer: Answer) -> str:
+def render_text(answer: Answer) -> str:
     """The table, its notes and its receipt. No name or value breaks a line or commands a terminal."""
     heads, rows = _grid(answer)
     heads, rows = list(map(one_line, heads)), [list(map(one_line, row)) for row in rows]
     widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
-    left = _left(answer)
+    left = _left_aligned_columns(answer)
     lines = [
         "  ".join(_pad(part, width, at) for part, width, at in zip(line, widths, left, strict=True)).rstrip()
         for line in [heads, *rows]
@@ -30,10 +30,10 @@ def text(answer: Answer) -> str:
     )
 
 
-def html(answer: Answer) -> str:
+def render_html(answer: Answer) -> str:
     """The table for a notebook. Every value is escaped."""
     heads, rows = _grid(answer)
-    align = ["left" if left else "right" for left in _left(answer)]
+    align = ["left" if left else "right" for left in _left_aligned_columns(answer)]
 
     def row(parts: list[str], tag: str) -> str:
         cells = (
@@ -48,16 +48,16 @@ def html(answer: Answer) -> str:
     return f'{table}<ul style="font-size:smaller">{notes}</ul>'
 
 
-def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
+def render_text_chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
     """One line a row: its keys, the interval as a bar with the estimate in it, and the number."""
-    index = drawable(answer, column)
+    index = find_chart_column(answer, column)
     heading = answer.headings[index]
     rows = answer.cells()[:_ROWS]
     if all(row[index].value is None and row[index].low is None for row in rows):
         return f"{heading.name}: nothing to draw"
-    names = [one_line(name) for name in labels(answer)[:_ROWS]]
+    names = [one_line(name) for name in row_labels(answer)[:_ROWS]]
     room = max(map(len, names))
-    low, high = span([row[index] for row in rows])
+    low, high = value_range([row[index] for row in rows])
     width_of = (high - low) or 1
     cells = max(20, width - room - 14)
 
@@ -65,9 +65,9 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
         cell: int = round((value - low) / width_of * (cells - 1))
         return cell
 
-    about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
+    about = "approximate " if heading.bars is IntervalKind.APPROXIMATE else ""
     lines = [f"{heading.name}, {about}{answer.percent} intervals"]
-    numbers = [show(row[index].value, heading, row[index]) for row in rows]
+    numbers = [format_value(row[index].value, heading, row[index]) for row in rows]
     wide = max(map(len, numbers))
     for label, row, number in zip(names, rows, numbers, strict=True):
         cell = row[index]
@@ -79,38 +79,40 @@ def chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
         if cell.value is not None:
             canvas[at(cell.value)] = "●"
         lines.append(f"{label.rjust(room)} {''.join(canvas)} {number.rjust(wide)}")
-    left, right = show(low, heading, scale=width_of), show(high, heading, scale=width_of)
+    left, right = format_value(low, heading, scale=width_of), format_value(high, heading, scale=width_of)
     lines.append(" " * (room + 1) + left + right.rjust(cells - len(left)))
     return "\n".join(lines)
 
 
-def span(cells: list[Cell]) -> tuple[Any, Any]:
+def value_range(cells: list[Estimate]) -> tuple[Any, Any]:
     """The least and the largest that a drawing of these must hold; zero too, where it is near."""
     ends = [value for cell in cells for value in (cell.low, cell.high, cell.value) if value is not None]
     low, high = min(ends), max(ends)
     return (0, high) if 0 < low < (high - low) * 2 else (low, high)
 
 
-def labels(answer: Answer) -> list[str]:
+def row_labels(answer: Answer) -> list[str]:
     """What each row is about: its keys."""
     return [
-        " ".join(show(c.value, h) for c, h in zip(row, answer.headings, strict=True) if h.bars is Bars.NONE)
+        " ".join(
+            format_value(c.value, h) for c, h in zip(row, answer.headings, strict=True) if h.bars is IntervalKind.NONE
+        )
         for row in answer.cells()
     ]
 
 
-def show(value: Any, heading: Heading, cell: Cell | None = None, scale: float | None = None) -> str:
+def format_value(value: Any, heading: AnswerColumn, cell: Estimate | None = None, scale: float | None = None) -> str:
     """A value with as many digits as its error bar, or `scale`, leaves any meaning to."""
     if value is None:
         return "NULL"
     if isinstance(value, list):
-        return ", ".join(show(each, heading) for each in value)
+        return ", ".join(format_value(each, heading) for each in value)
     if heading.type is Type.FLOAT or isinstance(value, float):
         spread = scale
         if cell is not None and cell.low is not None and cell.high is not None:
             spread = cell.high - cell.low
         return f"{value:,.{_digits(spread)}f}"
-    return f"{value:,}" if heading.type is Type.INT and heading.bars is not Bars.NONE else str(value)
+    return f"{value:,}" if heading.type is Type.INT and heading.bars is not IntervalKind.NONE else str(value)
 
 
 def _digits(spread: float | None) -> int:
@@ -125,25 +127,25 @@ def _grid(answer: Answer) -> tuple[list[str], list[list[str]]]:
     heads: list[str] = []
     for heading in answer.headings:
         heads.append(heading.name)
-        if heading.bars is not Bars.NONE:
-            about = "≈ " if heading.bars is Bars.APPROXIMATE else ""
+        if heading.bars is not IntervalKind.NONE:
+            about = "≈ " if heading.bars is IntervalKind.APPROXIMATE else ""
             heads.append(f"{about}{answer.percent} interval")
     rows = []
     for row in answer.cells():
         shown: list[str] = []
         for heading, cell in zip(answer.headings, row, strict=True):
-            shown.append(show(cell.value, heading, cell))
-            if heading.bars is not Bars.NONE:
-                shown.append(f"{show(cell.low, heading, cell)} to {show(cell.high, heading, cell)}")
+            shown.append(format_value(cell.value, heading, cell))
+            if heading.bars is not IntervalKind.NONE:
+                shown.append(f"{format_value(cell.low, heading, cell)} to {format_value(cell.high, heading, cell)}")
         rows.append(shown)
     return heads, rows
 
 
-def _left(answer: Answer) -> list[bool]:
+def _left_aligned_columns(answer: Answer) -> list[bool]:
     """Keys stand left, numbers right."""
     sides = []
     for heading in answer.headings:
-        sides += [True] if heading.bars is Bars.NONE else [False, False]
+        sides += [True] if heading.bars is IntervalKind.NONE else [False, False]
     return sides
 
 
@@ -151,10 +153,10 @@ def _pad(part: str, width: int, left: bool) -> str:
     return part.ljust(width) if left else part.rjust(width)
 
 
-def drawable(answer: Answer, column: str | None) -> int:
+def find_chart_column(answer: Answer, column: str | None) -> int:
     """The position of a column that has error bars: the one named, or the first."""
     for index, heading in enumerate(answer.headings):
-        if heading.bars is not Bars.NONE and column in {None, heading.name}:
+        if heading.bars is not IntervalKind.NONE and column in {None, heading.name}:
             return index
     raise ParameterError(
         "column",

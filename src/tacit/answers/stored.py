@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.query.types import Key
 
-Group = tuple[Key | None, ...]
+GroupKeys = tuple[Key | None, ...]
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
@@ -25,7 +25,7 @@ class Release:
     `groups` are the selected ones; None where all are public.
     """
 
-    groups: list[Group] | None
+    groups: list[GroupKeys] | None
     parts: list[list[int]]
 
 

@@ -2,10 +2,10 @@
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)
->>> found = average(lambda question: 120 + rng.laplace(scale=5), ["how many?"] * 4000)
+>>> found = average_answers(lambda question: 120 + rng.laplace(scale=5), ["how many?"] * 4000)
 >>> found.value, found.verdict
 (120, 'recovered')
->>> average(lambda question: 117, ["how many?"] * 4000).verdict
+>>> average_answers(lambda question: 117, ["how many?"] * 4000).verdict
 'repeats are one answer'
 """
 
@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError, Refused
 
 Question = TypeVar("Question")
@@ -31,7 +31,7 @@ _NEAR_NORMAL = 10  # answers that a batch needs for its mean to stand for many
 
 
 @dataclass(frozen=True)
-class Averaged:
+class AveragingResult:
     """What many answers to one question say together.
 
     **Theorem.** The mean of t independent answers with standard deviation s is off by s/sqrt(t): what epsilon pays for
@@ -122,76 +122,76 @@ class Averaged:
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """The mean so far against the number of asks, with one standard error on either side."""
-        from tacit.pictures import picture
+        from tacit.pictures import open_figure
 
         asks = np.arange(1, self.asked + 1)
         means = np.cumsum(self.answers) / asks
         spread = (self.deviation if self.asked > 1 else 0.0) / np.sqrt(asks)
-        with picture(path, "The mean of all answers so far", "asks", "mean") as axes:
+        with open_figure(path, "The mean of all answers so far", "asks", "mean") as axes:
             axes.fill_between(asks, self.estimate - spread, self.estimate + spread, alpha=0.2, label="deviation/sqrt t")
             axes.plot(asks, means, label="mean of the answers")
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
-def average(
+def average_answers(
     ask: Callable[[Question], float],
     questions: Iterable[Question],
     *,
     confidence: float = 0.99,
     bounds: tuple[float, float] | None = None,
     step: float = 1.0,
-) -> Averaged:
+) -> AveragingResult:
     """Ask all these questions, which mean the same, and average the answers.
 
-    `[question] * t` repeats one text. Rewordings of it may get fresh noise where a repeat does not; `reworded` makes
-    some. A refusal (the budget is spent) ends the attack with what was learned so far. `step` is the grid that the true
-    value lies on: 1 for a count.
+    `[question] * t` repeats one text. Rewordings of it may get fresh noise where a repeat does not; `reword_condition`
+    makes some. A refusal (the budget is spent) ends the attack with what was learned so far. `step` is the grid that
+    the true value lies on: 1 for a count.
 
     The interval. With `bounds` on every answer, Hoeffding's: t independent answers in [l, u] have a mean within
     (u - l) sqrt(ln(2/a)/(2t)) of the true one, except with probability a = 1 - confidence; it holds for every law.
     Without, Student's interval over the means of 30 batches, which are nearly normal (over the answers themselves where
     there are few): true in the limit.
     """
-    level = rational("confidence", confidence)
+    level = to_rational("confidence", confidence)
     if not 0 < level < 1:
         what = f"must be between 0 and 1, both excluded, got {confidence}"
         raise ParameterError("confidence", what, fix="confidence=0.99, say")
-    grid = float(rational("step", step))
+    grid = float(to_rational("step", step))
     if grid <= 0:
         raise ParameterError("step", f"must be positive, got {step}", fix="step=1 for a count")
-    heard, stopped = _heard(ask, questions)
+    heard, stopped = _collect_answers(ask, questions)
     answers = np.array(heard)
     mean = float(answers.mean())
     half, method = _half(answers, 1 - float(level), bounds)
-    return Averaged(mean, mean - half, mean + half, float(level), method, tuple(heard), grid, stopped)
+    return AveragingResult(mean, mean - half, mean + half, float(level), method, tuple(heard), grid, stopped)
 
 
-def reworded(condition: str, column: str, count: int, beyond: int = 10**6) -> list[str]:
+def reword_condition(condition: str, column: str, count: int, beyond: int = 10**6) -> list[str]:
     """`count` conditions with the meaning of this one, all different: each adds what is true of every row.
 
     `column` is a column of numbers, none of which is as large as `beyond`. A curator that compares texts, or even
     normalized queries, sees new questions, and has to charge each of them.
 
-    >>> reworded("age >= 65", "age", 2)
+    >>> reword_condition("age >= 65", "age", 2)
     ['(age >= 65) AND age < 1000000', '(age >= 65) AND age < 1000001']
     """
-    many = integer("count", count, least=1)
+    many = to_integer("count", count, least=1)
     return [f"({condition}) AND {column} < {beyond + number}" for number in range(many)]
 
 
-def asks_needed(deviation: float, *, step: float = 1.0, confidence: float = 0.99) -> int:
+def required_answers(deviation: float, *, step: float = 1.0, confidence: float = 0.99) -> int:
     """How many fresh answers of this standard deviation pin down a multiple of `step`, by the normal approximation.
 
     The half width z s/sqrt(t) has to be below step/2: t is at least (2 z s/step)^2.
 
-    >>> asks_needed(10 * 2**0.5)  # a count at epsilon 0.1: at a total price of 531
+    >>> required_answers(10 * 2**0.5)  # a count at epsilon 0.1: at a total price of 531
     5308
     """
     from scipy.stats import norm
 
     spread, grid, level = (
-        float(rational(n, v)) for n, v in (("deviation", deviation), ("step", step), ("", confidence))
+        float(to_rational(n, v)) for n, v in (("deviation", deviation), ("step", step), ("", confidence))
     )
     if spread < 0 or grid <= 0 or not 0 < level < 1:
         raise ParameterError(
@@ -200,7 +200,7 @@ def asks_needed(deviation: float, *, step: float = 1.0, confidence: float = 0.99
     return max(1, math.ceil((2 * float(norm.isf((1 - level) / 2)) * spread / grid) ** 2))
 
 
-def asked(ask: Callable[[Question], float], question: Question) -> float:
+def ask_number(ask: Callable[[Question], float], question: Question) -> float:
     """The finite number that a curator answers. Its refusal passes through; any other failure is the caller's error."""
     try:
         answer: Any = ask(question)
@@ -217,12 +217,12 @@ def asked(ask: Callable[[Question], float], question: Question) -> float:
     return number
 
 
-def _heard(ask: Callable[[Question], float], questions: Iterable[Question]) -> tuple[list[float], str]:
+def _collect_answers(ask: Callable[[Question], float], questions: Iterable[Question]) -> tuple[list[float], str]:
     """The answers, until one is refused, and the refusal."""
     heard: list[float] = []
     for question in questions:
         try:
-            heard.append(asked(ask, question))
+            heard.append(ask_number(ask, question))
         except Refused as refusal:
             if not heard:
                 raise
@@ -236,7 +236,7 @@ def _half(answers: Floats, alarm: float, bounds: tuple[float, float] | None) -> 
     """Half the width of the interval, and the name of its theorem."""
     count = len(answers)
     if bounds is not None:
-        low, high = float(rational("bounds", bounds[0])), float(rational("bounds", bounds[1]))
+        low, high = float(to_rational("bounds", bounds[0])), float(to_rational("bounds", bounds[1]))
         if not low <= answers.min() or not answers.max() <= high:
             raise ParameterError("bounds", "an answer lies outside them", fix="give bounds of the answers, with noise")
         if count == 1 or answers.min() != answers.max():

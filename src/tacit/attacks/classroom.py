@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.exact import Matrix
-from tacit.accounting.interval import clopper_pearson
-from tacit.accounting.meaning import game_error
-from tacit.arithmetic import common_step, integer, rational
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.accounting.transition_matrix import TransitionMatrix
+from tacit.arithmetic import common_grid_step, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import Bits, ReplayBits
@@ -32,7 +32,7 @@ _BLOCK = 10_000  # rounds at a time
 
 
 @dataclass(frozen=True)
-class Caught:
+class SimulatedRate:
     """How often something was seen in so many rounds, with its 99 % interval, beside its exact chance."""
 
     what: str
@@ -48,7 +48,7 @@ class Caught:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's interval for the chance; rounds are independent."""
-        return clopper_pearson(self.times, self.rounds)
+        return clopper_pearson_interval(self.times, self.rounds)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -64,7 +64,7 @@ class Caught:
 
 
 @dataclass(frozen=True)
-class Defense:
+class NoisyClassAverage:
     """The average of the whole class with exact noise, against someone who knows all other grades.
 
     The average is counted in steps of `grain`, on which both averages lie, `shift` steps apart. Noise of scale
@@ -100,7 +100,7 @@ class Defense:
     @property
     def floor(self) -> float:
         """The least error of any guess under epsilon."""
-        return game_error(float(self.epsilon))
+        return min_guessing_error(float(self.epsilon))
 
     @property
     def best_error(self) -> float:
@@ -114,14 +114,14 @@ class Defense:
         """One answer in points: the average of the class with the odd grade or without it."""
         return float(self.mechanism.release([self.base + self.shift * odd], bits)[0] * self.grain)
 
-    def play(self, rounds: int = 10_000, seed: int = 0) -> Caught:
+    def play(self, rounds: int = 10_000, seed: int = 0) -> SimulatedRate:
         """Toss for the class, release its average, guess the nearer one: how often the guess is wrong."""
-        many = integer("rounds", rounds, least=1)
+        many = to_integer("rounds", rounds, least=1)
         odd = np.random.default_rng(seed).random(many) < 0.5
         noisy = self.mechanism.release((self.shift * odd).tolist(), ReplayBits(b"classroom %d" % seed))
         toward = np.array(noisy, dtype=np.int64) * (1 if self.shift > 0 else -1)
         guess = 2 * toward > abs(self.shift)  # an answer in the middle says "no odd grade"
-        return Caught("wrong guesses", int(np.count_nonzero(guess != odd)), many, self.best_error)
+        return SimulatedRate("wrong guesses", int(np.count_nonzero(guess != odd)), many, self.best_error)
 
     def __str__(self) -> str:
         price = f"{float(self.epsilon):g}-DP"
@@ -159,9 +159,9 @@ class Classroom:
 
     def __post_init__(self) -> None:
         for name in ("students", "group", "queries"):
-            object.__setattr__(self, name, integer(name, getattr(self, name), least=1))
+            object.__setattr__(self, name, to_integer(name, getattr(self, name), least=1))
         for name in ("usual", "odd"):
-            object.__setattr__(self, name, rational(name, getattr(self, name)))
+            object.__setattr__(self, name, to_rational(name, getattr(self, name)))
         if self.group > self.students:
             raise ParameterError("group", f"has more than {self.students} students", fix="choose a smaller group")
         if self.usual == self.odd:
@@ -182,13 +182,13 @@ class Classroom:
         """The answer that gives the odd one away."""
         return ((self.group - 1) * self.usual + self.odd) / self.group
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """One query as a table: the answers `usual` and `telling`, of the class with the odd grade and without."""
-        return Matrix([[1 - self.chance, self.chance], [Fraction(1), Fraction(0)]])
+        return TransitionMatrix([[1 - self.chance, self.chance], [Fraction(1), Fraction(0)]])
 
-    def play(self, rounds: int = 10_000, seed: int = 0) -> Caught:
+    def play(self, rounds: int = 10_000, seed: int = 0) -> SimulatedRate:
         """Ask all queries of fresh random groups, again and again: in how many rounds an answer tells."""
-        many, rng = integer("rounds", rounds, least=1), np.random.default_rng(seed)
+        many, rng = to_integer("rounds", rounds, least=1), np.random.default_rng(seed)
         grades = np.full(self.students, float(self.usual))
         grades[0] = float(self.odd)
         told = 0
@@ -197,20 +197,20 @@ class Classroom:
             groups = rng.random(shape).argsort(axis=2)[:, :, : self.group]
             answers = grades[groups].mean(axis=2)
             told += int(np.isclose(answers, float(self.telling)).any(axis=1).sum())
-        return Caught(f"an answer of {float(self.telling):.1f}", told, many, float(self.chance_of_any))
+        return SimulatedRate(f"an answer of {float(self.telling):.1f}", told, many, float(self.chance_of_any))
 
-    def defended(self, epsilon: Any = Fraction(1, 10)) -> Defense:
+    def defended(self, epsilon: Any = Fraction(1, 10)) -> NoisyClassAverage:
         """The same class with noise on the average of everyone, for this pair of classes.
 
         A curator that does not know the pair takes the sensitivity of all grades: 10/3 for thirty in [0, 100].
         """
-        price = rational("epsilon", epsilon)
+        price = to_rational("epsilon", epsilon)
         if price <= 0:
             raise ParameterError("epsilon", f"must be positive, got {epsilon}", fix="epsilon=0.1, say")
         plain = self.usual
         marked = plain + (self.odd - plain) / self.students
-        grain = common_step(plain, marked) if plain else abs(marked)
-        return Defense(price, grain, int((marked - plain) / grain), int(plain / grain))
+        grain = common_grid_step(plain, marked) if plain else abs(marked)
+        return NoisyClassAverage(price, grain, int((marked - plain) / grain), int(plain / grain))
 
     def __str__(self) -> str:
         return (
@@ -231,13 +231,13 @@ class Classroom:
 
     def plot(self, path: str | os.PathLike[str], *, epsilon: Any = Fraction(1, 10), rounds: int = 4000) -> None:
         """Left, the chance of being found out against the number of queries; right, the answers of the defense."""
-        from tacit.pictures import picture
+        from tacit.pictures import open_figure
 
         defense = self.defended(epsilon)
         counts = list(range(1, 31))
         rooms = [Classroom(self.students, self.group, count, self.usual, self.odd) for count in counts]
         names = ("averages asked", "probability")
-        with picture(path, "Found out by small averages", *names, size=(11, 4), panels=2) as (left, right):
+        with open_figure(path, "Found out by small averages", *names, size=(11, 4), panels=2) as (left, right):
             left.plot(counts, [float(room.chance_of_any) for room in rooms], label="1 - (1 - group/students)^k")
             played = [room.play(rounds, seed=room.queries) for room in rooms[::4]]
             ends = np.array([(c.share - c.interval[0], c.interval[1] - c.share) for c in played]).T
@@ -252,7 +252,7 @@ class Classroom:
             _draw_laws(right, defense)
 
 
-def _draw_laws(axes: Any, defense: Defense) -> None:
+def _draw_laws(axes: Any, defense: NoisyClassAverage) -> None:
     """The laws of the noisy average of both classes."""
     scale = float(defense.mechanism.scale)
     steps = np.arange(-5 * int(scale), 5 * int(scale) + 1)

@@ -1,7 +1,7 @@
 """Differencing: two questions that differ in one person, and their difference is that person's value.
 
 >>> patients = {"ada": 1, "ben": 0, "eva": 1}
->>> found = difference(lambda names: sum(patients[name] for name in names), ["ada", "ben", "eva"], ["ben", "eva"])
+>>> found = subtract_answers(lambda names: sum(patients[name] for name in names), ["ada", "ben", "eva"], ["ben", "eva"])
 >>> found.value, found.verdict
 (1.0, 'exact')
 """
@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit.accounting.meaning import game_error
-from tacit.arithmetic import integer, rational
-from tacit.attacks.averaging import asked
-from tacit.attacks.oracle import Oracle, answered, noise_of
-from tacit.attacks.recovered import Recovered
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.arithmetic import to_integer, to_rational
+from tacit.attacks.averaging import ask_number
+from tacit.attacks.oracle import Oracle, collect_answers, noise_model
+from tacit.attacks.recovered import ReconstructionResult
 
 Question = TypeVar("Question")
 
@@ -26,7 +26,7 @@ _SAME = 1e-9  # relative: the rounding of doubles
 
 
 @dataclass(frozen=True)
-class Differenced:
+class DifferencingResult:
     """A person's value, from one answer with the person and one without.
 
     **Theorem.** Without noise the difference of two sums is what the person adds; of two averages over n and n - 1
@@ -50,7 +50,7 @@ class Differenced:
     @property
     def least_error(self) -> float:
         """How often a guess between two values is wrong at least: 0 where nothing protects them."""
-        return 0.0 if self.epsilon is None else game_error(self.epsilon)
+        return 0.0 if self.epsilon is None else min_guessing_error(self.epsilon)
 
     @property
     def verdict(self) -> str:
@@ -83,7 +83,7 @@ class Differenced:
         }
 
 
-def difference(
+def subtract_answers(
     ask: Callable[[Question], float],
     with_person: Question,
     without_person: Question,
@@ -91,7 +91,7 @@ def difference(
     weights: tuple[float, float] = (1.0, 1.0),
     values: Sequence[float] = (0.0, 1.0),
     epsilon: float | None = None,
-) -> Differenced:
+) -> DifferencingResult:
     """Ask two questions that differ in one person, and subtract.
 
     They may be any two conditions that differ in one person: "born before 1990" and "born before 1990 and not on
@@ -102,12 +102,12 @@ def difference(
     one, other = (_finite("weights", weight) for weight in weights)
     possible = tuple(_finite("values", value) for value in values)
     if epsilon is not None:
-        game_error(epsilon)  # a bad epsilon is said before anything is asked
-    first, second = (asked(ask, question) for question in (with_person, without_person))
-    return Differenced(first, second, one * first - other * second, possible, epsilon)
+        min_guessing_error(epsilon)  # a bad epsilon is said before anything is asked
+    first, second = (ask_number(ask, question) for question in (with_person, without_person))
+    return DifferencingResult(first, second, one * first - other * second, possible, epsilon)
 
 
-def leave_one_out(oracle: Oracle, people: int, *, truth: Any = None) -> Recovered:
+def reconstruct_leaving_one_out(oracle: Oracle, people: int, *, truth: Any = None) -> ReconstructionResult:
     """The secret bit of everyone, by differencing: n + 1 questions about n people.
 
     The first counts all of them, the others all but one. Without noise every bit is exact. With noise a bit is right
@@ -115,15 +115,15 @@ def leave_one_out(oracle: Oracle, people: int, *, truth: Any = None) -> Recovere
     Reconstruction (`linear.py`) does far better with twice as many questions. Where the budget is spent before the last
     question, the bits that nothing was told of are guessed to be what most are by the first answer.
     """
-    count = integer("people", people, least=1)
+    count = to_integer("people", people, least=1)
     subsets = np.ones((count + 1, count), dtype=np.bool_)
     subsets[1:][np.diag_indices(count)] = False
-    given, refusal = answered(oracle, subsets)
+    given, refusal = collect_answers(oracle, subsets)
     guess = np.full(count, given[0] > count / 2)
     guess[: len(given) - 1] = given[0] - given[1:] > 0.5
     stopped = "" if refusal is None else refusal.what
-    return Recovered(guess, "differencing", len(given), str(noise_of(oracle)), truth, count + 1, stopped)
+    return ReconstructionResult(guess, "differencing", len(given), str(noise_model(oracle)), truth, count + 1, stopped)
 
 
 def _finite(name: str, value: Any) -> float:
-    return float(rational(name, value))
+    return float(to_rational(name, value))

@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> said = [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5]  # to the subsets 000, 001, ..., 111 of three people
->>> consistent(every_subset(3), np.array(said), error=0.5).astype(int)
+>>> find_consistent(all_subsets(3), np.array(said), error=0.5).astype(int)
 array([[1, 1, 0]])
 
 For more than 20 people there are too many candidates: see `tacit.attacks.linear`.
@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.arithmetic import integer, rational
-from tacit.attacks.oracle import Bits, Numbers, Oracle, Progress, answered, bit_list
-from tacit.attacks.recovered import Recovered
+from tacit.arithmetic import to_integer, to_rational
+from tacit.attacks.oracle import BitArray, FloatArray, Oracle, Progress, as_bits, collect_answers
+from tacit.attacks.recovered import ReconstructionResult
 from tacit.errors import ParameterError
 
-MOST_PEOPLE = 20
+MAX_PEOPLE = 20
 _BLOCK = 1 << 22  # candidates times subsets that are compared at once
 _SLACK = 1e-9  # of a double's rounding: 1.1 is within 0.1 of 1
 
@@ -30,7 +30,7 @@ Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
-class Survivors:
+class ConsistentCandidates:
     """The candidates that no answer rules out, and how far they can be from the truth.
 
     **Theorem** (Dinur, Nissim 2003). If every subset was asked and every answer is within E of the true count, then the
@@ -44,7 +44,7 @@ class Survivors:
     both, whatever the subset, and both survive.
     """
 
-    candidates: Bits  # a row each, from 00...0 to 11...1
+    candidates: BitArray  # a row each, from 00...0 to 11...1
     people: int
     error: float
     queries: int
@@ -58,7 +58,7 @@ class Survivors:
 
     def distances(self, truth: Any) -> NDArray[np.int64]:
         """In how many places each survivor differs from the truth."""
-        bits = bit_list("truth", truth)
+        bits = as_bits("truth", truth)
         if len(bits) != self.people:
             raise ParameterError(
                 "truth", f"has {len(bits)} bits for {self.people} people", fix="one bit for each person"
@@ -71,7 +71,7 @@ class Survivors:
         far = self.distances(truth)
         return bool((far == 0).any()) and (self.most_wrong is None or int(far.max()) <= self.most_wrong)
 
-    def recovered(self, truth: Any = None) -> Recovered:
+    def recovered(self, truth: Any = None) -> ReconstructionResult:
         """The survivor that is nearest to the majority of all, as a guess. Being a survivor, it keeps the theorem."""
         if not len(self.candidates):
             raise ParameterError(
@@ -81,7 +81,7 @@ class Survivors:
             )
         votes = self.candidates.mean(axis=0)
         nearest = int(np.argmin(self.candidates @ (1 - 2 * votes)))  # the distance to the votes, less what all share
-        return Recovered(
+        return ReconstructionResult(
             self.candidates[nearest],
             method="every candidate tried",
             queries=self.queries,
@@ -103,28 +103,28 @@ class Survivors:
         return f"{text}\n{self.stopped}" if self.stopped else text
 
 
-def search(
-    oracle: Oracle, n: int, error: float, *, subsets: Bits | None = None, progress: Progress | None = None
-) -> Survivors:
+def reconstruct_exhaustively(
+    oracle: Oracle, n: int, error: float, *, subsets: BitArray | None = None, progress: Progress | None = None
+) -> ConsistentCandidates:
     """Ask about every subset, or about those given, and keep the candidates within `error` of all answers.
 
     Where the budget is spent before the last question, the answers so far are what is compared.
     """
     count = _people(n)
-    asked = every_subset(count) if subsets is None else np.asarray(subsets)
+    asked = all_subsets(count) if subsets is None else np.asarray(subsets)
     if asked.ndim == 2 and asked.shape[1] != count:
         raise ParameterError("subsets", f"have {asked.shape[1]} columns for {count} people", fix="a column each")
     told = progress or (lambda share: None)
-    said, refusal = answered(oracle, asked, progress and (lambda share: told(share / 2)))
+    said, refusal = collect_answers(oracle, asked, progress and (lambda share: told(share / 2)))
     planned, asked = len(asked), asked[: len(said)]
-    kept = consistent(asked, said, error, progress=lambda share: told((1 + share) / 2))
+    kept = find_consistent(asked, said, error, progress=lambda share: told((1 + share) / 2))
     told(1.0)
-    complete = len(np.unique(_packed(asked))) == 1 << count
+    complete = len(np.unique(_pack_rows(asked))) == 1 << count
     stopped = "" if refusal is None else f"{len(said):,} of {planned:,} questions were answered, then: {refusal.what}"
-    return Survivors(kept, count, float(error), len(asked), complete, stopped)
+    return ConsistentCandidates(kept, count, float(error), len(asked), complete, stopped)
 
 
-def consistent(subsets: Bits, said: Numbers, error: float, *, progress: Progress | None = None) -> Bits:
+def find_consistent(subsets: BitArray, said: FloatArray, error: float, *, progress: Progress | None = None) -> BitArray:
     """The candidates whose counts are within `error` of what was said of each subset, a row each, in order.
 
     Candidates are struck out subset by subset, so the work is the sum of those left at each. The most telling subsets
@@ -135,14 +135,14 @@ def consistent(subsets: Bits, said: Numbers, error: float, *, progress: Progress
         raise ParameterError(
             "said", "needs a table of bits and one finite number for each of its rows", fix="answers(oracle, subsets)"
         )
-    n, bound = _people(rows.shape[1]), float(rational("error", error))
+    n, bound = _people(rows.shape[1]), float(to_rational("error", error))
     if bound < 0:
         raise ParameterError("error", f"must not be negative, got {error}", fix="choose an error of 0 or more")
     slack = _SLACK * (1 + bound + np.abs(numbers))
     least, most = numbers - bound - slack, numbers + bound + slack
     forced = np.maximum(least, rows.sum(axis=1) - most)  # how many ones or zeros the subset must have
     telling = np.argsort(-forced, kind="stable")[: np.count_nonzero(forced > 0)]
-    words, left, start = _packed(rows), np.arange(1 << n, dtype=np.uint32), 0
+    words, left, start = _pack_rows(rows), np.arange(1 << n, dtype=np.uint32), 0
     while start < len(telling) and len(left):
         block = telling[start : start + max(1, _BLOCK // len(left))]
         counts = np.bitwise_count(left[:, np.newaxis] & words[block])
@@ -150,32 +150,32 @@ def consistent(subsets: Bits, said: Numbers, error: float, *, progress: Progress
         start += len(block)
         if progress is not None:
             progress(start / len(telling))
-    return _unpacked(left, n)
+    return _unpack_words(left, n)
 
 
-def every_subset(n: int) -> Bits:
+def all_subsets(n: int) -> BitArray:
     """All 2^n subsets of n people, a row each, from 00...0 to 11...1: the first person is the first digit."""
     count = _people(n)
-    return _unpacked(np.arange(1 << count, dtype=np.uint32), count)
+    return _unpack_words(np.arange(1 << count, dtype=np.uint32), count)
 
 
 def _people(n: Any) -> int:
-    count = integer("n", n, least=1)
-    if count > MOST_PEOPLE:
+    count = to_integer("n", n, least=1)
+    if count > MAX_PEOPLE:
         raise ParameterError(
             "n",
-            f"{count:,} people have 2^{count} candidates, and {MOST_PEOPLE} people are the most that are all tried",
+            f"{count:,} people have 2^{count} candidates, and {MAX_PEOPLE} people are the most that are all tried",
             fix="tacit.attacks.linear.reconstruct, which takes thousands of people",
         )
     return count
 
 
-def _packed(rows: Bits) -> Words:
+def _pack_rows(rows: BitArray) -> Words:
     places = np.arange(rows.shape[1] - 1, -1, -1, dtype=np.uint32)
     packed: Words = (rows.astype(np.uint32) << places).sum(axis=1, dtype=np.uint32)
     return packed
 
 
-def _unpacked(words: Words, n: int) -> Bits:
+def _unpack_words(words: Words, n: int) -> BitArray:
     places = np.arange(n - 1, -1, -1, dtype=np.uint32)
     return (words[:, np.newaxis] >> places & np.uint32(1)).astype(np.bool_)

@@ -4,9 +4,10 @@ Each takes `rows`, whose entries are -1, 0 or 1, and `said`, a number for each r
 to what was said:
 
 - `least_squares`: the least sum of squares. The quickest, and the one with a formula for its success.
-- `box`: the same with every x in [0, 1]. Never much worse, and far better where questions are few.
-- `absolute`: the least sum of absolute residuals, x in [0, 1]. For noise with heavy tails: it ignores wild answers.
-- `minimax`: the least largest residual, x in [0, 1]. For bounded noise; one wild answer ruins it.
+- `bounded_least_squares`: the same with every x in [0, 1]. Never much worse, and far better where questions are few.
+- `least_absolute_deviations`: the least sum of absolute residuals, x in [0, 1]. For noise with heavy tails: it ignores
+  wild answers.
+- `least_maximum_residual`: the least largest residual, x in [0, 1]. For bounded noise; one wild answer ruins it.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.attacks.oracle import Numbers, Progress
+from tacit.attacks.oracle import FloatArray, Progress
 from tacit.errors import ParameterError
 
 Rows = NDArray[np.int8]
 
 _BLOCK = 1024  # rows that are turned to floats at once
-_TURNS = 2000  # of `box`, at the most
+_TURNS = 2000  # of `bounded_least_squares`, at the most
 _STILL = 1e-6  # where it stops
 
 
-def least_squares(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numbers:
+def least_squares(rows: Rows, said: FloatArray, progress: Progress | None = None) -> FloatArray:
     """The x that minimizes |said - rows x|^2; the one nearest to 1/2 where many do.
 
     By the normal equations, whose matrix is exact: its entries are integers far below 2^24, so single precision adds
@@ -38,13 +39,17 @@ def least_squares(rows: Rows, said: Numbers, progress: Progress | None = None) -
     off = said - rows.sum(axis=1) / 2
     try:
         factor = cho_factor(_gram(rows.T if wide else rows, progress), lower=True, overwrite_a=True)
-        found: Numbers = _back(rows, cho_solve(factor, off)) if wide else cho_solve(factor, _back(rows, off))
+        found: FloatArray = (
+            _transpose_product(rows, cho_solve(factor, off))
+            if wide
+            else cho_solve(factor, _transpose_product(rows, off))
+        )
     except LinAlgError:  # rows that depend on each other
         found = np.linalg.lstsq(rows.astype(np.float64), off)[0]
     return found + 0.5
 
 
-def box(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numbers:
+def bounded_least_squares(rows: Rows, said: FloatArray, progress: Progress | None = None) -> FloatArray:
     """The x in [0, 1]^n that minimizes |said - rows x|^2.
 
     By alternating directions: x solves the normal equations pulled toward z, z is x + u clipped to the box, and u adds
@@ -58,7 +63,7 @@ def box(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numbers:
     pull = float(np.trace(matrix)) / people + 1.0
     matrix[np.diag_indices(people)] += pull
     factor = cho_factor(matrix, lower=True, overwrite_a=True)
-    target = _back(rows, said - rows.sum(axis=1) / 2)
+    target = _transpose_product(rows, said - rows.sum(axis=1) / 2)
     z, u = np.zeros(people), np.zeros(people)
     for _ in range(_TURNS):
         x = cho_solve(factor, target + pull * (z - u), check_finite=False)
@@ -69,7 +74,7 @@ def box(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numbers:
     return z + 0.5
 
 
-def absolute(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numbers:
+def least_absolute_deviations(rows: Rows, said: FloatArray, progress: Progress | None = None) -> FloatArray:
     """The x in [0, 1]^n that minimizes the sum of |said - rows x|.
 
     Solved as its dual, which has a row for each person only: |r| is the largest l r over -1 <= l <= 1, so the minimum
@@ -83,11 +88,11 @@ def absolute(rows: Rows, said: Numbers, progress: Progress | None = None) -> Num
         [(-1, 1)] * questions + [(0, None)] * people,
         progress,
     )
-    found: Numbers = np.clip(-solved.ineqlin.marginals, 0, 1)
+    found: FloatArray = np.clip(-solved.ineqlin.marginals, 0, 1)
     return found
 
 
-def minimax(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numbers:
+def least_maximum_residual(rows: Rows, said: FloatArray, progress: Progress | None = None) -> FloatArray:
     """The x in [0, 1]^n that minimizes the largest |said - rows x|."""
     questions, people = rows.shape
     sums, ones = rows.astype(np.float64), np.ones((questions, 1))
@@ -98,12 +103,16 @@ def minimax(rows: Rows, said: Numbers, progress: Progress | None = None) -> Numb
         [(0, 1)] * people + [(0, None)],
         progress,
     )
-    found: Numbers = solved.x[:people]
+    found: FloatArray = solved.x[:people]
     return found
 
 
 def _linear_program(
-    costs: Numbers, matrix: Numbers, most: Numbers, bounds: list[tuple[float, float | None]], progress: Progress | None
+    costs: FloatArray,
+    matrix: FloatArray,
+    most: FloatArray,
+    bounds: list[tuple[float, float | None]],
+    progress: Progress | None,
 ) -> Any:
     """The solution of: least costs v with matrix v <= most, by HiGHS. It tells nothing on its way."""
     from scipy.optimize import linprog
@@ -116,7 +125,7 @@ def _linear_program(
     return solved
 
 
-def _gram(rows: Rows, progress: Progress | None) -> Numbers:
+def _gram(rows: Rows, progress: Progress | None) -> FloatArray:
     """rows^T rows, block by block."""
     total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.float32)
     for start in range(0, len(rows), _BLOCK):
@@ -127,7 +136,7 @@ def _gram(rows: Rows, progress: Progress | None) -> Numbers:
     return total.astype(np.float64)
 
 
-def _back(rows: Rows, numbers: Numbers) -> Numbers:
+def _transpose_product(rows: Rows, numbers: FloatArray) -> FloatArray:
     """rows^T numbers in double precision, block by block."""
     total = np.zeros(rows.shape[1])
     for start in range(0, len(rows), _BLOCK):

@@ -3,8 +3,8 @@
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
 >>> secret = rng.random(100) < 0.5
->>> from tacit.attacks.oracle import Rounded
->>> reconstruct(Rounded(secret, to=5), n=100, queries=600, truth=secret).share
+>>> from tacit.attacks.oracle import RoundingOracle
+>>> reconstruct(RoundingOracle(secret, to=5), n=100, queries=600, truth=secret).share
 1.0
 """
 
@@ -16,18 +16,28 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.attacks import fit
 from tacit.attacks.fit import Rows
-from tacit.attacks.oracle import Bits, Noise, Numbers, Oracle, Progress, answered, bit_list, noise_of, positive
-from tacit.attacks.recovered import Recovered
+from tacit.attacks.oracle import (
+    BitArray,
+    FloatArray,
+    NoiseModel,
+    Oracle,
+    Progress,
+    as_bits,
+    collect_answers,
+    noise_model,
+    positive,
+)
+from tacit.attacks.recovered import ReconstructionResult
 from tacit.errors import ParameterError
 
-_METHODS: dict[str, Callable[[Rows, Numbers, Progress | None], Numbers]] = {
+_METHODS: dict[str, Callable[[Rows, FloatArray, Progress | None], FloatArray]] = {
     "least-squares": fit.least_squares,
-    "box": fit.box,
-    "linear-program": fit.absolute,
-    "minimax": fit.minimax,
+    "box": fit.bounded_least_squares,
+    "linear-program": fit.least_absolute_deviations,
+    "minimax": fit.least_maximum_residual,
 }
 _DESIGNS = ("subsets", "differences")
 _MOST_CELLS = 1 << 30  # people times questions: a gigabyte of bits
@@ -46,13 +56,13 @@ def reconstruct(
     seed: int = 0,
     truth: Any = None,
     progress: Progress | None = None,
-) -> Recovered:
+) -> ReconstructionResult:
     """Guess n bits from the counts of random subsets: fit numbers to the counts, and round them at 1/2.
 
     Methods: "least-squares", "box" (least squares in [0, 1]), "linear-program" (least absolute residuals), "minimax"
     (least largest residual, a linear program too); linear programs take seconds up to about 500 people. "auto" takes
     minimax for an oracle that says its noise is bounded, and box where `sigma`, the noise's deviation, is given. Else
-    it looks at the residuals of least squares: see `suited`.
+    it looks at the residuals of least squares: see `choose_method`.
 
     Designs: "subsets" asks for fair random subsets. "differences" asks for such a subset and the rest in turn and uses
     the difference, which is blind to an error that all answers share, and needs n more questions to be as sharp.
@@ -61,21 +71,21 @@ def reconstruct(
 
     `truth`, where given, is used only to say how many guesses are right.
     """
-    people, asked = integer("n", n, least=1), integer("queries", queries, least=1)
+    people, asked = to_integer("n", n, least=1), to_integer("queries", queries, least=1)
     if people * asked > _MOST_CELLS:
         raise ParameterError(
             "queries", f"{asked:,} questions about {people:,} people are too many to hold", fix="fewer of either"
         )
-    _one_of("method", method, ("auto", *_METHODS))
-    _one_of("design", design, _DESIGNS)
+    _check_choice("method", method, ("auto", *_METHODS))
+    _check_choice("design", design, _DESIGNS)
     deviation = None if sigma is None else positive("sigma", sigma)
-    known = None if truth is None else bit_list("truth", truth)
+    known = None if truth is None else as_bits("truth", truth)
     if known is not None and len(known) != people:
         raise ParameterError("truth", f"has {len(known)} bits for {people} people", fix="one bit for each person")
 
-    rng = np.random.default_rng(integer("seed", seed, least=0))
-    subsets = random_subsets(people, asked, rng) if design == "subsets" else complements(people, asked, rng)
-    said, refusal = answered(oracle, subsets, _part(progress, 0, _ASKING))
+    rng = np.random.default_rng(to_integer("seed", seed, least=0))
+    subsets = random_subsets(people, asked, rng) if design == "subsets" else subsets_and_complements(people, asked, rng)
+    said, refusal = collect_answers(oracle, subsets, _part(progress, 0, _ASKING))
     heard = len(said)
     rows = subsets[:heard].astype(np.int8)
     if design == "differences":
@@ -84,18 +94,18 @@ def reconstruct(
         pairs = heard // 2 * 2
         rows, said = rows[0:pairs:2] - rows[1:pairs:2], said[0:pairs:2] - said[1:pairs:2]
 
-    noise, chosen = noise_of(oracle), method
+    noise, chosen = noise_model(oracle), method
     if method == "auto":
-        chosen = _chosen(rows, said, noise, deviation, _part(progress, _ASKING, _LOOKING))
+        chosen = _choose_solver(rows, said, noise, deviation, _part(progress, _ASKING, _LOOKING))
     fitted = _METHODS[chosen](rows, said, _part(progress, _LOOKING, 1))
     if progress is not None:
         progress(1.0)
     words = noise.words if deviation is None else f"noise of deviation {deviation:.4g}"
     stopped = "" if refusal is None else refusal.what
-    return Recovered(fitted > 0.5, chosen.replace("-", " "), heard, words, known, len(subsets), stopped)
+    return ReconstructionResult(fitted > 0.5, chosen.replace("-", " "), heard, words, known, len(subsets), stopped)
 
 
-def expected_share(n: int, queries: int, sigma: float) -> float:
+def expected_accuracy(n: int, queries: int, sigma: float) -> float:
     """The share of bits that least squares gets from m > n fair random subsets with noise of deviation sigma.
 
     **Theorem** (for large n, and m - n that grows with it). It is about Phi(sqrt(m - n)/(4 sigma)).
@@ -108,24 +118,24 @@ def expected_share(n: int, queries: int, sigma: float) -> float:
     is close to (m - n + 1)/4. So the error has the deviation 2 sigma/sqrt(m - n), and rounding at 1/2 is right
     where it is below 1/2 toward the other value: with the probability Phi((1/2)/(2 sigma/sqrt(m - n))).
     """
-    people, asked = integer("n", n, least=1), integer("queries", queries, least=1)
+    people, asked = to_integer("n", n, least=1), to_integer("queries", queries, least=1)
     if asked <= people:
         raise ParameterError("queries", "must be more than n for least squares to be unique", fix="queries=4 * n, say")
     return math.erfc(-math.sqrt(asked - people) / (4 * positive("sigma", sigma)) / math.sqrt(2)) / 2
 
 
-def random_subsets(n: int, queries: int, rng: np.random.Generator) -> Bits:
+def random_subsets(n: int, queries: int, rng: np.random.Generator) -> BitArray:
     """Subsets that each person is in with probability 1/2, independently."""
     return rng.integers(0, 2, size=(queries, n), dtype=np.bool_)
 
 
-def complements(n: int, queries: int, rng: np.random.Generator) -> Bits:
+def subsets_and_complements(n: int, queries: int, rng: np.random.Generator) -> BitArray:
     """Random subsets, each followed by all people who are not in it; an even number, of 2 or more."""
     half = random_subsets(n, max(1, queries // 2), rng)
     return np.stack([half, ~half], axis=1).reshape(-1, n)
 
 
-def suited(rows: Rows, residuals: Numbers) -> str:
+def choose_method(rows: Rows, residuals: FloatArray) -> str:
     """The method for noise of this shape, from the residuals of least squares: "box" unless they tell otherwise.
 
     Least squares keeps the part (1 - n/m) of each noise and adds a nearly normal rest, so it shrinks the excess
@@ -141,13 +151,15 @@ def suited(rows: Rows, residuals: Numbers) -> str:
     return "minimax" if excess < -0.6 else "linear-program" if excess > 1 else "box"
 
 
-def _chosen(rows: Rows, said: Numbers, noise: Noise, sigma: float | None, progress: Progress | None) -> str:
+def _choose_solver(
+    rows: Rows, said: FloatArray, noise: NoiseModel, sigma: float | None, progress: Progress | None
+) -> str:
     if sigma is not None or rows.size > _QUICK_CELLS:
         return "box"
     if noise.bound is not None:
         return "minimax"
     fitted = fit.least_squares(rows, said, progress)
-    return suited(rows, said - rows @ fitted)
+    return choose_method(rows, said - rows @ fitted)
 
 
 def _part(progress: Progress | None, start: float, end: float) -> Progress | None:
@@ -155,6 +167,6 @@ def _part(progress: Progress | None, start: float, end: float) -> Progress | Non
     return None if progress is None else lambda share: progress(start + (end - start) * share)
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ParameterError(name, f"there is no {value!r:.40}", fix=f"one of {', '.join(allowed)}")

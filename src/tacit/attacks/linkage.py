@@ -4,7 +4,7 @@
 ...             {"postcode": "4051", "born": "1975-11-30", "sex": "m", "diagnosis": "gout"}]
 >>> voters = [{"name": "ben", "postcode": "4051", "born": "1975-11-30", "sex": "m"},
 ...           {"name": "ada", "postcode": "4051", "born": "1961-03-07", "sex": "f"}]
->>> found = link(hospital, voters, on=["postcode", "born", "sex"])
+>>> found = link_tables(hospital, voters, on=["postcode", "born", "sex"])
 >>> [(hospital[row]["diagnosis"], voters[person]["name"]) for row, person in found.pairs]
 [('asthma', 'ada'), ('gout', 'ben')]
 """
@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.arithmetic import integer
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 
 Codes = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ _WIDEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Linked:
+class LinkageResult:
     """Who is who.
 
     A row is *re-identified* if its key is on no other row of its table and on just one row of the public one.
@@ -68,7 +68,7 @@ class Linked:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance that a row of such a table is re-identified."""
-        return clopper_pearson(self.identified, self.rows)
+        return clopper_pearson_interval(self.identified, self.rows)
 
     @property
     def anonymity(self) -> int:
@@ -116,11 +116,11 @@ class Linked:
 
     def plot(self, path: str | os.PathLike[str], most: int = 12) -> None:
         """How many rows share their key with how many others."""
-        from tacit.pictures import picture
+        from tacit.pictures import open_figure
 
         shown = {size: rows for size, rows in self.sizes.items() if size < most}
         more = sum(self.sizes.values()) - sum(shown.values())
-        with picture(path, "Rows by how many share their key", "rows with the same key", "rows") as axes:
+        with open_figure(path, "Rows by how many share their key", "rows with the same key", "rows") as axes:
             axes.bar(list(shown), list(shown.values()))
             if more:
                 axes.bar([most], [more])
@@ -128,7 +128,7 @@ class Linked:
             axes.set_xticks(ticks, [f"{tick}+" if more and tick == most else str(tick) for tick in ticks])
 
 
-def link(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] | None = None) -> Linked:
+def link_tables(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] | None = None) -> LinkageResult:
     """Join a table without names to a public one by the columns `on`, which both have.
 
     Tables are Arrow tables, data frames, lists of dicts or dicts of lists. `truth` gives for each row of the table the
@@ -142,8 +142,8 @@ def link(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] 
     for table, what in ((ours, "released"), (theirs, "public")):
         for name in names:
             if table.column_names.count(name) != 1:
-                raise ParameterError("on", f"the {what} table has no column {name!r}", fix=_known(table))
-    keys = _codes(ours, theirs, names)
+                raise ParameterError("on", f"the {what} table has no column {name!r}", fix=_is_known_mask(table))
+    keys = _key_codes(ours, theirs, names)
     mine, known = keys[: len(ours)], keys[len(ours) :]
     kinds = int(keys.max(initial=_NONE)) + 1
     times, persons = (np.bincount(part[part != _NONE], minlength=kinds) for part in (mine, known))
@@ -155,7 +155,7 @@ def link(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] 
     place[known[known != _NONE]] = np.flatnonzero(known != _NONE)
     pairs = np.column_stack([single, place[mine[single]]])
     counted = np.bincount(size)
-    return Linked(
+    return LinkageResult(
         on=tuple(names),
         rows=len(ours),
         people=len(theirs),
@@ -168,15 +168,15 @@ def link(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] 
     )
 
 
-def unique_share(people: int, keys: int) -> float:
+def expected_uniqueness(people: int, keys: int) -> float:
     """The expected share of people who are alone with their key, if keys are uniform: (1 - 1/keys)^(people - 1).
 
     Proof: each of the others misses a person's key with probability 1 - 1/keys. Uneven keys make it smaller.
 
-    >>> round(unique_share(30_000, 365 * 80 * 2), 3)  # a town of one postcode: birth date and sex suffice for 60 %
+    >>> round(expected_uniqueness(30_000, 365 * 80 * 2), 3)  # a town of one postcode: birth date and sex do for 60 %
     0.598
     """
-    return float((1 - 1 / integer("keys", keys, least=1)) ** (integer("people", people, least=1) - 1))
+    return float((1 - 1 / to_integer("keys", keys, least=1)) ** (to_integer("people", people, least=1) - 1))
 
 
 def _table(name: str, given: Any) -> pa.Table:
@@ -201,11 +201,11 @@ def _read(given: Any) -> pa.Table:
     return pa.table(given)
 
 
-def _known(table: pa.Table) -> str:
+def _is_known_mask(table: pa.Table) -> str:
     return f"name one of {', '.join(table.column_names)[:200]}"
 
 
-def _codes(ours: pa.Table, theirs: pa.Table, names: list[str]) -> Codes:
+def _key_codes(ours: pa.Table, theirs: pa.Table, names: list[str]) -> Codes:
     """A number for each key of both tables, one below the other: equal keys have equal numbers, from 0 on."""
     codes, kinds = np.zeros(len(ours) + len(theirs), dtype=np.int64), 1
     gaps = np.zeros(len(codes), dtype=np.bool_)
@@ -213,14 +213,14 @@ def _codes(ours: pa.Table, theirs: pa.Table, names: list[str]) -> Codes:
         column, several = _column(name, ours[name], theirs[name])
         gaps |= column == _NONE
         if kinds * several > _WIDEST:
-            codes, kinds = _packed(codes)
+            codes, kinds = _renumber(codes)
         codes, kinds = codes * several + column, kinds * several
-    codes, _ = _packed(codes)
+    codes, _ = _renumber(codes)
     codes[gaps] = _NONE
     return codes
 
 
-def _packed(codes: Codes) -> tuple[Codes, int]:
+def _renumber(codes: Codes) -> tuple[Codes, int]:
     """The same classes, numbered without gaps."""
     found, numbers = np.unique(codes, return_inverse=True)
     return numbers.astype(np.int64), len(found)

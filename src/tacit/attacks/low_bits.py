@@ -1,11 +1,11 @@
 """Low bits: what floating-point noise gives away in its last digits (Mironov 2012).
 
 >>> rng = np.random.default_rng(0)
->>> found = tell(Textbook(scale=10.0).draw(0.0, 1000, rng), 0.0, 1.0, Textbook(scale=10.0).possible)
+>>> found = classify_outputs(FloatLaplace(scale=10.0).draw(0.0, 1000, rng), 0.0, 1.0, FloatLaplace(scale=10.0).possible)
 >>> found.only_other, found.neither, found.verdict
 (0, 0, 'told apart')
 >>> from tacit.sampling.bits import ReplayBits
->>> tell(Grid(1).draw(0, 1000, 10, ReplayBits(b"low bits")), 0.0, 1.0, Grid(1).possible).verdict
+>>> classify_outputs(GridNoise(1).draw(0, 1000, 10, ReplayBits(b"low bits")), 0.0, 1.0, GridNoise(1).possible).verdict
 'nothing found'
 """
 
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.accounting.meaning import game_error
-from tacit.arithmetic import integer, rational
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import Bits
@@ -36,7 +36,7 @@ _MARGIN = 4  # uniforms beyond either end, for the rounding of exp and log
 
 
 @dataclass(frozen=True)
-class Textbook:
+class FloatLaplace:
     """The textbook's Laplace noise in doubles: value + scale ln U or value - scale ln U, a coin deciding.
 
     U is one of the 2^bits multiples of 2^-bits in (0, 1]: 53 bits are what generators give. numpy's own `laplace`
@@ -51,8 +51,8 @@ class Textbook:
     bits: int = 53
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", float(rational("scale", self.scale)))
-        object.__setattr__(self, "bits", integer("bits", self.bits, least=8))
+        object.__setattr__(self, "scale", float(to_rational("scale", self.scale)))
+        object.__setattr__(self, "bits", to_integer("bits", self.bits, least=8))
         if self.scale <= 0 or self.bits > 53:
             raise ParameterError("scale", "must be positive, with 8 to 53 bits", fix="Textbook(scale=10.0), say")
 
@@ -92,7 +92,7 @@ class Textbook:
 
 
 @dataclass(frozen=True)
-class Grid:
+class GridNoise:
     """Tacit's noise: integers on a grid, so that every grid point is possible for every true value.
 
     **Theorem.** P(k) > 0 for every integer k, and the law of the draws is exactly that: an output that is possible for
@@ -102,13 +102,13 @@ class Grid:
     step: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "step", rational("step", self.step))
+        object.__setattr__(self, "step", to_rational("step", self.step))
         if self.step <= 0:
             raise ParameterError("step", f"must be positive, got {self.step}", fix="step=1 for counts")
 
     def draw(self, value: int, count: int, scale: Any, bits: Bits) -> Floats:
         """`count` outputs for a true value of so many steps; the scale is in steps too."""
-        noisy = Laplace(rational("scale", scale)).release([integer("value", value)] * count, bits)
+        noisy = Laplace(to_rational("scale", scale)).release([to_integer("value", value)] * count, bits)
         return np.array([float(self.step * number) for number in noisy])
 
     def possible(self, outputs: Floats, value: float) -> Flags:
@@ -123,7 +123,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class LowBits:
+class LowBitsResult:
     """What the last digits of many outputs say about two true values.
 
     `only_one` outputs are impossible for the other value: each proves that the data was the one. `neither` says that
@@ -150,7 +150,7 @@ class LowBits:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance that an output tells."""
-        return clopper_pearson(self.only_one + self.only_other, self.outputs)
+        return clopper_pearson_interval(self.only_one + self.only_other, self.outputs)
 
     @property
     def verdict(self) -> str:
@@ -193,23 +193,23 @@ class LowBits:
         }
 
 
-def tell(outputs: Any, one: float, other: float, possible: Possible) -> LowBits:
+def classify_outputs(outputs: Any, one: float, other: float, possible: Possible) -> LowBitsResult:
     """Sort outputs by which of two true values can have given them.
 
-    `possible(outputs, value)` says for each output whether the sampler ever gives it for that value: that of `Textbook`
-    for noise in doubles, that of `Grid` for Tacit's.
+    `possible(outputs, value)` says for each output whether the sampler ever gives it for that value: that of
+    `FloatLaplace` for noise in doubles, that of `GridNoise` for Tacit's.
     """
     numbers = np.asarray(outputs, dtype=np.float64)
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
         raise ParameterError("outputs", "needs a list of finite numbers", fix="outputs=mechanism(data, size=1000), say")
-    values = [float(rational(name, value)) for name, value in (("one", one), ("other", other))]
+    values = [float(to_rational(name, value)) for name, value in (("one", one), ("other", other))]
     first, second = (possible(numbers, value) for value in values)
     counts = [int(np.count_nonzero(flags)) for flags in (first & ~second, second & ~first, first & second)]
-    return LowBits(values[0], values[1], counts[0], counts[1], counts[2], len(numbers) - sum(counts))
+    return LowBitsResult(values[0], values[1], counts[0], counts[1], counts[2], len(numbers) - sum(counts))
 
 
 @dataclass(frozen=True)
-class Guessed:
+class GuessingResult:
     """How often the one who reads low bits guesses the data, and the most that epsilon allows."""
 
     right: int
@@ -219,12 +219,12 @@ class Guessed:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance of a right guess."""
-        return clopper_pearson(self.right, self.rounds)
+        return clopper_pearson_interval(self.right, self.rounds)
 
     @property
     def allowed(self) -> float:
         """The largest chance of a right guess under epsilon: e^epsilon/(1 + e^epsilon)."""
-        return 1 - game_error(self.epsilon)
+        return 1 - min_guessing_error(self.epsilon)
 
     @property
     def verdict(self) -> str:
@@ -251,7 +251,7 @@ class Guessed:
         }
 
 
-def play(
+def simulate_guessing(
     mechanism: Callable[[float, int], Any],
     one: float,
     other: float,
@@ -260,12 +260,12 @@ def play(
     epsilon: float,
     rounds: int = 2000,
     seed: int = 0,
-) -> Guessed:
+) -> GuessingResult:
     """Toss for one of two true values, see an output, and guess: by its low bits, else by the nearer value.
 
     `mechanism(value, count)` gives `count` outputs for a true value.
     """
-    many = integer("rounds", rounds, least=2)
+    many = to_integer("rounds", rounds, least=2)
     ones = int(np.random.default_rng(seed).binomial(many, 0.5))
     right = 0
     for value, wrong, count in ((one, other, ones), (other, one, many - ones)):
@@ -277,4 +277,4 @@ def play(
         here, there = possible(outputs, float(value)), possible(outputs, float(wrong))
         near = np.abs(outputs - value) < np.abs(outputs - wrong)
         right += int(np.count_nonzero(np.where(here == there, near, here)))
-    return Guessed(right, many, epsilon)
+    return GuessingResult(right, many, epsilon)

@@ -1,8 +1,8 @@
 """What an attack sees: something that counts a secret bit over subsets of people, with noise or without.
 
 >>> import numpy as np
->>> secret = Raw([1, 0, 1, 0, 1])
->>> answers(secret, np.array([[1, 0, 1, 0, 0], [0, 1, 0, 1, 1]], dtype=bool))
+>>> secret = ExactOracle([1, 0, 1, 0, 1])
+>>> ask_oracle(secret, np.array([[1, 0, 1, 0, 0], [0, 1, 0, 1, 1]], dtype=bool))
 array([2., 1.])
 
 Anything with the one method `ask` is an oracle. It may say what its noise is by an attribute `noise`.
@@ -18,11 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.arithmetic import rational
-from tacit.errors import Code, ParameterError, Refused
+from tacit.arithmetic import to_rational
+from tacit.errors import ErrorCode, ParameterError, Refused
 
-Bits = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
+BitArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 Progress = Callable[[float], None]  # told the share that is done, from 0 to 1
 
 _FIX = "let ask(subsets) give one finite number for each row of subsets"
@@ -31,7 +31,7 @@ _STEPS = 50  # words of progress while asking
 
 
 @dataclass(frozen=True)
-class Noise:
+class NoiseModel:
     """What an oracle says of its noise: in words, the most it ever is, and its standard deviation, where known."""
 
     words: str
@@ -42,7 +42,7 @@ class Noise:
         return self.words
 
 
-UNKNOWN = Noise("noise of an unknown law")
+UNKNOWN_NOISE = NoiseModel("noise of an unknown law")
 
 
 class Ended(Exception):
@@ -57,142 +57,148 @@ class Ended(Exception):
 class Oracle(Protocol):
     """Takes m subsets of n people, as m rows of n bits, and gives m counts of the secret bit."""
 
-    def ask(self, subsets: Bits) -> Numbers:
+    def ask(self, subsets: BitArray) -> FloatArray:
         """The count of each subset, as the mechanism gives it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Raw:
+class ExactOracle:
     """The true counts."""
 
-    bits: Bits
-    noise: Noise = field(init=False, default=Noise("no noise", bound=0.0, deviation=0.0))
+    bits: BitArray
+    noise: NoiseModel = field(init=False, default=NoiseModel("no noise", bound=0.0, deviation=0.0))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        object.__setattr__(self, "bits", as_bits("bits", self.bits))
 
-    def ask(self, subsets: Bits) -> Numbers:
+    def ask(self, subsets: BitArray) -> FloatArray:
         """How many of each subset have the bit."""
         return _counts(self.bits, subsets)
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded:
+class RoundingOracle:
     """The counts rounded to the nearest multiple of `to`: off by at most to/2, evenly where counts vary widely."""
 
-    bits: Bits
+    bits: BitArray
     to: float
-    noise: Noise = field(init=False)
+    noise: NoiseModel = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        object.__setattr__(self, "bits", as_bits("bits", self.bits))
         step = positive("to", self.to)
-        object.__setattr__(self, "noise", Noise(f"rounding to multiples of {step:g}", step / 2, step / math.sqrt(12)))
+        object.__setattr__(
+            self, "noise", NoiseModel(f"rounding to multiples of {step:g}", step / 2, step / math.sqrt(12))
+        )
 
-    def ask(self, subsets: Bits) -> Numbers:
+    def ask(self, subsets: BitArray) -> FloatArray:
         """The rounded count of each subset."""
         return np.rint(_counts(self.bits, subsets) / self.to) * self.to
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
+class UniformNoiseOracle:
     """The counts with uniform noise in [-error, error]."""
 
-    bits: Bits
+    bits: BitArray
     error: float
     rng: np.random.Generator
-    noise: Noise = field(init=False)
+    noise: NoiseModel = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        object.__setattr__(self, "bits", as_bits("bits", self.bits))
         error = positive("error", self.error)
-        object.__setattr__(self, "noise", Noise(f"uniform noise of at most {error:g}", error, error / math.sqrt(3)))
+        object.__setattr__(
+            self, "noise", NoiseModel(f"uniform noise of at most {error:g}", error, error / math.sqrt(3))
+        )
 
-    def ask(self, subsets: Bits) -> Numbers:
+    def ask(self, subsets: BitArray) -> FloatArray:
         """The count of each subset with its own noise."""
         counts = _counts(self.bits, subsets)
         return counts + self.rng.uniform(-self.error, self.error, len(counts))
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianNoise:
+class GaussianNoiseOracle:
     """The counts with normal noise of standard deviation `sigma`."""
 
-    bits: Bits
+    bits: BitArray
     sigma: float
     rng: np.random.Generator
-    noise: Noise = field(init=False)
+    noise: NoiseModel = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        object.__setattr__(self, "bits", as_bits("bits", self.bits))
         sigma = positive("sigma", self.sigma)
-        object.__setattr__(self, "noise", Noise(f"Gaussian noise of deviation {sigma:.4g}", deviation=sigma))
+        object.__setattr__(self, "noise", NoiseModel(f"Gaussian noise of deviation {sigma:.4g}", deviation=sigma))
 
-    def ask(self, subsets: Bits) -> Numbers:
+    def ask(self, subsets: BitArray) -> FloatArray:
         """The count of each subset with its own noise."""
         counts = _counts(self.bits, subsets)
         return counts + self.rng.normal(0.0, self.sigma, len(counts))
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceNoise:
+class LaplaceNoiseOracle:
     """The counts with Laplace noise of density proportional to exp(-|x|/scale): deviation sqrt(2) scale."""
 
-    bits: Bits
+    bits: BitArray
     scale: float
     rng: np.random.Generator
-    noise: Noise = field(init=False)
+    noise: NoiseModel = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", bit_list("bits", self.bits))
+        object.__setattr__(self, "bits", as_bits("bits", self.bits))
         scale = positive("scale", self.scale)
-        said = Noise(f"Laplace noise of scale {scale:.4g}", deviation=math.sqrt(2) * scale)
+        said = NoiseModel(f"Laplace noise of scale {scale:.4g}", deviation=math.sqrt(2) * scale)
         object.__setattr__(self, "noise", said)
 
-    def ask(self, subsets: Bits) -> Numbers:
+    def ask(self, subsets: BitArray) -> FloatArray:
         """The count of each subset with its own noise."""
         counts = _counts(self.bits, subsets)
         return counts + self.rng.laplace(0.0, self.scale, len(counts))
 
 
 @dataclass(frozen=True, eq=False)
-class From:
+class FunctionOracle:
     """Any function from one subset, a row of n bits, to a number."""
 
-    function: Callable[[Bits], Any]
-    noise: Noise = UNKNOWN
+    function: Callable[[BitArray], Any]
+    noise: NoiseModel = UNKNOWN_NOISE
 
-    def ask(self, subsets: Bits) -> Numbers:
-        """One call for each subset. What is no number is left for `answers` to refuse."""
+    def ask(self, subsets: BitArray) -> FloatArray:
+        """One call for each subset. What is no number is left for `ask_oracle` to refuse."""
         given: Any = one_by_one(self.function, subsets)
         return given  # type: ignore[no-any-return]  # the function may return anything
 
 
-def one_by_one(ask: Callable[[Bits], Any], subsets: Bits) -> list[Any]:
+def one_by_one(ask: Callable[[BitArray], Any], subsets: BitArray) -> list[Any]:
     """The answer to each subset; or Ended, with those so far, where the budget does not pay for the next."""
     given: list[Any] = []
     for subset in subsets:
         try:
             given.append(ask(subset))
         except Refused as refusal:
-            if refusal.code != Code.BUDGET:
+            if refusal.code != ErrorCode.BUDGET:
                 raise
             raise Ended(given, refusal) from refusal
     return given
 
 
-def answers(oracle: Oracle, subsets: Bits, progress: Progress | None = None) -> Numbers:
+def ask_oracle(oracle: Oracle, subsets: BitArray, progress: Progress | None = None) -> FloatArray:
     """What the oracle answers, one finite number for each subset, or an error that says what it did instead.
 
     The oracle sees the subsets and cannot change them. With `progress` it is asked in blocks, and told of each.
     """
-    given, refusal = answered(oracle, subsets, progress)
+    given, refusal = collect_answers(oracle, subsets, progress)
     if refusal is not None:
         raise refusal
     return given
 
 
-def answered(oracle: Oracle, subsets: Bits, progress: Progress | None = None) -> tuple[Numbers, Refused | None]:
+def collect_answers(
+    oracle: Oracle, subsets: BitArray, progress: Progress | None = None
+) -> tuple[FloatArray, Refused | None]:
     """The answers to the first subsets, until the budget is spent, and the refusal that said so; None for no refusal.
 
     There is an answer at least: where the first question is refused, that is raised.
@@ -207,12 +213,12 @@ def answered(oracle: Oracle, subsets: Bits, progress: Progress | None = None) ->
     shown = rows.view()
     shown.flags.writeable = False
     step = len(rows) if progress is None else max(1, math.ceil(len(rows) / _STEPS))
-    parts: list[Numbers] = []
+    parts: list[FloatArray] = []
     for start in range(0, len(rows), step):
         try:
-            parts.append(_asked(oracle, shown[start : start + step]))
+            parts.append(_ask_block(oracle, shown[start : start + step]))
         except Ended as ended:
-            parts.append(_checked(ended.answers, shown[start : start + len(ended.answers)]))
+            parts.append(_check_answers(ended.answers, shown[start : start + len(ended.answers)]))
             found = np.concatenate(parts)
             if not len(found):
                 raise ended.refusal from None
@@ -222,13 +228,13 @@ def answered(oracle: Oracle, subsets: Bits, progress: Progress | None = None) ->
     return np.concatenate(parts), None
 
 
-def noise_of(oracle: Oracle) -> Noise:
+def noise_model(oracle: Oracle) -> NoiseModel:
     """What the oracle says of its noise, if anything."""
-    said = getattr(oracle, "noise", UNKNOWN)
-    return said if isinstance(said, Noise) else UNKNOWN
+    said = getattr(oracle, "noise", UNKNOWN_NOISE)
+    return said if isinstance(said, NoiseModel) else UNKNOWN_NOISE
 
 
-def bit_list(name: str, values: Any) -> Bits:
+def as_bits(name: str, values: Any) -> BitArray:
     """A list of bits, each 0 or 1, or an error that names the parameter."""
     try:
         given = np.asarray(values)
@@ -242,44 +248,44 @@ def bit_list(name: str, values: Any) -> Bits:
 
 def positive(name: str, value: Any) -> float:
     """A positive number, or an error that names the parameter."""
-    number = float(rational(name, value))
+    number = float(to_rational(name, value))
     if number <= 0:
         raise ParameterError(name, f"must be positive, got {number:g}", fix=f"choose {name} above 0")
     return number
 
 
-def _counts(bits: Bits, subsets: Bits) -> Numbers:
+def _counts(bits: BitArray, subsets: BitArray) -> FloatArray:
     rows = np.asarray(subsets)
     if rows.ndim != 2 or rows.shape[1] != len(bits):
         raise ParameterError(
             "subsets", f"have shape {rows.shape}, and there are {len(bits)} people", fix=f"rows of {len(bits)} bits"
         )
-    counts: Numbers = np.count_nonzero(rows & bits, axis=1).astype(np.float64)
+    counts: FloatArray = np.count_nonzero(rows & bits, axis=1).astype(np.float64)
     return counts
 
 
-def _asked(oracle: Oracle, subsets: Bits) -> Numbers:
+def _ask_block(oracle: Oracle, subsets: BitArray) -> FloatArray:
     try:
-        given = _given(oracle, subsets)
+        given = _ask_until_refused(oracle, subsets)
     except Ended:
         raise
     except Exception as problem:  # whatever it is, it is the oracle's
         text = f"raised {type(problem).__name__}: {problem!s:.200}"
         raise ParameterError("oracle", text, fix="make it answer every subset") from problem
-    return _checked(given, subsets)
+    return _check_answers(given, subsets)
 
 
-def _given(oracle: Oracle, subsets: Bits) -> Any:
+def _ask_until_refused(oracle: Oracle, subsets: BitArray) -> Any:
     """The answers to a block; where it is refused for the budget, those to one by one: a repeat may be free."""
     try:
         return oracle.ask(subsets)
     except Refused as refusal:
-        if refusal.code != Code.BUDGET:
+        if refusal.code != ErrorCode.BUDGET:
             raise
         return one_by_one(lambda subset: oracle.ask(subset[np.newaxis])[0], subsets)
 
 
-def _checked(given: Any, subsets: Bits) -> Numbers:
+def _check_answers(given: Any, subsets: BitArray) -> FloatArray:
     """One finite number for each subset."""
     numbers = _numbers(given)
     if numbers.shape != (len(subsets),):
@@ -292,7 +298,7 @@ def _checked(given: Any, subsets: Bits) -> Numbers:
     return numbers
 
 
-def _numbers(given: Any) -> Numbers:
+def _numbers(given: Any) -> FloatArray:
     """The answers as doubles: numbers of any kind, but no text, no truth values, no complex numbers, no gaps."""
     try:
         found = np.asarray(given)

@@ -1,9 +1,9 @@
 """What an attack got: the guessed bits, how many are right, and what that says.
 
->>> found = Recovered([1, 0, 1, 1], method="a guess", queries=7, noise="no noise", truth=[1, 0, 1, 0])
+>>> found = ReconstructionResult([1, 0, 1, 1], method="a guess", queries=7, noise="no noise", truth=[1, 0, 1, 0])
 >>> found.share, found.blatant
 (0.75, False)
->>> round(most_under(1.0, Neighbors.REPLACE), 3), round(most_under(1.0, Neighbors.ADD_REMOVE), 3)
+>>> round(max_expected_accuracy(1.0, Neighbors.REPLACE), 3), round(max_expected_accuracy(1.0, Neighbors.ADD_REMOVE), 3)
 (0.731, 0.881)
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.accounting.meaning import game_error
-from tacit.arithmetic import integer
-from tacit.attacks.oracle import Bits, bit_list
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.arithmetic import to_integer
+from tacit.attacks.oracle import BitArray, as_bits
 from tacit.errors import ParameterError
-from tacit.pictures import COLORS, INK, picture
+from tacit.pictures import COLORS, TEXT_COLOR, open_figure
 from tacit.privacy.unit import Neighbors
 
 _SHARE, _LOW = 0.95, 0.9  # the rule of `blatant`
@@ -30,26 +30,26 @@ _PALE = "#e6eaee"
 
 
 @dataclass(frozen=True, eq=False)
-class Recovered:
+class ReconstructionResult:
     """The guessed bits of an attack, beside the true ones where these are known.
 
     `noise` says in words what stood between the attack and the truth. `queries` were answered; where `planned` is more,
     a refusal for the budget, `stopped`, came before the next.
     """
 
-    guess: Bits
+    guess: BitArray
     method: str
     queries: int
     noise: str
-    truth: Bits | None = None
+    truth: BitArray | None = None
     planned: int | None = None
     stopped: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "guess", bit_list("guess", self.guess))
-        object.__setattr__(self, "queries", integer("queries", self.queries, least=0))
+        object.__setattr__(self, "guess", as_bits("guess", self.guess))
+        object.__setattr__(self, "queries", to_integer("queries", self.queries, least=0))
         if self.truth is not None:
-            object.__setattr__(self, "truth", bit_list("truth", self.truth))
+            object.__setattr__(self, "truth", as_bits("truth", self.truth))
             if len(self.truth) != len(self.guess):
                 raise ParameterError(
                     "truth", f"has {len(self.truth)} bits for {len(self.guess)} people", fix="one bit for each person"
@@ -72,12 +72,12 @@ class Recovered:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 99 % interval of the chance that a bit is guessed right, by `clopper_pearson`.
+        """The 99 % interval of the chance that a bit is guessed right, by `clopper_pearson_interval`.
 
         It counts the people as independent trials. Guesses of one attack share its questions and are slightly
         dependent, so it is a yardstick for the share and no guarantee about the mechanism.
         """
-        return None if self.right is None else clopper_pearson(self.right, self.people)
+        return None if self.right is None else clopper_pearson_interval(self.right, self.people)
 
     @property
     def blatant(self) -> bool:
@@ -134,20 +134,20 @@ class Recovered:
     ) -> None:
         """Draw the true bits, the guessed ones with the wrong ones marked, and the share that is right.
 
-        Beside it stand what a coin gets and the most that is expected under each epsilon, by `most_under`.
+        Beside it stand what a coin gets and the most that is expected under each epsilon, by `max_expected_accuracy`.
         """
         if self.truth is None:
-            with picture(path, "Guessed bits", "", "", size=(4.2, 4.2)) as axes:
-                _squares(axes, self.guess, None)
+            with open_figure(path, "Guessed bits", "", "", size=(4.2, 4.2)) as axes:
+                _draw_bits(axes, self.guess, None)
             return
-        with picture(path, "The secret bits", "", "", size=(11.0, 4.2), panels=3) as (secret, guessed, shares):
-            _squares(secret, self.truth, None)
-            _squares(guessed, self.guess, self.guess != self.truth)
+        with open_figure(path, "The secret bits", "", "", size=(11.0, 4.2), panels=3) as (secret, guessed, shares):
+            _draw_bits(secret, self.truth, None)
+            _draw_bits(guessed, self.guess, self.guess != self.truth)
             guessed.set_title("What the attack guesses")
-            _bars(shares, self, [(epsilon, most_under(epsilon, neighbors)) for epsilon in epsilons])
+            _bars(shares, self, [(epsilon, max_expected_accuracy(epsilon, neighbors)) for epsilon in epsilons])
 
 
-def most_under(epsilon: float, neighbors: Neighbors, delta: float = 0.0) -> float:
+def max_expected_accuracy(epsilon: float, neighbors: Neighbors, delta: float = 0.0) -> float:
     """The largest expected share of fair bits that anyone recovers from releases of this total epsilon.
 
     **Theorem.** Let the n bits be fair and independent. Where changing a bit is one step (REPLACE), the expected share
@@ -156,19 +156,19 @@ def most_under(epsilon: float, neighbors: Neighbors, delta: float = 0.0) -> floa
 
     Proof. Fix person i and all other bits. The two databases left, bit i being 0 or 1, are equally likely and are
     neighbors; whoever guesses bit i from the releases plays the distinguishing game, and errs with at least the
-    probability of `game_error`. Average over the other bits and over i: expectations add up, dependent or not. Two
-    steps are a group of two, which is (2 epsilon, (1 + e^epsilon) delta)-DP.
+    probability of `min_guessing_error`. Average over the other bits and over i: expectations add up, dependent or not.
+    Two steps are a group of two, which is (2 epsilon, (1 + e^epsilon) delta)-DP.
     """
     if neighbors is Neighbors.REPLACE:
-        return 1 - game_error(epsilon, delta)
+        return 1 - min_guessing_error(epsilon, delta)
     if neighbors is not Neighbors.ADD_REMOVE:
         raise ParameterError("neighbors", f"is no relation: {neighbors!r:.60}", fix="Neighbors.REPLACE, say")
-    game_error(epsilon, delta)  # refuses what is no guarantee
+    min_guessing_error(epsilon, delta)  # refuses what is no guarantee
     lost = delta * (1 + math.exp(min(epsilon, 700.0))) if delta else 0.0
-    return 1 - game_error(2 * epsilon, min(1.0, lost))
+    return 1 - min_guessing_error(2 * epsilon, min(1.0, lost))
 
 
-def _squares(axes: Any, bits: Bits, wrong: Bits | None) -> None:
+def _draw_bits(axes: Any, bits: BitArray, wrong: BitArray | None) -> None:
     """A square of cells, a person each: dark where the bit is 1, pale where it is 0, another color where wrong."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
@@ -193,7 +193,7 @@ def _squares(axes: Any, bits: Bits, wrong: Bits | None) -> None:
         axes.text(0, -0.01 * side, f"the first {count:,} of {len(bits):,} people", fontsize=8)
 
 
-def _bars(axes: Any, found: Recovered, allowed: list[tuple[float, float]]) -> None:
+def _bars(axes: Any, found: ReconstructionResult, allowed: list[tuple[float, float]]) -> None:
     """The share recovered, beside what a coin gets and what differential privacy allows."""
     assert found.share is not None
     assert found.interval is not None
@@ -205,7 +205,7 @@ def _bars(axes: Any, found: Recovered, allowed: list[tuple[float, float]]) -> No
         axes.bar(place, height, color=color, width=0.65)
         axes.text(place, 0.02, f"{height:.1%}", ha="center", color="white", fontweight="bold", fontsize=9)
     spread = [[found.share - low], [high - found.share]]
-    axes.errorbar([len(bars) - 1], [found.share], yerr=spread, color=INK, capsize=4)
+    axes.errorbar([len(bars) - 1], [found.share], yerr=spread, color=TEXT_COLOR, capsize=4)
     axes.set_xticks(range(len(bars)), [name for name, _, _ in bars], fontsize=9)
     axes.set(title="Share of secrets guessed right", ylim=(0, 1.05))
     axes.set_axisbelow(True)

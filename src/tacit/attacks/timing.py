@@ -1,9 +1,9 @@
 """Timing: a sampler that takes longer for larger noise tells how large it was.
 
 >>> from tacit.sampling.bits import ReplayBits
->>> leak(measure(by_coins(10), 2000, ReplayBits(b"coins"))).verdict
+>>> detect_leak(measure_draws(coin_counting_laplace(10), 2000, ReplayBits(b"coins"))).verdict
 'time tells the noise'
->>> leak(measure(tacit_laplace(10), 2000, ReplayBits(b"exact"))).verdict
+>>> detect_leak(measure_draws(single_word_laplace(10), 2000, ReplayBits(b"exact"))).verdict
 'nothing found'
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.arithmetic import integer, rational
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, laplace
 from tacit.sampling.bits import Bits, Words
@@ -30,7 +30,7 @@ Sampler = Callable[[Bits], int]
 _LEVEL = 0.001  # of the verdict
 
 
-class Counted:
+class CountingBits:
     """A source of bits that counts what is taken: the work of a sampler, the same on every machine."""
 
     def __init__(self, source: Bits) -> None:
@@ -43,7 +43,7 @@ class Counted:
         return self._take(count)
 
 
-def by_coins(scale: Any) -> Sampler:
+def coin_counting_laplace(scale: Any) -> Sampler:
     """Discrete Laplace noise as it is often written: toss coins with exp(-1/scale) until one fails, and count.
 
     The law is right: magnitudes are geometric, the sign is a coin, and minus zero is drawn again. The work is not: a
@@ -54,23 +54,23 @@ def by_coins(scale: Any) -> Sampler:
     def draw(bits: Bits) -> int:
         while True:
             magnitude = 0
-            while bernoulli.exp_minus(step, bits):
+            while bernoulli.draw_exp(step, bits):
                 magnitude += 1
-            negative = bernoulli.rational(Fraction(1, 2), bits)
+            negative = bernoulli.draw_rational(Fraction(1, 2), bits)
             if magnitude or not negative:
                 return -magnitude if negative else magnitude
 
     return draw
 
 
-def tacit_laplace(scale: Any) -> Sampler:
+def single_word_laplace(scale: Any) -> Sampler:
     """Tacit's own draw: one word of 64 bits, but for about one draw in a million."""
     width = _scale(scale)
     return lambda bits: laplace.draw(width, bits)
 
 
 @dataclass(frozen=True, eq=False)
-class Timed:
+class TimingSample:
     """Draws, and what each of them took: words of random bits, and nanoseconds by the clock."""
 
     noise: Floats
@@ -79,7 +79,7 @@ class Timed:
 
 
 @dataclass(frozen=True, eq=False)
-class Leak:
+class TimingLeak:
     """What the work of a draw says about its size.
 
     `p` is that of a permutation test. **Theorem.** If work and noise are independent, p <= a has probability at most a:
@@ -101,7 +101,7 @@ class Leak:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the chance of a right guess."""
-        return clopper_pearson(self.right, self.guesses)
+        return clopper_pearson_interval(self.right, self.guesses)
 
     @property
     def verdict(self) -> str:
@@ -133,19 +133,19 @@ class Leak:
         }
 
 
-def measure(sampler: Sampler, draws: int, source: Bits) -> Timed:
+def measure_draws(sampler: Sampler, draws: int, source: Bits) -> TimingSample:
     """Draw so often, and note the noise, the words that each draw took, and its time by the clock."""
-    many, bits = integer("draws", draws, least=4), Counted(source)
+    many, bits = to_integer("draws", draws, least=4), CountingBits(source)
     noise, words, clock = np.zeros(many), np.zeros(many), np.zeros(many)
     for index in range(many):
         before, start = bits.taken, time.perf_counter_ns()
         noise[index] = sampler(bits)
         clock[index] = time.perf_counter_ns() - start
         words[index] = bits.taken - before
-    return Timed(noise, words, clock)
+    return TimingSample(noise, words, clock)
 
 
-def leak(timed: Timed, *, by: str = "words", permutations: int = 1999, seed: int = 0) -> Leak:
+def detect_leak(timed: TimingSample, *, by: str = "words", permutations: int = 1999, seed: int = 0) -> TimingLeak:
     """Whether the work tells the size of the noise: a correlation with its p value, and a guess with its success.
 
     `by="words"` takes the counted work, `by="nanoseconds"` the clock, where an odd draw may be long for any reason: it
@@ -153,7 +153,7 @@ def leak(timed: Timed, *, by: str = "words", permutations: int = 1999, seed: int
     """
     if by not in {"words", "nanoseconds"}:
         raise ParameterError("by", f"{by!r:.40} is not measured", fix='by="words" or by="nanoseconds"')
-    tries, rng = integer("permutations", permutations, least=1), np.random.default_rng(seed)
+    tries, rng = to_integer("permutations", permutations, least=1), np.random.default_rng(seed)
     work = timed.words if by == "words" else _ranks(timed.nanoseconds)
     size = np.abs(timed.noise)
     if work.shape != size.shape or len(size) < 4:
@@ -162,12 +162,12 @@ def leak(timed: Timed, *, by: str = "words", permutations: int = 1999, seed: int
         )
     found = _correlation(work, size)
     as_large = sum(abs(_correlation(rng.permutation(work), size)) >= abs(found) - 1e-12 for _ in range(tries))
-    right, guesses, blind = _guessed(work, size)
-    return Leak(by, found, (1 + as_large) / (1 + tries), tries, right, guesses, blind)
+    right, guesses, blind = _guess_by_threshold(work, size)
+    return TimingLeak(by, found, (1 + as_large) / (1 + tries), tries, right, guesses, blind)
 
 
 def _scale(scale: Any) -> Fraction:
-    width = rational("scale", scale)
+    width = to_rational("scale", scale)
     if width <= 0:
         raise ParameterError("scale", f"must be positive, got {scale}", fix="scale=10, say")
     return width
@@ -187,7 +187,7 @@ def _ranks(numbers: Floats) -> Floats:
     return np.asarray((ends - (times - 1) / 2)[place], dtype=np.float64)
 
 
-def _guessed(work: Floats, size: Floats) -> tuple[int, int, float]:
+def _guess_by_threshold(work: Floats, size: Floats) -> tuple[int, int, float]:
     """Fit a threshold of the work on one half of the draws, guess on the other; and what a blind guess gets there."""
     half = len(size) // 2
     large = size > np.median(size[:half])

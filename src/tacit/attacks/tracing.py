@@ -1,9 +1,10 @@
 """Tracing: is this person in the study? The published averages of many attributes tell.
 
 >>> rng = np.random.default_rng(0)
->>> study = Study.drawn(people=50, attributes=2000, rng=rng)
->>> found = trace(study.members, study.means, study.reference, false_positive_rate=0.01)
->>> bool(found.accused.mean() > 0.95), bool(trace(study.outsiders, study.means, study.reference).accused.mean() < 0.1)
+>>> study = SimulatedStudy.drawn(people=50, attributes=2000, rng=rng)
+>>> found = infer_membership(study.members, study.means, study.reference, false_positive_rate=0.01)
+>>> others = infer_membership(study.outsiders, study.means, study.reference)
+>>> bool(found.accused.mean() > 0.95), bool(others.accused.mean() < 0.1)
 (True, True)
 """
 
@@ -18,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.accounting.interval import clopper_pearson
-from tacit.arithmetic import integer, rational
+from tacit.accounting.interval import clopper_pearson_interval
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
 
 Bits = npt.NDArray[np.bool_]
@@ -28,19 +29,19 @@ Floats = npt.NDArray[np.float64]
 _EDGE = 1e-3  # a frequency is kept this far from 0 and 1: a rare allele proves little
 
 
-def inner_product(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
+def inner_product_score(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
     """<x - p, m - p>: how much the averages lean toward the person (Dwork, Smith, Steinke, Ullman, Vadhan 2015)."""
     return np.asarray((targets - frequencies) @ (means - frequencies), dtype=np.float64)
 
 
-def distance(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
+def distance_score(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
     """The sum of |x - p| - |x - m|: whether the person is nearer to the study than to everyone (Homer et al. 2008)."""
     # For a bit x and y in [0, 1], |x - y| is y + x (1 - 2 y).
     kept = np.clip(means, 0.0, 1.0)
     return np.asarray((frequencies - kept).sum() + targets @ (2 * (kept - frequencies)), dtype=np.float64)
 
 
-def likelihood(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
+def likelihood_ratio_score(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
     """The log-likelihood ratio of "drawn from the study" to "drawn from everyone" (Sankararaman et al. 2009)."""
     kept = np.clip(means, _EDGE, 1 - _EDGE)
     ones, zeros = np.log(kept / frequencies), np.log((1 - kept) / (1 - frequencies))
@@ -48,14 +49,14 @@ def likelihood(targets: Bits, means: Floats, frequencies: Floats) -> Floats:
 
 
 STATISTICS: dict[str, Callable[[Bits, Floats, Floats], Floats]] = {
-    "inner-product": inner_product,
-    "distance": distance,
-    "likelihood": likelihood,
+    "inner-product": inner_product_score,
+    "distance": distance_score,
+    "likelihood": likelihood_ratio_score,
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Traced:
+class MembershipResult:
     """Who is accused of being in the study.
 
     **Theorem.** Someone who is not in it, drawn as the reference people were, is accused with probability at most
@@ -84,7 +85,7 @@ class Traced:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval of that share; it takes the targets of one study as independent."""
-        return clopper_pearson(int(self.accused.sum()), len(self.scores))
+        return clopper_pearson_interval(int(self.accused.sum()), len(self.scores))
 
     @property
     def verdict(self) -> str:
@@ -122,19 +123,19 @@ class Traced:
 
     def plot(self, path: str | os.PathLike[str], *, epsilon: float | None = None, delta: float = 0.0) -> None:
         """The share of the targets found against the false positive rate, with the most that epsilon allows."""
-        from tacit.accounting.meaning import true_positive_rate
-        from tacit.pictures import picture
+        from tacit.accounting.interpretation import max_true_positive_rate
+        from tacit.pictures import open_figure
 
         alarms = np.linspace(0, 1, 201)
-        with picture(path, "Tracing", "false positive rate", "targets found", size=(5.5, 5)) as axes:
+        with open_figure(path, "Tracing", "false positive rate", "targets found", size=(5.5, 5)) as axes:
             axes.plot(alarms, self.rates(list(alarms)), label=f"{self.statistic} test")
             axes.plot([0, 1], [0, 1], ":", color="gray", label="a blind guess")
             if epsilon is not None:
-                most = [true_positive_rate(epsilon, float(alarm), delta) for alarm in alarms]
+                most = [max_true_positive_rate(epsilon, float(alarm), delta) for alarm in alarms]
                 axes.plot(alarms, most, "--", label=f"the most under epsilon {epsilon:g}")
 
 
-def trace(
+def infer_membership(
     targets: Any,
     means: Any,
     reference: Any,
@@ -142,7 +143,7 @@ def trace(
     frequencies: Any = None,
     false_positive_rate: float = 0.01,
     statistic: str = "inner-product",
-) -> Traced:
+) -> MembershipResult:
     """Who of the targets is in the study whose averages were published.
 
     `targets` and `reference` have a row for each person and a bit for each attribute; `means` are the published
@@ -153,7 +154,7 @@ def trace(
         raise ParameterError(
             "statistic", f"{statistic!r:.40} is none of them", fix=f"choose one of {', '.join(STATISTICS)}"
         )
-    alarm = float(rational("false_positive_rate", false_positive_rate))
+    alarm = float(to_rational("false_positive_rate", false_positive_rate))
     if not 0 <= alarm <= 1:
         raise ParameterError("false_positive_rate", f"is no share: {alarm}", fix="false_positive_rate=0.01, say")
     published = _numbers("means", means)
@@ -171,10 +172,12 @@ def trace(
     score = STATISTICS[statistic]
     calm = score(others, published, known)
     threshold = _threshold(np.sort(calm)[::-1], alarm)
-    return Traced(statistic, score(people, published, known), threshold, alarm, len(published), calm)
+    return MembershipResult(statistic, score(people, published, known), threshold, alarm, len(published), calm)
 
 
-def power(attributes: int, people: int, false_positive_rate: float, *, noise: float = 0.0, reference: int = 0) -> float:
+def expected_power(
+    attributes: int, people: int, false_positive_rate: float, *, noise: float = 0.0, reference: int = 0
+) -> float:
     """The share of members that the inner product finds, for frequencies near 1/2, in the limit of many attributes.
 
     **Theorem.** With d attributes of variance v = 1/4 and n people, noise of standard deviation s on each average, and
@@ -187,14 +190,14 @@ def power(attributes: int, people: int, false_positive_rate: float, *, noise: fl
     """
     from scipy.stats import norm
 
-    d, n = integer("attributes", attributes, least=1), integer("people", people, least=1)
-    r = integer("reference", reference, least=0)
+    d, n = to_integer("attributes", attributes, least=1), to_integer("people", people, least=1)
+    r = to_integer("reference", reference, least=0)
     growth = math.sqrt(d / n) / math.sqrt(1 + (n / r if r else 0) + 4 * n * float(noise) ** 2)
     return float(norm.cdf(growth - norm.isf(float(false_positive_rate))))
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class SimulatedStudy:
     """A made-up study: its members, others like them, and people who are known not to be in it."""
 
     members: Bits
@@ -212,7 +215,7 @@ class Study:
         outsiders: int = 500,
         reference: int = 1000,
         spread: tuple[float, float] = (0.1, 0.9),
-    ) -> Study:
+    ) -> SimulatedStudy:
         """Attributes are independent; their frequencies are uniform in `spread`. No one is real."""
         frequencies = rng.uniform(*spread, attributes)
         groups = [rng.random((count, attributes)) < frequencies for count in (people, outsiders, reference)]
@@ -231,7 +234,7 @@ class Study:
 
 def _threshold(descending: Floats, alarm: float) -> float:
     """The k-th largest of R scores, k = floor(alarm (R + 1)): infinite where k is 0, and -infinite beyond R."""
-    rank = math.floor(rational("false_positive_rate", alarm) * (len(descending) + 1))
+    rank = math.floor(to_rational("false_positive_rate", alarm) * (len(descending) + 1))
     if rank == 0:
         return math.inf
     return float(descending[rank - 1]) if rank <= len(descending) else -math.inf

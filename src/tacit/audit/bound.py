@@ -1,7 +1,7 @@
 """The certified bound: from two counts of one event to the least parameter they allow.
 
 >>> from tacit.audit.claim import Claim
->>> round(float(certified(Claim.epsilon(1), 73106, 26894, 100_000, miss=0.05)), 2)
+>>> round(float(lower_confidence_bound(Claim.epsilon(1), 73106, 26894, 100_000, miss=0.05)), 2)
 0.99
 """
 
@@ -21,7 +21,7 @@ _FARTHEST = 8.0  # standard deviations: beyond, a double cannot tell a probabili
 
 
 @dataclass(frozen=True)
-class Spending:
+class ErrorAllocation:
     """How the chance of a wrong bound is spent: shares for each side's own limit, the rest for the two together."""
 
     likelier: float = 0.05
@@ -34,7 +34,7 @@ class Spending:
 
 
 _SPENDINGS = tuple(
-    Spending(*shares)
+    ErrorAllocation(*shares)
     for shares in (
         (0.05, 0.05),
         (0.01, 0.01),
@@ -48,7 +48,7 @@ _SPENDINGS = tuple(
 )
 
 
-def certified(
+def lower_confidence_bound(
     claim: Claim,
     likelier: npt.ArrayLike,
     rarer: npt.ArrayLike,
@@ -56,7 +56,7 @@ def certified(
     miss: float,
     *,
     weight: Any = None,
-    spending: Spending = _SPENDINGS[0],
+    spending: ErrorAllocation = _SPENDINGS[0],
     cells: int = 256,
 ) -> Reals:
     """The least parameter that an event's counts in `trials` outputs of either side allow, with confidence 1 - miss.
@@ -79,7 +79,7 @@ def certified(
     from scipy.special import betainccinv, betaincinv, ndtr, ndtri
 
     x, y = (np.asarray(count, dtype=np.float64)[..., None] for count in (likelier, rarer))
-    w = np.asarray(best_weight(claim, likelier, rarer, trials) if weight is None else weight)[..., None]
+    w = np.asarray(choose_weight(claim, likelier, rarer, trials) if weight is None else weight)[..., None]
     v = np.sqrt(1 - w**2)
     most_a, most_b, most = (
         -float(ndtri(share * miss)) for share in (spending.likelier, spending.rarer, spending.together)
@@ -95,7 +95,7 @@ def certified(
     return least
 
 
-def best_weight(claim: Claim, likelier: npt.ArrayLike, rarer: npt.ArrayLike, trials: float) -> Reals:
+def choose_weight(claim: Claim, likelier: npt.ArrayLike, rarer: npt.ArrayLike, trials: float) -> Reals:
     """The weight w in proportion to what one standard deviation of the likelier count costs, for about these counts."""
     p, q = ((np.asarray(count, dtype=np.float64) + 0.5) / (trials + 1) for count in (likelier, rarer))
     middle = claim.refuted_by(p, q)
@@ -107,9 +107,11 @@ def best_weight(claim: Claim, likelier: npt.ArrayLike, rarer: npt.ArrayLike, tri
     return clipped
 
 
-def best_spending(claim: Claim, likelier: float, rarer: float, trials: float, miss: float) -> Spending:
+def choose_allocation(claim: Claim, likelier: float, rarer: float, trials: float, miss: float) -> ErrorAllocation:
     """The spending that gives the largest bound for about these counts."""
     return max(
         _SPENDINGS,
-        key=lambda spending: float(certified(claim, likelier, rarer, trials, miss, spending=spending, cells=32)),
+        key=lambda spending: float(
+            lower_confidence_bound(claim, likelier, rarer, trials, miss, spending=spending, cells=32)
+        ),
     )

@@ -16,12 +16,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import rational, within
+from tacit.arithmetic import to_rational, to_rational_between
 from tacit.errors import ParameterError
 
 Reals = npt.NDArray[np.float64]
 
-NAMES = ("epsilon", "rho", "mu")
+PARAMETERS = ("epsilon", "rho", "mu")
 _FIX = 'say "epsilon=1", "epsilon=1, delta=1e-6", "rho=0.5" or "mu=1"'
 
 
@@ -39,12 +39,12 @@ class Claim:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.name not in NAMES:
+        if self.name not in PARAMETERS:
             raise ParameterError("claim", f"there is no guarantee named {self.name!r:.40}", fix=_FIX)
-        value = rational(self.name, self.value)
+        value = to_rational(self.name, self.value)
         if value < 0:
             raise ParameterError(self.name, f"must not be negative, got {self.value}", fix=f"{self.name}=1, say")
-        delta = within("delta", self.delta, rational("", 0), rational("", 1))
+        delta = to_rational_between("delta", self.delta, to_rational("", 0), to_rational("", 1))
         if delta and self.name != "epsilon":
             raise ParameterError("delta", f"belongs to epsilon, not to {self.name}", fix="leave delta out")
         object.__setattr__(self, "value", float(value))
@@ -73,7 +73,7 @@ class Claim:
         found: dict[str, float] = {}
         for part in text.split(","):
             name, equals, number = (piece.strip().lower() for piece in part.partition("="))
-            if not equals or name not in (*NAMES, "delta"):
+            if not equals or name not in (*PARAMETERS, "delta"):
                 raise ParameterError("claim", f"{part.strip()!r:.40} is no part of a guarantee", fix=_FIX)
             if name in found:
                 raise ParameterError("claim", f"{name} is given twice", fix=_FIX)
@@ -81,7 +81,7 @@ class Claim:
                 found[name] = float(number)
             except ValueError:
                 raise ParameterError(name, f"needs a number, got {number!r:.40}", fix=_FIX) from None
-        given = [name for name in NAMES if name in found]
+        given = [name for name in PARAMETERS if name in found]
         if len(given) != 1:
             what = "names no guarantee" if not given else f"names both {' and '.join(given)}"
             raise ParameterError("claim", f"{text!r:.60} {what}", fix=_FIX)
@@ -114,7 +114,7 @@ class Claim:
             with np.errstate(invalid="ignore"):
                 found = _normal_quantile(high) - _normal_quantile(low)
         else:
-            found = _concentrated(np.stack([high, 1 - low]), np.stack([low, 1 - high])).max(axis=0)
+            found = _zcdp_parameter(np.stack([high, 1 - low]), np.stack([low, 1 - high])).max(axis=0)
         answer: Reals = np.where(high > low, np.maximum(found, 0.0), 0.0)
         return answer if answer.ndim else float(answer)
 
@@ -129,7 +129,7 @@ def _normal_quantile(p: Reals) -> Reals:
     return found
 
 
-def _concentrated(p: Reals, q: Reals) -> Reals:
+def _zcdp_parameter(p: Reals, q: Reals) -> Reals:
     """The largest D_a(B(p) || B(q))/a over orders a >= 1: a coarse grid of orders, then finer ones around the best.
 
     Every order gives a valid bound, so a grid can only give too little.

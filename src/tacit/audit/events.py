@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.audit.bound import Spending, best_spending, best_weight, certified
+from tacit.audit.bound import ErrorAllocation, choose_allocation, choose_weight, lower_confidence_bound
 from tacit.audit.claim import Claim, Reals
-from tacit.audit.outputs import Outputs
-from tacit.audit.scores import FEW, Score, learn
+from tacit.audit.outputs import OutputSample
+from tacit.audit.scores import MAX_TABULATED, Score, learn_scores
 
 Flags = npt.NDArray[np.bool_]
 
@@ -28,7 +28,7 @@ _ALIKE = 0.1  # two events that differ in this share of their outputs or less ar
 
 
 @dataclass(frozen=True)
-class Event:
+class ThresholdEvent:
     """A score that is at least `threshold`, expected to be likelier under one (or under other)."""
 
     score: Score
@@ -40,33 +40,33 @@ class Event:
     likelier: float  # the counts to expect
     rarer: float
 
-    def holds(self, outputs: Outputs) -> Flags:
+    def holds(self, outputs: OutputSample) -> Flags:
         """Which outputs are in it."""
         return self.score.of(outputs) >= self.threshold
 
 
 @dataclass(frozen=True)
-class Check:
+class EventTest:
     """An event with its part of the chance of a wrong bound, and how that is spent: all fixed before counting."""
 
-    event: Event
+    event: ThresholdEvent
     miss: float
     weight: float
-    spending: Spending
+    spending: ErrorAllocation
 
 
-def looked_at(one: Outputs, other: Outputs) -> int:
+def training_size(one: OutputSample, other: OutputSample) -> int:
     """How many outputs a side to learn from: few where there are few different ones, more for vectors."""
     samples = len(one)
     first = max(1, min(samples // 10, 2000))
     kinds = len(np.unique(np.concatenate([side.part(0, first).keys() for side in (one, other)])))
-    share = 0.02 if kinds <= _TINY else 0.1 if kinds <= FEW else 0.125 if one.is_scalar else 0.3
+    share = 0.02 if kinds <= _TINY else 0.1 if kinds <= MAX_TABULATED else 0.125 if one.is_scalar else 0.3
     return min(max(int(samples * share), min(samples // 5, _LEAST_LOOKED_AT)), 100_000)
 
 
-def choose(
-    one: Outputs, other: Outputs, claim: Claim, trials: int, miss: float, rng: np.random.Generator
-) -> list[Check]:
+def choose_events(
+    one: OutputSample, other: OutputSample, claim: Claim, trials: int, miss: float, rng: np.random.Generator
+) -> list[EventTest]:
     """One or two events to count in `trials` outputs a side: a cautious choice, and a bold one that may prove more.
 
     The first half of the outputs teaches scores. On the second half (on all, if it was not learned) the bound of every
@@ -76,31 +76,33 @@ def choose(
     """
     middle = len(one) // 2
     fresh = [side.part(middle, len(side)) for side in (one, other)]
-    found: list[Event] = []
+    found: list[ThresholdEvent] = []
     ranks: dict[str, float] = {}  # of families, in the order of simplicity
-    for score in learn(one.part(0, middle), other.part(0, middle), rng):
+    for score in learn_scores(one.part(0, middle), other.part(0, middle), rng):
         ranks.setdefault(score.family, _PLAINER ** len(ranks))
         sides = fresh if score.learned else [one, other]
-        found += _promising(score, sides[0], sides[1], claim, trials, miss)
+        found += _forecast_thresholds(score, sides[0], sides[1], claim, trials, miss)
     first = max(found, key=lambda event: event.cautious * ranks[event.score.family])
     if first.cautious <= _SOLID * first.bold:
         first = max(found, key=lambda event: event.significance * ranks[event.score.family])
     second = max(found, key=lambda event: event.bold * ranks[event.score.family])
     flags = [np.concatenate([event.holds(side) for side in fresh]) for event in (first, second)]
-    worth = second.bold > _GAIN * first.bold and not _alike(flags[0], flags[1])
+    worth = second.bold > _GAIN * first.bold and not _nearly_equal(flags[0], flags[1])
     events = [first, second] if worth else [first]
     return [
-        Check(
+        EventTest(
             event,
             share * miss,
-            float(best_weight(claim, event.likelier, event.rarer, trials)),
-            best_spending(claim, event.likelier, event.rarer, trials, share * miss),
+            float(choose_weight(claim, event.likelier, event.rarer, trials)),
+            choose_allocation(claim, event.likelier, event.rarer, trials, share * miss),
         )
         for share, event in zip(_ALLOTTED[len(events) - 1], events, strict=True)
     ]
 
 
-def _promising(score: Score, one: Outputs, other: Outputs, claim: Claim, trials: int, miss: float) -> Iterator[Event]:
+def _forecast_thresholds(
+    score: Score, one: OutputSample, other: OutputSample, claim: Claim, trials: int, miss: float
+) -> Iterator[ThresholdEvent]:
     """The thresholds of a score with the largest forecasts, and with the most significant difference."""
     from scipy.special import ndtr, ndtri
 
@@ -110,12 +112,12 @@ def _promising(score: Score, one: Outputs, other: Outputs, claim: Claim, trials:
     likelier, rarer, size = np.maximum(x, y), np.minimum(x, y), len(one)
     width = -float(ndtri(miss)) * np.sqrt(size / trials)
     cautious, bold = (
-        certified(claim, likelier, rarer, size, float(ndtr(-doubt - width)), cells=_CELLS)
+        lower_confidence_bound(claim, likelier, rarer, size, float(ndtr(-doubt - width)), cells=_CELLS)
         for doubt in (_CAUTIOUS, _BOLD)
     )
     significance = (likelier - rarer) / np.sqrt(likelier * (1 - likelier / size) + rarer * (1 - rarer / size) + 1)
     for place in {int(np.argmax(rank)) for rank in (cautious, bold, significance)}:
-        yield Event(
+        yield ThresholdEvent(
             score,
             float(values[place]),
             bool(x[place] >= y[place]),
@@ -136,6 +138,6 @@ def _values(ascending: Reals) -> Reals:
     return values
 
 
-def _alike(one: Flags, other: Flags) -> bool:
+def _nearly_equal(one: Flags, other: Flags) -> bool:
     size = min(int(one.sum()), int((~one).sum()), int(other.sum()), int((~other).sum()))
     return min(int((one != other).sum()), int((one == other).sum())) <= _ALIKE * size

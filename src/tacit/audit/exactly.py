@@ -1,8 +1,8 @@
 """The exact audit: the least parameter for which a claim holds, from a table of probabilities.
 
 >>> from fractions import Fraction
->>> coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
->>> round(least(coin, Claim.epsilon(1)), 6), round(least(coin, Claim.epsilon(1, delta=0.25)), 6)
+>>> coin = TransitionMatrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
+>>> round(exact_parameter(coin, Claim.epsilon(1)), 6), round(exact_parameter(coin, Claim.epsilon(1, delta=0.25)), 6)
 (1.098612, 0.693147)
 """
 
@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from tacit.accounting.exact import Matrix
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.audit.claim import Claim
 
 _HALVINGS = 60
@@ -20,7 +20,7 @@ _ORDERS = 4000
 _RARE = 1e-9
 
 
-def least(matrix: Matrix, claim: Claim) -> float:
+def exact_parameter(matrix: TransitionMatrix, claim: Claim) -> float:
     """The least value of the claim's parameter that is true of this mechanism; infinite where none is.
 
     epsilon, delta = 0: the logarithm of the largest ratio. epsilon with a delta: where the curve delta(epsilon), which
@@ -38,7 +38,7 @@ def least(matrix: Matrix, claim: Claim) -> float:
     if claim.name == "mu":
         return max((_gaussian(matrix, one, other) for one, other in matrix.pairs), default=0.0)
     if claim.name == "rho":
-        return max((_concentrated(matrix, one, other) for one, other in matrix.pairs), default=0.0)
+        return max((_exact_zcdp(matrix, one, other) for one, other in matrix.pairs), default=0.0)
     if not claim.delta:
         return matrix.epsilon
     low, high = 0.0, 1.0
@@ -54,7 +54,7 @@ def least(matrix: Matrix, claim: Claim) -> float:
     return high
 
 
-def _gaussian(matrix: Matrix, one: int, other: int) -> float:
+def _gaussian(matrix: TransitionMatrix, one: int, other: int) -> float:
     from scipy.special import ndtri
 
     # A corner is an event of probability `alarms` under one and 1 - misses under other.
@@ -63,7 +63,7 @@ def _gaussian(matrix: Matrix, one: int, other: int) -> float:
     return float(np.max(-ndtri(corners[usual]).sum(axis=1), initial=0.0))
 
 
-def _concentrated(matrix: Matrix, one: int, other: int) -> float:
+def _exact_zcdp(matrix: TransitionMatrix, one: int, other: int) -> float:
     from scipy.special import logsumexp
 
     p, q = (np.array([float(entry) for entry in matrix.rows[side]]) for side in (one, other))

@@ -2,7 +2,7 @@
 
 >>> def coin(answer: int, size: int, rng: np.random.Generator) -> np.ndarray:
 ...     return answer ^ (rng.random(size) < 0.25)
->>> played = play(coin, 1, 0, rounds=4000)  # its epsilon is ln 3, and no guesser errs less than 1/(3 + 1)
+>>> played = play_game(coin, 1, 0, rounds=4000)  # its epsilon is ln 3, and no guesser errs less than 1/(3 + 1)
 >>> played.low < 0.25 < played.high
 True
 """
@@ -18,21 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.interval import CONFIDENCE, clopper_pearson
-from tacit.accounting.meaning import game_error
-from tacit.arithmetic import integer
-from tacit.audit.outputs import Outputs, collect
-from tacit.audit.scores import Score, learn
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.accounting.interval import CONFIDENCE, clopper_pearson_interval
+from tacit.arithmetic import to_integer
+from tacit.audit.outputs import OutputSample, collect_outputs
+from tacit.audit.scores import Score, learn_scores
 from tacit.errors import ParameterError
 from tacit.sampling.bits import ReplayBits
 
-LEAST_ROUNDS = 100
+MIN_ROUNDS = 100
 EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 _LEARNED = 5  # one in so many outputs teaches the guesser
 
 
 @dataclass(frozen=True)
-class Played:
+class GameResult:
     """What came of the game: so many wrong guesses in so many rounds, and the 99 % interval of the guesser's error."""
 
     rounds: int
@@ -65,56 +65,63 @@ class Played:
         }
 
 
-def play(mechanism: Callable[..., Any], one: Any, other: Any, *, rounds: int = 10_000, seed: int = 0) -> Played:
+def play_game(
+    mechanism: Callable[..., Any], one: Any, other: Any, *, rounds: int = 10_000, seed: int = 0
+) -> GameResult:
     """So many rounds against the best guesser that can be learned from other outputs.
 
     In each round a fair coin picks one of the two, the mechanism gives an output, and the guesser names the one that it
     thinks was picked. It has seen a quarter as many outputs of either side, and knows nothing else of the mechanism.
 
     **Theorem.** `low` and `high` hold the guesser's true error with confidence 99 % (Clopper and Pearson). Under
-    (epsilon, delta)-DP that error is at least (1 - delta)/(1 + e^epsilon), whoever guesses (`game_error`). So an
-    interval that lies below refutes the claim; one above shows only that this guesser is not the best.
+    (epsilon, delta)-DP that error is at least (1 - delta)/(1 + e^epsilon), whoever guesses (`min_guessing_error`). So
+    an interval that lies below refutes the claim; one above shows only that this guesser is not the best.
     """
-    count = integer("rounds", rounds)
-    if count < LEAST_ROUNDS:
-        raise ParameterError("rounds", f"{count} are too few", fix=f"play {LEAST_ROUNDS} or more, 10,000 say")
-    draws, coins, learner = (np.random.default_rng([integer("seed", seed, least=0), stream]) for stream in range(3))
-    school = max(count // (_LEARNED - 1), LEAST_ROUNDS // 2)
-    sides = collect(mechanism, (one, other), school + count, draws, lambda share: None)
-    score, threshold = _best(sides[0].part(0, school), sides[1].part(0, school), learner)
+    count = to_integer("rounds", rounds)
+    if count < MIN_ROUNDS:
+        raise ParameterError("rounds", f"{count} are too few", fix=f"play {MIN_ROUNDS} or more, 10,000 say")
+    draws, coins, learner = (np.random.default_rng([to_integer("seed", seed, least=0), stream]) for stream in range(3))
+    school = max(count // (_LEARNED - 1), MIN_ROUNDS // 2)
+    sides = collect_outputs(mechanism, (one, other), school + count, draws, lambda share: None)
+    score, threshold = _train_guesser(sides[0].part(0, school), sides[1].part(0, school), learner)
     guesses = [score.of(side.part(school, school + count)) >= threshold for side in sides]
     picked = coins.random(count) < 0.5  # one
     errors = int(np.count_nonzero(np.where(picked, ~guesses[0], guesses[1])))
-    low, high = clopper_pearson(errors, count)
-    return Played(count, errors, low, high, score.words(threshold, True))
+    low, high = clopper_pearson_interval(errors, count)
+    return GameResult(count, errors, low, high, score.words(threshold, True))
 
 
-def draw(
+def plot_games(
     path: str | os.PathLike[str], *, epsilons: Sequence[float] = EPSILONS, rounds: int = 20_000, seed: int = 0
-) -> dict[str, dict[float, Played]]:
+) -> dict[str, dict[float, GameResult]]:
     """Plot the error of guessers against the epsilon that is claimed, with the curve that no guesser can be below.
 
     Randomized response and noise on a count reach it. The exponential mechanism on two candidates stays above. Half the
     noise that is needed is below: that claim is refuted.
     """
-    from tacit.pictures import INK, picture
+    from tacit.pictures import TEXT_COLOR, open_figure
 
     games: dict[str, tuple[Callable[..., Any], Any, Any, Sequence[float]]] = {
         "randomized response": (_response, 1, 0, epsilons[::2]),
         "noise on a count": (_count, 101, 100, epsilons[1::2]),
         "exponential mechanism, two candidates": (_choice, (1, 0), (0, 1), epsilons[::2]),
-        "half the noise on a count: refuted": (_half, 101, 100, epsilons[::2]),
+        "half the noise on a count: refuted": (_half_noise_count, 101, 100, epsilons[::2]),
     }
     played = {
         name: {
-            each: play(partial(law, Fraction(each)), one, other, rounds=rounds, seed=seed + place)
+            each: play_game(partial(law, Fraction(each)), one, other, rounds=rounds, seed=seed + place)
             for place, each in enumerate(places)
         }
         for name, (law, one, other, places) in games.items()
     }
     fine = np.linspace(0, max(epsilons), 200)
-    with picture(path, "Guessing whether you took part", "epsilon claimed", "share of wrong guesses") as axes:
-        axes.plot(fine, [game_error(float(x)) for x in fine], color=INK, label="1/(e^epsilon + 1): nobody errs less")
+    with open_figure(path, "Guessing whether you took part", "epsilon claimed", "share of wrong guesses") as axes:
+        axes.plot(
+            fine,
+            [min_guessing_error(float(x)) for x in fine],
+            color=TEXT_COLOR,
+            label="1/(e^epsilon + 1): nobody errs less",
+        )
         for (name, found), mark in zip(played.items(), "osD^", strict=True):
             middle = [each.error for each in found.values()]
             ends = np.abs(np.array([(each.low, each.high) for each in found.values()]).T - middle)
@@ -137,12 +144,12 @@ def _count(epsilon: Fraction, data: int, size: int, rng: np.random.Generator) ->
 
 def _choice(epsilon: Fraction, data: tuple[int, int], size: int, rng: np.random.Generator) -> Any:
     from tacit.mechanisms.exponential import Exponential
-    from tacit.sampling.choice import choices
+    from tacit.sampling.exponential_weights import choices
 
     return choices(data, Exponential.calibrated(epsilon, sensitivity=1).factor, size, _bits(rng))
 
 
-def _half(epsilon: Fraction, data: int, size: int, rng: np.random.Generator) -> Any:
+def _half_noise_count(epsilon: Fraction, data: int, size: int, rng: np.random.Generator) -> Any:
     return _count(2 * epsilon, data, size, rng)
 
 
@@ -150,12 +157,12 @@ def _bits(rng: np.random.Generator) -> ReplayBits:
     return ReplayBits(rng.bytes(32))
 
 
-def _best(one: Outputs, other: Outputs, rng: np.random.Generator) -> tuple[Score, float]:
+def _train_guesser(one: OutputSample, other: OutputSample, rng: np.random.Generator) -> tuple[Score, float]:
     """The score and threshold with the fewest errors on outputs that the score was not learned from."""
     middle = len(one) // 2
     fresh = [side.part(middle, len(side)) for side in (one, other)]
     found: list[tuple[float, int, Score, float]] = []
-    for order, score in enumerate(learn(one.part(0, middle), other.part(0, middle), rng)):
+    for order, score in enumerate(learn_scores(one.part(0, middle), other.part(0, middle), rng)):
         first, second = (np.sort(score.of(side)) for side in fresh)
         values = np.append(np.unique(np.concatenate([first, second])), np.inf)
         misses, alarms = np.searchsorted(first, values), len(second) - np.searchsorted(second, values)

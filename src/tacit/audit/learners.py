@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.audit.claim import Reals
 
-Predict = Callable[[Reals], Reals]
+ScoreFunction = Callable[[Reals], Reals]
 
 _ROWS = 10_000  # of each side: more teach a regression little
 _POINTS = 2_000  # of each side, among which neighbors are looked for
@@ -17,10 +17,10 @@ _STEPS = 25
 _FAR = 20.0  # spreads: beyond, a value is as far as any
 
 
-def logistic(one: Reals, other: Reals, rng: np.random.Generator) -> Predict:
+def fit_logistic(one: Reals, other: Reals, rng: np.random.Generator) -> ScoreFunction:
     """The log of the odds of `one`, linear in x, |x|, x^2 and products, fitted by Newton's steps with a small ridge."""
     scaled = _scaling(np.concatenate([one, other]))
-    rows = [_features(scaled(_some(side, _ROWS, rng))) for side in (one, other)]
+    rows = [_features(scaled(_subsample(side, _ROWS, rng))) for side in (one, other)]
     design, target = np.concatenate(rows), np.repeat([1.0, 0.0], [len(side) for side in rows])
     weights, ridge = np.zeros(design.shape[1]), 1e-3 * len(design) * np.eye(design.shape[1])
     ridge[0, 0] = 1e-9 * len(design)
@@ -40,12 +40,12 @@ def logistic(one: Reals, other: Reals, rng: np.random.Generator) -> Predict:
     return predict
 
 
-def nearest(one: Reals, other: Reals, rng: np.random.Generator) -> Predict:
+def fit_nearest_neighbors(one: Reals, other: Reals, rng: np.random.Generator) -> ScoreFunction:
     """The log of the ratio of the two sides among the k nearest outputs seen, k about the root of their number."""
     from scipy.spatial import cKDTree
 
     scaled = _scaling(np.concatenate([one, other]))
-    points = [scaled(_some(side, _POINTS, rng)) for side in (one, other)]
+    points = [scaled(_subsample(side, _POINTS, rng)) for side in (one, other)]
     tree, border = cKDTree(np.concatenate(points)), len(points[0])
     count = max(2, round(np.sqrt(tree.n) / 2))
 
@@ -58,7 +58,7 @@ def nearest(one: Reals, other: Reals, rng: np.random.Generator) -> Predict:
     return predict
 
 
-def _scaling(values: Reals) -> Predict:
+def _scaling(values: Reals) -> ScoreFunction:
     """Each column less its median, over its spread; what is far away, or infinite, is cut off."""
     low, center, high = np.quantile(np.clip(values, -1e300, 1e300), [0.25, 0.5, 0.75], axis=0)
     spread = high - low
@@ -78,5 +78,5 @@ def _features(rows: Reals) -> Reals:
     return np.column_stack([np.ones(len(rows)), rows, np.abs(rows), rows**2, *pairs])
 
 
-def _some(rows: Reals, most: int, rng: np.random.Generator) -> Reals:
+def _subsample(rows: Reals, most: int, rng: np.random.Generator) -> Reals:
     return rows if len(rows) <= most else rows[rng.choice(len(rows), most, replace=False)]

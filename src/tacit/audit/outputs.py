@@ -59,7 +59,7 @@ class Raised:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputSample:
     """Outputs of one side, a row each. Category codes mean the same on both sides: places in `labels`.
 
     A number is -inf where an output has none in that place; the code tells what it has instead. `share` is the part of
@@ -97,11 +97,11 @@ class Outputs:
             return "the form of output"
         return "output" if self.is_scalar else f"output[{place}]"
 
-    def part(self, start: int, stop: int) -> Outputs:
+    def part(self, start: int, stop: int) -> OutputSample:
         """Some of the rows."""
         return replace(self, numbers=self.numbers[start:stop], codes=self.codes[start:stop])
 
-    def keep(self, columns: Sequence[int]) -> Outputs:
+    def keep(self, columns: Sequence[int]) -> OutputSample:
         """Some of the columns of numbers, and all of the categories."""
         places = [*(self.places[column] for column in columns), *self.places[self.numbers.shape[1] :]]
         return replace(self, numbers=self.numbers[:, columns], places=tuple(places))
@@ -113,7 +113,7 @@ class Outputs:
         """
         bits = [self.numbers[:, column].copy().view(np.uint64) for column in range(self.numbers.shape[1])]
         bits += [self.codes[:, column].astype(np.uint64) for column in range(self.codes.shape[1])]
-        return mixed(bits)
+        return hash_columns(bits)
 
     def words(self, row: int) -> str:
         """One output as a person would write it."""
@@ -133,7 +133,7 @@ class Outputs:
         return text if len(shown) == 1 else f"({text})"
 
 
-def mixed(parts: Sequence[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
+def hash_columns(parts: Sequence[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """One hash of several columns of 64 bits."""
     if len(parts) == 1:
         return parts[0]
@@ -144,13 +144,13 @@ def mixed(parts: Sequence[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     return total
 
 
-def collect(
+def collect_outputs(
     mechanism: Callable[..., Any],
     sides: tuple[Any, Any],
     samples: int,
     rng: np.random.Generator,
     progress: Progress,
-) -> tuple[Outputs, Outputs]:
+) -> tuple[OutputSample, OutputSample]:
     """So many outputs for each of the two inputs, in turns, so that what drifts drifts on both sides.
 
     Every call has a copy of its input to itself. An exception is an outcome; where a call for many outputs raises one,
@@ -171,7 +171,7 @@ def collect(
         done = max(done, share)  # what is asked again goes back, and progress does not
         progress(done)
 
-    def gathered(ask: Callable[[Any, int], Any], step: int, share: float) -> tuple[Outputs, Outputs]:
+    def gathered(ask: Callable[[Any, int], Any], step: int, share: float) -> tuple[OutputSample, OutputSample]:
         chunks: tuple[list[_Chunk], list[_Chunk]] = ([], [])
         for start in range(0, samples, step):
             count = min(step, samples - start)
@@ -220,7 +220,7 @@ def _outcome(call: Callable[[Any, int], Any], copy: Callable[[], Any]) -> Any:
         found = call(data, 1)
     except Exception as problem:  # noqa: BLE001 - whatever it was, it is what a user would see
         return Raised(problem.with_traceback(None))
-    return _sized(found, 1)[0]
+    return _check_size(found, 1)[0]
 
 
 def _batch(call: Callable[[Any, int], Any], data: Any, count: int) -> Any:
@@ -229,10 +229,10 @@ def _batch(call: Callable[[Any, int], Any], data: Any, count: int) -> Any:
         found = call(data, count)
     except Exception as problem:
         raise _InBatch from problem
-    return _sized(found, count)
+    return _check_size(found, count)
 
 
-def _sized(found: Any, count: int) -> Any:
+def _check_size(found: Any, count: int) -> Any:
     if isinstance(found, str | bytes) or not hasattr(found, "__len__") or not hasattr(found, "__getitem__"):
         raise ParameterError(
             "mechanism",
@@ -350,7 +350,7 @@ def _is_kind(label: Any) -> bool:
     return isinstance(label, Label) and label.numeric
 
 
-def _laid_out(sides: tuple[list[_Chunk], list[_Chunk]], share: float) -> tuple[Outputs, Outputs]:
+def _laid_out(sides: tuple[list[_Chunk], list[_Chunk]], share: float) -> tuple[OutputSample, OutputSample]:
     """Both sides in the same columns: of numbers where there are any, of categories where there is more than one."""
     chunks = [*sides[0], *sides[1]]
     _check(chunks)
@@ -370,16 +370,16 @@ def _laid_out(sides: tuple[list[_Chunk], list[_Chunk]], share: float) -> tuple[O
         if len(book) > 1 or not (has_numbers or place == _FORM):
             books[place] = book
 
-    def side(own: list[_Chunk]) -> Outputs:
+    def side(own: list[_Chunk]) -> OutputSample:
         numbers = [np.concatenate([_numbers(chunk, place) for chunk in own]) for place in numeric]
         codes = [
             np.concatenate([_codes(chunk, chunk.columns.get(place, nothing), book) for chunk in own])
             for place, book in books.items()
         ]
         rows = sum(chunk.count for chunk in own)
-        return Outputs(
-            _stacked(numbers, rows, np.float64),
-            _stacked(codes, rows, np.int64),
+        return OutputSample(
+            _stack_columns(numbers, rows, np.float64),
+            _stack_columns(codes, rows, np.int64),
             tuple(list(book) for book in books.values()),
             (*numeric, *books),
             share,
@@ -421,5 +421,5 @@ def _floats(values: list[Any]) -> Reals:
         return np.array([v if isinstance(v, float) else float(min(max(v, -limit), limit)) for v in values])
 
 
-def _stacked(columns: list[Any], rows: int, kind: type[Any]) -> Any:
+def _stack_columns(columns: list[Any], rows: int, kind: type[Any]) -> Any:
     return np.column_stack(columns) if columns else np.empty((rows, 0), dtype=kind)

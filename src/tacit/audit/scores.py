@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.audit.claim import Reals
-from tacit.audit.learners import logistic, nearest
-from tacit.audit.outputs import Outputs, mixed
+from tacit.audit.learners import fit_logistic, fit_nearest_neighbors
+from tacit.audit.outputs import OutputSample, hash_columns
 
 Keys = npt.NDArray[np.uint64]
 
-FEW = 16  # distinct outputs: a table of them says all there is to say
+MAX_TABULATED = 16  # distinct outputs: a table of them says all there is to say
 _MOST_COLUMNS = 16
 _MOST_NEAR = 6  # columns: in more, no output is near
 _LISTED = 4
@@ -28,7 +28,7 @@ class Score:
     """A number for each output. `words` tells the event "at least this" (or its complement)."""
 
     family: str
-    of: Callable[[Outputs], Reals]
+    of: Callable[[OutputSample], Reals]
     words: Callable[[float, bool], str]
     learned: bool = True  # from the outputs, which are then no witnesses of how good it is
 
@@ -52,12 +52,12 @@ class _Table:
         return np.where(self.keys[place] == keys, self.ratios[place], 0.0)
 
 
-def learn(one: Outputs, other: Outputs, rng: np.random.Generator) -> Iterator[Score]:
+def learn_scores(one: OutputSample, other: OutputSample, rng: np.random.Generator) -> Iterator[Score]:
     """All scores worth trying, in the order of their simplicity."""
     if one.numbers.shape[1] > _MOST_COLUMNS:
-        columns = _telling(one, other)
-        for score in learn(one.keep(columns), other.keep(columns), rng):
-            yield Score(score.family, _narrowed(score.of, columns), score.words, score.learned)
+        columns = _most_different_columns(one, other)
+        for score in learn_scores(one.keep(columns), other.keep(columns), rng):
+            yield Score(score.family, _select_columns(score.of, columns), score.words, score.learned)
         return
     table = _Table.of(one.keys(), other.keys())
     kinds, numbers = len(table.keys), one.numbers.shape[1]
@@ -69,18 +69,18 @@ def learn(one: Outputs, other: Outputs, rng: np.random.Generator) -> Iterator[Sc
     yield from _raw(one)
     if kinds <= (len(one) + len(other)) / 2:
         yield _exact(table, one, other)
-    if kinds <= FEW:
+    if kinds <= MAX_TABULATED:
         return
     yield _histogram(one, other)
     if numbers:
         yield _low_bits(one, other)
         yield logistic_score(one, other, rng)
     if 1 < numbers <= _MOST_NEAR:
-        yield _order(one, other)
+        yield _rank_order(one, other)
         yield nearest_score(one, other, rng)
 
 
-def _telling(one: Outputs, other: Outputs) -> list[int]:
+def _most_different_columns(one: OutputSample, other: OutputSample) -> list[int]:
     """The columns of numbers whose histograms differ most, in the order in which they come."""
     differences = []
     for column in range(one.numbers.shape[1]):
@@ -91,11 +91,11 @@ def _telling(one: Outputs, other: Outputs) -> list[int]:
     return sorted(np.argsort(differences)[-_MOST_COLUMNS:].tolist())
 
 
-def _narrowed(of: Callable[[Outputs], Reals], columns: list[int]) -> Callable[[Outputs], Reals]:
+def _select_columns(of: Callable[[OutputSample], Reals], columns: list[int]) -> Callable[[OutputSample], Reals]:
     return lambda outputs: of(outputs.keep(columns))
 
 
-def _exact(table: _Table, one: Outputs, other: Outputs) -> Score:
+def _exact(table: _Table, one: OutputSample, other: OutputSample) -> Score:
     """Exact values, however close to one another: a float Laplace has some that are possible on one side only."""
 
     def words(threshold: float, inside: bool) -> str:
@@ -114,10 +114,10 @@ def _exact(table: _Table, one: Outputs, other: Outputs) -> Score:
     return Score("values", lambda outputs: table.look_up(outputs.keys()), words, learned=len(table.keys) > _LISTED)
 
 
-def _categories(one: Outputs, other: Outputs) -> Iterator[Score]:
+def _categories(one: OutputSample, other: OutputSample) -> Iterator[Score]:
     """What an output is, where it is not always a number: NaN, None, an exception, or another form."""
     for column, labels in enumerate(one.labels):
-        if len(labels) <= FEW:
+        if len(labels) <= MAX_TABULATED:
             table = _Table.of(*(side.codes[:, column].astype(np.uint64) for side in (one, other)))
             found = dict(zip(table.keys.tolist(), table.ratios.tolist(), strict=True))
             ratios = [found.get(code, 0.0) for code in range(len(labels))]
@@ -125,7 +125,7 @@ def _categories(one: Outputs, other: Outputs) -> Iterator[Score]:
             yield Score("categories", _category(table, column), words, learned=len(labels) > _LISTED)
 
 
-def _category(table: _Table, column: int) -> Callable[[Outputs], Reals]:
+def _category(table: _Table, column: int) -> Callable[[OutputSample], Reals]:
     return lambda outputs: table.look_up(outputs.codes[:, column].astype(np.uint64))
 
 
@@ -139,7 +139,7 @@ def _category_words(name: str, labels: list[object], ratios: list[float]) -> Cal
     return words
 
 
-def _raw(one: Outputs) -> Iterator[Score]:
+def _raw(one: OutputSample) -> Iterator[Score]:
     """A coordinate as it is; of vectors also the sum and the extremes."""
     width = one.numbers.shape[1]
     for column in range(width):
@@ -151,10 +151,10 @@ def _raw(one: Outputs) -> Iterator[Score]:
             "the smallest of output": lambda rows: rows.min(axis=1),
         }
         for name, summary in summaries.items():
-            yield Score("threshold", _summarized(summary), _threshold_words(name), learned=False)
+            yield Score("threshold", _make_scores(summary), _threshold_words(name), learned=False)
 
 
-def _histogram(one: Outputs, other: Outputs) -> Score:
+def _histogram(one: OutputSample, other: OutputSample) -> Score:
     """The log of the likelihood ratio in bins of equal counts, added up over columns as if they were independent."""
     width, edges, tables = one.numbers.shape[1], [], []
     bins = int(np.clip(np.sqrt(len(one)) / 4, 8, 64))
@@ -166,7 +166,7 @@ def _histogram(one: Outputs, other: Outputs) -> Score:
     for column in range(one.codes.shape[1]):
         tables.append(_Table.of(*(side.codes[:, column].astype(np.uint64) for side in (one, other))))
 
-    def of(outputs: Outputs) -> Reals:
+    def of(outputs: OutputSample) -> Reals:
         total = np.zeros(len(outputs))
         for place, table in enumerate(tables):
             if place < width:
@@ -199,20 +199,20 @@ def _pieces(edges: Reals, chosen: npt.NDArray[np.bool_]) -> list[str]:
     return found
 
 
-def _low_bits(one: Outputs, other: Outputs) -> Score:
+def _low_bits(one: OutputSample, other: OutputSample) -> Score:
     """The size of a number and its last set bit: the rounding of a sum tells what was added to."""
     width = one.numbers.shape[1]
-    tables = [_Table.of(*(last_bit(side.numbers[:, column]) for side in (one, other))) for column in range(width)]
+    tables = [_Table.of(*(bit_positions(side.numbers[:, column]) for side in (one, other))) for column in range(width)]
 
-    def of(outputs: Outputs) -> Reals:
-        found = [table.look_up(last_bit(outputs.numbers[:, place])) for place, table in enumerate(tables)]
+    def of(outputs: OutputSample) -> Reals:
+        found = [table.look_up(bit_positions(outputs.numbers[:, place])) for place, table in enumerate(tables)]
         total: Reals = np.sum(found, axis=0)
         return total
 
     return Score("low bits", of, lambda threshold, inside: _ratio_words("the last bit of output", threshold, inside))
 
 
-def last_bit(values: Reals) -> Keys:
+def bit_positions(values: Reals) -> Keys:
     """The exponents of a number's first and last set bits, as one key: x is a multiple of 2^last and of no more."""
     usable = np.isfinite(values) & (values != 0)
     fraction, first = np.frexp(np.where(usable, np.abs(values), 1.0))
@@ -222,25 +222,25 @@ def last_bit(values: Reals) -> Keys:
     return np.where(usable, keys, np.where(values == 0, 0, 1)).astype(np.uint64)
 
 
-def _order(one: Outputs, other: Outputs) -> Score:
+def _rank_order(one: OutputSample, other: OutputSample) -> Score:
     """The order of a vector's coordinates, and which are equal."""
-    table = _Table.of(_ordered(one), _ordered(other))
+    table = _Table.of(_sort_outputs(one), _sort_outputs(other))
     return Score(
         "order",
-        lambda outputs: table.look_up(_ordered(outputs)),
+        lambda outputs: table.look_up(_sort_outputs(outputs)),
         lambda threshold, inside: _ratio_words("the order of the coordinates of output", threshold, inside),
     )
 
 
-def _ordered(outputs: Outputs) -> Keys:
+def _sort_outputs(outputs: OutputSample) -> Keys:
     rows = outputs.numbers
     ranks = [(rows < rows[:, [column]]).sum(axis=1).astype(np.uint64) + np.uint64(1) for column in range(rows.shape[1])]
-    return mixed(ranks)
+    return hash_columns(ranks)
 
 
-def logistic_score(one: Outputs, other: Outputs, rng: np.random.Generator) -> Score:
+def logistic_score(one: OutputSample, other: OutputSample, rng: np.random.Generator) -> Score:
     """Logistic regression on the numbers, their sizes, squares and products."""
-    predict = logistic(one.numbers, other.numbers, rng)
+    predict = fit_logistic(one.numbers, other.numbers, rng)
     return Score(
         "logistic",
         lambda outputs: predict(outputs.numbers),
@@ -248,9 +248,9 @@ def logistic_score(one: Outputs, other: Outputs, rng: np.random.Generator) -> Sc
     )
 
 
-def nearest_score(one: Outputs, other: Outputs, rng: np.random.Generator) -> Score:
+def nearest_score(one: OutputSample, other: OutputSample, rng: np.random.Generator) -> Score:
     """The sides of the nearest outputs that were seen."""
-    predict = nearest(one.numbers, other.numbers, rng)
+    predict = fit_nearest_neighbors(one.numbers, other.numbers, rng)
     return Score(
         "nearest",
         lambda outputs: predict(outputs.numbers),
@@ -258,11 +258,11 @@ def nearest_score(one: Outputs, other: Outputs, rng: np.random.Generator) -> Sco
     )
 
 
-def _column(column: int) -> Callable[[Outputs], Reals]:
+def _column(column: int) -> Callable[[OutputSample], Reals]:
     return lambda outputs: outputs.numbers[:, column]
 
 
-def _summarized(summary: Callable[[Reals], Reals]) -> Callable[[Outputs], Reals]:
+def _make_scores(summary: Callable[[Reals], Reals]) -> Callable[[OutputSample], Reals]:
     return lambda outputs: summary(outputs.numbers)
 
 

@@ -1,6 +1,6 @@
 """A search for the pair of neighbors on which a mechanism is at its worst.
 
->>> [pair.name for pair in pairs("median", Neighbors.REPLACE, lower=0, upper=10, rows=5)][:2]
+>>> [pair.name for pair in candidate_pairs("median", Neighbors.REPLACE, lower=0, upper=10, rows=5)][:2]
 ['half at each end, one moved up', 'half at each end, one moved down']
 """
 
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.audit.claim import Claim
 from tacit.audit.outputs import Progress
-from tacit.audit.statistical import LEAST_SAMPLES, Finding, audit
+from tacit.audit.statistical import MIN_SAMPLES, AuditResult, audit
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 
-SHAPES = ("count", "sum", "mean", "median", "top-k")
+QUERY_SHAPES = ("count", "sum", "mean", "median", "top-k")
 _RANKING = 0.25  # the share of the samples that ranks the pairs
 _EVEN = 0.5  # the confidence of a rank: as often too high as too low
 _TIED = 5  # values of a top-k that are all as frequent
@@ -30,7 +30,7 @@ Rows = list[Any]
 
 
 @dataclass(frozen=True)
-class Pair:
+class NeighboringLists:
     """Two neighboring lists of numbers."""
 
     name: str
@@ -38,7 +38,7 @@ class Pair:
     other: Rows
 
 
-def search(
+def audit_worst_pair(
     mechanism: Callable[..., Any],
     shape: str,
     claim: Claim,
@@ -51,7 +51,7 @@ def search(
     confidence: float = 0.99,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Finding:
+) -> AuditResult:
     """Audit a mechanism on lists of numbers in [lower, upper] at the worst of the classic pairs for its shape.
 
     **Theorem.** The finding has the confidence of an audit of the one pair, however many were tried.
@@ -60,16 +60,16 @@ def search(
 
     `samples` are all that is drawn a side: a quarter, shared by the pairs, ranks them.
     """
-    found = list(pairs(shape, neighbors, lower=lower, upper=upper, rows=rows))
-    total, start = integer("samples", samples), integer("seed", seed, least=0)
+    found = list(candidate_pairs(shape, neighbors, lower=lower, upper=upper, rows=rows))
+    total, start = to_integer("samples", samples), to_integer("seed", seed, least=0)
     each = int(total * _RANKING) // len(found)
-    if each < LEAST_SAMPLES:
-        least = int(np.ceil(LEAST_SAMPLES * len(found) / _RANKING))
+    if each < MIN_SAMPLES:
+        least = int(np.ceil(MIN_SAMPLES * len(found) / _RANKING))
         raise ParameterError("samples", f"{total} are too few to rank {len(found)} pairs", fix=f"take {least} or more")
     seeds = np.random.SeedSequence(start).generate_state(len(found) + 1).tolist()
     say = progress or (lambda share: None)
 
-    def look(pair: Pair, count: int, sure: float, number: int, told: Progress | None = None) -> Finding:
+    def look(pair: NeighboringLists, count: int, sure: float, number: int, told: Progress | None = None) -> AuditResult:
         try:
             finding = audit(
                 mechanism, pair.one, pair.other, claim, samples=count, confidence=sure, seed=number, progress=told
@@ -90,23 +90,25 @@ def search(
     return replace(finding, samples=total)
 
 
-def pairs(shape: str, neighbors: Neighbors, *, lower: float, upper: float, rows: int) -> Iterator[Pair]:
+def candidate_pairs(
+    shape: str, neighbors: Neighbors, *, lower: float, upper: float, rows: int
+) -> Iterator[NeighboringLists]:
     """The classic worst pairs of a shape: ends of the range, halves, ties, one row and none.
 
     Where a row is replaced the number of rows is public, so all lists have `rows` of them.
     """
-    if shape not in SHAPES:
-        raise ParameterError("shape", f"there is no shape {shape!r:.40}", fix=f"one of {', '.join(SHAPES)}")
+    if shape not in QUERY_SHAPES:
+        raise ParameterError("shape", f"there is no shape {shape!r:.40}", fix=f"one of {', '.join(QUERY_SHAPES)}")
     if not isinstance(neighbors, Neighbors):
         raise ParameterError("neighbors", f"{neighbors!r:.40} is no relation", fix="Neighbors.ADD_REMOVE or REPLACE")
-    count = integer("rows", rows, least=1)
+    count = to_integer("rows", rows, least=1)
     low, high = _ends(lower, upper)
-    moves = _moved if neighbors is Neighbors.REPLACE else _added
+    moves = _replace_pairs if neighbors is Neighbors.REPLACE else _add_pairs
     for name, base, values in _bases(shape, low, high, count):
         yield from moves(name, base, values)
     if neighbors is Neighbors.ADD_REMOVE:
-        yield Pair("no row, and one at the upper end", [], [high])
-        yield Pair("no row, and one at the lower end", [], [low])
+        yield NeighboringLists("no row, and one at the upper end", [], [high])
+        yield NeighboringLists("no row, and one at the lower end", [], [low])
 
 
 def _bases(shape: str, low: Any, high: Any, rows: int) -> Iterator[tuple[str, Rows, tuple[Any, Any]]]:
@@ -126,20 +128,20 @@ def _bases(shape: str, low: Any, high: Any, rows: int) -> Iterator[tuple[str, Ro
         yield "spread evenly", _spread(low, high, rows), (low, high)
 
 
-def _moved(name: str, base: Rows, values: tuple[Any, Any]) -> Iterator[Pair]:
+def _replace_pairs(name: str, base: Rows, values: tuple[Any, Any]) -> Iterator[NeighboringLists]:
     """One row replaced: of the first value by the second, and where there is one, of the second by the first."""
     ways = [values, values[::-1]] if values[1] in base else [values]
     for old, new in ways:
         rest = list(base)
         rest.remove(old)
-        yield Pair(f"{name}, one moved {'up' if new >= old else 'down'}", base, sorted([*rest, new]))
+        yield NeighboringLists(f"{name}, one moved {'up' if new >= old else 'down'}", base, sorted([*rest, new]))
 
 
-def _added(name: str, base: Rows, values: tuple[Any, Any]) -> Iterator[Pair]:
+def _add_pairs(name: str, base: Rows, values: tuple[Any, Any]) -> Iterator[NeighboringLists]:
     """One row added, of either value."""
     for value in values:
         place = "at the upper end" if value == max(values) else "at the lower end"
-        yield Pair(f"{name}, one added {place}", base, sorted([*base, value]))
+        yield NeighboringLists(f"{name}, one added {place}", base, sorted([*base, value]))
 
 
 def _spread(low: Any, high: Any, count: int) -> Rows:
@@ -150,7 +152,7 @@ def _spread(low: Any, high: Any, count: int) -> Rows:
 
 def _ends(lower: Any, upper: Any) -> tuple[Any, Any]:
     """The ends of the range as plain integers, or as floats."""
-    low, high = rational("lower", lower), rational("upper", upper)
+    low, high = to_rational("lower", lower), to_rational("upper", upper)
     if low >= high:
         raise ParameterError("upper", f"must be above lower = {lower}, got {upper}", fix="lower=0, upper=1, say")
     if all(isinstance(end, Integral) for end in (lower, upper)):

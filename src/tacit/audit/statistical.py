@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer, rational
-from tacit.audit.bound import certified
+from tacit.arithmetic import to_integer, to_rational
+from tacit.audit.bound import lower_confidence_bound
 from tacit.audit.claim import Claim
-from tacit.audit.events import Check, choose, looked_at
-from tacit.audit.outputs import Outputs, Progress, collect
+from tacit.audit.events import EventTest, choose_events, training_size
+from tacit.audit.outputs import OutputSample, Progress, collect_outputs
 from tacit.errors import ParameterError
 
-LEAST_SAMPLES = 100
+MIN_SAMPLES = 100
 _COLLECTED, _LEARNED = 0.8, 0.9  # shares of the time, for progress
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditResult:
     """What an audit found: with the stated confidence, the claim's parameter is at least `lower` for this pair.
 
     The counts are of `event` among `trials` outputs of either side that nothing was learned from.
@@ -93,7 +93,7 @@ def audit(
     confidence: float = 0.99,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Finding:
+) -> AuditResult:
     """Look for an event that proves the claim wrong on the neighbors `one` and `other`.
 
     `mechanism(data)` gives an output: a number, a text or another hashable, a vector or tuple of these. If it has a
@@ -107,50 +107,54 @@ def audit(
     **Proof.** Events, weights and spendings are chosen by a first part of the outputs. Given that part, the rest are
     independent, the counts of an event in them are binomial, and `certified` bounds the parameter except with the
     event's share of 1 - confidence. The shares add up to it, or to less where outputs may have to be asked for again
-    (`collect`): the union bound. A bound holds both ways round and for the complement (`Claim.refuted_by`), so
+    (`collect`): the union bound. A bound holds both ways round and for the complement (`Reservation.refuted_by`), so
     directions need no share of their own.
 
     "Not refuted" proves nothing: another pair, another event or more samples may tell.
     """
-    count, sure = _checked(claim, samples, confidence)
+    count, sure = _check_arguments(claim, samples, confidence)
     say = progress or (lambda share: None)
-    draws, learner = (np.random.default_rng([integer("seed", seed, least=0), stream]) for stream in (0, 1))
-    sides = collect(mechanism, (one, other), count, draws, lambda share: say(_COLLECTED * share))
-    start = looked_at(*sides)
+    draws, learner = (np.random.default_rng([to_integer("seed", seed, least=0), stream]) for stream in (0, 1))
+    sides = collect_outputs(mechanism, (one, other), count, draws, lambda share: say(_COLLECTED * share))
+    start = training_size(*sides)
     seen, fresh = (tuple(side.part(*part) for side in sides) for part in ((0, start), (start, count)))
-    checks = choose(seen[0], seen[1], claim, count - start, (1 - sure) * sides[0].share, learner)
+    checks = choose_events(seen[0], seen[1], claim, count - start, (1 - sure) * sides[0].share, learner)
     say(_LEARNED)
     findings = []
     for check in checks:
-        lower, event, counts = _counted(check, fresh[0], fresh[1], claim)
-        findings.append(Finding(claim, lower, sure, count, event, *counts, count - start, one, other))
+        lower, event, counts = _count_event(check, fresh[0], fresh[1], claim)
+        findings.append(AuditResult(claim, lower, sure, count, event, *counts, count - start, one, other))
         say(_LEARNED + (1 - _LEARNED) * len(findings) / len(checks))
     return max(findings, key=lambda finding: finding.lower)
 
 
-def _counted(check: Check, one: Outputs, other: Outputs, claim: Claim) -> tuple[float, str, tuple[int, int]]:
+def _count_event(
+    check: EventTest, one: OutputSample, other: OutputSample, claim: Claim
+) -> tuple[float, str, tuple[int, int]]:
     """The bound of one event, the event in words, and its counts."""
     event, trials = check.event, len(one)
     counts = int(event.holds(one).sum()), int(event.holds(other).sum())
     likelier, rarer = counts if event.under_one else counts[::-1]
-    lower = float(certified(claim, likelier, rarer, trials, check.miss, weight=check.weight, spending=check.spending))
+    lower = float(
+        lower_confidence_bound(claim, likelier, rarer, trials, check.miss, weight=check.weight, spending=check.spending)
+    )
     # Tell the event or its complement, whichever has the larger ratio.
     inside = likelier * (trials - likelier) >= rarer * (trials - rarer)
     told = counts if inside else (trials - counts[0], trials - counts[1])
     return lower, event.score.words(event.threshold, inside), told
 
 
-def _checked(claim: Claim, samples: int, confidence: float) -> tuple[int, float]:
+def _check_arguments(claim: Claim, samples: int, confidence: float) -> tuple[int, float]:
     if not isinstance(claim, Claim):
         raise ParameterError(
             "claim", f"needs a Claim, got {type(claim).__name__}", fix='Claim.epsilon(1) or Claim.parse("epsilon=1")'
         )
-    count = integer("samples", samples)
-    if count < LEAST_SAMPLES:
+    count = to_integer("samples", samples)
+    if count < MIN_SAMPLES:
         raise ParameterError(
-            "samples", f"{count} are too few for any verdict", fix=f"take {LEAST_SAMPLES} or more, 100,000 say"
+            "samples", f"{count} are too few for any verdict", fix=f"take {MIN_SAMPLES} or more, 100,000 say"
         )
-    sure = float(rational("confidence", confidence))
+    sure = float(to_rational("confidence", confidence))
     if not 0 < sure < 1:
         what = f"must be between 0 and 1, both excluded, got {confidence}"
         raise ParameterError("confidence", what, fix="confidence=0.99, say")

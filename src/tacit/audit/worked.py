@@ -1,8 +1,8 @@
 """The exact epsilon of a mechanism with few outputs, worked out step by step.
 
 >>> from fractions import Fraction
->>> coin = Matrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
->>> print(worked(coin, outputs=["no", "yes"]))
+>>> coin = TransitionMatrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
+>>> print(derive_epsilon(coin, outputs=["no", "yes"]))
 1. The table: P[output | input]
    output  input 0  input 1
    no          3/4      1/4
@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.exact import Matrix, of_laplace
-from tacit.accounting.meaning import shown_error
+from tacit.accounting.interpretation import format_guessing_error
+from tacit.accounting.transition_matrix import TransitionMatrix, of_laplace
 from tacit.errors import ParameterError
 
 _LINES = 12  # of a table that are shown
@@ -38,7 +38,7 @@ USUAL, SPECIAL = 50, 90  # the scores of 29 students, and of one
 
 
 @dataclass(frozen=True)
-class Step:
+class DerivationStep:
     """One of the five: what is done, and what comes of it."""
 
     title: str
@@ -46,12 +46,12 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Worked:
+class EpsilonDerivation:
     """The five steps, and where they lead."""
 
-    matrix: Matrix
+    matrix: TransitionMatrix
     epsilon: float
-    steps: tuple[Step, ...]
+    steps: tuple[DerivationStep, ...]
 
     def __str__(self) -> str:
         """All five, numbered."""
@@ -80,7 +80,9 @@ class _Ratio:
         return _number(self.above / self.below) if self.below else "infinite: a zero beside a non-zero"
 
 
-def worked(matrix: Matrix, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Worked:
+def derive_epsilon(
+    matrix: TransitionMatrix, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+) -> EpsilonDerivation:
     """The five steps from a table of probabilities to its epsilon and what that means.
 
     **Theorem.** The least epsilon with P[T | x] <= e^epsilon P[T | y] for all neighbors x, y and all sets T of outputs
@@ -90,21 +92,21 @@ def worked(matrix: Matrix, inputs: Sequence[str] | None = None, outputs: Sequenc
     people = _names("inputs", inputs, "input", len(matrix.rows))
     shown = _names("outputs", outputs, "output", len(matrix.rows[0]))
     ratios = [ratio for number, name in enumerate(shown) if (ratio := _largest(matrix, number, name)) is not None]
-    steps = [Step("The table: P[output | input]", _table(matrix, people, shown, ratios))]
+    steps = [DerivationStep("The table: P[output | input]", _table(matrix, people, shown, ratios))]
     title = "For each output, the largest ratio between two neighboring inputs"
     if not ratios:
         nobody = ("no two inputs are neighbors: there is nothing to compare",)
-        return Worked(matrix, 0.0, (*steps, Step(title, nobody)))
-    steps.append(Step(title, _ratios(ratios)))
+        return EpsilonDerivation(matrix, 0.0, (*steps, DerivationStep(title, nobody)))
+    steps.append(DerivationStep(title, _ratios(ratios)))
     worst = max(ratios, key=lambda ratio: ratio.size)
-    steps.append(Step("The largest of them", (f"{worst.shown}, at the output {worst.output}",)))
+    steps.append(DerivationStep("The largest of them", (f"{worst.shown}, at the output {worst.output}",)))
     epsilon = matrix.epsilon
     log = "infinite" if math.isinf(epsilon) else f"ln {_number(worst.above / worst.below)} = {epsilon:.6f}"
-    steps.append(Step("Its logarithm", (f"epsilon = {log}",)))
-    return Worked(matrix, epsilon, (*steps, Step("What it means", (_meaning(matrix, epsilon),))))
+    steps.append(DerivationStep("Its logarithm", (f"epsilon = {log}",)))
+    return EpsilonDerivation(matrix, epsilon, (*steps, DerivationStep("What it means", (_meaning(matrix, epsilon),))))
 
 
-def undefended_classroom() -> Matrix:
+def undefended_classroom() -> TransitionMatrix:
     """Thirty students, of whom one scored 90 and the others 50, or all 50: five means of three random ones.
 
     The 90 is among three of thirty with probability C(29, 2)/C(30, 3) = 1/10. Outputs: no mean shows it; one does. A
@@ -112,10 +114,10 @@ def undefended_classroom() -> Matrix:
     give the student away.
     """
     hit = Fraction(math.comb(STUDENTS - 1, OF - 1), math.comb(STUDENTS, OF))
-    return Matrix([[1 - hit, hit], [1, 0]]).repeated(MEANS)
+    return TransitionMatrix([[1 - hit, hit], [1, 0]]).repeated(MEANS)
 
 
-def defended_classroom(epsilon: float) -> Matrix:
+def defended_classroom(epsilon: float) -> TransitionMatrix:
     """The same mean in steps of 1/30, with noise. The pair differs by 40 steps, which is 1.33 points.
 
     Noise of scale 40/epsilon steps is epsilon-DP for this pair: at 0.1 that is 400 steps, 13.3 points. A promise for
@@ -135,14 +137,14 @@ def _names(name: str, given: Sequence[str] | None, word: str, count: int) -> lis
     return [str(each) for each in given]
 
 
-def _largest(matrix: Matrix, output: int, name: str) -> _Ratio | None:
+def _largest(matrix: TransitionMatrix, output: int, name: str) -> _Ratio | None:
     """The largest ratio of this output; None where no neighbor can see it."""
     entries = [(matrix.rows[one][output], matrix.rows[other][output]) for one, other in matrix.pairs]
     ratios = [_Ratio(name, above, below) for above, below in entries if above]
     return max(ratios, key=lambda ratio: ratio.size, default=None)
 
 
-def _table(matrix: Matrix, inputs: list[str], outputs: list[str], ratios: list[_Ratio]) -> tuple[str, ...]:
+def _table(matrix: TransitionMatrix, inputs: list[str], outputs: list[str], ratios: list[_Ratio]) -> tuple[str, ...]:
     """The table with a line for each output; of many, those with the largest ratios."""
     kept = {ratio.output for ratio in _first(ratios)} if len(outputs) > _LINES else set(outputs)
     rows = [["output", *inputs]]
@@ -188,7 +190,7 @@ def _number(number: Fraction) -> str:
     return f"{float(number):.6g}" if abs(log) < _WIDE else f"10^{log:.1f}"
 
 
-def _meaning(matrix: Matrix, epsilon: float) -> str:
+def _meaning(matrix: TransitionMatrix, epsilon: float) -> str:
     if epsilon == 0:
         return "the output says nothing about which of two neighboring inputs was used"
     if math.isinf(epsilon):
@@ -197,6 +199,7 @@ def _meaning(matrix: Matrix, epsilon: float) -> str:
             "cannot: whoever sees it errs never"
         )
     return (
-        f"whoever guesses which of two neighboring inputs was used errs at least {shown_error(epsilon)} of the time "
+        "whoever guesses which of two neighboring inputs was used errs at least "
+        f"{format_guessing_error(epsilon)} of the time "
         "(0.5 is a blind guess)"
     )

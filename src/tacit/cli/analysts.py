@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import DEFAULT, JsonOption, PolicyOption, one_of
+from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption, complete_from
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
     from tacit.policy.model import Policy
-    from tacit.serve.people import Role, Secrets
+    from tacit.serve.credentials import IssuedSecrets, Role
 
 app = typer.Typer(help="Let people in to a served curator, and out again.", no_args_is_help=True)
 _ROLES = ("analyst", "auditor", "owner")
@@ -25,57 +25,59 @@ def add(
     name: Name,
     role: Annotated[
         str,
-        typer.Option("--role", help="analyst, auditor or owner.", metavar="ROLE", autocompletion=one_of(*_ROLES)),
+        typer.Option(
+            "--role", help="analyst, auditor or owner.", metavar="ROLE", autocompletion=complete_from(*_ROLES)
+        ),
     ] = _ROLES[0],
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     as_json: JsonOption = False,
 ) -> None:
     """Let someone in; prints their key and their password, once."""
-    from tacit.serve import people
+    from tacit.serve import credentials
 
     loaded, path = _load(policy)
-    chosen = _role(role)
-    if chosen is people.Role.ANALYST and loaded.analyst(name) is None:
+    chosen = _parse_role(role)
+    if chosen is credentials.Role.ANALYST and loaded.analyst(name) is None:
         fix = f"give them a budget in {policy.name} first: [analysts.{name}]"
         raise ParameterError("name", f"the policy has no analyst {name}", fix=fix)
-    _show(name, str(chosen), people.add(path, name, chosen), as_json)
+    _print_secrets(name, str(chosen), credentials.add_credential(path, name, chosen), as_json)
 
 
 @app.command()
-def rotate(name: Name, policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+def rotate(name: Name, policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
     """Give someone a new key and a new password; the old ones open nothing from now on."""
-    from tacit.serve import people
+    from tacit.serve import credentials
 
     _, path = _load(policy)
-    made = people.rotate(path, name)
-    record = people.read(path).named(name)
-    _show(name, str(record.role) if record else "", made, as_json)
+    made = credentials.rotate_credential(path, name)
+    record = credentials.read_credentials(path).named(name)
+    _print_secrets(name, str(record.role) if record else "", made, as_json)
 
 
 @app.command()
-def revoke(name: Name, policy: PolicyOption = DEFAULT) -> None:
+def revoke(name: Name, policy: PolicyOption = DEFAULT_POLICY) -> None:
     """Let someone in no longer. What they spent stays in the ledger."""
-    from tacit.serve import people
+    from tacit.serve import credentials
 
-    people.revoke(_load(policy)[1], name)
+    credentials.revoke_credential(_load(policy)[1], name)
     typer.echo(f"{name} is let in no longer. A server that runs has noticed.")
 
 
 @app.command(name="list")
-def listed(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+def listed(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
     """Show who is let in, as what and since when."""
-    from tacit.serve import people
+    from tacit.serve import credentials
 
     loaded, path = _load(policy)
     rows = [
         {
             "name": record.name,
             "role": str(record.role),
-            "key": f"{people.PREFIX}{record.key_id}_...",
+            "key": f"{credentials.PREFIX}{record.key_id}_...",
             "since": record.since,
             "in_policy": loaded.analyst(record.name) is not None,
         }
-        for record in people.read(path).records
+        for record in credentials.read_credentials(path).records
     ]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -89,20 +91,20 @@ def listed(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
 
 def _load(policy: Path) -> tuple[Policy, Path]:
     from tacit.policy.load import load
-    from tacit.serve.people import people_of
+    from tacit.serve.credentials import credentials_path
 
-    return load(policy), people_of(policy.absolute())
+    return load(policy), credentials_path(policy.absolute())
 
 
-def _role(role: str) -> Role:
-    from tacit.serve.people import Role
+def _parse_role(role: str) -> Role:
+    from tacit.serve.credentials import Role
 
     if role not in _ROLES:
         raise ParameterError("role", f"there is no role {role}", fix=f"choose {', '.join(_ROLES)}")
     return Role(role)
 
 
-def _show(name: str, role: str, made: Secrets, as_json: bool) -> None:
+def _print_secrets(name: str, role: str, made: IssuedSecrets, as_json: bool) -> None:
     if as_json:
         values = {"name": name, "role": role, "key": made.key, "password": made.password}
         typer.echo(json.dumps(values, indent=2, ensure_ascii=False))

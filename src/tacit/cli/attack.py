@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
-from tacit.cli.output import bar, check_plot, table
+from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption
+from tacit.cli.output import check_plot_path, format_table, show_progress
 
 if TYPE_CHECKING:
-    from tacit.attacks.recovered import Recovered
-    from tacit.trial.attacked import Attacked
+    from tacit.attacks.recovered import ReconstructionResult
+    from tacit.trial.attack_report import AttackReport
 
 REFUTED = 7
 
 
 def attack(
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     people: Annotated[int, typer.Option("--people", help="How many made-up people are attacked.")] = 100,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What each attack may spend in all.")] = 1.0,
     seed: Annotated[
@@ -35,23 +35,29 @@ def attack(
     Everyone has a secret bit. The attacker knows the public columns of all, and asks for counts of any subsets. Exit
     code 7 if more is recovered than the promise allows.
     """
-    from tacit.trial.sides import attack as run
+    from tacit.trial.attack_comparison import attack_policy as run
 
     if plot is not None:
-        check_plot(plot)
-    with bar() as tell:
+        check_plot_path(plot)
+    with show_progress() as tell:
         found = run(policy, people, epsilon, seed, lambda share: tell(share, "asking"))
-    typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else _shown(found))
+    typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else _format_report(found))
     if plot is not None:
         found.plot(plot)
     if found.refuted:
         raise typer.Exit(REFUTED)
 
 
-def _shown(found: Attacked) -> str:
+def _format_report(found: AttackReport) -> str:
     crowd = found.target
     rows = [
-        [line.name, f"{line.protected.queries:,}", _share(line.unprotected), _share(line.protected), f"{line.most:.1%}"]
+        [
+            line.name,
+            f"{line.protected.queries:,}",
+            _format_share(line.unprotected),
+            _format_share(line.protected),
+            f"{line.most:.1%}",
+        ]
         for line in found.lines
     ]
     fresh = found.reworded
@@ -59,7 +65,7 @@ def _shown(found: Attacked) -> str:
         f"{crowd.people:,} made-up people in {crowd.table}. The secret is: {crowd.secret}. "
         f"The attacker knows {' and '.join(crowd.known)}, and has epsilon {found.epsilon:g} for each attack.",
         "",
-        table(["attack", "questions", "unprotected", "with Tacit", "expected at most"], rows),
+        format_table(["attack", "questions", "unprotected", "with Tacit", "expected at most"], rows),
         "",
         "Shares are of secrets guessed right, with 99 % intervals; a coin gets 50 %. Under epsilon "
         f"{found.epsilon:g} ({found.neighbors}) no attack, whatever it knows, can expect more than {found.most:.1%}.",
@@ -74,7 +80,7 @@ def _shown(found: Attacked) -> str:
     return "\n".join([*lines, f"So: {found.verdict}."])
 
 
-def _share(found: Recovered) -> str:
+def _format_share(found: ReconstructionResult) -> str:
     assert found.share is not None
     assert found.interval is not None
     low, high = found.interval

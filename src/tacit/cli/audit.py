@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import DEFAULT, JsonOption, PolicyOption
-from tacit.cli.output import bar, table
+from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption
+from tacit.cli.output import format_table, show_progress
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
-    from tacit.audit.statistical import Finding
+    from tacit.audit.statistical import AuditResult
 
 REFUTED = 7
 _FIX = 'name a function of a module in this folder, as in "examples.audit_peers:opendp_laplace"'
 
 SamplesOption = Annotated[int, typer.Option("--samples", "-n", help="Outputs of each of the two databases.")]
-SureOption = Annotated[
+AuditConfidenceOption = Annotated[
     float, typer.Option("--confidence", help="How often, at least, no true claim is refuted in a whole run.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="The same seed makes the same choices.", min=0)]
@@ -31,10 +31,10 @@ app = typer.Typer(help="Look for evidence against claims of privacy, by samples.
 
 @app.command()
 def policy(
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The price of each question.")] = 1.0,
     samples: SamplesOption = 10_000,
-    confidence: SureOption = 0.99,
+    confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,
     units: Annotated[int, typer.Option("--units", help="How many units the made-up databases have.")] = 100,
     stored: Annotated[
@@ -47,12 +47,12 @@ def policy(
     No real data is read. Every aggregate and clause that the policy answers is asked about two databases that differ
     in one unit, as often as --samples says.
     """
-    from tacit.trial.trial import Trial
+    from tacit.trial.trial import PolicyAuditor
 
     rows: list[dict[str, Any]] = []
-    with Trial(policy, units=units, seed=seed) as trial, bar() as tell:
+    with PolicyAuditor(policy, units=units, seed=seed) as trial, show_progress() as tell:
         questions = trial.questions
-        sure = _each(confidence, len(questions))
+        sure = _split_confidence(confidence, len(questions))
         for number, question in enumerate(questions):
 
             def told(share: float, number: int = number, question: str = question) -> None:
@@ -64,11 +64,11 @@ def policy(
             )
             rows.append({"question": question, **found.to_dict()})
     if as_json:
-        _print({"confidence": confidence, "questions": rows, "refuted": any(row["refuted"] for row in rows)})
+        _print_json({"confidence": confidence, "questions": rows, "refuted": any(row["refuted"] for row in rows)})
     else:
-        cells = [[row["question"], f"{row['lower']:.3f}", _claim(row["claim"]), row["verdict"]] for row in rows]
-        typer.echo(table(["question", "at least", "claim", "verdict"], cells))
-        typer.echo(_conclusion(rows, confidence, samples))
+        cells = [[row["question"], f"{row['lower']:.3f}", _format_claim(row["claim"]), row["verdict"]] for row in rows]
+        typer.echo(format_table(["question", "at least", "claim", "verdict"], cells))
+        typer.echo(_summarize(rows, confidence, samples))
     if any(row["refuted"] for row in rows):
         raise typer.Exit(REFUTED)
 
@@ -77,7 +77,7 @@ def policy(
 def mechanisms(
     names: Annotated[list[str] | None, typer.Argument(help="Specimens by name; all of them by default.")] = None,
     samples: SamplesOption = 100_000,
-    confidence: SureOption = 0.99,
+    confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -89,9 +89,9 @@ def mechanisms(
     from tacit.audit.zoo import ZOO, specimen
 
     some = [specimen(name) for name in names] if names else list(ZOO)
-    sure = _each(confidence, len(some))
+    sure = _split_confidence(confidence, len(some))
     rows: list[dict[str, Any]] = []
-    with bar() as tell:
+    with show_progress() as tell:
         for number, each in enumerate(some):
 
             def told(share: float, number: int = number, name: str = each.name) -> None:
@@ -108,7 +108,7 @@ def mechanisms(
                 seed=seed,
                 progress=told,
             )
-            expected = "not refuted" if each.sound or _only_exact(each) else "refuted"
+            expected = "not refuted" if each.sound or _is_beyond_sampling(each) else "refuted"
             rows.append(
                 {
                     "name": each.name,
@@ -122,21 +122,21 @@ def mechanisms(
                 }
             )
     if as_json:
-        _print({"confidence": confidence, "mechanisms": rows, "as_expected": all(r["as_expected"] for r in rows)})
+        _print_json({"confidence": confidence, "mechanisms": rows, "as_expected": all(r["as_expected"] for r in rows)})
     else:
         heads = ["mechanism", "true", "claim", "at least", "verdict", "expected"]
         cells = [
             [
                 row["name"],
                 row["true"] if isinstance(row["true"], str) else f"{row['true']:.4g}",
-                _claim(row["claim"]),
+                _format_claim(row["claim"]),
                 f"{row['lower']:.3f}",
                 row["verdict"],
                 "as expected" if row["as_expected"] else f"WRONG: {row['expected']}",
             ]
             for row in rows
         ]
-        typer.echo(table(heads, cells))
+        typer.echo(format_table(heads, cells))
         wrong = [row["name"] for row in rows if not row["as_expected"]]
         told_all = f"not as expected: {', '.join(wrong)}" if wrong else "every verdict is as expected"
         typer.echo(f"\n{len(rows)} mechanisms, {samples:,} samples a side: {told_all}.")
@@ -158,7 +158,7 @@ def any_callable(
     rows: Annotated[int, typer.Option("--rows", help="How many rows.", min=1)] = 10,
     neighbors: Annotated[str, typer.Option("--neighbors", help="add-remove or replace.")] = "add-remove",
     samples: SamplesOption = 100_000,
-    confidence: SureOption = 0.99,
+    confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -168,7 +168,7 @@ def any_callable(
     quicker; with a parameter `rng` it is given a numpy generator.
     """
     from tacit.audit.claim import Claim
-    from tacit.audit.search import search
+    from tacit.audit.search import audit_worst_pair
     from tacit.audit.statistical import audit
     from tacit.privacy.unit import Neighbors
 
@@ -176,20 +176,20 @@ def any_callable(
     if (one is None) != (other is None) or (one is None) == (shape is None):
         fix = "--one '[1, 0]' --other '[1]', or --shape count"
         raise ParameterError("one", "name two databases by --one and --other, or a --shape to search", fix=fix)
-    mechanism = _imported(place)
-    with bar() as tell:
+    mechanism = _import_callable(place)
+    with show_progress() as tell:
 
         def told(share: float) -> None:
             tell(share, place)
 
-        found: Finding
+        found: AuditResult
         if one is not None and other is not None:
-            sides = _json("one", one), _json("other", other)
+            sides = _parse_json("one", one), _parse_json("other", other)
             found = audit(mechanism, *sides, promised, samples=samples, confidence=confidence, seed=seed, progress=told)
         else:
             if neighbors not in set(Neighbors):
                 raise ParameterError("neighbors", f"{neighbors!r} is no relation", fix="add-remove, or replace")
-            found = search(
+            found = audit_worst_pair(
                 mechanism,
                 str(shape),
                 promised,
@@ -203,14 +203,14 @@ def any_callable(
                 progress=told,
             )
     if as_json:
-        _print({"callable": place, **found.to_dict()})
+        _print_json({"callable": place, **found.to_dict()})
     else:
         typer.echo(f"{place}\n{found}")
     if found.refuted:
         raise typer.Exit(REFUTED)
 
 
-def _each(confidence: float, count: int) -> float:
+def _split_confidence(confidence: float, count: int) -> float:
     """The confidence of each of so many audits, such that all of them together have this one."""
     if not 0 < confidence < 1:
         what = f"must be between 0 and 1, both excluded, got {confidence}"
@@ -218,17 +218,17 @@ def _each(confidence: float, count: int) -> float:
     return 1 - (1 - confidence) / max(1, count)
 
 
-def _only_exact(specimen: Any) -> bool:
+def _is_beyond_sampling(specimen: Any) -> bool:
     """Whether a broken specimen is too fine for samples: an exact audit tells, and samples cannot."""
     return getattr(specimen, "evidence", "samples") == "exact"
 
 
-def _claim(claim: dict[str, Any]) -> str:
+def _format_claim(claim: dict[str, Any]) -> str:
     delta = f", delta {claim['delta']:g}" if claim["delta"] else ""
     return f"{claim['name']} {claim['value']:g}{delta}"
 
 
-def _conclusion(rows: list[dict[str, Any]], confidence: float, samples: int) -> str:
+def _summarize(rows: list[dict[str, Any]], confidence: float, samples: int) -> str:
     refuted = [row["question"] for row in rows if row["refuted"]]
     sure = f"{samples:,} samples a side, confidence {100 * confidence:g} % for all questions together"
     if refuted:
@@ -237,7 +237,7 @@ def _conclusion(rows: list[dict[str, Any]], confidence: float, samples: int) -> 
     return f"\n{len(rows)} questions, {sure}. {nothing}"
 
 
-def _imported(place: str) -> Callable[..., Any]:
+def _import_callable(place: str) -> Callable[..., Any]:
     """The function that MODULE:FUNCTION names, found from the current folder first."""
     from importlib import import_module
 
@@ -267,12 +267,12 @@ def _imported(place: str) -> Callable[..., Any]:
     return function
 
 
-def _json(name: str, text: str) -> Any:
+def _parse_json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as problem:
         raise ParameterError(name, f"{text!r:.60} is no JSON", fix=f"--{name} '[1, 0, 1]'") from problem
 
 
-def _print(value: Any) -> None:
+def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import DEFAULT, JsonOption, PolicyOption, one_of
+from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption, complete_from
 from tacit.terminal import escaped_json, one_line
 
 if TYPE_CHECKING:
-    from tacit.ledger.history import History
+    from tacit.ledger.reader import LedgerReader
     from tacit.ledger.witness import Witness
-    from tacit.policy.model import Books, Policy
+    from tacit.policy.model import LedgerLocation, Policy
 
 app = typer.Typer(help="Verify the ledger, read what it says, or go on from a loss.", no_args_is_help=True)
 _DAMAGED = 6
@@ -24,7 +24,7 @@ _DAMAGED = 6
 
 @app.command()
 def verify(
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     as_json: JsonOption = False,
     receipt: Annotated[
         Path | None,
@@ -37,18 +37,18 @@ def verify(
     from tacit.ledger.verify import verify as check
     from tacit.ledger.witness import Witness
 
-    _, books = _load(policy)
+    _, books = _load_policy(policy)
     witness = Witness(books.witness)
-    with _history(books) as history, _bar(witness) as progress:
+    with _open_reader(books) as history, _show_progress(witness) as progress:
         report = check(history, witness, progress)
         problems = list(report.problems)
         if receipt is not None:
             try:
-                problems += check_receipt(history, _receipt(receipt))
+                problems += check_receipt(history, _read_receipt(receipt))
             except LedgerError as error:  # a ledger that contradicts itself confirms nothing
                 problems.append(f"the receipt cannot be checked: {error.what}")
     if as_json:
-        _print({"ok": not problems, "entries": report.entries, "head": report.head, "problems": problems})
+        _print_json({"ok": not problems, "entries": report.entries, "head": report.head, "problems": problems})
     else:
         order = "NOT in order" if problems else "all in order"
         typer.echo(f"{report.entries:,} entries, {order}, head {report.head}")
@@ -62,14 +62,14 @@ def verify(
 
 @app.command()
 def history(
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     as_json: JsonOption = False,
     last: Annotated[int, typer.Option("--last", "-n", help="Show so many of the newest entries.", min=1)] = 20,
 ) -> None:
     """Show what was charged to whom, newest last. Of a question the ledger keeps a hash, and not its text."""
     from collections import deque
 
-    with _history(_load(policy)[1]) as ledger:
+    with _open_reader(_load_policy(policy)[1]) as ledger:
         entries = deque(ledger.entries(), maxlen=last)
     rows: list[dict[str, Any]] = [
         {
@@ -84,7 +84,7 @@ def history(
         for entry in entries
     ]
     if as_json:
-        _print(rows)
+        _print_json(rows)
         return
     heads = {"entry": "entry", "time": "time (UTC)", "kind": "kind", "who": "who"}
     heads |= {"epsilon": "epsilon", "question": "question", "request": "request"}
@@ -96,39 +96,42 @@ def history(
 
 
 @app.command()
-def export(policy: PolicyOption = DEFAULT) -> None:
+def export(policy: PolicyOption = DEFAULT_POLICY) -> None:
     """Print the deployment as JSON for a public registry: unit, relation, epsilon, delta, mechanisms, dates."""
-    from tacit.ledger.report import deployment
+    from tacit.ledger.export import describe_deployment
 
-    loaded, books = _load(policy)
-    with _history(books) as history:
-        _print(deployment(history, loaded.budget.epsilon, loaded.budget.delta))
+    loaded, books = _load_policy(policy)
+    with _open_reader(books) as history:
+        _print_json(describe_deployment(history, loaded.budget.epsilon, loaded.budget.delta))
 
 
 @app.command()
 def price(
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     by: Annotated[
         str,
         typer.Option(
             help="The accountant: basic, advanced, optimal, zcdp, renyi or pld.",
-            autocompletion=one_of("basic", "advanced", "optimal", "zcdp", "renyi", "pld"),
+            autocompletion=complete_from("basic", "advanced", "optimal", "zcdp", "renyi", "pld"),
         ),
     ] = "pld",
     delta: Annotated[float | None, typer.Option(help="Where to read epsilon off; by default the policy's.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the history would cost had its questions been fixed beforehand. It decides nothing."""
-    from tacit.accounting.guard import shown
-    from tacit.ledger.report import price as as_if
+    from tacit.accounting.filters import format_epsilon
+    from tacit.ledger.export import compose_nonadaptively as as_if
 
-    loaded, books = _load(policy)
-    with _history(books) as history:
+    loaded, books = _load_policy(policy)
+    with _open_reader(books) as history:
         found = as_if(history, float(loaded.budget.delta) if delta is None else delta, by)
     if as_json:
-        standing = {"spent": shown(found.standing.spent.epsilon), "cap": shown(found.standing.cap.epsilon)}
+        standing = {
+            "spent": format_epsilon(found.standing.spent.epsilon),
+            "cap": format_epsilon(found.standing.cap.epsilon),
+        }
         plain = {"charges": found.charges, "epsilon": found.epsilon, "delta": found.delta, "by": found.by}
-        _print({"as_if": "the questions had been fixed beforehand", **plain, "by_the_filters": standing})
+        _print_json({"as_if": "the questions had been fixed beforehand", **plain, "by_the_filters": standing})
     else:
         typer.echo(str(found))
 
@@ -136,31 +139,31 @@ def price(
 @app.command("accept-loss")
 def accept_loss(
     because: Annotated[str, typer.Option("--because", help="What happened; it is written down for good.")],
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     as_json: JsonOption = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
 ) -> None:
     """Go on with a ledger that lost entries: charge all that may be missing, to everyone."""
-    from tacit.accounting.guard import shown
-    from tacit.curator.curator import limits
-    from tacit.ledger.accept import accept_loss as accept
-    from tacit.ledger.entries import ALL
-    from tacit.ledger.keys import Key
-    from tacit.ledger.store import store_at
+    from tacit.accounting.filters import format_epsilon
+    from tacit.curator.curator import budget_limits
+    from tacit.ledger.entries import ALL_ANALYSTS
+    from tacit.ledger.recovery import accept_loss as accept
+    from tacit.ledger.signing import SigningKey
+    from tacit.ledger.store import open_store
     from tacit.ledger.witness import Witness
 
-    loaded, books = _load(policy)
+    loaded, books = _load_policy(policy)
     if not yes:
-        name = store_at(books.store).name  # without a password
+        name = open_store(books.store).name  # without a password
         typer.confirm(f"Charge all that may be missing from {name}, to everyone and for good?", abort=True, err=True)
-    key = Key.at(books.key, create=True)
-    done = accept(books.store, limits(loaded), key=key, witness=Witness(books.witness), because=because)
+    key = SigningKey.at(books.key, create=True)
+    done = accept(books.store, budget_limits(loaded), key=key, witness=Witness(books.witness), because=because)
     if as_json:
-        charged = {who or "all": shown(cost.epsilon) for who, cost in done.charged.items()}
-        _print({"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept)})
+        charged = {who or "all": format_epsilon(cost.epsilon) for who, cost in done.charged.items()}
+        _print_json({"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept)})
         return
     for who, cost in done.charged.items():
-        typer.echo(f"charged to {'all together' if who == ALL else who}: epsilon {cost.shown}")
+        typer.echo(f"charged to {'all together' if who == ALL_ANALYSTS else who}: epsilon {cost.shown}")
     if done.failed:
         typer.echo(f"{done.failed} charges without an answer failed: their answers may be among what was lost")
     if done.kept is not None:
@@ -168,7 +171,7 @@ def accept_loss(
 
 
 @contextmanager
-def _bar(witness: Witness) -> Iterator[Callable[[int], None]]:
+def _show_progress(witness: Witness) -> Iterator[Callable[[int], None]]:
     """A bar on the terminal, for as long as the work lasts; the witness knows how much of it there is."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -186,21 +189,21 @@ def _bar(witness: Witness) -> Iterator[Callable[[int], None]]:
         yield lambda count: bar.update(task, completed=count)
 
 
-def _load(policy: Path) -> tuple[Policy, Books]:
-    from tacit.curator.curator import books_of
+def _load_policy(policy: Path) -> tuple[Policy, LedgerLocation]:
+    from tacit.curator.curator import ledger_files
     from tacit.policy.load import load
 
     loaded = load(policy)
-    return loaded, books_of(loaded)
+    return loaded, ledger_files(loaded)
 
 
-def _history(books: Books) -> History:
-    from tacit.ledger.history import History
+def _open_reader(books: LedgerLocation) -> LedgerReader:
+    from tacit.ledger.reader import LedgerReader
 
-    return History(books.store)
+    return LedgerReader(books.store)
 
 
-def _receipt(path: Path) -> dict[str, Any]:
+def _read_receipt(path: Path) -> dict[str, Any]:
     """The receipt in a file that holds one, or an answer with one."""
     from tacit.errors import ParameterError
 
@@ -216,5 +219,5 @@ def _receipt(path: Path) -> dict[str, Any]:
     return found
 
 
-def _print(value: Any) -> None:
+def _print_json(value: Any) -> None:
     typer.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))

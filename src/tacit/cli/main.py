@@ -21,22 +21,22 @@ from tacit import __version__
 from tacit.cli import analysts, audit, ledger, survey, usage
 from tacit.cli.attack import attack
 from tacit.cli.options import (
-    DEFAULT,
+    DEFAULT_POLICY,
+    AnalystOption,
     ConfidenceOption,
     EpsilonOption,
     JsonOption,
     PolicyOption,
     RequestOption,
     SqlArgument,
-    WhoOption,
     WithinOption,
-    analyst_names,
+    complete_analyst,
 )
-from tacit.cli.output import check_plot, print_json
+from tacit.cli.output import check_plot_path, print_json
 from tacit.cli.policy import check, init
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
-from tacit.errors import Code, LedgerError, ParameterError, Refused, TacitError
+from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
 from tacit.statuses import STATUSES
 from tacit.terminal import several_lines
 
@@ -70,16 +70,16 @@ def main() -> None:
     """Run the command; an error of Tacit's own becomes a message and an exit code."""
     log = os.environ.get("TACIT_LOG")
     if log:  # the owner's log, which may name the cause of a failure
-        from tacit.serve.logs import OwnerFile
+        from tacit.serve.log_redaction import OwnerFile
 
         logging.basicConfig(handlers=[OwnerFile(log)], format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
         sys.exit(app(prog_name="tacit", standalone_mode=False) or 0)
     except TacitError as error:
-        _stop(error)
+        _exit_with_error(error)
     except usage.UsageError as error:
         if not usage.is_help(error):
-            _stop(usage.told(error), 2)
+            _exit_with_error(usage.to_tacit_error(error), 2)
         if str(error).strip():  # where it is not printed already
             typer.echo(str(error), err=True)
         sys.exit(2)
@@ -91,7 +91,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def _stop(error: TacitError, code: int | None = None) -> NoReturn:
+def _exit_with_error(error: TacitError, code: int | None = None) -> NoReturn:
     if "--json" in sys.argv:
         place = (
             None if error.at is None else {"line": error.at.line, "column": error.at.column, "length": error.at.length}
@@ -100,10 +100,10 @@ def _stop(error: TacitError, code: int | None = None) -> NoReturn:
     else:
         typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
     refused = isinstance(error, Refused)  # with the code of a parameter too, where it depends on the question
-    sys.exit(code or (STATUSES[Code.UNSUPPORTED] if refused else STATUSES[error.code]).exit)
+    sys.exit(code or (STATUSES[ErrorCode.UNSUPPORTED] if refused else STATUSES[error.code]).exit)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"tacit {__version__}")
         raise typer.Exit
@@ -112,7 +112,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Private answers to ordinary SQL."""
@@ -138,7 +138,7 @@ def demo(
             serve_clinic(keep or Path(folder), typer.echo)
         return
 
-    from tacit.cli.show import show_walk
+    from tacit.cli.show import show_tour
 
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -146,19 +146,19 @@ def demo(
             raise ParameterError(
                 "keep", f"{keep} holds a clinic whose budget is spent already", fix="name a new folder"
             )
-        show_walk(keep, pause)
+        show_tour(keep, pause)
         typer.echo(
             f'Go on with it: tacit ask -p {keep / "clinic.toml"} --as ben "SELECT COUNT(*) FROM visits" --epsilon 0.5'
         )
         return
     with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
-        show_walk(Path(folder), pause)
+        show_tour(Path(folder), pause)
 
 
 @app.command()
-def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
+def schema(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
     """Show what may be asked about: tables, columns, bounds and keys."""
-    from tacit.curator.view import Schema
+    from tacit.curator.views import Schema
     from tacit.policy.load import load
 
     view = Schema(load(policy))
@@ -171,10 +171,10 @@ def schema(policy: PolicyOption = DEFAULT, as_json: JsonOption = False) -> None:
 @app.command()
 def explain(
     question: SqlArgument,
-    who: WhoOption,
+    who: AnalystOption,
     epsilon: EpsilonOption = None,
     within: WithinOption = None,
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
 ) -> None:
@@ -185,36 +185,36 @@ def explain(
     loaded = load(policy)
     if loaded.analyst(who) is None:
         raise Refused(
-            Code.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
+            ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
         )
-    asked = Question(_read(question), epsilon, _widths(within, epsilon), confidence)
-    found = _explained(asked, who, loaded)
+    asked = Question(_read_question(question), epsilon, _parse_within(within, epsilon), confidence)
+    found = _explain_question(asked, who, loaded)
     if as_json:
         print_json(found.to_dict())
     else:
         typer.echo(str(found))
 
 
-def _explained(question: Question, who: str, policy: Policy) -> Explanation:
+def _explain_question(question: Question, who: str, policy: Policy) -> Explanation:
     """The explanation with whether asking would be refused; a ledger that cannot be read is a note."""
     from dataclasses import replace
 
-    from tacit.curator.admission import refusal, standings
-    from tacit.curator.curator import limits
-    from tacit.ledger.history import History
+    from tacit.curator.admission import find_refusal, read_standings
+    from tacit.curator.curator import budget_limits
+    from tacit.ledger.reader import LedgerReader
     from tacit.plan.explain import explain
     from tacit.plan.planner import Planner
 
-    def explained(history: History | None) -> Explanation:
+    def explained(history: LedgerReader | None) -> Explanation:
         plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, who)
         found = explain(plan, policy.asked_by(who), question.level)
-        return found.refused_by(refusal(plan, who, *standings(limits(policy), who, history), history))
+        return found.refused_by(find_refusal(plan, who, *read_standings(budget_limits(policy), who, history), history))
 
     books = policy.books
     if books is None or (isinstance(books.store, Path) and not books.store.exists()):
         return explained(None)
     try:
-        with History(books.store, wait=5.0) as history:
+        with LedgerReader(books.store, wait=5.0) as history:
             return explained(history)
     except LedgerError as error:
         plan = Planner(policy).plan(question, who)
@@ -226,10 +226,10 @@ def _explained(question: Question, who: str, policy: Policy) -> Explanation:
 @app.command()
 def ask(
     question: SqlArgument,
-    who: WhoOption,
+    who: AnalystOption,
     epsilon: EpsilonOption = None,
     within: WithinOption = None,
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw the first number with its error bars.")] = False,
@@ -239,11 +239,13 @@ def ask(
     request: RequestOption = "",
 ) -> None:
     """Ask a question and pay for it; the same question again is free."""
-    widths = _widths(within, epsilon)
+    widths = _parse_within(within, epsilon)
     if plot is not None:
-        check_plot(plot)
-    with _analyst(policy, who) as ada:
-        answer = ada.ask(_read(question), epsilon=epsilon, within=widths, confidence=confidence, request=request)
+        check_plot_path(plot)
+    with _open_analyst(policy, who) as ada:
+        answer = ada.ask(
+            _read_question(question), epsilon=epsilon, within=widths, confidence=confidence, request=request
+        )
     # What is paid for is shown first: an answer may have nothing to draw.
     typer.echo(answer.to_json(indent=2) if as_json else str(answer))
     if chart and not as_json:
@@ -259,18 +261,18 @@ def budget(
     who: Annotated[
         str,
         typer.Option(
-            "--as", help="One analyst's; without it, everyone's.", metavar="NAME", autocompletion=analyst_names
+            "--as", help="One analyst's; without it, everyone's.", metavar="NAME", autocompletion=complete_analyst
         ),
     ] = "",
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is spent and what is left: of one analyst's budget, or, for the owner, of all."""
     from tacit.curator import curator
-    from tacit.curator.view import Budgets
+    from tacit.curator.views import AllBudgets
 
     with curator.open(policy) as opened:
-        found = opened.analyst(who).budget if who else Budgets.of(opened.policy, opened.ledger)
+        found = opened.analyst(who).budget if who else AllBudgets.of(opened.policy, opened.ledger)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -278,7 +280,7 @@ def budget(
 
 
 @contextmanager
-def _analyst(policy: Path, who: str) -> Iterator[Analyst]:
+def _open_analyst(policy: Path, who: str) -> Iterator[Analyst]:
     """An analyst of a curator that is open for as long as the block lasts."""
     from tacit.curator import curator
 
@@ -286,7 +288,7 @@ def _analyst(policy: Path, who: str) -> Iterator[Analyst]:
         yield opened.analyst(who)
 
 
-def _widths(within: list[str] | None, epsilon: float | None) -> dict[str, float] | None:
+def _parse_within(within: list[str] | None, epsilon: float | None) -> dict[str, float] | None:
     """Each COLUMN=WIDTH as a pair; None where the price is an epsilon instead."""
     if bool(within) == (epsilon is not None):
         what = "name the price once: by --epsilon or by --within"
@@ -305,7 +307,7 @@ def _widths(within: list[str] | None, epsilon: float | None) -> dict[str, float]
     return widths or None
 
 
-def _read(question: str) -> str:
+def _read_question(question: str) -> str:
     return sys.stdin.read() if question == "-" else question
 
 

@@ -13,30 +13,30 @@ PolicyOption = Annotated[
 ]
 
 
-def analyst_names(context: typer.Context, incomplete: str) -> list[str]:
+def complete_analyst(context: typer.Context, incomplete: str) -> list[str]:
     """The analysts of the policy that is named so far, for a shell that completes; none where it cannot be read."""
     from tacit.errors import TacitError
     from tacit.policy.load import load
 
     try:
-        policy = load(Path(context.params.get("policy") or DEFAULT))
+        policy = load(Path(context.params.get("policy") or DEFAULT_POLICY))
     except TacitError:
         return []
     return [analyst.name for analyst in policy.analysts if analyst.name.startswith(incomplete)]
 
 
-def one_of(*words: str) -> Callable[[str], list[str]]:
+def complete_from(*words: str) -> Callable[[str], list[str]]:
     """The words that a shell may complete to."""
     return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
-WhoOption = Annotated[
+AnalystOption = Annotated[
     str,
     typer.Option(
         "--as",
         help="The analyst who asks, as the policy names them.",
         metavar="NAME",
-        autocompletion=analyst_names,
+        autocompletion=complete_analyst,
     ),
 ]
 EpsilonOption = Annotated[
@@ -53,4 +53,4 @@ RequestOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
-DEFAULT = Path("tacit.toml")
+DEFAULT_POLICY = Path("tacit.toml")

@@ -14,12 +14,12 @@ from tacit.errors import ParameterError
 from tacit.extras import missing_extra
 from tacit.terminal import escaped_json
 
-Tell = Callable[[float, str], None]
+Progress = Callable[[float, str], None]
 """Takes the share that is done, from 0 to 1, and what is being done."""
 
 
 @contextmanager
-def bar() -> Iterator[Tell]:
+def show_progress() -> Iterator[Progress]:
     """A bar for as long as the work lasts. It goes to standard error, and not at all where that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -35,7 +35,7 @@ def bar() -> Iterator[Tell]:
         yield tell
 
 
-def table(heads: list[str], rows: list[list[str]], left: int = 1) -> str:
+def format_table(heads: list[str], rows: list[list[str]], left: int = 1) -> str:
     """Rows of text under their heads; the first columns stand left and the others right."""
     widths = [max(len(line[index]) for line in [heads, *rows]) for index in range(len(heads))]
 
@@ -54,7 +54,7 @@ def print_json(value: Any) -> None:
     typer.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
-def check_plot(file: Path) -> None:
+def check_plot_path(file: Path) -> None:
     """Nothing is paid for a picture that could not be saved."""
     from importlib.util import find_spec
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import DEFAULT, PolicyOption
+from tacit.cli.options import DEFAULT_POLICY, PolicyOption
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def serve(
-    policy: PolicyOption = DEFAULT,
+    policy: PolicyOption = DEFAULT_POLICY,
     host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
     http: Annotated[int, typer.Option(help="HTTP; 0 takes any free port.", metavar="PORT")] = 8080,
     postgres: Annotated[int, typer.Option(help="PostgreSQL; the same.", metavar="PORT")] = 5433,
@@ -44,8 +44,8 @@ def serve(
 ) -> None:
     """Serve the curator over HTTP and the PostgreSQL wire, until Ctrl-C or SIGTERM."""
     from tacit.serve.addresses import networks_of
-    from tacit.serve.people import people_of, read
-    from tacit.serve.server import Listening, Settings, run
+    from tacit.serve.credentials import credentials_path, read_credentials
+    from tacit.serve.server import ListenAddresses, ServerConfig, run_server
 
     for name, value, least, most in (
         ("http", http, 0, 65535),
@@ -59,11 +59,11 @@ def serve(
         if not least <= value <= most:
             fix = f"--{name} takes a number from {least:g} to {most:,}"
             raise ParameterError(name, f"{value:g} is out of range", fix=fix)
-    settings = Settings(
+    settings = ServerConfig(
         host=host,
         http=None if no_http else http,
         postgres=None if no_postgres else postgres,
-        certificate=certificate_of(policy, host, tls_cert, tls_key, tls_self),
+        certificate=load_certificate(policy, host, tls_cert, tls_key, tls_self),
         proxied=behind_proxy,
         workers=workers,
         seats=max(workers, seats),
@@ -74,25 +74,25 @@ def serve(
         proxy_protocol=proxy_protocol,
     )
 
-    def ready(listening: Listening) -> None:
+    def ready(listening: ListenAddresses) -> None:
         for place in (listening.http, listening.postgres):
             if place:
                 typer.echo(f"Listening on {place}")
         if tls_self and settings.certificate is not None:
             typer.echo(f"Certificate {settings.certificate.certificate}, SHA-256 {settings.certificate.fingerprint}")
-        if not read(people_of(policy.absolute())).records:
+        if not read_credentials(credentials_path(policy.absolute())).records:
             typer.echo(f"Nobody may come in yet: tacit analyst add NAME -p {policy}")
         typer.echo("Stop with Ctrl-C.")
 
-    run(policy, settings, ready)
+    run_server(policy, settings, ready)
     typer.echo("Stopped.")
 
 
-def certificate_of(
+def load_certificate(
     policy: Path, host: str, tls_cert: Path | None, tls_key: Path | None, tls_self: bool
 ) -> Certificate | None:
     """The certificate that the options name, or one made here; None without TLS."""
-    from tacit.serve.tls import Certificate, self_made
+    from tacit.serve.tls import Certificate, load_self_signed
 
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls", "a certificate needs its key", fix="name both: --tls-cert FILE --tls-key FILE")
@@ -100,4 +100,4 @@ def certificate_of(
         if tls_self:
             raise ParameterError("tls", "there are two certificates", fix="leave out --tls-self")
         return Certificate(tls_cert, tls_key)
-    return self_made(policy.absolute(), host) if tls_self else None
+    return load_self_signed(policy.absolute(), host) if tls_self else None

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from tacit.demo.walk import Step, walk
+from tacit.demo.walk import TourStep, run_tour
 
 
-def show_walk(folder: Path, pause: bool = False, console: Console | None = None) -> None:
+def show_tour(folder: Path, pause: bool = False, console: Console | None = None) -> None:
     """Print the steps as they happen."""
     console = console or Console(highlight=False)
-    for number, step in enumerate(walk(folder), start=1):
+    for number, step in enumerate(run_tour(folder), start=1):
         show_step(console, number, step)
         if pause:
             console.input("[dim]Enter goes on[/dim] ")
@@ -24,7 +24,7 @@ def show_walk(folder: Path, pause: bool = False, console: Console | None = None)
     )
 
 
-def show_step(console: Console, number: int, step: Step) -> None:
+def show_step(console: Console, number: int, step: TourStep) -> None:
     """One step: its title, what it is about, what is typed and what is seen."""
     console.print()
     console.print(Text(f"{number}. {step.title}", style="bold"))

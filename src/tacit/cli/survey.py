@@ -28,7 +28,7 @@ StoreOption = Annotated[
     Path | None,
     typer.Option("--store", help="Where reports are kept. Default: beside the survey, ending in .reports."),
 ]
-_CUT = "The last line of {} is not whole: {}. It was not acknowledged, and is left out."
+_TRUNCATED = "The last line of {} is not whole: {}. It was not acknowledged, and is left out."
 
 
 @app.command()
@@ -36,7 +36,7 @@ def init(
     file: Annotated[Path, typer.Argument(help="The file to write.", metavar="[FILE]")] = Path("survey.toml"),
 ) -> None:
     """Write a starter survey with a question of each kind."""
-    from tacit.local.survey.load import load
+    from tacit.local.survey.load import load_survey
     from tacit.local.survey.template import TEMPLATE
     from tacit.local.survey.words import epsilon_text
 
@@ -45,7 +45,7 @@ def init(
     if not file.absolute().parent.is_dir():
         raise ParameterError("survey", f"there is no folder {file.parent}", fix="make it first")
     file.write_text(TEMPLATE, encoding="utf-8")
-    survey = load(file)
+    survey = load_survey(file)
     total = epsilon_text(survey.total.epsilon)
     typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {total} in all.")
     typer.echo(f"Change it, then see what it would tell: tacit survey check {file} --people 200")
@@ -66,12 +66,12 @@ def check(
     from shutil import get_terminal_size
 
     from tacit.local.survey import outlook
-    from tacit.local.survey.load import load
+    from tacit.local.survey.load import load_survey
     from tacit.local.survey.rounding import double_above
 
-    survey = load(file)
-    found = outlook.outlook(survey, people, confidence)
-    doubts = [*outlook.doubts(survey, found), *_changed(survey, _store_of(file, store))]
+    survey = load_survey(file)
+    found = outlook.forecast_survey(survey, people, confidence)
+    doubts = [*outlook.warn_design(survey, found), *_warn_of_change(survey, _default_store(file, store))]
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
         odds = double_above(survey.odds)
@@ -79,7 +79,7 @@ def check(
         print_json({**about, **level, "questions": [each.to_dict() for each in found]})
         return
     width = min(100, max(60, get_terminal_size().columns))
-    typer.echo(outlook.text(survey, found, width))
+    typer.echo(outlook.render_forecast(survey, found, width))
     if doubts:
         from textwrap import fill
 
@@ -124,38 +124,38 @@ def respond(
 
     The coins are tossed once. Answering again gives the same report, whatever is answered: it tells nothing more.
     """
-    from tacit.arithmetic import rational
+    from tacit.arithmetic import to_rational
     from tacit.cli import survey_ask, survey_memo, survey_send
-    from tacit.local.survey.load import from_form, load
+    from tacit.local.survey.load import load_public_form, load_survey
     from tacit.sampling.bits import SystemBits
 
     address = source if source.startswith(("http://", "https://")) else ""
-    collector = survey_send.origin_of(address) if address else ""
-    limit = None if at_most is None else rational("at-most", at_most)
-    survey = from_form(survey_send.form_of(address, trust)) if address else load(Path(source))
-    earlier = survey_memo.answered(memo, survey)
-    report = survey_memo.recall(earlier, survey)
-    cost = survey_memo.weigh(earlier, survey, collector, again=again, at_most=limit)
+    collector = survey_send.parse_origin(address) if address else ""
+    limit = None if at_most is None else to_rational("at-most", at_most)
+    survey = load_public_form(survey_send.fetch_form(address, trust)) if address else load_survey(Path(source))
+    earlier = survey_memo.load_responses(memo, survey)
+    report = survey_memo.find_report(earlier, survey)
+    cost = survey_memo.check_total_epsilon(earlier, survey, collector, again=again, at_most=limit)
     if report is not None:
-        survey_ask.say("You have answered this survey before: what was drawn then stays.", *cost)
+        survey_ask.print_to_stderr("You have answered this survey before: what was drawn then stays.", *cost)
     else:
-        survey_ask.introduce(survey)
-        survey_ask.say(*cost)
+        survey_ask.show_introduction(survey)
+        survey_ask.print_to_stderr(*cost)
         if answers is not None:
-            truths = survey.read(survey_ask.written(answers))
-            survey_ask.warn_of_chances(survey)
+            truths = survey.read(survey_ask.read_answers(answers))
+            survey_ask.show_probabilities(survey)
         else:
-            truths = survey_ask.asked(survey)
+            truths = survey_ask.ask_questions(survey)
         report = survey.respond(truths, SystemBits())
         # before anyone sees it: coins are tossed once
-        survey_memo.keep(memo, survey, report, collector, again=again, at_most=limit)
-    survey_ask.show(survey, report)
+        survey_memo.save_response(memo, survey, report, collector, again=again, at_most=limit)
+    survey_ask.show_report(survey, report)
     if out is not None:
         out.write_text(report.to_json() + "\n", encoding="utf-8")
-        survey_ask.say(f"Wrote {out}.")
+        survey_ask.print_to_stderr(f"Wrote {out}.")
     elif address:
-        if yes or survey_ask.agreed("Send this?"):
-            typer.echo(survey_send.send(address, report.to_json(), trust))
+        if yes or survey_ask.confirm("Send this?"):
+            typer.echo(survey_send.send_report(address, report.to_json(), trust))
     else:
         typer.echo(report.to_json())
 
@@ -190,36 +190,38 @@ def collect(
     as_json: JsonOption = False,
 ) -> None:
     """Take reports in: from files, or from a page that it serves. Bad ones are left out, and an id counts once."""
-    from tacit.cli.survey_take import kept, take
-    from tacit.local.survey.load import load
-    from tacit.local.survey.store import Store
+    from tacit.cli.survey_take import collect_files, format_report_count
+    from tacit.local.survey.load import load_survey
+    from tacit.local.survey.store import ReportStore
 
     if served == bool(reports):
         what = "name files of reports, or --serve a page"
         raise ParameterError("reports", what, fix=f"tacit survey collect {file} --serve")
     if proxy and not behind_proxy:
         raise ParameterError("proxy", "there is none", fix="add --insecure-behind-proxy, or leave out --proxy")
-    survey = load(file)
-    _warn(survey)
-    with Store(_store_of(file, store), survey) as opened:
+    survey = load_survey(file)
+    _print_warnings(survey)
+    with ReportStore(_default_store(file, store), survey) as opened:
         if opened.cut:
-            typer.echo(_CUT.format(_store_of(file, store).name, "a collector stopped while it wrote"), err=True)
+            typer.echo(
+                _TRUNCATED.format(_default_store(file, store).name, "a collector stopped while it wrote"), err=True
+            )
         if not served:
-            take(opened, reports or [], as_json)
+            collect_files(opened, reports or [], as_json)
             return
         import asyncio
 
-        from tacit.cli.serve import certificate_of
+        from tacit.cli.serve import load_certificate
         from tacit.serve.addresses import networks_of
-        from tacit.serve.logs import discreet
-        from tacit.serve.server import Settings
-        from tacit.serve.survey import serve
-        from tacit.serve.survey_place import reachable
+        from tacit.serve.log_redaction import redact_logs
+        from tacit.serve.server import ServerConfig
+        from tacit.serve.survey import serve_survey
+        from tacit.serve.survey_place import reachable_host
         from tacit.serve.tls import is_loopback
 
         proxies = networks_of(proxy or ())
-        made = certificate_of(file, reachable(host), tls_cert, tls_key, tls_self)
-        settings = Settings(host=host, http=port, postgres=None, certificate=made, proxied=behind_proxy)
+        made = load_certificate(file, reachable_host(host), tls_cert, tls_key, tls_self)
+        settings = ServerConfig(host=host, http=port, postgres=None, certificate=made, proxied=behind_proxy)
 
         def ready(address: str) -> None:
             typer.echo(f"{one_line(survey.title)}: {address}")
@@ -228,15 +230,15 @@ def collect(
             if behind_proxy and not proxies and not is_loopback(host):
                 told = "a proxy on another machine is not believed, and all who come through it share one rate"
                 typer.echo(f"Note: {told}. Name it: --proxy ADDRESS", err=True)
-            typer.echo(f"{kept(opened)} so far. Stop with Ctrl-C.")
+            typer.echo(f"{format_report_count(opened)} so far. Stop with Ctrl-C.")
 
         def counted(reports: int) -> None:
             if sys.stderr.isatty():  # one line, written over
-                typer.echo(f"\r{kept(opened)} so far. ", err=True, nl=False)
+                typer.echo(f"\r{format_report_count(opened)} so far. ", err=True, nl=False)
 
-        discreet()
-        asyncio.run(serve(opened, settings, ready, rate=rate, counted=counted, proxies=proxies))
-        typer.echo(f"Stopped with {kept(opened)}: tacit survey report {file}")
+        redact_logs()
+        asyncio.run(serve_survey(opened, settings, ready, rate=rate, counted=counted, proxies=proxies))
+        typer.echo(f"Stopped with {format_report_count(opened)}: tacit survey report {file}")
 
 
 @app.command()
@@ -253,56 +255,56 @@ def report(
     from shutil import get_terminal_size
 
     from tacit.local.survey import draw
-    from tacit.local.survey.load import load
-    from tacit.local.survey.results import results
-    from tacit.local.survey.store import read
+    from tacit.local.survey.load import load_survey
+    from tacit.local.survey.results import estimate_survey
+    from tacit.local.survey.store import read_store
 
     if chart is not None:
-        _check_chart(chart)
-    survey = load(file)
-    _warn(survey)
-    kept = read(_store_of(file, store), survey)
+        _check_plot_path(chart)
+    survey = load_survey(file)
+    _print_warnings(survey)
+    kept = read_store(_default_store(file, store), survey)
     if kept.cut:
         why = "it is being written, or a collector stopped while it wrote"
-        typer.echo(_CUT.format(_store_of(file, store).name, why), err=True)
-    found = results(survey, kept.counts, confidence)
+        typer.echo(_TRUNCATED.format(_default_store(file, store).name, why), err=True)
+    found = estimate_survey(survey, kept.counts, confidence)
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
         level = {"reports": kept.counts.users, "confidence": float(found[0].confidence)}
         print_json({**about, **level, "questions": [result.to_dict() for result in found]})
     else:
-        typer.echo(draw.text(survey, found, width=min(100, max(60, get_terminal_size().columns))))
+        typer.echo(draw.render_results(survey, found, width=min(100, max(60, get_terminal_size().columns))))
     if chart is not None:
-        draw.save(chart, survey, found)
+        draw.save_chart(chart, survey, found)
 
 
-def _warn(survey: Survey) -> None:
+def _print_warnings(survey: Survey) -> None:
     """What the author may have missed, on standard error."""
-    from tacit.local.survey.outlook import dear
+    from tacit.local.survey.outlook import warn_large_epsilons
 
-    for each in dear(survey):
+    for each in warn_large_epsilons(survey):
         typer.echo(f"Note: {each}", err=True)
 
 
-def _changed(survey: Survey, store: Path) -> list[str]:
+def _warn_of_change(survey: Survey, store: Path) -> list[str]:
     """What a change would cost those who have answered."""
-    from tacit.local.survey.store import read
+    from tacit.local.survey.store import read_store
     from tacit.local.survey.words import epsilon_text
 
     again = f"whoever answers again pays epsilon {epsilon_text(survey.total.epsilon)} again."
     try:
-        users = read(store, survey).counts.users
+        users = read_store(store, survey).counts.users
     except Refused as error:
         return [f"{error.what}: {again}"]
     reports = "1 report is" if users == 1 else f"{users:,} reports are"
     return [f"{reports} here already: after any change they no longer fit, and {again}"] if users else []
 
 
-def _store_of(file: Path, store: Path | None) -> Path:
+def _default_store(file: Path, store: Path | None) -> Path:
     return store or file.with_suffix(".reports")
 
 
-def _check_chart(file: Path) -> None:
+def _check_plot_path(file: Path) -> None:
     from importlib.util import find_spec
 
     if file.suffix.lower() not in {".svg", ".png", ".pdf"}:

@@ -16,11 +16,11 @@ from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
-    from tacit.local.survey.questions import Question
-    from tacit.local.survey.reports import Report
+    from tacit.local.survey.questions import SurveyQuestion
+    from tacit.local.survey.reports import SurveyReport
 
 
-def written(path: Path) -> dict[str, Any]:
+def read_answers(path: Path) -> dict[str, Any]:
     """The answers of a TOML file. No error shows one."""
     import tomllib
     from decimal import Decimal
@@ -32,57 +32,57 @@ def written(path: Path) -> dict[str, Any]:
         raise ParameterError("answers", what, fix='a line for each question: cheated = "no"') from error
 
 
-def introduce(survey: Survey) -> None:
+def show_introduction(survey: Survey) -> None:
     """What the survey is, and what answering it tells at most."""
-    from tacit.local.survey.outlook import dear
-    from tacit.local.survey.words import surer_of_all
+    from tacit.local.survey.outlook import warn_large_epsilons
+    from tacit.local.survey.words import describe_report_bound
 
     for words in filter(None, (survey.title, survey.about)):
-        say(*quoted(words))
-    say(surer_of_all(survey.odds))
-    say(*(f"Note: {each}" for each in dear(survey)))
+        print_to_stderr(*quote_lines(words))
+    print_to_stderr(describe_report_bound(survey.odds))
+    print_to_stderr(*(f"Note: {each}" for each in warn_large_epsilons(survey)))
 
 
-def warn_of_chances(survey: Survey) -> None:
+def show_probabilities(survey: Survey) -> None:
     """The chances of every question, for someone whose answers are in a file."""
-    from tacit.local.survey.words import chances
+    from tacit.local.survey.words import describe_randomization
 
-    say(*(f"  {question.name}: {chances(question)}" for question in survey.questions))
+    print_to_stderr(*(f"  {question.name}: {describe_randomization(question)}" for question in survey.questions))
 
 
-def asked(survey: Survey) -> list[Any]:
+def ask_questions(survey: Survey) -> list[Any]:
     """The answers of someone at the terminal, who is told the chances first, and then what was understood."""
-    say("Nothing is written or sent while you answer. Ctrl-C stops.")
-    return [_answer(question) for question in survey.questions]
+    print_to_stderr("Nothing is written or sent while you answer. Ctrl-C stops.")
+    return [_ask_question(question) for question in survey.questions]
 
 
-def show(survey: Survey, report: Report) -> None:
+def show_report(survey: Survey, report: SurveyReport) -> None:
     """What goes out, in words, to whoever sends it."""
-    from tacit.local.survey.words import says, surer_of_all
+    from tacit.local.survey.words import describe_report_bound, describe_sent
 
-    say("What the coins left, and all that is sent:")
+    print_to_stderr("What the coins left, and all that is sent:")
     for question, sent in zip(survey.questions, report.answers, strict=True):
-        say(*_marked(f"  {question.name}: ", says(question, sent), _columns()))
-    say(surer_of_all(survey.odds))
+        print_to_stderr(*_wrap_lines(f"  {question.name}: ", describe_sent(question, sent), _columns()))
+    print_to_stderr(describe_report_bound(survey.odds))
 
 
-def agreed(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Whether someone at the terminal says yes."""
-    return _typed(f"{question} [y/N]").strip().lower() in {"y", "yes"}
+    return _read_line(f"{question} [y/N]").strip().lower() in {"y", "yes"}
 
 
-def say(*lines: str) -> None:
+def print_to_stderr(*lines: str) -> None:
     """Lines for whoever sits here. None becomes two, whatever words of a survey are in it."""
     for line in lines:
         typer.echo(one_line(line), err=True)
 
 
-def quoted(text: str, width: int | None = None) -> list[str]:
+def quote_lines(text: str, width: int | None = None) -> list[str]:
     """A survey's own words, a mark before each line: none can pass for one of the command's."""
-    return [line for part in text.split("\n") for line in _marked("| ", part, width or _columns(), "| ")]
+    return [line for part in text.split("\n") for line in _wrap_lines("| ", part, width or _columns(), "| ")]
 
 
-def _marked(first: str, text: str, width: int, rest: str = "    | ") -> list[str]:
+def _wrap_lines(first: str, text: str, width: int, rest: str = "    | ") -> list[str]:
     """Words in lines that a terminal does not break: what stands before the first, and before the rest."""
     words = " ".join(one_line(text).split())
     wide = any(east_asian_width(character) in "WFA" for character in words)  # may take two columns
@@ -95,33 +95,37 @@ def _columns() -> int:
     return max(40, get_terminal_size().columns)
 
 
-def _answer(question: Question) -> Any:
-    from tacit.local.survey.choices import Several
-    from tacit.local.survey.numbers import Number
-    from tacit.local.survey.words import chances, ends, surer
+def _ask_question(question: SurveyQuestion) -> Any:
+    from tacit.local.survey.choices import MultipleChoiceQuestion
+    from tacit.local.survey.numbers import NumberQuestion
+    from tacit.local.survey.words import describe_answer_bound, describe_randomization, format_range
 
-    say("", *quoted(question.text), f"  {chances(question)} {surer(question.price.odds)}")
+    print_to_stderr(
+        "",
+        *quote_lines(question.text),
+        f"  {describe_randomization(question)} {describe_answer_bound(question.price.odds)}",
+    )
     hint = "The number before your answer"
-    if isinstance(question, Number):
-        hint = f"A number from {' to '.join(ends(question))}"
+    if isinstance(question, NumberQuestion):
+        hint = f"A number from {' to '.join(format_range(question))}"
     elif question.kind == "yes-no":
         hint = "yes or no"
     else:
         for number, option in enumerate(question.cells, start=1):
-            say(*_marked(f"  {number:>2}) ", option, _columns()))
-    if isinstance(question, Several):
+            print_to_stderr(*_wrap_lines(f"  {number:>2}) ", option, _columns()))
+    if isinstance(question, MultipleChoiceQuestion):
         hint = f"The numbers before your answers, at most {question.most}, with commas between; Enter for none"
     while True:
         try:
-            truth = question.choose(_typed(f"  {hint}"))
+            truth = question.choose(_read_line(f"  {hint}"))
         except TacitError as error:
-            say(f"  {error.what}")
+            print_to_stderr(f"  {error.what}")
             continue
-        say(*_marked("  Your answer: ", question.shown(truth), _columns()))
+        print_to_stderr(*_wrap_lines("  Your answer: ", question.shown(truth), _columns()))
         return truth
 
 
-def _typed(text: str) -> str:
+def _read_line(text: str) -> str:
     """A line that is typed. Python's `input` would write to standard output."""
     typer.echo(one_line(f"{text}: "), err=True, nl=False)
     line = sys.stdin.readline()

@@ -21,19 +21,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
-    from tacit.local.survey.reports import Report
+    from tacit.local.survey.reports import SurveyReport
     from tacit.local.survey.thresholds import Total
 
 _LONGEST = 200  # characters of a title
 
 
 @dataclass(frozen=True)
-class Answered:
+class PastResponse:
     """A survey that was answered from here. `collector` is its address, or nothing where it came as a file.
 
     `cost` is None where it is not known: a report alone was kept once, without the survey's id and epsilon.
@@ -47,19 +47,19 @@ class Answered:
     report: str
 
 
-def place_of(survey: Survey) -> Path:
+def default_path(survey: Survey) -> Path:
     """Where the report to a survey is kept, unless a file is named."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "tacit" / "surveys" / f"{survey.digest}.json"
 
 
-def answered(memo: Path | None, survey: Survey) -> list[Answered]:
+def load_responses(memo: Path | None, survey: Survey) -> list[PastResponse]:
     """All surveys that were answered before: those of the file that is named, else those of this user."""
-    places = [memo] if memo is not None else sorted(place_of(survey).parent.glob("*.json"))
+    places = [memo] if memo is not None else sorted(default_path(survey).parent.glob("*.json"))
     return [entry for place in places for entry in _read(place)]
 
 
-def recall(earlier: list[Answered], survey: Survey) -> Report | None:
+def find_report(earlier: list[PastResponse], survey: Survey) -> SurveyReport | None:
     """The report that was drawn for exactly this survey; None where there is none."""
     for entry in earlier:
         if entry.digest == survey.digest:
@@ -67,8 +67,8 @@ def recall(earlier: list[Answered], survey: Survey) -> Report | None:
     return None
 
 
-def weigh(
-    earlier: list[Answered], survey: Survey, collector: str, *, again: bool = False, at_most: Fraction | None = None
+def check_total_epsilon(
+    earlier: list[PastResponse], survey: Survey, collector: str, *, again: bool = False, at_most: Fraction | None = None
 ) -> list[str]:
     """What all reports to this survey cost together, in words; refused where that is too much.
 
@@ -90,7 +90,7 @@ def weigh(
             f'epsilon {epsilon_text(before.epsilon)}: "{title}". This one would toss new coins: epsilon '
             f"{epsilon_text(survey.total.epsilon)} more, {epsilon_text(total.epsilon)} in all"
         )
-        raise Refused(Code.BUDGET, what, fix="answer the one you had, or accept the cost with --again")
+        raise Refused(ErrorCode.BUDGET, what, fix="answer the one you had, or accept the cost with --again")
     if at_most is not None:
         _check_limit(earlier, survey, total, at_most)
     told = []
@@ -106,22 +106,22 @@ def weigh(
     return told
 
 
-def keep(
-    memo: Path | None, survey: Survey, report: Report, collector: str, *, again: bool, at_most: Fraction | None
+def save_response(
+    memo: Path | None, survey: Survey, report: SurveyReport, collector: str, *, again: bool, at_most: Fraction | None
 ) -> None:
     """Write it down, on the disk before it is used, for this user's eyes only.
 
     What was answered is weighed once more, while no other command can add to it: two that run at once would both have
     found room below one limit.
     """
-    place = memo or place_of(survey)
+    place = memo or default_path(survey)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(place.parent) as folder:
-            earlier = answered(memo, survey)
+        with _lock_folder(place.parent) as folder:
+            earlier = load_responses(memo, survey)
             if any(entry.digest == survey.digest for entry in earlier):
                 raise ParameterError("memo", "this survey was answered at this very moment", fix="run it again")
-            weigh(earlier, survey, collector, again=again, at_most=at_most)
+            check_total_epsilon(earlier, survey, collector, again=again, at_most=at_most)
             file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(file, "a", encoding="utf-8") as opened:
                 opened.write(line_of(survey, report, collector) + "\n")
@@ -132,32 +132,32 @@ def keep(
         raise ParameterError("memo", f"{place} cannot be written", fix="name another file with --memo") from error
 
 
-def line_of(survey: Survey, report: Report, collector: str) -> str:
+def line_of(survey: Survey, report: SurveyReport, collector: str) -> str:
     """What is kept of a survey."""
     price = {"epsilon": survey.epsilon, "epsilons": [str(question.price) for question in survey.questions]}
     about = {"id": survey.id, "title": survey.title, **price, "collector": collector}
     return json.dumps({**about, "report": json.loads(report.to_json())}, separators=(",", ":"))
 
 
-def entry_of(line: str) -> Answered:
+def entry_of(line: str) -> PastResponse:
     """What a line says."""
     from tacit.local.strict_json import parse
-    from tacit.local.survey.reports import read_report
+    from tacit.local.survey.reports import parse_report
 
     found = parse(line)
     if "report" not in found:  # a report alone, as it was kept once
         found = {"id": "", "title": "", "epsilon": None, "collector": "", "report": found}
-    report = read_report(json.dumps(found["report"]))
+    report = parse_report(json.dumps(found["report"]))
     name, title, collector = (str(found[key]) for key in ("id", "title", "collector"))
-    return Answered(name, title, _cost(found), collector, report.survey, report.to_json())
+    return PastResponse(name, title, _cost(found), collector, report.survey, report.to_json())
 
 
 def _cost(found: dict[str, Any]) -> Total | None:
     """The epsilons as they were written, or their sum as a double, which was rounded up."""
-    from tacit.local.survey.thresholds import Price, Total
+    from tacit.local.survey.thresholds import SurveyEpsilon, Total
 
     if "epsilons" in found:
-        return Total.of(Price.read(str(epsilon)) for epsilon in found["epsilons"])
+        return Total.of(SurveyEpsilon.read(str(epsilon)) for epsilon in found["epsilons"])
     epsilon = found["epsilon"]
     if epsilon is None and not found["id"]:
         return None
@@ -166,7 +166,7 @@ def _cost(found: dict[str, Any]) -> Total | None:
     return Total(Fraction(epsilon))
 
 
-def _sum(entries: list[Answered]) -> Total:
+def _sum(entries: list[PastResponse]) -> Total:
     """What the reports to different surveys cost together, where that is known."""
     from tacit.local.survey.thresholds import Total
 
@@ -174,19 +174,19 @@ def _sum(entries: list[Answered]) -> Total:
     return sum(costs.values(), Total())
 
 
-def _check_limit(earlier: list[Answered], survey: Survey, total: Total, at_most: Fraction) -> None:
+def _check_limit(earlier: list[PastResponse], survey: Survey, total: Total, at_most: Fraction) -> None:
     from tacit.local.survey.words import epsilon_text
 
     if total.epsilon > at_most:
         what = f"this survey costs epsilon {epsilon_text(total.epsilon)}, more than --at-most {float(at_most):g}"
-        raise Refused(Code.BUDGET, what, fix="do not answer it, or ask its author for a smaller epsilon")
+        raise Refused(ErrorCode.BUDGET, what, fix="do not answer it, or ask its author for a smaller epsilon")
     if any(entry.cost is None and entry.digest != survey.digest for entry in earlier):
         what = "a report is kept here whose survey and epsilon is not known: it may be an edition of this one"
-        raise Refused(Code.BUDGET, what, fix="if it is of another survey, keep this one apart: --memo FILE")
+        raise Refused(ErrorCode.BUDGET, what, fix="if it is of another survey, keep this one apart: --memo FILE")
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[int]:
+def _lock_folder(folder: Path) -> Iterator[int]:
     """Nobody else adds to the memos of a folder meanwhile."""
     opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -196,7 +196,7 @@ def _locked(folder: Path) -> Iterator[int]:
         os.close(opened)
 
 
-def _read(place: Path) -> list[Answered]:
+def _read(place: Path) -> list[PastResponse]:
     try:
         lines = place.read_text(encoding="utf-8").splitlines()
         return [entry_of(line) for line in lines if line.strip()]

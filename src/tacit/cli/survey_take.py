@@ -13,17 +13,17 @@ from tacit.errors import ParameterError, Refused
 from tacit.terminal import one_line
 
 if TYPE_CHECKING:
-    from tacit.local.survey.reports import Report
-    from tacit.local.survey.store import Store
+    from tacit.local.survey.reports import SurveyReport
+    from tacit.local.survey.store import ReportStore
 
 _SHOWN = 10  # bad reports that are told one by one
 
 
-def take(store: Store, paths: list[Path], as_json: bool) -> None:
+def collect_files(store: ReportStore, paths: list[Path], as_json: bool) -> None:
     """Take the good ones, those of a file with one sync. Where there are only bad ones, the command has failed."""
     taken, again, bad = 0, 0, []
     for path in paths:
-        good, wrong = _reports(store, path)
+        good, wrong = _read_reports(store, path)
         bad += wrong
         fresh = store.add(good)
         taken, again = taken + sum(fresh), again + len(fresh) - sum(fresh)
@@ -31,7 +31,7 @@ def take(store: Store, paths: list[Path], as_json: bool) -> None:
         found = {"taken": taken, "replayed": again, "bad": bad, "reports": store.counts.users}
         print_json(found)
     else:
-        typer.echo(f"Taken {taken:,}, there already {again:,}, bad {len(bad):,}; {kept(store)} in all.")
+        typer.echo(f"Taken {taken:,}, there already {again:,}, bad {len(bad):,}; {format_report_count(store)} in all.")
         for each in bad[:_SHOWN]:
             typer.echo(one_line(f"· {each['file']}, line {each['line']} [{each['code']}]: {each['what']}"))
         if len(bad) > _SHOWN:
@@ -40,21 +40,21 @@ def take(store: Store, paths: list[Path], as_json: bool) -> None:
         raise typer.Exit(3)
 
 
-def kept(store: Store) -> str:
+def format_report_count(store: ReportStore) -> str:
     """How many reports there are."""
     return "1 report" if store.counts.users == 1 else f"{store.counts.users:,} reports"
 
 
-def _reports(store: Store, path: Path) -> tuple[list[Report], list[dict[str, Any]]]:
+def _read_reports(store: ReportStore, path: Path) -> tuple[list[SurveyReport], list[dict[str, Any]]]:
     """The reports of a file, and what is wrong with the others."""
-    from tacit.local.survey.store import is_store, reports_of
+    from tacit.local.survey.store import is_report_store, parse_store
 
     data = _read(path)
-    if is_store(data):
+    if is_report_store(data):
         if not data.endswith(b"\n"):
             typer.echo(f"The last line of {path} is not whole, and left out.", err=True)
-        return reports_of(data, path, store.survey), []
-    good: list[Report] = []
+        return parse_store(data, path, store.survey), []
+    good: list[SurveyReport] = []
     bad: list[dict[str, Any]] = []
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
         if line.strip():

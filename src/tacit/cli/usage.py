@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from tacit.errors import Code, TacitError
+from tacit.errors import ErrorCode, TacitError
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What Typer raises for a command line that it cannot read; where it is defined depends on the version."""
@@ -17,13 +17,13 @@ def is_help(error: Exception) -> bool:
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
-def told(error: Any) -> TacitError:
+def to_tacit_error(error: Any) -> TacitError:
     """The same as an error of our own."""
     what = error.format_message().strip().rstrip(".")
-    return TacitError(Code.PARAMETER, what[:1].lower() + what[1:], fix=_fix(error))
+    return TacitError(ErrorCode.PARAMETER, what[:1].lower() + what[1:], fix=_describe_fix(error))
 
 
-def _fix(error: Any) -> str:
+def _describe_fix(error: Any) -> str:
     """What the parameter means, and where all of them stand."""
     context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     shown = f"{'tacit' if context is None else context.command_path} --help shows what there is"

@@ -23,11 +23,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.answers.answer import Answer
-from tacit.client import carry
-from tacit.client.views import Told, error_of
-from tacit.errors import Code, LedgerError, ParameterError, Refused, TacitError
+from tacit.client import arrow_stream
+from tacit.client.views import ServerResponse, error_from_json
+from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
 
-_AGAIN = {Code.BUSY, Code.RATE, Code.LEDGER_BUSY, Code.LEDGER_UNREACHABLE}  # what passes by itself
+_RETRYABLE = {
+    ErrorCode.BUSY,
+    ErrorCode.RATE,
+    ErrorCode.LEDGER_BUSY,
+    ErrorCode.LEDGER_UNREACHABLE,
+}  # what passes by itself
 _LONGEST_WAIT = 10.0  # seconds between two tries
 
 
@@ -39,7 +44,7 @@ def connect(
     timeout: float = 300.0,
     tries: int = 4,
     insecure: bool = False,
-) -> Remote:
+) -> RemoteAnalyst:
     """An analyst of the curator at a URL, by the key that its owner handed out; without one, by TACIT_KEY.
 
     `cafile` is a certificate to trust, such as the one that `tacit serve --tls-self` makes. A key is sent over TLS, or
@@ -48,17 +53,17 @@ def connect(
     key = os.environ.get("TACIT_KEY", "") if key is None else key
     if not key or not key.isascii() or not key.isprintable():
         raise ParameterError("key", "is missing, or is no key", fix='key="tacit_...", or set TACIT_KEY')
-    return Remote(_Line(url, key, cafile, timeout, insecure), max(1, tries))
+    return RemoteAnalyst(_ConnectionPool(url, key, cafile, timeout, insecure), max(1, tries))
 
 
-class Remote:
+class RemoteAnalyst:
     """One analyst's way in, from afar: ask, explain, budget, schema, as `tacit.Analyst` has them.
 
     **Theorem.** However often the line breaks, a question is charged once. Proof: each has a name of its own, sent as
     its Idempotency-Key with every try, and the ledger charges a name once.
     """
 
-    def __init__(self, line: _Line, tries: int) -> None:
+    def __init__(self, line: _ConnectionPool, tries: int) -> None:
         self._line = line
         self._tries = tries
 
@@ -77,23 +82,26 @@ class Remote:
         request: str = "",
     ) -> Answer:
         """The private answer to a question in SQL, at the price `epsilon` or `within`. The same question is free."""
-        question = _question(sql, epsilon, within, confidence)
-        headers = {"Accept": carry.MEDIA, "Idempotency-Key": _header("request", request or str(uuid.uuid4()))}
-        return carry.unpack(self._sent("POST", "/v1/ask", question, headers))
+        question = _encode_question(sql, epsilon, within, confidence)
+        headers = {
+            "Accept": arrow_stream.ARROW_STREAM,
+            "Idempotency-Key": _check_header("request", request or str(uuid.uuid4())),
+        }
+        return arrow_stream.decode_answer(self._sent("POST", "/v1/ask", question, headers))
 
     def explain(
         self, sql: str, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
-    ) -> Told:
+    ) -> ServerResponse:
         """What would be done, what it would cost and how accurate it would be. Free."""
-        return self._told("POST", "/v1/explain", _question(sql, epsilon, within, confidence))
+        return self._told("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence))
 
     @property
-    def budget(self) -> Told:
+    def budget(self) -> ServerResponse:
         """What is spent and what is left."""
         return self._told("GET", "/v1/budget")
 
     @property
-    def schema(self) -> Told:
+    def schema(self) -> ServerResponse:
         """What may be asked about: tables, columns, bounds and keys."""
         return self._told("GET", "/v1/schema")
 
@@ -105,7 +113,7 @@ class Remote:
         """Hang up."""
         self._line.close()
 
-    def __enter__(self) -> Remote:
+    def __enter__(self) -> RemoteAnalyst:
         return self
 
     def __exit__(
@@ -116,15 +124,15 @@ class Remote:
     def __repr__(self) -> str:
         return f"<Remote analyst at {self._line.url}>"
 
-    def _told(self, method: str, path: str, question: bytes = b"") -> Told:
+    def _told(self, method: str, path: str, question: bytes = b"") -> ServerResponse:
         data = self._sent(method, path, question, {"Accept": "application/json"})
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise error_of(found)
-        return Told(found)
+            raise error_from_json(found)
+        return ServerResponse(found)
 
     def _sent(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
         """The body of the response; tried again where the line broke or the server was busy."""
@@ -132,7 +140,7 @@ class Remote:
         for attempt in range(1, self._tries + 1):
             try:
                 return self._line.send(method, path, body, headers)
-            except _Later as later:
+            except _RetryableError as later:
                 if attempt == self._tries:
                     raise later.error from later.__cause__
                 wait = later.seconds
@@ -141,7 +149,7 @@ class Remote:
         raise AssertionError("unreachable")
 
 
-class _Later(Exception):
+class _RetryableError(Exception):
     """Something that may pass: try again after so many seconds, or raise the error."""
 
     def __init__(self, error: TacitError, seconds: float = 0.0) -> None:
@@ -150,7 +158,7 @@ class _Later(Exception):
         self.seconds = seconds
 
 
-class _Line:
+class _ConnectionPool:
     """Connections to one server, kept open between requests; threads may share it."""
 
     def __init__(
@@ -163,14 +171,14 @@ class _Line:
             port = -1
         if parts.scheme not in {"http", "https"} or not parts.hostname or port == -1 or parts.username:
             raise ParameterError("url", "is not the URL of a server", fix='connect("https://clinic.example:8080")')
-        if parts.scheme == "http" and not insecure and not _is_here(parts.hostname):
+        if parts.scheme == "http" and not insecure and not _is_loopback(parts.hostname):
             raise ParameterError("url", "the key would travel for all to read", fix="use https://")
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._path = parts.path.rstrip("/")
         self._host, self._port = parts.hostname, port or (443 if parts.scheme == "https" else 80)
         self._timeout = timeout
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        self._tls = _trusting(cafile) if parts.scheme == "https" else None
+        self._tls = _make_tls_context(cafile) if parts.scheme == "https" else None
         self._idle: deque[http.client.HTTPConnection] = deque()
 
     def send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
@@ -187,14 +195,14 @@ class _Line:
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             what, fix = f"{self.url} cannot be reached, or the line broke", "check the address, then ask again"
-            raise _Later(LedgerError(Code.LEDGER_UNREACHABLE, what, fix=fix)) from error
+            raise _RetryableError(LedgerError(ErrorCode.LEDGER_UNREACHABLE, what, fix=fix)) from error
         if response.will_close:
             connection.close()
         else:
             self._idle.append(connection)
         if response.status == 200:
             return data
-        raise _problem(response, data)
+        raise _read_error(response, data)
 
     def close(self) -> None:
         while self._idle:
@@ -206,32 +214,36 @@ class _Line:
         return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
 
 
-def _problem(response: http.client.HTTPResponse, data: bytes) -> Exception:
+def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
         found = None
-    error = error_of(found)
-    if error.code in _AGAIN:
+    error = error_from_json(found)
+    if error.code in _RETRYABLE:
         given = response.headers.get("Retry-After", "")
-        return _Later(error, float(given) if given.isdecimal() and given.isascii() else 0.0)
+        return _RetryableError(error, float(given) if given.isdecimal() and given.isascii() else 0.0)
     return error
 
 
-def _question(sql: Any, epsilon: Any, within: Mapping[str, Any] | None, confidence: Any) -> bytes:
+def _encode_question(sql: Any, epsilon: Any, within: Mapping[str, Any] | None, confidence: Any) -> bytes:
     if not isinstance(sql, str):
         fix = 'for an Ibis expression, ibis.to_sql(expression, dialect="duckdb")'
         raise ParameterError("sql", f"needs text, got {type(sql).__name__}", fix=fix)
-    question = {"sql": sql, "epsilon": _plain("epsilon", epsilon), "confidence": _plain("confidence", confidence)}
+    question = {
+        "sql": sql,
+        "epsilon": _to_json_number("epsilon", epsilon),
+        "confidence": _to_json_number("confidence", confidence),
+    }
     if within is not None:
-        question["within"] = {str(name): _plain("within", width) for name, width in dict(within).items()}
+        question["within"] = {str(name): _to_json_number("within", width) for name, width in dict(within).items()}
     try:
         return json.dumps(question).encode()
     except ValueError:
-        raise Refused(Code.SYNTAX, "the text cannot be sent", fix="check its characters") from None
+        raise Refused(ErrorCode.SYNTAX, "the text cannot be sent", fix="check its characters") from None
 
 
-def _plain(name: str, value: Any) -> Any:
+def _to_json_number(name: str, value: Any) -> Any:
     """A number as JSON has it, or as exact text."""
     if isinstance(value, Fraction | Decimal):
         return str(value) if math.isfinite(value) else float(value)
@@ -242,20 +254,20 @@ def _plain(name: str, value: Any) -> Any:
     raise ParameterError(name, f"needs a number, got {type(value).__name__}", fix=f"{name}=0.5, say")
 
 
-def _header(name: str, text: str) -> str:
+def _check_header(name: str, text: str) -> str:
     if not text.isascii() or not text.isprintable():
         raise ParameterError(name, "it is not a name", fix="use printable characters of ASCII, such as a UUID")
     return text
 
 
-def _trusting(cafile: str | os.PathLike[str] | None) -> ssl.SSLContext:
+def _make_tls_context(cafile: str | os.PathLike[str] | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=cafile)
     except (OSError, ssl.SSLError) as error:
         raise ParameterError("cafile", "is no certificate in PEM", fix="name the server's certificate") from error
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
 """What a server tells of a price, a budget or a schema: read like the local objects, held as plain values.
 
->>> budget = Told({"who": "ada", "remaining": 2.5, "text": "ada has spent epsilon 0.5 of 3"})
+>>> budget = ServerResponse({"who": "ada", "remaining": 2.5, "text": "ada has spent epsilon 0.5 of 3"})
 >>> budget.remaining
 2.5
 >>> print(budget)
@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Place, Refused, TacitError
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused, SourceLocation, TacitError
 from tacit.terminal import one_line, several_lines
 
 _LONGEST = 2000  # characters of a server's error
 _FARTHEST = 10**6  # lines and columns of a question
 
 
-class Told:
+class ServerResponse:
     """Values by name, and the text in which a person reads them."""
 
     def __init__(self, values: dict[str, Any]) -> None:
@@ -42,18 +42,18 @@ class Told:
         return self._text or repr(self._values)  # which escapes whatever cannot be printed
 
 
-def error_of(found: Any) -> TacitError:
+def error_from_json(found: Any) -> TacitError:
     """The error that a server told of, as the class that a local curator raises.
 
     Its words are printed as they are, so nothing in them may command a terminal or run over several lines.
     """
     try:
         told = found["error"]
-        code, kind = Code(told["code"]), str(told.get("kind", ""))
+        code, kind = ErrorCode(told["code"]), str(told.get("kind", ""))
         what, fix = (one_line(str(told[key]), _LONGEST) for key in ("what", "fix"))
         place = None if told.get("at") is None else _place(told["at"])
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Refused(Code.PROTOCOL, "what came back is not of Tacit's", fix="check the address")
+        return Refused(ErrorCode.PROTOCOL, "what came back is not of Tacit's", fix="check the address")
     if kind == "parameter":
         name, _, reason = what.partition(": ")
         return ParameterError(name, reason, fix=fix)
@@ -62,9 +62,9 @@ def error_of(found: Any) -> TacitError:
     return (LedgerError if kind == "ledger" else Refused)(code, what, at=place, fix=fix)
 
 
-def _place(found: Any) -> Place:
+def _place(found: Any) -> SourceLocation:
     """A stretch of the question. Its numbers become spaces and marks, so they are bounded."""
-    place = Place(**found)
+    place = SourceLocation(**found)
     for number in (place.line, place.column, place.length, place.offset):
         if type(number) is not int or not 0 <= number <= _FARTHEST:
             raise ValueError(number)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tacit.accounting.guard import Cost, Standing, cost
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, cost
 from tacit.errors import Refused
-from tacit.ledger.book import Book
-from tacit.ledger.budget import Limits, admit
-from tacit.ledger.entries import Asked
-from tacit.ledger.history import History
+from tacit.ledger.budget import BudgetLimits, admit
+from tacit.ledger.entries import ChargeRequest
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.transaction import LedgerTransaction
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.plan import Plan
 from tacit.plan.question import Question
@@ -18,7 +18,9 @@ from tacit.policy.model import Policy
 from tacit.privacy.loss import encode
 
 
-def refusal(plan: Plan, who: str, own: Standing, shared: Standing, history: History | None) -> Refused | None:
+def find_refusal(
+    plan: Plan, who: str, own: BudgetStatus, shared: BudgetStatus, history: LedgerReader | None
+) -> Refused | None:
     """The refusal that an analyst would get for asking a plan now; None where it is admitted or free.
 
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
@@ -26,9 +28,9 @@ def refusal(plan: Plan, who: str, own: Standing, shared: Standing, history: Hist
     """
     price, answer = cost(plan.loss, plan.delta), None
     if history is not None:
-        asked = Asked(who, (plan.key, encode(plan.loss)), price)
+        asked = ChargeRequest(who, (plan.key, encode(plan.loss)), price)
         with history.store.read() as session:
-            book = Book(session)
+            book = LedgerTransaction(session)
             answer = book.stored_answer(asked.question)
             if answer is not None and book.payment(asked, answer) is not None:
                 return None
@@ -41,17 +43,17 @@ def refusal(plan: Plan, who: str, own: Standing, shared: Standing, history: Hist
     return None
 
 
-def explained(question: Question, plan: Plan, analyst: str, policy: Policy, ledger: Ledger) -> Explanation:
+def explain_question(question: Question, plan: Plan, analyst: str, policy: Policy, ledger: Ledger) -> Explanation:
     """What would be done, what it would cost, and why asking it would be refused now, if it would be."""
     found = explain(plan, policy.asked_by(analyst), question.level)
-    return found.refused_by(refusal(plan, analyst, ledger.standing(analyst), ledger.overall(), ledger))
+    return found.refused_by(find_refusal(plan, analyst, ledger.standing(analyst), ledger.overall(), ledger))
 
 
-def standings(limits: Limits, who: str, history: History | None) -> tuple[Standing, Standing]:
+def read_standings(limits: BudgetLimits, who: str, history: LedgerReader | None) -> tuple[BudgetStatus, BudgetStatus]:
     """What an analyst and all of them have spent, under the caps that `limits` will set when the ledger is opened."""
-    own, shared = Cost.zero(), Cost.zero()
+    own, shared = BudgetCharge.zero(), BudgetCharge.zero()
     if history is not None:
         with suppress(Refused):  # an analyst whom the policy names only since the ledger was opened last
             own = history.standing(who).spent
         shared = history.overall().spent
-    return Standing(own, limits.analysts[who].caps), Standing(shared, limits.overall)
+    return BudgetStatus(own, limits.analysts[who].caps), BudgetStatus(shared, limits.overall)

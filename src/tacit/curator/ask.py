@@ -4,7 +4,7 @@
 the answers together are (epsilon, delta)-DP for the policy's unit and relation, with the policy's epsilon and delta.
 Proof: an answer is a function of its release, which has the plan's price (`plan/plan.py`); the price is on the ledger
 before data is touched and is never given back, and the ledger admits prices by filters that are valid for adaptive
-questions (`accounting/guard.py`). A refusal, a plan and a price depend on the question, the policy and the ledger.
+questions (`accounting/filters.py`). A refusal, a plan and a price depend on the question, the policy and the ledger.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tacit.answers.answer import Answer
-from tacit.answers.finish import finish
+from tacit.answers.post_process import post_process
 from tacit.answers.stored import pack
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
-from tacit.sampling.bits import refreshed
+from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
-    from tacit.curator.fit import FitPlan
-    from tacit.ledger.entries import Claim
+    from tacit.curator.fit import ChargedFit
+    from tacit.ledger.entries import Reservation
     from tacit.plan.plan import Plan
     from tacit.plan.question import Question
 
@@ -45,14 +45,16 @@ def answer(question: Question, plan: Plan, analyst: str, curator: Curator, secon
         """The noisy values of one pass over the data, ready to be stored."""
         with time_limit(seconds):
             exact = curator.engine.run(plan.exact)  # integers, which never leave this function
-        return pack(plan.release(exact, refreshed(curator.bits)))
+        return pack(plan.release(exact, refresh_bits(curator.bits)))
 
     claim = settle(plan, release, analyst, curator, question.request)
     assert claim.stored is not None
-    return finish(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
+    return post_process(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
 
 
-def settle(plan: Plan | FitPlan, run: Callable[[], bytes], analyst: str, curator: Curator, request: str) -> Claim:
+def settle(
+    plan: Plan | ChargedFit, run: Callable[[], bytes], analyst: str, curator: Curator, request: str
+) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
     curator.check_data()  # that it is what was opened: nothing about its rows
     ledger = curator.ledger
@@ -63,7 +65,7 @@ def settle(plan: Plan | FitPlan, run: Callable[[], bytes], analyst: str, curator
         return ledger.commit(claim, _attempt(run, claim, curator))
 
 
-def _attempt(run: Callable[[], bytes], claim: Claim, curator: Curator) -> bytes:
+def _attempt(run: Callable[[], bytes], claim: Reservation, curator: Curator) -> bytes:
     """What a run released; or Failed, with no trace of the cause."""
     try:
         return run()

@@ -14,24 +14,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tacit.accounting.guard import caps
+from tacit.accounting.filters import compute_limits
 from tacit.answers.answer import Answer
-from tacit.curator import expressions
-from tacit.curator.admission import explained
+from tacit.curator import ibis_expressions
+from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask
-from tacit.curator.view import Budget, Schema
-from tacit.engines.base import Engine, Shape, Tables, Watched
-from tacit.errors import Code, DataError, ParameterError, Refused
-from tacit.ledger.budget import PUBLIC, Grant, Limits
-from tacit.ledger.entries import Claim
-from tacit.ledger.keys import Key
+from tacit.curator.views import AnalystBudget, Schema
+from tacit.engines.base import Engine, TableEngine, TableSchema, Watched
+from tacit.errors import DataError, ErrorCode, ParameterError, Refused
+from tacit.ledger.budget import PUBLIC, AnalystLimit, BudgetLimits
+from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.witness import Witness
 from tacit.plan.explain import Explanation
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.policy.load import load
-from tacit.policy.model import ROW, Books, Policy, Through
+from tacit.policy.model import ROW_UNIT, LedgerLocation, Policy, UnitForeignKey
 from tacit.sampling.bits import Bits, SystemBits
 
 _log = logging.getLogger("tacit")
@@ -44,56 +44,56 @@ def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, 
     `data` hands tables over in place of the policy's source: pandas, polars, Arrow or Spark tables by name.
     """
     loaded = load(policy)
-    engine = engine_of(loaded, data)
+    engine = open_engine(loaded, data)
     try:
-        check_links(loaded, engine)
-        return Curator(loaded, engine, ledger_of(loaded), SystemBits())
+        check_join_columns(loaded, engine)
+        return Curator(loaded, engine, open_ledger(loaded), SystemBits())
     except BaseException:
         engine.close()
         raise
 
 
-def engine_of(policy: Policy, data: Mapping[str, Any] | None = None) -> Tables:
+def open_engine(policy: Policy, data: Mapping[str, Any] | None = None) -> TableEngine:
     """The policy's engine over its data, or over tables that are handed over."""
-    tables = shapes(policy)
+    tables = table_schemas(policy)
     match policy.engine, policy.source:
         case "postgres", str(dsn) if data is None:
-            from tacit.engines.postgres import Postgres
+            from tacit.engines.postgres import PostgresEngine
 
-            return Postgres(tables, dsn)
+            return PostgresEngine(tables, dsn)
         case "spark", str() | None as source:
-            from tacit.engines.spark import Spark
+            from tacit.engines.spark import SparkEngine
 
-            return Spark(tables, frames=data, source=source)
-    from tacit.engines.duckdb import DuckDB
+            return SparkEngine(tables, frames=data, source=source)
+    from tacit.engines.duckdb import DuckDBEngine
 
     file = policy.source if isinstance(policy.source, Path) else None
     if data is None and policy.prepared is not None:
-        from tacit.curator.prepare import copy_of
+        from tacit.curator.prepare import locate_copy
 
-        return DuckDB(tables, file, prepared=copy_of(policy))
-    return DuckDB(tables, file, data)
+        return DuckDBEngine(tables, file, prepared=locate_copy(policy))
+    return DuckDBEngine(tables, file, data)
 
 
-def shapes(policy: Policy) -> list[Shape]:
+def table_schemas(policy: Policy) -> list[TableSchema]:
     """What an engine is told of the tables."""
     links: dict[str, list[str]] = {table.name: [] for table in policy.tables}
     for table in policy.tables:
-        if isinstance(table.unit, Through):
+        if isinstance(table.unit, UnitForeignKey):
             links[table.name].append(table.unit.column)
             links[table.unit.table].append(table.unit.key)
     return [
-        Shape(
+        TableSchema(
             table.name,
             tuple((c.name, c.type) for c in table.columns),
-            table.unit if isinstance(table.unit, str) and table.unit != ROW else None,
+            table.unit if isinstance(table.unit, str) and table.unit != ROW_UNIT else None,
             tuple(links[table.name]),
         )
         for table in policy.tables
     ]
 
 
-def check_links(policy: Policy, engine: Tables) -> None:
+def check_join_columns(policy: Policy, engine: TableEngine) -> None:
     """What the policy says is unique must be: otherwise one row could become many, or reach two units.
 
     What is matched must be of one type: otherwise whether a question fails could depend on a row. And it must be stored
@@ -102,37 +102,37 @@ def check_links(policy: Policy, engine: Tables) -> None:
     units: dict[str, tuple[str, str]] = {}
     for table in policy.tables:
         pairs = []
-        if isinstance(table.unit, Through):
+        if isinstance(table.unit, UnitForeignKey):
             pairs.append(((table.name, table.unit.column), (table.unit.table, table.unit.key)))
-        elif table.unit is not None and table.unit != ROW:
+        elif table.unit is not None and table.unit != ROW_UNIT:
             here = (table.name, table.unit)
             pairs.append((here, units.setdefault(table.people, here)))
         for one, other in pairs:
             if engine.type_of(*one) is not engine.type_of(*other):
                 what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
-                raise DataError(Code.DATA, what, fix="store both as integers, or both as text")
+                raise DataError(ErrorCode.DATA, what, fix="store both as integers, or both as text")
             ours, theirs = engine.written_as(*one), engine.written_as(*other)
             if ours != theirs:
                 what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
-                raise DataError(Code.DATA, what, fix="store both in the same type, integers or texts")
+                raise DataError(ErrorCode.DATA, what, fix="store both in the same type, integers or texts")
         columns = [(table.name, column.name) for column in table.columns if column.unique]
-        if isinstance(table.unit, Through):
+        if isinstance(table.unit, UnitForeignKey):
             columns.append((table.unit.table, table.unit.key))
         for name, column in columns:
             if not engine.is_unique(name, column):
                 what = f"{name}.{column} is declared unique, and two rows share a value"
-                raise DataError(Code.DATA, what, fix="mend the data, or name another column")
+                raise DataError(ErrorCode.DATA, what, fix="mend the data, or name another column")
 
 
-def limits(policy: Policy) -> Limits:
+def budget_limits(policy: Policy) -> BudgetLimits:
     """The caps as the ledger takes them."""
-    own = {a.name: Grant(caps(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
+    own = {a.name: AnalystLimit(compute_limits(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
     units = {f"unit of {t.name}": PUBLIC if t.unit is None else str(t.unit) for t in policy.tables}
     scope = {"neighbors": str(policy.neighbors)} | units
-    return Limits(caps(policy.budget.epsilon, policy.budget.delta), own, scope)
+    return BudgetLimits(compute_limits(policy.budget.epsilon, policy.budget.delta), own, scope)
 
 
-def books_of(policy: Policy) -> Books:
+def ledger_files(policy: Policy) -> LedgerLocation:
     """Where the ledger, its key and its witness lie; a policy without them is an error."""
     if policy.books is None:
         raise ParameterError(
@@ -141,12 +141,12 @@ def books_of(policy: Policy) -> Books:
     return policy.books
 
 
-def ledger_of(policy: Policy) -> Ledger:
+def open_ledger(policy: Policy) -> Ledger:
     """The policy's ledger, open for charges."""
-    books = books_of(policy)
+    books = ledger_files(policy)
     witness = Witness(books.witness)
-    key = Key.at(books.key, create=not witness.exists())
-    return Ledger(books.store, limits(policy), key=key, witness=witness)
+    key = SigningKey.at(books.key, create=not witness.exists())
+    return Ledger(books.store, budget_limits(policy), key=key, witness=witness)
 
 
 class Curator:
@@ -163,12 +163,12 @@ class Curator:
         """The view of an analyst whom the policy names."""
         if self.policy.analyst(name) is None:
             raise Refused(
-                Code.UNKNOWN_ANALYST, f"there is no analyst {name!r}", fix="ask the owner to add you to the policy"
+                ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {name!r}", fix="ask the owner to add you to the policy"
             )
         return Analyst(self, name)
 
     def fit(self, estimator: Any, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> Any:
-        """A model learned for an analyst from one row of each unit; see `Analyst.fit`."""
+        """A model learned for an analyst from one row of each unit; see `DeclaredAnalyst.fit`."""
         return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, **more)
 
     def check_data(self) -> None:
@@ -176,7 +176,7 @@ class Curator:
         if isinstance(self.engine, Watched):
             self.engine.check_unchanged()
 
-    def note_failure(self, claim: Claim, cause: BaseException) -> bytes | None:
+    def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.
 
         Where the charge was answered meanwhile, by whoever took it up, that answer is returned: it stands.
@@ -221,7 +221,7 @@ class Analyst:
         In place of a price, `within={"n": 50}` asks for the least one at which column n is within 50, at `confidence`.
         `request` names this question, so that asking again after a lost connection is the same one, charged once.
         """
-        question = Question(expressions.text_of(sql), epsilon, within, confidence, request)
+        question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence, request)
         return ask(question, self.name, self._curator)
 
     def fit(self, estimator: Any, sql: Any, *, target: str, epsilon: Any, delta: Any = None, request: str = "") -> Any:
@@ -232,7 +232,7 @@ class Analyst:
         """
         from tacit.curator.fit import fit
 
-        text = expressions.text_of(sql)
+        text = ibis_expressions.to_sql(sql)
         return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request)
 
     def explain(
@@ -242,19 +242,19 @@ class Analyst:
 
         `refused` says why asking it would be refused now, where it costs more than what is left.
         """
-        question = Question(expressions.text_of(sql), epsilon, within, confidence)
+        question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence)
         plan = self._curator.planner.plan(question, self.name)
-        return explained(question, plan, self.name, self._curator.policy, self._curator.ledger)
+        return explain_question(question, plan, self.name, self._curator.policy, self._curator.ledger)
 
     def table(self, name: str) -> Any:
         """A table as Ibis has it, to build questions with. Needs ibis."""
-        return expressions.table(self._curator.policy, name)
+        return ibis_expressions.make_table(self._curator.policy, name)
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> AnalystBudget:
         """What is spent and what is left."""
         ledger = self._curator.ledger
-        return Budget(self.name, ledger.standing(self.name), ledger.overall(), ledger.month(self.name))
+        return AnalystBudget(self.name, ledger.standing(self.name), ledger.overall(), ledger.month(self.name))
 
     @property
     def schema(self) -> Schema:

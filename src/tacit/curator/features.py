@@ -3,7 +3,7 @@
 >>> ward = Feature("ward", 0.0, 1.0, ("A", "B"))
 >>> ward.names
 ('ward=A', 'ward=B')
->>> Features((Feature("age", 0.0, 110.0), ward)).table({"age": [30, None], "ward": ["B", None]}).tolist()
+>>> FeatureEncoding((Feature("age", 0.0, 110.0), ward)).table({"age": [30, None], "ward": ["B", None]}).tolist()
 [[30.0, 0.0, 1.0], [nan, 0.0, 0.0]]
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import Code, ParameterError, Place, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused, SourceLocation
 from tacit.plan.scope import Field
-from tacit.query.types import NUMBERS, Key, Type
+from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 Array = NDArray[Any]
 _MOST_CATEGORIES = 10_000
@@ -68,7 +68,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureEncoding:
     """The features of a question, in its order."""
 
     all: tuple[Feature, ...]
@@ -98,24 +98,31 @@ class Features:
         return np.hstack([feature.numbers(columns[feature.name]) for feature in self.all])
 
 
-def feature_of(field: Field, *, nulls: bool, at: Place | None) -> Feature:
+def bind_feature(field: Field, *, nulls: bool, at: SourceLocation | None) -> Feature:
     """A column of a question as a feature, or Refused. `nulls` says whether a NULL number has a declared reading."""
     bound = field.bound
     if field.is_unit:
         what = f"{field.name} is the unit of protection, and nothing to learn from"
-        raise Refused(Code.RAW_COLUMN, what, at=at, fix="leave it out of the select list")
-    if bound.type in {*NUMBERS, Type.DATE} and bound.bounded and bound.lower is not None and bound.upper is not None:
+        raise Refused(ErrorCode.RAW_COLUMN, what, at=at, fix="leave it out of the select list")
+    if (
+        bound.type in {*NUMERIC_TYPES, Type.DATE}
+        and bound.bounded
+        and bound.lower is not None
+        and bound.upper is not None
+    ):
         if bound.nullable and not nulls:
             fix = f"COALESCE({field.name}, 0), say, or declare what NULL is read as: missing=0"
-            raise Refused(Code.TYPE, f"{field.name} may be NULL, and the estimator has no rule for it", at=at, fix=fix)
+            raise Refused(
+                ErrorCode.TYPE, f"{field.name} may be NULL, and the estimator has no rule for it", at=at, fix=fix
+            )
         return Feature(field.name, float(bound.lower), float(bound.upper))
     if field.values is not None:
         extra = () if field.other is None or field.other in field.values else (field.other,)
         if len(field.values) > _MOST_CATEGORIES:
-            raise Refused(Code.TOO_LARGE, f"{field.name} has too many keys to learn from", at=at, fix="group them")
+            raise Refused(ErrorCode.TOO_LARGE, f"{field.name} has too many keys to learn from", at=at, fix="group them")
         return Feature(field.name, 0.0, 1.0, (*field.values, *extra), field.other)
     raise Refused(
-        Code.UNBOUNDED,
+        ErrorCode.UNBOUNDED,
         f"{field.name} has neither bounds nor declared keys, so it cannot be a feature",
         at=at,
         fix="clamp it: GREATEST(0, LEAST(x, 1000)); or ask the owner for lower and upper, or values",

@@ -3,11 +3,11 @@
 **Theorem.** The model that `fit` returns is (epsilon, delta)-DP for the policy's unit under add-remove, and is charged
 so on the ledger before data is touched; with the answers to all questions it stays within the policy's budget. Proof.
 The rows of a unit are a function of its own rows (`plan/scope.py`), and one of them is kept by a rule that looks at
-them alone (`engines/rows.py`); a row without a target of the declared kind is left out before. So a unit that is added
-or removed adds or removes one row at most. How a row is read is a function of that row and of public facts: bounds and
-keys from the policy, all else from the estimator's parameters. The weights are released by a method whose price is
-known from public facts (`learn/`); what is returned is computed from the weights and these facts. An error after the
-charge is always the same one.
+them alone (`engines/unit_rows.py`); a row without a target of the declared kind is left out before. So a unit that is
+added or removed adds or removes one row at most. How a row is read is a function of that row and of public facts:
+bounds and keys from the policy, all else from the estimator's parameters. The weights are released by a method whose
+price is known from public facts (`learn/`); what is returned is computed from the weights and these facts. An error
+after the charge is always the same one.
 
 Under "replace" a unit's row may go without another coming in its place, so the number of rows is no public fact of the
 rows that a question leaves: such a policy is refused.
@@ -21,29 +21,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.guard import is_whole, whole
+from tacit.accounting.filters import is_whole, whole
 from tacit.aggregates.registry import read_question
-from tacit.arithmetic import rational, within
+from tacit.arithmetic import to_rational, to_rational_between
 from tacit.canonical import canonical_text
 from tacit.curator.ask import settle
-from tacit.curator.charge import priced
-from tacit.curator.features import Features, feature_of
-from tacit.engines.rows import OneEach
-from tacit.errors import Code, ParameterError, Refused
-from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON
+from tacit.curator.features import FeatureEncoding, bind_feature
+from tacit.curator.fit_charge import calibrate_to_charge
+from tacit.engines.unit_rows import OneRowPerUnit
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.scope import Field, Relation, Scope
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
-from tacit.query.functions import Fn
+from tacit.query.functions import Function
 from tacit.query.nodes import Call, Literal, Query, Scalar
-from tacit.query.types import NUMBERS, Type
-from tacit.sampling.bits import refreshed
+from tacit.query.types import NUMERIC_TYPES, Type
+from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
     from tacit.curator.curator import Curator
-    from tacit.learn.base import Plan, PrivateLinear
-    from tacit.ledger.entries import Claim
+    from tacit.learn.base import FitPlan, PrivateLinearModel
+    from tacit.ledger.entries import Reservation
 
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
@@ -57,51 +57,51 @@ def fit(
     epsilon: Any,
     delta: Any = None,
     request: str = "",
-) -> PrivateLinear:
+) -> PrivateLinearModel:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
-    policy, price = curator.policy.asked_by(who), within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
-    study = FitPlan.planned(estimator, text, target, policy, whole(price), delta)
+    policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    study = ChargedFit.planned(estimator, text, target, policy, whole(price), delta)
     if not is_whole(price):  # it may be known from before prices were rounded
-        former = FitPlan.planned(estimator, text, target, policy, price, delta)
+        former = ChargedFit.planned(estimator, text, target, policy, price, delta)
         study = former if curator.ledger.knows_only(former.key, study.key) else study
     rows = getattr(curator.engine, "rows", None)
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
-        raise Refused(Code.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
+        raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
     return study.model(settle(study, lambda: study.release(curator), who, curator, request))
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class ChargedFit:
     """All of a fit, decided by the estimator's parameters and the policy before any data is touched."""
 
-    estimator: PrivateLinear
-    plan: Plan
-    features: Features
-    node: OneEach
+    estimator: PrivateLinearModel
+    plan: FitPlan
+    features: FeatureEncoding
+    node: OneRowPerUnit
     loss: Loss
     delta: Fraction
     key: str
 
     @classmethod
-    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> FitPlan:
+    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> ChargedFit:
         """The plan of a fit at a price, or Refused."""
-        lost = policy.question_delta if delta is None else rational("delta", delta)
+        lost = policy.question_delta if delta is None else to_rational("delta", delta)
         query = read_question(text)
-        relation = _one_each(Scope(policy).subquery(query), query, policy)
-        ready = _checked(estimator, policy)
-        wanted, others = _split(relation, target, query)
-        ready.set_params(**_declared(ready, wanted, query))
+        relation = _check_one_row_per_unit(Scope(policy).subquery(query), query, policy)
+        ready = _clone_estimator(estimator, policy)
+        wanted, others = _split_target(relation, target, query)
+        ready.set_params(**_target_parameters(ready, wanted, query))
         nulls = ready.missing != "error"
-        features = Features(tuple(feature_of(field, nulls=nulls, at=query.at) for field in others))
+        features = FeatureEncoding(tuple(bind_feature(field, nulls=nulls, at=query.at) for field in others))
         norm = features.norm if ready.norm is None else ready.norm
         ready.set_params(bounds=features.bounds, norm=norm)
-        plan, loss, room = priced(ready, len(features.names), price, lost)
-        where = _taking_part(ready, wanted)
+        plan, loss, room = calibrate_to_charge(ready, len(features.names), price, lost)
+        where = _target_filter(ready, wanted)
         columns = (*(field.bound.scalar for field in others), wanted.bound.scalar)
-        node = OneEach(relation.rows, where, relation.unit, columns)
-        key = _key(policy, node, features, plan, ready)
-        salted = OneEach(node.source, node.where, node.unit, node.columns, key[:16])
+        node = OneRowPerUnit(relation.rows, where, relation.unit, columns)
+        key = _fit_key(policy, node, features, plan, ready)
+        salted = OneRowPerUnit(node.source, node.where, node.unit, node.columns, key[:16])
         return cls(ready, plan, features, salted, loss, room, key)
 
     def release(self, curator: Curator) -> bytes:
@@ -109,12 +109,12 @@ class FitPlan:
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
-        labels = self.estimator._encoded(_target(table.columns[-1]))
-        weights = self.plan.weights(self.features.table(columns), labels, refreshed(curator.bits))
+        labels = self.estimator._encoded(_to_labels(table.columns[-1]))
+        weights = self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits))
         plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
 
-    def model(self, claim: Claim) -> PrivateLinear:
+    def model(self, claim: Reservation) -> PrivateLinearModel:
         """The estimator with the stored weights."""
         import numpy as np
 
@@ -126,28 +126,28 @@ class FitPlan:
         return found
 
 
-def _target(column: Any) -> Any:
+def _to_labels(column: Any) -> Any:
     """The targets as an array; none of them is NULL."""
     import numpy as np
 
     return np.asarray(column.to_pylist())
 
 
-def _one_each(relation: Relation, query: Query, policy: Policy) -> Relation:
+def _check_one_row_per_unit(relation: Relation, query: Query, policy: Policy) -> Relation:
     """The relation, of which a unit can give one row; or Refused."""
     if policy.neighbors is not Neighbors.ADD_REMOVE:
         what = "models are fitted under add-remove: under replace a question may leave one row more or less"
-        raise Refused(Code.UNSUPPORTED, what, fix='ask the owner for neighbors = "add-remove"')
+        raise Refused(ErrorCode.UNSUPPORTED, what, fix='ask the owner for neighbors = "add-remove"')
     if relation.people is None:
         fix = "read public tables where they are, and fit without noise"
-        raise Refused(Code.UNSUPPORTED, "public tables only need no private model", at=query.at, fix=fix)
+        raise Refused(ErrorCode.UNSUPPORTED, "public tables only need no private model", at=query.at, fix=fix)
     if relation.unit is None and (relation.each.groups, relation.each.rows) != (1, 1):
         fix = "leave UNION ALL out"
-        raise Refused(Code.UNSUPPORTED, "a row that is its own unit occurs more than once", at=query.at, fix=fix)
+        raise Refused(ErrorCode.UNSUPPORTED, "a row that is its own unit occurs more than once", at=query.at, fix=fix)
     return relation
 
 
-def _checked(estimator: Any, policy: Policy) -> PrivateLinear:
+def _clone_estimator(estimator: Any, policy: Policy) -> PrivateLinearModel:
     """A copy of the estimator, for the policy's relation. What the policy and the price say is not its own to say."""
     from sklearn.base import clone
 
@@ -165,57 +165,59 @@ def _checked(estimator: Any, policy: Policy) -> PrivateLinear:
     for name, instead in {**said, "bits": "they are the curator's"}.items():
         if getattr(estimator, name) is not None:
             raise ParameterError("estimator", f"{name} is not its own to say here: {instead}", fix=f"leave {name} out")
-    found: PrivateLinear = clone(estimator)
+    found: PrivateLinearModel = clone(estimator)
     return found
 
 
-def _split(relation: Relation, target: str, query: Query) -> tuple[Field, list[Field]]:
+def _split_target(relation: Relation, target: str, query: Query) -> tuple[Field, list[Field]]:
     """The column that is predicted, and the others."""
     found = [field for field in relation.fields if field.name.lower() == str(target).lower()]
     others = [field for field in relation.fields if field not in found]
     if len(found) != 1 or not others:
         names = ", ".join(field.name for field in relation.fields)
         what = f"the target {target!r:.60} must be one of several columns that are selected"
-        raise Refused(Code.UNKNOWN_COLUMN, what, at=query.at, fix=f"these are {names}")
+        raise Refused(ErrorCode.UNKNOWN_COLUMN, what, at=query.at, fix=f"these are {names}")
     if len({field.name.lower() for field in others}) < len(others):
-        raise Refused(Code.AMBIGUOUS, "two columns have one name", at=query.at, fix="name them apart, with AS")
+        raise Refused(ErrorCode.AMBIGUOUS, "two columns have one name", at=query.at, fix="name them apart, with AS")
     return found[0], others
 
 
-def _declared(estimator: PrivateLinear, target: Field, query: Query) -> dict[str, Any]:
+def _target_parameters(estimator: PrivateLinearModel, target: Field, query: Query) -> dict[str, Any]:
     """What the policy says of the target, where the estimator does not."""
     bound = target.bound
     if hasattr(estimator, "classes"):
         if bound.type not in {Type.INT, Type.TEXT, Type.BOOL}:
             what = f"{target.name} is {bound.type or 'NULL'}, and a class is an integer, a text or a boolean"
-            raise Refused(Code.TYPE, what, at=query.at, fix="CASE WHEN cost > 100 THEN 1 ELSE 0 END, say")
+            raise Refused(ErrorCode.TYPE, what, at=query.at, fix="CASE WHEN cost > 100 THEN 1 ELSE 0 END, say")
         classes = target.values if estimator.classes is None else estimator.classes
         if classes is None:
             what = f"the keys of {target.name} are not declared"
-            raise Refused(Code.PRIVATE_KEY, what, at=query.at, fix="name the classes: classes=[0, 1]")
+            raise Refused(ErrorCode.PRIVATE_KEY, what, at=query.at, fix="name the classes: classes=[0, 1]")
         return {"classes": list(classes)}
-    if bound.type not in NUMBERS or bound.lower is None or bound.upper is None or not bound.bounded:
+    if bound.type not in NUMERIC_TYPES or bound.lower is None or bound.upper is None or not bound.bounded:
         what = f"{target.name} has no declared bounds, so it cannot be predicted"
-        raise Refused(Code.UNBOUNDED, what, at=query.at, fix="clamp it: GREATEST(0, LEAST(x, 1000))")
+        raise Refused(ErrorCode.UNBOUNDED, what, at=query.at, fix="clamp it: GREATEST(0, LEAST(x, 1000))")
     if getattr(estimator, "target_bounds", None) is not None:
         return {}
     return {"target_bounds": (float(bound.lower), float(bound.upper))}
 
 
-def _taking_part(estimator: PrivateLinear, target: Field) -> Scalar:
+def _target_filter(estimator: PrivateLinearModel, target: Field) -> Scalar:
     """The condition on a row's target: one of the classes, or a number."""
     value = target.bound.scalar
     if not hasattr(estimator, "classes"):
-        return Call(Fn.NOT, (Call(Fn.IS_NULL, (value,)),))
+        return Call(Function.NOT, (Call(Function.IS_NULL, (value,)),))
     assert target.bound.type is not None
     labels = estimator._classes().tolist()
     if any(type(label) is not _KINDS[target.bound.type] for label in labels):
         what = f"{labels!r:.60} are not of the target's type, {target.bound.type}"
         raise ParameterError("classes", what, fix="name them as they stand in the data")
-    return Call(Fn.IN, (value, *(Literal(label) for label in labels)))
+    return Call(Function.IN, (value, *(Literal(label) for label in labels)))
 
 
-def _key(policy: Policy, node: OneEach, features: Features, plan: Plan, estimator: PrivateLinear) -> str:
+def _fit_key(
+    policy: Policy, node: OneRowPerUnit, features: FeatureEncoding, plan: FitPlan, estimator: PrivateLinearModel
+) -> str:
     """The name of a fit: equal for equal rows, readings, methods and prices."""
     from tacit.curator.fit_key import FITS
 

@@ -86,7 +86,7 @@ delta = 1e-7
 """
 
 
-def build(folder: Path) -> Path:
+def build_clinic(folder: Path) -> Path:
     """Write the clinic's database and policy into the folder, keep what is already there, return the policy's path.
 
     Each file is made aside and moved into place, so an interrupted build leaves no half of a file.

@@ -9,15 +9,15 @@ from typing import Protocol, runtime_checkable
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Key, Type
 
-Cell = int | Mapping[Key, int]
+MeasureValue = int | Mapping[Key, int]
 """The value of a measure in a group: an integer, or for a histogram how many rows have each value."""
 
-Groups = Mapping[tuple[Key | None, ...], tuple[Cell, ...]]
+GroupedMeasures = Mapping[tuple[Key | None, ...], tuple[MeasureValue, ...]]
 """The cells of each group by its keys, in the order of the measures. Without keys there is one group, ()."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableSchema:
     """What the policy declares of a table, private or public.
 
     `unit` is the column that says whose row it is, unless each row is a unit of its own or the table is public.
@@ -34,14 +34,14 @@ class Shape:
 class Engine(Protocol):
     """Runs aggregations over private data. Its results are exact and never leave `ask`."""
 
-    def run(self, aggregation: Aggregation) -> Groups:
+    def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
 
     def close(self) -> None:
         """Let go of the data."""
 
 
-class Tables(Engine, Protocol):
+class TableEngine(Engine, Protocol):
     """An engine over stored tables, which can say what they hold: asked at open, never by an analyst."""
 
     def is_unique(self, table: str, column: str) -> bool:

@@ -1,4 +1,4 @@
-"""What engines spell differently: one frozen table each, read by `engines/scalars.py` and `engines/sql.py`.
+"""What engines spell differently: one frozen table each, read by `engines/scalars.py` and `engines/sql_statements.py`.
 
 All three put NaN above every number and equal to itself, skip NULL in LEAST and GREATEST, and have three-valued logic.
 Where one of them differs, its table says how it is made to agree. In the templates {0} and {1} stand for operands.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tacit.query.functions import Fn
+from tacit.query.functions import Function
 from tacit.query.types import Type
 
 _QUOTES = (("'", "''"),)
@@ -33,7 +33,7 @@ class Dialect:
     real: str = "CAST({0} AS DOUBLE)"  # a constant
     is_nan: str = "isnan({0})"
     types: Mapping[Type, str] = field(default_factory=dict, hash=False)
-    calls: Mapping[Fn, str] = field(default_factory=dict, hash=False)  # where they differ from engines/scalars.py
+    calls: Mapping[Function, str] = field(default_factory=dict, hash=False)  # where they differ from engines/scalars.py
     like: Callable[[Dialect, str, str], str] = lambda dialect, value, pattern: dialect.plainly_like(value, pattern)
     derived: str = "({0})"  # a query in FROM
     hashed: str = "CAST(md5_number({0}) >> 65 AS BIGINT)"  # 63 bits of a text
@@ -81,13 +81,13 @@ def _like_spark(dialect: Dialect, value: str, pattern: str) -> str:
     found as early as can be, and need not be sought again: (?>...) says so. What stands after the last % has one place,
     at the end. So it takes at most len(text) * len(pattern) steps.
     """
-    first, *rest = ["".join("." if c == "_" else _java(c) for c in part) for part in pattern.split("%")]
+    first, *rest = ["".join("." if c == "_" else _escape_for_java(c) for c in part) for part in pattern.split("%")]
     middle = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
     expression = rf"(?s)\A{first}{middle}{'.*' + rest[-1] if rest else ''}\z"
     return f"({value} RLIKE {dialect.text(expression)})"
 
 
-def _java(character: str) -> str:
+def _escape_for_java(character: str) -> str:
     return character if character.isalnum() and character.isascii() else f"\\x{{{ord(character):x}}}"
 
 
@@ -101,8 +101,8 @@ DUCKDB = Dialect(
 # PostgreSQL raises where a product, a quotient, a power or an exponential rounds to zero or passes the largest double.
 # Adding and subtracting 2^-298 leaves every double of at least 2^-244 as it is, and makes 0 of those below 2^-351: with
 # operands below 2^665, as bounds have them, a quotient then stays between 2^-1016 and 2^1016.
-FLUSH = 2.0**-298
-_FLUSHED = f"(({{0}} + CAST('{FLUSH!r}' AS DOUBLE PRECISION)) - CAST('{FLUSH!r}' AS DOUBLE PRECISION))"
+FLUSH_TO_ZERO = 2.0**-298
+_FLUSHED = f"(({{0}} + CAST('{FLUSH_TO_ZERO!r}' AS DOUBLE PRECISION)) - CAST('{FLUSH_TO_ZERO!r}' AS DOUBLE PRECISION))"
 # OFFSET 0 keeps the planner from writing the operand out at every place where it is named.
 _ONCE = "(SELECT {body} FROM (SELECT {{0}} AS v OFFSET 0) AS once)"
 
@@ -118,16 +118,16 @@ POSTGRES = Dialect(
         Type.DATE: "DATE",
     },
     calls={
-        Fn.DIVIDE: f"({_FLUSHED} / NULLIF({_FLUSHED.replace('{0}', '{1}')}, 0))",
+        Function.DIVIDE: f"({_FLUSHED} / NULLIF({_FLUSHED.replace('{0}', '{1}')}, 0))",
         # The exponential of less than -745 rounds to zero.
-        Fn.EXP: _ONCE.format(body="CASE WHEN once.v < -745 THEN 0 ELSE exp(once.v) END"),
+        Function.EXP: _ONCE.format(body="CASE WHEN once.v < -745 THEN 0 ELSE exp(once.v) END"),
         # {1} is a constant whole exponent; a power below 1e-300 is read as zero.
-        Fn.POWER: _ONCE.format(
+        Function.POWER: _ONCE.format(
             body="CASE WHEN {1} > 0 AND abs(once.v) < power(CAST(1e-300 AS DOUBLE PRECISION), 1 / GREATEST({1}, 1))"
             " THEN 0 ELSE power(once.v, {1}) END"
         ),
         # Of a date it would be a point in time of the session's time zone.
-        Fn.DATE_TRUNC: "CAST(date_trunc({0}, CAST({1} AS TIMESTAMP)) AS DATE)",
+        Function.DATE_TRUNC: "CAST(date_trunc({0}, CAST({1} AS TIMESTAMP)) AS DATE)",
     },
     derived="({0}) AS derived",
     # The last eight bytes of an md5 in the other order.
@@ -146,8 +146,8 @@ POSTGRES_17 = replace(
     POSTGRES,
     calls={
         **POSTGRES.calls,
-        Fn.LOWER: 'lower({0} COLLATE "pg_c_utf8") COLLATE "C"',
-        Fn.UPPER: 'upper({0} COLLATE "pg_c_utf8") COLLATE "C"',
+        Function.LOWER: 'lower({0} COLLATE "pg_c_utf8") COLLATE "C"',
+        Function.UPPER: 'upper({0} COLLATE "pg_c_utf8") COLLATE "C"',
     },
 )
 
@@ -160,17 +160,17 @@ SPARK = Dialect(
     types={Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "STRING", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"},
     calls={
         # FLOOR and CEIL give a BIGINT; a double beyond 2^52 is whole already.
-        Fn.FLOOR: "transform(array({0}), v -> CASE WHEN abs(v) < 4503599627370496D THEN CAST(floor(v) AS DOUBLE)"
+        Function.FLOOR: "transform(array({0}), v -> CASE WHEN abs(v) < 4503599627370496D THEN CAST(floor(v) AS DOUBLE)"
         " ELSE v END)[0]",
-        Fn.CEIL: "transform(array({0}), v -> CASE WHEN abs(v) < 4503599627370496D THEN CAST(ceil(v) AS DOUBLE)"
+        Function.CEIL: "transform(array({0}), v -> CASE WHEN abs(v) < 4503599627370496D THEN CAST(ceil(v) AS DOUBLE)"
         " ELSE v END)[0]",
-        Fn.YEAR: "CAST(year({0}) AS BIGINT)",
-        Fn.QUARTER: "CAST(quarter({0}) AS BIGINT)",
-        Fn.MONTH: "CAST(month({0}) AS BIGINT)",
-        Fn.DAY: "CAST(day({0}) AS BIGINT)",
-        Fn.WEEKDAY: "CAST(weekday({0}) + 1 AS BIGINT)",
-        Fn.DATE_TRUNC: "trunc({1}, {0})",
-        Fn.DAYS: "CAST(datediff({0}, {1}) AS BIGINT)",
+        Function.YEAR: "CAST(year({0}) AS BIGINT)",
+        Function.QUARTER: "CAST(quarter({0}) AS BIGINT)",
+        Function.MONTH: "CAST(month({0}) AS BIGINT)",
+        Function.DAY: "CAST(day({0}) AS BIGINT)",
+        Function.WEEKDAY: "CAST(weekday({0}) + 1 AS BIGINT)",
+        Function.DATE_TRUNC: "trunc({1}, {0})",
+        Function.DAYS: "CAST(datediff({0}, {1}) AS BIGINT)",
     },
     like=_like_spark,
     derived="({0}) AS derived",  # without a name, WHERE (x) after it would be its name and that of its column

@@ -1,6 +1,6 @@
 """DuckDB in process, over a database file, Parquet, CSV, or data frames handed over.
 
-The data is opened read-only. Only SQL that `engines/sql.py` generates is ever run; an analyst's text is not.
+The data is opened read-only. Only SQL that `engines/sql_statements.py` generates is ever run; an analyst's text is not.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from tacit.engines import readable
-from tacit.engines.base import Groups, Shape
-from tacit.engines.collect import collect
+from tacit.engines.base import GroupedMeasures, TableSchema
 from tacit.engines.deadline import interrupted_at_limit, seconds_left
 from tacit.engines.dialect import DUCKDB
-from tacit.engines.guess import guessed
-from tacit.engines.layout import Layout, straight
+from tacit.engines.infer_csv import infer_csv_types
+from tacit.engines.layout import CopyLayout, plan_copy_scan
 from tacit.engines.readable import family, written_as
-from tacit.engines.rows import OneEach, statement
-from tacit.engines.scalars import name, text
+from tacit.engines.run_statements import run_aggregation
+from tacit.engines.scalars import quote_name, quote_text
 from tacit.engines.stored import TABLES, Kind, Stored, copied_frame, tables_of
 from tacit.engines.unchanged import Files
-from tacit.errors import Code, DataError
+from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
+from tacit.errors import DataError, ErrorCode
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from tacit.engines.prepared import Copy, Progress
+    from tacit.engines.prepared import OpenCopy, Progress
 
 # The types of DuckDB that each declared type may be stored in. Others are said at open.
 _STORED = {
@@ -47,42 +47,42 @@ _STORED = {
     Type.BOOL: {"BOOLEAN"},
     Type.DATE: {"DATE"},
 }
-_READ_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
+_SQL_TYPES = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
 _WIDE = {"UBIGINT", "HUGEINT"}
 _FETCHED = 256  # rows that become Python's objects in one call
 
 
-class DuckDB:
+class DuckDBEngine:
     """An engine over the tables of a policy. `source` is a database file, a Parquet or CSV file, or a folder of these;
     `frames` are tables handed over, copied when the engine opens; `prepared` is where a copy of the tables with units
     lies, how its tables lie in it and its stamp."""
 
     def __init__(
         self,
-        shapes: Iterable[Shape],
+        shapes: Iterable[TableSchema],
         source: Path | None = None,
         frames: Mapping[str, Any] | None = None,
-        prepared: tuple[Path, Sequence[Layout], str] | None = None,
+        prepared: tuple[Path, Sequence[CopyLayout], str] | None = None,
     ) -> None:
-        self._connection = _connect()
+        self._connection = _connect_in_memory()
         # What does not fit in memory goes to a folder that only this user can read, and that goes with the engine.
         spilled = tempfile.mkdtemp(prefix="tacit-")
-        self._forget = weakref.finalize(self, _forget, spilled, os.getpid())
-        self._connection.execute(f"SET temp_directory = {text(spilled)}")
+        self._forget = weakref.finalize(self, _remove_spill_folder, spilled, os.getpid())
+        self._connection.execute(f"SET temp_directory = {quote_text(spilled)}")
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._shapes = list(shapes)
-        self._copy: Copy | None = None
+        self._copy: OpenCopy | None = None
         copied = set() if prepared is None else {layout.table for layout in prepared[1]}
         try:
-            tables = _attach(self._connection, self._shapes, source, dict(frames or {}), copied)
+            tables = _bind_tables(self._connection, self._shapes, source, dict(frames or {}), copied)
             self._sources = {table: found.source for table, found in tables.items()}
             self._written = {table: found.written for table, found in tables.items()}
             self._files = Files(file for table in tables if table not in copied for file in tables[table].files)
             if prepared is not None:
-                from tacit.engines.prepared import attach
+                from tacit.engines.prepared import open_copy
 
-                self._copy = attach(self._connection, self._shapes, *prepared)
+                self._copy = open_copy(self._connection, self._shapes, *prepared)
                 self._sources |= self._copy.sources
         except BaseException:
             self._connection.close()
@@ -92,40 +92,42 @@ class DuckDB:
         """Raise where a file that questions read is not the one that was opened."""
         self._files.check()
 
-    def prepare(self, path: Path, layouts: Sequence[Layout], stamp: str, progress: Progress) -> None:
+    def prepare(self, path: Path, layouts: Sequence[CopyLayout], stamp: str, progress: Progress) -> None:
         """Write a copy of the tables that have units, sorted by unit."""
-        from tacit.engines.prepared import make
+        from tacit.engines.prepared import write_copy
 
-        make(self._connection, path, self._shapes, layouts, self._sources, stamp, progress)
+        write_copy(self._connection, path, self._shapes, layouts, self._sources, stamp, progress)
 
-    def run(self, aggregation: Aggregation) -> Groups:
+    def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
-        found = None if self._copy is None else straight(aggregation, self._copy.layouts)
+        found = None if self._copy is None else plan_copy_scan(aggregation, self._copy.layouts)
         if found is None or self._copy is None:
             return self._computed(aggregation)
-        from tacit.engines import bounded
+        from tacit.engines import aggregate_copy
 
         with self._snapshot() as cursor:
-            return bounded.run(cursor, aggregation, found, self._sources, self._copy.texts[found.table])
+            return aggregate_copy.aggregate_copy(
+                cursor, aggregation, found, self._sources, self._copy.texts[found.table]
+            )
 
-    def _computed(self, aggregation: Aggregation) -> Groups:
+    def _computed(self, aggregation: Aggregation) -> GroupedMeasures:
         """The same by SQL alone."""
         with self._snapshot() as cursor:
 
             def rows(statement: str) -> list[tuple[Any, ...]]:
                 seconds_left()  # an interrupt between two statements stops neither
-                return _fetched(cursor.execute(statement))
+                return _fetch_rows(cursor.execute(statement))
 
-            return collect(aggregation, self._sources, DUCKDB, rows)
+            return run_aggregation(aggregation, self._sources, DUCKDB, rows)
 
-    def rows(self, node: OneEach) -> Any:
+    def rows(self, node: OneRowPerUnit) -> Any:
         """One row of each unit, as an Arrow table; for learning, inside the curator."""
         with self._snapshot() as cursor:
-            return cursor.sql(statement(node, self._sources, DUCKDB)).to_arrow_table()
+            return cursor.sql(write_one_row_per_unit(node, self._sources, DUCKDB)).to_arrow_table()
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
-        found = name(column)
+        found = quote_name(column)
         with self._snapshot() as cursor:
             row = cursor.execute(
                 f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._sources[table]}"
@@ -165,29 +167,31 @@ class DuckDB:
         self._forget()
 
 
-def _forget(folder: str, process: int) -> None:
+def _remove_spill_folder(folder: str, process: int) -> None:
     """Remove a folder, unless this is a child of the process that made it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def columns_of(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
+def read_columns(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
     """The tables of a source with the names and types of their columns; None where no declared type fits.
 
     Names and types only; of a CSV file, which has no types, they are guessed from its values.
     """
-    with _connect() as connection:
+    with _connect_in_memory() as connection:
         found: dict[str, list[tuple[str, Type | None]]] = {}
         for table, there in tables_of(connection, source).items():
             stored = _stored_types(connection, there.expression)
             if there.kind is Kind.CSV:
-                found[table] = list(zip(stored, guessed(connection, there.expression, list(stored)), strict=True))
+                found[table] = list(
+                    zip(stored, infer_csv_types(connection, there.expression, list(stored)), strict=True)
+                )
             else:
                 found[table] = [(column, _declarable(kind)) for column, kind in stored.items()]
         return found
 
 
-def _fetched(cursor: DuckDBPyConnection) -> list[tuple[Any, ...]]:
+def _fetch_rows(cursor: DuckDBPyConnection) -> list[tuple[Any, ...]]:
     """Return all rows, fetched some at a time: other threads run in between."""
     rows: list[tuple[Any, ...]] = []
     while some := cursor.fetchmany(_FETCHED):
@@ -195,7 +199,7 @@ def _fetched(cursor: DuckDBPyConnection) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _connect() -> DuckDBPyConnection:
+def _connect_in_memory() -> DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -216,15 +220,21 @@ class _Table:
     written: Mapping[str, str]
 
 
-def _attach(
-    connection: DuckDBPyConnection, shapes: list[Shape], source: Path | None, frames: dict[str, Any], copied: set[str]
+def _bind_tables(
+    connection: DuckDBPyConnection,
+    shapes: list[TableSchema],
+    source: Path | None,
+    frames: dict[str, Any],
+    copied: set[str],
 ) -> dict[str, _Table]:
     """The declared tables, checked (`engines/readable.py`). Those of a prepared copy were read when it was made."""
     known = {shape.name for shape in shapes}
     for table in frames:
         if table not in known:
             raise DataError(
-                Code.DATA, f"data for {table} was handed over, but the policy has no such table", fix="check its name"
+                ErrorCode.DATA,
+                f"data for {table} was handed over, but the policy has no such table",
+                fix="check its name",
             )
     available = {} if source is None else tables_of(connection, source)
     named = {table.lower(): found for table, found in available.items()}
@@ -243,11 +253,11 @@ def _attach(
                 else f"{source.name} has {', '.join(sorted(available)) or 'none'}"
             )
             raise DataError(
-                Code.DATA,
+                ErrorCode.DATA,
                 f"table {shape.name} was not found: {where}",
                 fix='name a source in [data], or open(policy, data={"name": frame})',
             )
-        tables[shape.name] = _declared(connection, shape, found, position, shape.name in copied)
+        tables[shape.name] = _read_declared_columns(connection, shape, found, position, shape.name in copied)
     return tables
 
 
@@ -256,61 +266,65 @@ def _stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, 
         described = connection.execute(f"DESCRIBE SELECT * FROM {expression}").fetchall()
     except duckdb.Error as problem:
         first = str(problem).splitlines()[0]
-        raise DataError(Code.DATA, f"the data cannot be read: {first}", fix="check the file") from None
+        raise DataError(ErrorCode.DATA, f"the data cannot be read: {first}", fix="check the file") from None
     return {row[0]: row[1] for row in described}
 
 
-def _declared(connection: DuckDBPyConnection, shape: Shape, there: Stored, position: int, is_copied: bool) -> _Table:
+def _read_declared_columns(
+    connection: DuckDBPyConnection, shape: TableSchema, there: Stored, position: int, is_copied: bool
+) -> _Table:
     """The declared columns, each read in its declared type. A value that does not fit its type is read as NULL."""
     stored = _stored_types(connection, there.expression)
     exact = {column.lower(): column for column in stored}
     is_csv = there.kind is Kind.CSV
     columns, used = [], []
     for column, kind in shape.columns:
-        found = _found(shape, column, exact)
+        found = _find_column(shape, column, exact)
         if not is_csv and family(stored[found]) not in _STORED[kind]:
             raise DataError(
-                Code.DATA,
+                ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
                 fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
             )
-        columns.append(f"{_read(name(found), kind)} AS {name(column)}")
+        columns.append(f"{_read(quote_name(found), kind)} AS {quote_name(column)}")
         used.append(found)
     known, written = dict(shape.columns), {}
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
-        found = _found(shape, column, exact)
+        found = _find_column(shape, column, exact)
         if column not in known:
-            columns.append(f"TRY_CAST({name(found)} AS {_undeclared(stored[found])}) AS {name(column)}")
+            columns.append(
+                f"TRY_CAST({quote_name(found)} AS {_undeclared_type(stored[found])}) AS {quote_name(column)}"
+            )
             used.append(found)
         # What a CSV file holds is what it is read as, and a unit that is read as a float is one.
         is_read = column in known and (is_csv or known[column] is Type.FLOAT)
-        written[column] = _written(shape, column, _READ_AS[known[column]] if is_read else stored[found])
+        written[column] = _storage_form(shape, column, _SQL_TYPES[known[column]] if is_read else stored[found])
     readable.check_collations(connection, shape.name, there, used, stored)
     readable.check_parts(connection, shape.name, there.files, used)
     if not is_copied and there.kind is Kind.COMPUTED:
-        there = readable.materialized(connection, shape.name, there, used, position)
+        there = readable.materialize_view(connection, shape.name, there, used, position)
     elif not is_copied and there.kind is Kind.PARQUET:
         readable.read_through(connection, shape.name, there, used)
     return _Table(f"(SELECT {', '.join(columns)} FROM {there.expression})", there.files, written)
 
 
-def _written(shape: Shape, column: str, stored: str) -> str:
+def _storage_form(shape: TableSchema, column: str, stored: str) -> str:
     found = written_as(stored)
     if found is None:
         what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
-        raise DataError(Code.DATA, what, fix="store it as an integer or a text")
+        raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text")
     return found
 
 
 def _read(column: str, kind: Type) -> str:
     """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL too."""
-    value = f"TRY_CAST({column} AS {_READ_AS[kind]})"
+    value = f"TRY_CAST({column} AS {_SQL_TYPES[kind]})"
     if kind is not Type.DATE:
         return value
     return f"CASE WHEN {value} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {value} END"
 
 
-def _undeclared(stored: str) -> str:
+def _undeclared_type(stored: str) -> str:
     """The type of a column by which tables are matched and which none is declared for.
 
     Integers stay integers of any size, and all else becomes text, so that two such columns compare or differ in type
@@ -321,10 +335,10 @@ def _undeclared(stored: str) -> str:
     return "HUGEINT" if family(stored) in _WIDE else "BIGINT"
 
 
-def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
+def _find_column(shape: TableSchema, column: str, exact: dict[str, str]) -> str:
     if column.lower() not in exact:
         names = ", ".join(exact.values())
-        raise DataError(Code.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
+        raise DataError(ErrorCode.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
     return exact[column.lower()]
 
 

@@ -1,6 +1,6 @@
 """What a scalar means on one row, in plain Python.
 
->>> evaluate(Call(Fn.MOD, (Column("age"), Literal(10))), {"age": 47})
+>>> evaluate(Call(Function.MOD, (ColumnReference("age"), Literal(10))), {"age": 47})
 7
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tacit.query.functions import DATE_PARTS, Fn
-from tacit.query.nodes import Call, Case, Clamp, Column, Literal, Quantize, Scalar, ToFloat
+from tacit.query.functions import DATE_PARTS, Function
+from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Quantize, Scalar, ToFloat
 
 Row = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ def evaluate(node: Scalar, row: Row) -> Any:
             return float(value)
         case Literal(value):
             return value
-        case Column(name):
+        case ColumnReference(name):
             return row[name]
         case ToFloat(operand):
             value = evaluate(operand, row)
@@ -49,14 +49,14 @@ def evaluate(node: Scalar, row: Row) -> Any:
                     return evaluate(then, row)
             return evaluate(otherwise, row)
         case Call(function, arguments):
-            return _call(Fn(function), [evaluate(argument, row) for argument in arguments])
+            return _call(Function(function), [evaluate(argument, row) for argument in arguments])
     raise AssertionError(f"no meaning for {node!r}")
 
 
-def truncated(unit: str, day: datetime.date) -> datetime.date:
+def truncate_date(unit: str, day: datetime.date) -> datetime.date:
     """The first day of the year, quarter, month or week that a day lies in; a week starts on Monday.
 
-    >>> truncated("quarter", datetime.date(2025, 6, 30)), truncated("week", datetime.date(2025, 6, 30))
+    >>> truncate_date("quarter", datetime.date(2025, 6, 30)), truncate_date("week", datetime.date(2025, 6, 30))
     (datetime.date(2025, 4, 1), datetime.date(2025, 6, 30))
     """
     match unit:
@@ -73,18 +73,18 @@ def truncated(unit: str, day: datetime.date) -> datetime.date:
     raise AssertionError(f"no unit of dates: {unit}")
 
 
-def part(function: Fn, day: datetime.date) -> int:
+def extract_date_part(function: Function, day: datetime.date) -> int:
     """A part of a date, by its function; weekdays are counted from Monday = 1."""
     match function:
-        case Fn.YEAR:
+        case Function.YEAR:
             return day.year
-        case Fn.QUARTER:
+        case Function.QUARTER:
             return (day.month + 2) // 3
-        case Fn.MONTH:
+        case Function.MONTH:
             return day.month
-        case Fn.DAY:
+        case Function.DAY:
             return day.day
-        case Fn.WEEKDAY:
+        case Function.WEEKDAY:
             return day.isoweekday()
     raise AssertionError(f"no part of dates: {function}")
 
@@ -115,37 +115,37 @@ def is_like(text: str, pattern: str) -> bool:
     return set(pattern[position:]) <= {"%"}
 
 
-def _call(function: Fn, values: list[Any]) -> Any:
+def _call(function: Function, values: list[Any]) -> Any:
     """Three-valued logic first, then functions that skip NULLs, then those that pass them on."""
     match function:
-        case Fn.AND:
+        case Function.AND:
             return False if False in values else None if None in values else True
-        case Fn.OR:
+        case Function.OR:
             return True if True in values else None if None in values else False
-        case Fn.IS_NULL:
+        case Function.IS_NULL:
             return values[0] is None
-        case Fn.LEAST | Fn.GREATEST | Fn.COALESCE:
+        case Function.LEAST | Function.GREATEST | Function.COALESCE:
             present = [value for value in values if value is not None]
-            if not present or function is Fn.COALESCE:
+            if not present or function is Function.COALESCE:
                 return present[0] if present else None
-            return min(present, key=_order) if function is Fn.LEAST else max(present, key=_order)
+            return min(present, key=_sort_key) if function is Function.LEAST else max(present, key=_sort_key)
     if None in values:
         return None
-    if function is Fn.IN:
-        return _order(values[0]) in map(_order, values[1:])
+    if function is Function.IN:
+        return _sort_key(values[0]) in map(_sort_key, values[1:])
     if function in DATE_PARTS:
-        return part(function, values[0])
-    if function is Fn.CONCAT:
+        return extract_date_part(function, values[0])
+    if function is Function.CONCAT:
         return "".join(values)
-    return _MEANINGS[function](*values)
+    return _FUNCTIONS[function](*values)
 
 
-def _order(value: Any) -> tuple[bool, Any]:
+def _sort_key(value: Any) -> tuple[bool, Any]:
     """Where a value stands among others of its type: engines place NaN above all numbers, and equal to itself."""
     return (True, 0) if isinstance(value, float) and math.isnan(value) else (False, value)
 
 
-def _whole(rounding: Callable[[float], int], value: Any) -> Any:
+def _round_float(rounding: Callable[[float], int], value: Any) -> Any:
     """FLOOR and CEIL: a float stays a float."""
     if not isinstance(value, float):
         return value
@@ -174,34 +174,34 @@ def _exponential(value: float) -> float:
         return math.inf
 
 
-_MEANINGS: dict[Fn, Callable[..., Any]] = {
-    Fn.NOT: lambda x: not x,
-    Fn.NEGATE: lambda x: -x,
-    Fn.ABS: abs,
-    Fn.FLOOR: lambda x: _whole(math.floor, x),
-    Fn.CEIL: lambda x: _whole(math.ceil, x),
-    Fn.ADD: lambda x, y: x + y,
-    Fn.SUBTRACT: lambda x, y: x - y,
-    Fn.MULTIPLY: lambda x, y: x * y,
-    Fn.DIVIDE: lambda x, y: None if y == 0 else x / y,
-    Fn.EQUAL: lambda x, y: _order(x) == _order(y),
-    Fn.UNEQUAL: lambda x, y: _order(x) != _order(y),
-    Fn.LESS: lambda x, y: _order(x) < _order(y),
-    Fn.LESS_EQUAL: lambda x, y: _order(x) <= _order(y),
-    Fn.GREATER: lambda x, y: _order(x) > _order(y),
-    Fn.GREATER_EQUAL: lambda x, y: _order(x) >= _order(y),
-    Fn.MOD: _remainder,
-    Fn.POWER: _power,
-    Fn.SQRT: lambda x: None if x < 0 else math.sqrt(x),
-    Fn.LN: lambda x: None if x <= 0 else math.log(x),
-    Fn.EXP: _exponential,
-    Fn.SIGN: lambda x: (x > 0) - (x < 0),
-    Fn.LOWER: str.lower,
-    Fn.UPPER: str.upper,
-    Fn.TRIM: lambda x: x.strip(" "),
-    Fn.LENGTH: len,
-    Fn.SUBSTRING: lambda x, start, length: x[start - 1 : start - 1 + length],
-    Fn.LIKE: is_like,
-    Fn.DATE_TRUNC: truncated,
-    Fn.DAYS: lambda x, y: x.toordinal() - y.toordinal(),
+_FUNCTIONS: dict[Function, Callable[..., Any]] = {
+    Function.NOT: lambda x: not x,
+    Function.NEGATE: lambda x: -x,
+    Function.ABS: abs,
+    Function.FLOOR: lambda x: _round_float(math.floor, x),
+    Function.CEIL: lambda x: _round_float(math.ceil, x),
+    Function.ADD: lambda x, y: x + y,
+    Function.SUBTRACT: lambda x, y: x - y,
+    Function.MULTIPLY: lambda x, y: x * y,
+    Function.DIVIDE: lambda x, y: None if y == 0 else x / y,
+    Function.EQUAL: lambda x, y: _sort_key(x) == _sort_key(y),
+    Function.UNEQUAL: lambda x, y: _sort_key(x) != _sort_key(y),
+    Function.LESS: lambda x, y: _sort_key(x) < _sort_key(y),
+    Function.LESS_EQUAL: lambda x, y: _sort_key(x) <= _sort_key(y),
+    Function.GREATER: lambda x, y: _sort_key(x) > _sort_key(y),
+    Function.GREATER_EQUAL: lambda x, y: _sort_key(x) >= _sort_key(y),
+    Function.MOD: _remainder,
+    Function.POWER: _power,
+    Function.SQRT: lambda x: None if x < 0 else math.sqrt(x),
+    Function.LN: lambda x: None if x <= 0 else math.log(x),
+    Function.EXP: _exponential,
+    Function.SIGN: lambda x: (x > 0) - (x < 0),
+    Function.LOWER: str.lower,
+    Function.UPPER: str.upper,
+    Function.TRIM: lambda x: x.strip(" "),
+    Function.LENGTH: len,
+    Function.SUBSTRING: lambda x, start, length: x[start - 1 : start - 1 + length],
+    Function.LIKE: is_like,
+    Function.DATE_TRUNC: truncate_date,
+    Function.DAYS: lambda x, y: x.toordinal() - y.toordinal(),
 }

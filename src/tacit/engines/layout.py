@@ -10,24 +10,24 @@ from tacit.query.nodes import (
     Call,
     Case,
     Clamp,
-    Column,
+    ColumnReference,
+    EquiJoin,
     GroupKey,
-    Match,
+    Projection,
     Quantize,
-    Rows,
+    RelationalNode,
     Scalar,
     Scan,
-    Select,
     ToFloat,
     walk,
 )
 
-UNIT = "#unit"
+UNIT_COLUMN = "#unit"
 """The column of a copy that says whose row it is, as an integer."""
 
 
 @dataclass(frozen=True)
-class Layout:
+class CopyLayout:
     """A table with units, as a copy of it holds them.
 
     `rows` are its rows with the column `unit`, as questions ask for them. `scalars` are what questions compute from
@@ -36,7 +36,7 @@ class Layout:
     """
 
     table: str
-    rows: Rows
+    rows: RelationalNode
     unit: str
     scalars: tuple[Scalar, ...]
     texts: tuple[str, ...]
@@ -45,43 +45,43 @@ class Layout:
     def scan(self) -> Scan:
         """The table's own rows, without the way to its unit."""
         node = self.rows
-        while isinstance(node, Match):
+        while isinstance(node, EquiJoin):
             node = node.left
         assert isinstance(node, Scan)
         return node
 
 
-def held(number: int) -> str:
+def scalar_column(number: int) -> str:
     """The column of a copy that holds a scalar of its layout, by its position."""
     return f"#{number}"
 
 
-def narrow(number: int) -> str:
+def narrow_column(number: int) -> str:
     """The column that holds the same in as few bytes as it needs, to be read but not to be computed with."""
     return f"#narrow {number}"
 
 
-def numbered(text: str) -> str:
+def text_code_column(text: str) -> str:
     """The column of a copy that holds the numbers of a column's texts."""
     return f"#text {text}"
 
 
 @dataclass(frozen=True)
-class Straight:
+class CopyScan:
     """An aggregation over one copied table: `source` gives its rows in the copy's order, with the column UNIT.
 
     A key that is a column of text is read by its number; `texts` says which column, by the key's position.
     """
 
     table: str
-    source: Rows
+    source: RelationalNode
     where: Scalar | None
     keys: tuple[GroupKey, ...]
     texts: Mapping[int, str]
     arguments: Mapping[Scalar, Scalar]
 
 
-def straight(node: Aggregation, layouts: Mapping[str, Layout]) -> Straight | None:
+def plan_copy_scan(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> CopyScan | None:
     """The aggregation as one pass over a copied table, its rows in the copy's order; None where it is none.
 
     **Theorem.** The rows of a unit then come in an order that follows from these rows alone. Proof: a copy is sorted
@@ -89,20 +89,22 @@ def straight(node: Aggregation, layouts: Mapping[str, Layout]) -> Straight | Non
     """
     if node.unit is None:
         return None
-    leaf = _leaf(node.source, layouts)
+    leaf = _find_copied_table(node.source, layouts)
     if leaf is None:
         return None
-    here = {there: Column(name) for there, name in leaf.columns if there != UNIT}
+    here = {there: ColumnReference(name) for there, name in leaf.columns if there != UNIT_COLUMN}
     layout = layouts[leaf.table]
-    if isinstance(node.source, Select):
-        return Straight(leaf.table, _selected(node.source, leaf), node.where, node.keys, {}, _arguments(node, {}))
-    named: dict[Scalar, Scalar] = {Column(there): column for there, column in here.items()}
+    if isinstance(node.source, Projection):
+        return CopyScan(
+            leaf.table, _pass_unit_through(node.source, leaf), node.where, node.keys, {}, _arguments(node, {})
+        )
+    named: dict[Scalar, Scalar] = {ColumnReference(there): column for there, column in here.items()}
     ready: dict[Scalar, Scalar] = {}
     bare: dict[Scalar, Scalar] = {}
     for number, scalar in enumerate(layout.scalars):
-        if {part.name for part in walk(scalar) if isinstance(part, Column)} <= set(here):
-            ready[read(scalar, named)] = Column(held(number))
-            bare[read(scalar, named)] = Column(narrow(number))
+        if {part.name for part in walk(scalar) if isinstance(part, ColumnReference)} <= set(here):
+            ready[substitute(scalar, named)] = ColumnReference(scalar_column(number))
+            bare[substitute(scalar, named)] = ColumnReference(narrow_column(number))
     texts = {}
     keys = []
     for position, key in enumerate(node.keys):
@@ -110,80 +112,91 @@ def straight(node: Aggregation, layouts: Mapping[str, Layout]) -> Straight | Non
         if column is not None:
             texts[position] = column
         keys.append(
-            replace(key, scalar=Column(numbered(column)) if column else bare.get(key.scalar) or read(key.scalar, ready))
+            replace(
+                key,
+                scalar=ColumnReference(text_code_column(column))
+                if column
+                else bare.get(key.scalar) or substitute(key.scalar, ready),
+            )
         )
-    extra = [(c.name, c.name) for c in [*ready.values(), *bare.values()] if isinstance(c, Column)]
-    extra += [(numbered(column), numbered(column)) for column in dict.fromkeys(texts.values())]
-    where = None if node.where is None else read(node.where, ready)
+    extra = [(c.name, c.name) for c in [*ready.values(), *bare.values()] if isinstance(c, ColumnReference)]
+    extra += [(text_code_column(column), text_code_column(column)) for column in dict.fromkeys(texts.values())]
+    where = None if node.where is None else substitute(node.where, ready)
     source = Scan(leaf.table, (*leaf.columns, *extra))
     arguments = {argument: bare.get(argument, value) for argument, value in _arguments(node, ready).items()}
-    return Straight(leaf.table, source, where, tuple(keys), texts, arguments)
+    return CopyScan(leaf.table, source, where, tuple(keys), texts, arguments)
 
 
 def _arguments(node: Aggregation, ready: Mapping[Scalar, Scalar]) -> dict[Scalar, Scalar]:
-    return {m.argument: read(m.argument, ready) for m in node.measures if m.argument is not None}
+    return {m.argument: substitute(m.argument, ready) for m in node.measures if m.argument is not None}
 
 
-def _leaf(node: Rows, layouts: Mapping[str, Layout]) -> Scan | None:
+def _find_copied_table(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> Scan | None:
     """The copied table under a question, with the column UNIT."""
-    while isinstance(node, Select):
+    while isinstance(node, Projection):
         node = node.source
-    scan: Rows = node
-    while isinstance(scan, Match):
+    scan: RelationalNode = node
+    while isinstance(scan, EquiJoin):
         scan = scan.left
     layout = layouts.get(scan.table) if isinstance(scan, Scan) else None
-    if layout is None or not isinstance(scan, Scan) or not _is_way(node, layout.rows):
+    if layout is None or not isinstance(scan, Scan) or not _is_same_unit_join(node, layout.rows):
         return None
     # Where the unit's own column lies in another table, it is only passed on: the number stands for it.
-    passed = [(UNIT, _last(node))] if isinstance(node, Match) else []
-    return Scan(scan.table, (*scan.columns, *passed, (UNIT, UNIT)))
+    passed = [(UNIT_COLUMN, _find_unit_column(node))] if isinstance(node, EquiJoin) else []
+    return Scan(scan.table, (*scan.columns, *passed, (UNIT_COLUMN, UNIT_COLUMN)))
 
 
-def _selected(node: Rows, leaf: Scan) -> Rows:
+def _pass_unit_through(node: RelationalNode, leaf: Scan) -> RelationalNode:
     """The rows of a subquery, the column UNIT passed on."""
-    if not isinstance(node, Select):
+    if not isinstance(node, Projection):
         return leaf
-    return Select(_selected(node.source, leaf), (*node.columns, (UNIT, Column(UNIT))), node.where)
+    return Projection(
+        _pass_unit_through(node.source, leaf), (*node.columns, (UNIT_COLUMN, ColumnReference(UNIT_COLUMN))), node.where
+    )
 
 
-def _is_way(node: Rows, known: Rows, first: bool = True) -> bool:
+def _is_same_unit_join(node: RelationalNode, known: RelationalNode, first: bool = True) -> bool:
     """Whether both are a table with the way to its unit, names aside; only the first table may have other columns."""
     match node, known:
         case Scan(one, columns), Scan(other, wanted):
             return one == other and (first or [c for c, _ in columns] == [c for c, _ in wanted])
-        case Match(Scan() as left, right, on, outer), Match(Scan() as known_left, known_right, known_on, known_outer):
-            linked = [_declared(left, one) for one, _ in on] == [_declared(known_left, one) for one, _ in known_on]
+        case EquiJoin(Scan() as left, right, on, outer), EquiJoin(
+            Scan() as known_left, known_right, known_on, known_outer
+        ):
+            linked = [_is_declared(left, one) for one, _ in on] == [
+                _is_declared(known_left, one) for one, _ in known_on
+            ]
             return (
                 linked
                 and outer == known_outer
-                and _is_way(left, known_left, first)
-                and _is_way(right, known_right, False)
+                and _is_same_unit_join(left, known_left, first)
+                and _is_same_unit_join(right, known_right, False)
             )
     return False
 
 
-def _declared(scan: Scan, scalar: Scalar) -> str | None:
-    return next((there for there, here in scan.columns if scalar == Column(here)), None)
+def _is_declared(scan: Scan, scalar: Scalar) -> str | None:
+    return next((there for there, here in scan.columns if scalar == ColumnReference(here)), None)
 
 
-def _last(node: Rows) -> str:
+def _find_unit_column(node: RelationalNode) -> str:
     """The name of the unit at the end of the way."""
-    while isinstance(node, Match):
+    while isinstance(node, EquiJoin):
         node = node.right
     assert isinstance(node, Scan)
     return node.columns[-1][1]
 
 
-def read(scalar: Scalar, ready: Mapping[Scalar, Scalar]) -> Scalar:
+def substitute(scalar: Scalar, ready: Mapping[Scalar, Scalar]) -> Scalar:
     """The scalar, with what is ready in place of what would be computed."""
     if scalar in ready:
         return ready[scalar]
     match scalar:
         case Call(function, arguments):
-            return Call(function, tuple(read(argument, ready) for argument in arguments))
+            return Call(function, tuple(substitute(argument, ready) for argument in arguments))
         case Case(branches, otherwise):
-            parts = tuple((read(condition, ready), read(value, ready)) for condition, value in branches)
-            return Case(parts, read(otherwise, ready))
+            parts = tuple((substitute(condition, ready), substitute(value, ready)) for condition, value in branches)
+            return Case(parts, substitute(otherwise, ready))
         case Clamp() | ToFloat() | Quantize():
-            return replace(scalar, operand=read(scalar.operand, ready))
+            return replace(scalar, operand=substitute(scalar.operand, ready))
     return scalar

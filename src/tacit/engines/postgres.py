@@ -1,8 +1,8 @@
 """PostgreSQL, over the tables that a role may read.
 
-Every question runs in one read-only transaction that sees one state of the tables. Only SQL that `engines/sql.py`
-generates is ever run; an analyst's text is not. A role that can only read is advised: then nothing but the server's own
-rights stands between a question and a write.
+Every question runs in one read-only transaction that sees one state of the tables. Only SQL that
+`engines/sql_statements.py` generates is ever run; an analyst's text is not. A role that can only read is advised: then
+nothing but the server's own rights stands between a question and a write.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tacit.engines.base import Groups, Shape
-from tacit.engines.collect import collect
+from tacit.engines.base import GroupedMeasures, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
-from tacit.engines.underflow import flushed
-from tacit.errors import Code, DataError, ParameterError
+from tacit.engines.run_statements import run_aggregation
+from tacit.engines.underflow import guard_products
+from tacit.errors import DataError, ErrorCode, ParameterError
 from tacit.extras import missing_extra
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Type
@@ -28,15 +28,23 @@ try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
-    from tacit.engines.relations import Connection, check_rights, declarable, declared, table_of, tables_of, written_as
+    from tacit.engines.relations import (
+        Connection,
+        check_read_access,
+        declarable_type,
+        find_table,
+        list_tables,
+        select_declared_columns,
+        written_as,
+    )
     from tacit.engines.views import check_computed
 except ImportError as error:  # an extra
     raise missing_extra("postgres", "a PostgreSQL source", "psycopg") from error
 
 _log = logging.getLogger("tacit")
 
-_OLDEST = 130000  # the version that has trim_scale
-_ALL_LETTERS = 170000  # the version that has the collation pg_c_utf8
+_MIN_VERSION = 130000  # the version that has trim_scale
+_UNICODE_CASE_VERSION = 170000  # the version that has the collation pg_c_utf8
 _SETTINGS = {
     "default_transaction_read_only": "on",
     "client_encoding": "UTF8",
@@ -49,29 +57,31 @@ _LIMIT = "SELECT set_config('statement_timeout', %s, true)"
 _WRITABLE = "SELECT has_table_privilege(CAST(%s AS regclass), 'INSERT, UPDATE, DELETE, TRUNCATE')"
 
 
-class Postgres:
+class PostgresEngine:
     """An engine over the tables of a policy. `dsn` is a URL or a connection string; tables are found along its search
     path. `timeout` is the most seconds that a statement may take, a public limit."""
 
-    def __init__(self, shapes: Iterable[Shape], dsn: str, timeout: float = 600.0) -> None:
+    def __init__(self, shapes: Iterable[TableSchema], dsn: str, timeout: float = 600.0) -> None:
         self._dsn, self._timeout = dsn, timeout
-        self._place = _place(dsn)
+        self._place = _describe_database(dsn)
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._process = os.getpid()
         self._sources: dict[str, str] = {}
         self._kinds: dict[str, dict[str, Type]] = {}
         self._written: dict[str, dict[str, str]] = {}
-        with _explained(self._place):
+        with _translate_errors(self._place):
             connection = self._connect()
-        self._dialect = POSTGRES if connection.info.server_version < _ALL_LETTERS else POSTGRES_17
+        self._dialect = POSTGRES if connection.info.server_version < _UNICODE_CASE_VERSION else POSTGRES_17
         try:
-            tables = tables_of(connection)
+            tables = list_tables(connection)
             for shape in shapes:
-                table = table_of(shape, tables, self._place)
-                self._sources[shape.name], self._kinds[shape.name] = declared(shape, table, tables[table])
+                table = find_table(shape, tables, self._place)
+                self._sources[shape.name], self._kinds[shape.name] = select_declared_columns(
+                    shape, table, tables[table]
+                )
                 self._written[shape.name] = written_as(shape, tables[table])
-                check_rights(connection, shape, self._sources[shape.name])
+                check_read_access(connection, shape, self._sources[shape.name])
                 check_computed(connection, shape, table)
                 self._advise(connection, table)
             connection.execute("SET search_path = pg_catalog")
@@ -80,13 +90,13 @@ class Postgres:
             raise
         self._idle.append(connection)
 
-    def run(self, aggregation: Aggregation) -> Groups:
+    def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
         floats = {
             table: frozenset(column for column, kind in kinds.items() if kind is Type.FLOAT)
             for table, kinds in self._kinds.items()
         }
-        node = flushed(aggregation, floats)
+        node = guard_products(aggregation, floats)
         with self._snapshot() as connection:
 
             def rows(statement: str) -> list[tuple[Any, ...]]:
@@ -95,7 +105,7 @@ class Postgres:
                     connection.execute(_LIMIT, (f"{max(1, round(left * 1000))}ms",))
                 return connection.execute(statement.encode()).fetchall()
 
-            return collect(node, self._sources, self._dialect, rows)
+            return run_aggregation(node, self._sources, self._dialect, rows)
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
@@ -154,7 +164,7 @@ class Postgres:
         return connection
 
     def _connect(self) -> Connection:
-        return _connected(self._dsn, self._place, self._timeout)
+        return _connect_read_only(self._dsn, self._place, self._timeout)
 
     def _advise(self, connection: Connection, table: tuple[str, str]) -> None:
         """Tell the owner's log of a role that may write."""
@@ -164,20 +174,20 @@ class Postgres:
             _log.warning("the role of %s may write to %s: name one that can only read", self._place, named)
 
 
-def columns_of(dsn: str) -> dict[str, list[tuple[str, Type | None]]]:
+def read_columns(dsn: str) -> dict[str, list[tuple[str, Type | None]]]:
     """The tables of a database with the names and types of their columns; None where no declared type fits.
 
     Names and types only: no row is read.
     """
-    place = _place(dsn)
-    with _explained(place), _connected(dsn, place, timeout=60) as connection:
+    place = _describe_database(dsn)
+    with _translate_errors(place), _connect_read_only(dsn, place, timeout=60) as connection:
         found: dict[str, list[tuple[str, Type | None]]] = {}
-        for (_, table), columns in tables_of(connection).items():
-            found.setdefault(table, [(column, declarable(stored)) for column, stored in columns.items()])
+        for (_, table), columns in list_tables(connection).items():
+            found.setdefault(table, [(column, declarable_type(stored)) for column, stored in columns.items()])
         return found
 
 
-def _connected(dsn: str, place: str, timeout: float) -> Connection:
+def _connect_read_only(dsn: str, place: str, timeout: float) -> Connection:
     """A connection that only reads, and that reads texts, dates and times alike wherever the server stands."""
     connection = psycopg.connect(
         dsn,
@@ -199,7 +209,7 @@ def _connected(dsn: str, place: str, timeout: float) -> Connection:
     return connection
 
 
-def _place(dsn: str) -> str:
+def _describe_database(dsn: str) -> str:
     """The database in words, without the password."""
     try:
         parts = conninfo_to_dict(dsn)
@@ -210,19 +220,21 @@ def _place(dsn: str) -> str:
 
 
 @contextmanager
-def _explained(place: str) -> Iterator[None]:
+def _translate_errors(place: str) -> Iterator[None]:
     """What keeps an owner from the database. Its own text is kept as the cause, out of what is shown."""
     try:
         yield
     except psycopg.Error as error:
         fix = "check the server, the URL and the role's rights"
-        raise DataError(Code.DATA, f"{place} cannot be reached", fix=fix) from error
+        raise DataError(ErrorCode.DATA, f"{place} cannot be reached", fix=fix) from error
 
 
 def _check_server(connection: Connection, place: str) -> None:
-    if connection.info.server_version < _OLDEST:
-        raise DataError(Code.DATA, f"{place} is older than PostgreSQL 13", fix="use a newer server")
+    if connection.info.server_version < _MIN_VERSION:
+        raise DataError(ErrorCode.DATA, f"{place} is older than PostgreSQL 13", fix="use a newer server")
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         fix = "dump it into a database made with ENCODING 'UTF8'"
-        raise DataError(Code.DATA, f"{place} has the encoding {encoding}, so texts would not be what they are", fix=fix)
+        raise DataError(
+            ErrorCode.DATA, f"{place} has the encoding {encoding}, so texts would not be what they are", fix=fix
+        )

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from tacit.engines.scalars import name
+from tacit.engines.scalars import quote_name
 from tacit.engines.stored import Kind, Stored
-from tacit.errors import Code, DataError
+from tacit.errors import DataError, ErrorCode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -64,7 +64,7 @@ def check_collations(
     texts = [column for column in columns if family(stored[column]) == "VARCHAR"]
     if not texts or found.kind in {Kind.CSV, Kind.PARQUET}:
         return
-    listing = ", ".join(f"{name(column)} AS c{number}" for number, column in enumerate(texts))
+    listing = ", ".join(f"{quote_name(column)} AS c{number}" for number, column in enumerate(texts))
     try:
         connection.execute(f"CREATE TABLE {_PROBE} AS SELECT {listing} FROM {found.expression} LIMIT 0")
         row = connection.execute(
@@ -79,10 +79,10 @@ def check_collations(
             continue
         column = texts[int(number)]
         what = f"{table}.{column} has the collation {collation}, under which different texts may be equal"
-        fix = f"ALTER TABLE {name(table)} ALTER COLUMN {name(column)} SET DATA TYPE VARCHAR"
+        fix = f"ALTER TABLE {quote_name(table)} ALTER COLUMN {quote_name(column)} SET DATA TYPE VARCHAR"
         if found.kind is Kind.COMPUTED:
-            fix = f"select {name(column)} COLLATE C AS {name(column)} in the view"
-        raise DataError(Code.DATA, what, fix=fix)
+            fix = f"select {quote_name(column)} COLLATE C AS {quote_name(column)} in the view"
+        raise DataError(ErrorCode.DATA, what, fix=fix)
 
 
 def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path], columns: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path
     first: dict[str, str] = {}
     for file in files if len(files) > 1 else ():
         try:
-            described = connection.execute(f"DESCRIBE FROM read_parquet({_quoted(file)})").fetchall()
+            described = connection.execute(f"DESCRIBE FROM read_parquet({_quote_path(file)})").fetchall()
         except duckdb.Error as problem:
             raise _unreadable(file.name, problem) from None
         here = {row[0].lower(): row[1] for row in described}
@@ -99,55 +99,56 @@ def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path
             kind = here.get(column.lower())
             if kind is None:
                 what = f"{file.name} of {table} has no column {column}, and {files[0].name} has it"
-                raise DataError(Code.DATA, what, fix="write it into all files of the folder")
+                raise DataError(ErrorCode.DATA, what, fix="write it into all files of the folder")
             if first.setdefault(column, kind) != kind:
                 what = f"{table}.{column} is stored as {first[column]} in {files[0].name} and as {kind} in {file.name}"
-                raise DataError(Code.DATA, what, fix=f"write all files of the folder with {column} in one type")
+                raise DataError(ErrorCode.DATA, what, fix=f"write all files of the folder with {column} in one type")
 
 
 def read_through(connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str]) -> None:
     """Read every value of these columns once, through the reader that questions use."""
-    listing = ", ".join(name(column) for column in columns)
+    listing = ", ".join(quote_name(column) for column in columns)
     try:
         connection.execute(f"SELECT bit_xor(hash({listing or '1'})) FROM {found.expression}").fetchall()
     except duckdb.Error as problem:
         broken = next((c for c in columns if not _can_be_read(connection, found, c)), None)
         if broken is not None and "encoding" in str(problem):
             what, fix = f"{table}.{broken} holds a text that is not UTF-8", "write the file again with texts in UTF-8"
-            raise DataError(Code.DATA, what, fix=fix) from None
+            raise DataError(ErrorCode.DATA, what, fix=fix) from None
         raise _unreadable(table if broken is None else f"{table}.{broken}", problem) from None
 
 
-def materialized(
+def materialize_view(
     connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], position: int
 ) -> Stored:
     """A view, computed once into memory."""
-    listing = ", ".join(name(column) for column in columns)
+    listing = ", ".join(quote_name(column) for column in columns)
     into = f"memory.main.view_{position}"
     try:
         connection.execute(f"CREATE TABLE {into} AS SELECT {listing or '1 AS one'} FROM {found.expression}")
     except duckdb.Error as problem:
         what = f"the view {table} cannot be computed: {_first(problem)}"
-        fix = f"mend what it selects, such as TRY_CAST for CAST, or store it: CREATE TABLE ... AS FROM {name(table)}"
-        raise DataError(Code.DATA, what, fix=fix) from None
+        stored = f"CREATE TABLE ... AS FROM {quote_name(table)}"
+        fix = f"mend what it selects, such as TRY_CAST for CAST, or store it: {stored}"
+        raise DataError(ErrorCode.DATA, what, fix=fix) from None
     return Stored(into, Kind.COLUMNS)
 
 
 def _can_be_read(connection: DuckDBPyConnection, found: Stored, column: str) -> bool:
     try:
-        connection.execute(f"SELECT bit_xor(hash({name(column)})) FROM {found.expression}").fetchall()
+        connection.execute(f"SELECT bit_xor(hash({quote_name(column)})) FROM {found.expression}").fetchall()
     except duckdb.Error:
         return False
     return True
 
 
 def _unreadable(where: str, problem: duckdb.Error) -> DataError:
-    return DataError(Code.DATA, f"{where} cannot be read: {_first(problem)}", fix="write the file again")
+    return DataError(ErrorCode.DATA, f"{where} cannot be read: {_first(problem)}", fix="write the file again")
 
 
 def _first(problem: duckdb.Error) -> str:
     return str(problem).splitlines()[0][:200]
 
 
-def _quoted(file: Path) -> str:
+def _quote_path(file: Path) -> str:
     return "'" + str(file).replace("'", "''") + "'"

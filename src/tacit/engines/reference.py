@@ -7,27 +7,36 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tacit.engines.base import Cell, Groups
+from tacit.engines.base import GroupedMeasures, MeasureValue
 from tacit.engines.evaluate import Row, evaluate
-from tacit.query.nodes import Aggregation, Fold, Match, Measure, Rows, Scan, Select, Stack
+from tacit.query.nodes import (
+    Aggregation,
+    EquiJoin,
+    ExactStatistic,
+    PerUnitAggregation,
+    Projection,
+    RelationalNode,
+    RowUnion,
+    Scan,
+)
 from tacit.query.types import Key
 
 Group = tuple[Key | None, ...]
-Tables = Mapping[str, Sequence[Row]]
+RowsByTable = Mapping[str, Sequence[Row]]
 
 
-class Reference:
+class ReferenceEngine:
     """An engine over rows in memory, given as {table: [{column: value}]}."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: RowsByTable) -> None:
         self._tables = tables
 
-    def run(self, aggregation: Aggregation) -> Groups:
+    def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
-        rows = [row for row in rows_of(aggregation.source, self._tables) if _takes_part(row, aggregation)]
+        rows = [row for row in evaluate_rows(aggregation.source, self._tables) if _is_selected(row, aggregation)]
         if aggregation.unit is not None:
-            rows = _bounded(rows, aggregation, aggregation.unit)
-        groups = _grouped(rows, lambda row: _group(row, aggregation))
+            rows = _bound_contributions(rows, aggregation, aggregation.unit)
+        groups = _group_rows(rows, lambda row: _group(row, aggregation))
         if not aggregation.keys:
             groups.setdefault((), [])  # without keys there is one group, even of no rows
         measures, unit = aggregation.measures, aggregation.unit
@@ -42,61 +51,64 @@ class Reference:
         """Nothing to let go of."""
 
 
-def rows_of(node: Rows, tables: Tables) -> list[Row]:
+def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
     """The rows of a node."""
     match node:
         case Scan(table, columns):
             return [{here: row[column] for column, here in columns} for row in tables[table]]
-        case Select(source, columns, where):
-            rows = [row for row in rows_of(source, tables) if where is None or evaluate(where, row) is True]
+        case Projection(source, columns, where):
+            rows = [row for row in evaluate_rows(source, tables) if where is None or evaluate(where, row) is True]
             return [{name: evaluate(scalar, row) for name, scalar in columns} for row in rows]
-        case Match():
-            return _matched(node, tables)
-        case Fold(source, keys, measures):
-            groups = _grouped(rows_of(source, tables), lambda row: tuple(evaluate(key, row) for _, key in keys))
+        case EquiJoin():
+            return _join(node, tables)
+        case PerUnitAggregation(source, keys, measures):
+            groups = _group_rows(
+                evaluate_rows(source, tables), lambda row: tuple(evaluate(key, row) for _, key in keys)
+            )
             names = [name for name, _ in keys]
             return [
-                dict(zip(names, group, strict=True)) | {name: _folded(measure, rows) for name, measure in measures}
+                dict(zip(names, group, strict=True))
+                | {name: _aggregate_per_unit(measure, rows) for name, measure in measures}
                 for group, rows in groups.items()
             ]
-        case Stack(parts):
-            return [row for part in parts for row in rows_of(part, tables)]
+        case RowUnion(parts):
+            return [row for part in parts for row in evaluate_rows(part, tables)]
     raise AssertionError(f"no meaning for {node!r}")
 
 
-def _matched(node: Match, tables: Tables) -> list[Row]:
+def _join(node: EquiJoin, tables: RowsByTable) -> list[Row]:
     """All pairs of rows whose values are there and the same."""
-    left, right = rows_of(node.left, tables), rows_of(node.right, tables)
-    nothing = dict.fromkeys(columns_of(node.right))
+    left, right = evaluate_rows(node.left, tables), evaluate_rows(node.right, tables)
+    nothing = dict.fromkeys(column_names(node.right))
     found: list[Row] = []
     for one in left:
-        pairs = [{**one, **other} for other in right if _agree(one, other, node)]
+        pairs = [{**one, **other} for other in right if _is_match(one, other, node)]
         found += pairs or ([{**one, **nothing}] if node.outer else [])
     return found
 
 
-def _agree(one: Row, other: Row, node: Match) -> bool:
+def _is_match(one: Row, other: Row, node: EquiJoin) -> bool:
     values = [(evaluate(ours, one), evaluate(theirs, other)) for ours, theirs in node.on]
     return all(ours is not None and ours == theirs for ours, theirs in values)
 
 
-def columns_of(node: Rows) -> list[str]:
+def column_names(node: RelationalNode) -> list[str]:
     """The names of the columns that a node's rows have."""
     match node:
         case Scan(_, columns):
             return [here for _, here in columns]
-        case Select(_, columns):
+        case Projection(_, columns):
             return [name for name, _ in columns]
-        case Match(left, right):
-            return columns_of(left) + columns_of(right)
-        case Fold(_, keys, measures):
+        case EquiJoin(left, right):
+            return column_names(left) + column_names(right)
+        case PerUnitAggregation(_, keys, measures):
             return [name for name, _ in keys] + [name for name, _ in measures]
-        case Stack(parts):
-            return columns_of(parts[0])
+        case RowUnion(parts):
+            return column_names(parts[0])
     raise AssertionError(f"no columns of {node!r}")
 
 
-def _takes_part(row: Row, aggregation: Aggregation) -> bool:
+def _is_selected(row: Row, aggregation: Aggregation) -> bool:
     if aggregation.where is not None and evaluate(aggregation.where, row) is not True:
         return False
     if aggregation.unit is not None and row[aggregation.unit] is None:
@@ -109,37 +121,37 @@ def _group(row: Row, aggregation: Aggregation) -> Group:
     return tuple(evaluate(key.scalar, row) for key in aggregation.keys)
 
 
-def _grouped(rows: Iterable[Row], group: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+def _group_rows(rows: Iterable[Row], group: Callable[[Row], Any]) -> dict[Any, list[Row]]:
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         groups[group(row)].append(row)
     return dict(groups)
 
 
-def _present(measure: Measure, rows: list[Row]) -> list[Any]:
+def _non_null_values(measure: ExactStatistic, rows: list[Row]) -> list[Any]:
     """The values of a measure's argument that are not NULL; without an argument, one for each row."""
     values = [1 if measure.argument is None else evaluate(measure.argument, row) for row in rows]
     return [value for value in values if value is not None]
 
 
-def _cell(measure: Measure, rows: list[Row], unit: str | None) -> Cell:
+def _cell(measure: ExactStatistic, rows: list[Row], unit: str | None) -> MeasureValue:
     match measure.function:
         case "count":
-            return len(_present(measure, rows))
+            return len(_non_null_values(measure, rows))
         case "sum":
-            return int(sum(_present(measure, rows)))
+            return int(sum(_non_null_values(measure, rows)))
         case "distinct":
-            return len(set(_present(measure, rows)))
+            return len(set(_non_null_values(measure, rows)))
         case "units":
             return len(rows) if unit is None else len({row[unit] for row in rows})
         case "histogram":
-            return dict(Counter(_present(measure, rows)))
+            return dict(Counter(_non_null_values(measure, rows)))
     raise AssertionError(f"no meaning for {measure!r}")
 
 
-def _folded(measure: Measure, rows: list[Row]) -> Any:
+def _aggregate_per_unit(measure: ExactStatistic, rows: list[Row]) -> Any:
     """An exact aggregate of a group inside a Fold: NULL where it is of nothing, a sum at most 64 bits wide."""
-    values = _present(measure, rows)
+    values = _non_null_values(measure, rows)
     match measure.function:
         case "count":
             return len(values)
@@ -156,7 +168,7 @@ def _folded(measure: Measure, rows: list[Row]) -> Any:
     raise AssertionError(f"no meaning for {measure!r} inside a subquery")
 
 
-def _bounded(rows: list[Row], aggregation: Aggregation, unit: str) -> list[Row]:
+def _bound_contributions(rows: list[Row], aggregation: Aggregation, unit: str) -> list[Row]:
     """Of each unit, the first groups by a hash of its own contents, and in each of them rows evenly spaced.
 
     Where there is a cap on all rows of a unit, rows evenly spaced among all of them come first.
@@ -168,19 +180,19 @@ def _bounded(rows: list[Row], aggregation: Aggregation, unit: str) -> list[Row]:
         return _order([evaluate(argument, row) for argument in arguments])
 
     kept: list[Row] = []
-    for owner, own in _grouped(rows, lambda row: row[unit]).items():
+    for owner, own in _group_rows(rows, lambda row: row[unit]).items():
         left = own
         if keep.total is not None:
             ordered = sorted(own, key=lambda row: (_order(_group(row, aggregation)), values(row)))
-            left = _spaced(ordered, keep.total, _hash(aggregation.salt, [owner]))
-        groups = _grouped(left, lambda row: _group(row, aggregation))
+            left = _pick_evenly_spaced(ordered, keep.total, _hash(aggregation.salt, [owner]))
+        groups = _group_rows(left, lambda row: _group(row, aggregation))
         hashes = {group: _hash(aggregation.salt, [owner, *group]) for group in groups}
         for group in sorted(groups, key=lambda group: (hashes[group], _order(group)))[: keep.groups]:
-            kept += _spaced(sorted(groups[group], key=values), keep.rows, hashes[group])
+            kept += _pick_evenly_spaced(sorted(groups[group], key=values), keep.rows, hashes[group])
     return kept
 
 
-def _spaced(rows: list[Row], most: int, number: int) -> list[Row]:
+def _pick_evenly_spaced(rows: list[Row], most: int, number: int) -> list[Row]:
     """At most so many of the rows, evenly spaced, from a place that the number gives."""
     size = len(rows)
     return [row for place, row in enumerate(rows, 1) if size <= most or (place * most + number) % size < most]

@@ -6,28 +6,28 @@ from typing import Any
 
 import psycopg
 
-from tacit.engines.base import Shape
+from tacit.engines.base import TableSchema
 from tacit.engines.dialect import POSTGRES
-from tacit.errors import Code, DataError
+from tacit.errors import DataError, ErrorCode
 from tacit.query.types import Type
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-Tables = dict[tuple[str, str], dict[str, str]]
+StoredColumns = dict[tuple[str, str], dict[str, str]]
 """(schema, table) -> {column: stored type}, in the order of the search path."""
 
-_WHOLE = {"smallint", "integer", "bigint"}
+_INTEGERS = {"smallint", "integer", "bigint"}
 # The types of PostgreSQL that each declared type may be stored in. Others are said at open.
 _STORED = {
-    Type.INT: _WHOLE,
-    Type.FLOAT: {"real", "double precision", "numeric", *_WHOLE},
+    Type.INT: _INTEGERS,
+    Type.FLOAT: {"real", "double precision", "numeric", *_INTEGERS},
     Type.TEXT: {"text", "character varying", "character", "uuid", "enum"},
     Type.BOOL: {"boolean"},
     Type.DATE: {"date"},
 }
 _PLAIN = {"text", "character varying", "enum"}  # unlike "character", whose trailing blanks do not count
 # What else may say whose row it is, or match tables, as a text in which equal values are equal.
-_MATCHED = {*_STORED[Type.TEXT], "numeric", "date", "boolean"}
+_COMPARABLE = {*_STORED[Type.TEXT], "numeric", "date", "boolean"}
 # A domain is what it is made of; a text in whose collation different texts may be equal is none of ours.
 _COLUMNS = """
 SELECT nspname::text, relname::text, attname::text,
@@ -41,60 +41,62 @@ ORDER BY array_position(current_schemas(false), nspname), relname, attnum
 """
 
 
-def check_rights(connection: Connection, shape: Shape, source: str) -> None:
+def check_read_access(connection: Connection, shape: TableSchema, source: str) -> None:
     """That the declared columns can be read at all. No row is."""
     try:
         connection.execute(f"SELECT * FROM {source} LIMIT 0".encode())
     except psycopg.errors.InsufficientPrivilege as error:
         what = f"the role may not read all columns of {shape.name} that the policy names"
-        raise DataError(Code.DATA, what, fix="GRANT SELECT on it to the role") from error
+        raise DataError(ErrorCode.DATA, what, fix="GRANT SELECT on it to the role") from error
     except psycopg.Error as error:
-        raise DataError(Code.DATA, f"{shape.name} cannot be read", fix="check the table or view") from error
+        raise DataError(ErrorCode.DATA, f"{shape.name} cannot be read", fix="check the table or view") from error
 
 
-def tables_of(connection: Connection) -> Tables:
+def list_tables(connection: Connection) -> StoredColumns:
     """All tables and views along the search path."""
-    found: Tables = {}
+    found: StoredColumns = {}
     for schema, table, column, stored in connection.execute(_COLUMNS):
         found.setdefault((schema, table), {})[column] = stored
     return found
 
 
-def table_of(shape: Shape, tables: Tables, place: str) -> tuple[str, str]:
+def find_table(shape: TableSchema, tables: StoredColumns, place: str) -> tuple[str, str]:
     """The first table of that name along the search path; one that differs in capitals only if there is no other."""
     exact = [table for table in tables if table[1] == shape.name]
     alike = [table for table in tables if table[1].lower() == shape.name.lower()]
     if not alike:
         names = ", ".join(sorted(table for _, table in tables))[:300] or "none"
         what = f"table {shape.name} was not found: the search path of {place} has {names}"
-        raise DataError(Code.DATA, what, fix="check its name, and that the role may use its schema")
+        raise DataError(ErrorCode.DATA, what, fix="check its name, and that the role may use its schema")
     return (exact or alike)[0]
 
 
-def declared(shape: Shape, table: tuple[str, str], stored: dict[str, str]) -> tuple[str, dict[str, Type]]:
+def select_declared_columns(
+    shape: TableSchema, table: tuple[str, str], stored: dict[str, str]
+) -> tuple[str, dict[str, Type]]:
     """The declared columns, each read in its declared type, and the types of all that are read."""
     exact = {column.lower(): column for column in stored} | {column: column for column in stored}
     columns, kinds = [], {}
     for column, kind in shape.columns:
-        found = _found(shape, column, exact)
+        found = _find_column(shape, column, exact)
         if stored[found] not in _STORED[kind]:
             raise DataError(
-                Code.DATA,
+                ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
-                fix=f"declare it as {declarable(stored[found]) or 'another type'}, or convert the column",
+                fix=f"declare it as {declarable_type(stored[found]) or 'another type'}, or convert the column",
             )
-        columns.append(f"{_read(POSTGRES.name(found), kind, stored[found])} AS {POSTGRES.name(column)}")
+        columns.append(f"{_cast_to_declared(POSTGRES.name(found), kind, stored[found])} AS {POSTGRES.name(column)}")
         kinds[column] = kind
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         if column not in kinds:
-            found = _found(shape, column, exact)
-            value, kinds[column] = _undeclared(shape, column, POSTGRES.name(found), stored[found])
+            found = _find_column(shape, column, exact)
+            value, kinds[column] = _cast_join_column(shape, column, POSTGRES.name(found), stored[found])
             columns.append(f"{value} AS {POSTGRES.name(column)}")
     source = f"(SELECT {', '.join(columns)} FROM {'.'.join(map(POSTGRES.name, table))}) AS source"
     return source, kinds
 
 
-def _read(column: str, kind: Type, stored: str) -> str:
+def _cast_to_declared(column: str, kind: Type, stored: str) -> str:
     """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL."""
     match kind:
         case Type.TEXT:
@@ -110,42 +112,42 @@ def _read(column: str, kind: Type, stored: str) -> str:
     return f"CAST({column} AS {POSTGRES.types[kind]})"
 
 
-def _undeclared(shape: Shape, column: str, found: str, stored: str) -> tuple[str, Type]:
+def _cast_join_column(shape: TableSchema, column: str, found: str, stored: str) -> tuple[str, Type]:
     """A column by which tables are matched and which no type is declared for: integers stay so, all else is text.
 
     Values that PostgreSQL holds for equal must be equal texts: two names of one person would be two people.
     """
-    if stored in _WHOLE:
+    if stored in _INTEGERS:
         return f"CAST({found} AS BIGINT)", Type.INT
-    if stored not in _MATCHED:
+    if stored not in _COMPARABLE:
         what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
-        raise DataError(Code.DATA, what, fix="store it as an integer or a text")
+        raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text")
     value = f"trim_scale({found})" if stored == "numeric" else found
     return f'CAST({value} AS TEXT) COLLATE "C"', Type.TEXT
 
 
-def written_as(shape: Shape, stored: dict[str, str]) -> dict[str, str]:
+def written_as(shape: TableSchema, stored: dict[str, str]) -> dict[str, str]:
     """How the unit and what matches tables is written: columns that are written alike hold one value as one."""
     exact = {column.lower(): column for column in stored} | {column: column for column in stored}
     kinds, written = dict(shape.columns), {}
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
-        found = stored[_found(shape, column, exact)]
+        found = stored[_find_column(shape, column, exact)]
         if kinds.get(column) is Type.FLOAT:
             what = f"{shape.name}.{column} says whose row it is or matches tables, and is declared float"
-            raise DataError(Code.DATA, what, fix="store it as an integer or a text, and declare it so")
-        written[column] = "integer" if found in _WHOLE else "text" if found in _PLAIN else found
+            raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text, and declare it so")
+        written[column] = "integer" if found in _INTEGERS else "text" if found in _PLAIN else found
     return written
 
 
-def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
+def _find_column(shape: TableSchema, column: str, exact: dict[str, str]) -> str:
     found = exact.get(column) or exact.get(column.lower())
     if found is None:
         names = ", ".join(dict.fromkeys(exact.values()))
-        raise DataError(Code.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
+        raise DataError(ErrorCode.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
     return found
 
 
-def declarable(stored: str) -> Type | None:
+def declarable_type(stored: str) -> Type | None:
     """The type to declare for a stored one."""
     order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
     return next((kind for kind in order if stored in _STORED[kind]), None)

@@ -11,27 +11,48 @@ import datetime
 import math
 from fractions import Fraction
 
-from tacit.engines.dialect import DUCKDB, FLUSH, Dialect
-from tacit.query.functions import DATE_PARTS, Fn
-from tacit.query.nodes import Call, Case, Clamp, Column, KeyOf, Literal, Quantize, Released, Scalar, ToFloat
+from tacit.engines.dialect import DUCKDB, FLUSH_TO_ZERO, Dialect
+from tacit.query.functions import DATE_PARTS, Function
+from tacit.query.nodes import (
+    Call,
+    Case,
+    Clamp,
+    ColumnReference,
+    Literal,
+    Quantize,
+    ReleasedKey,
+    ReleasedValue,
+    Scalar,
+    ToFloat,
+)
 from tacit.query.types import Type
 
-_INFIX = {Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY, Fn.EQUAL, Fn.UNEQUAL, Fn.LESS, Fn.LESS_EQUAL, Fn.GREATER, Fn.GREATER_EQUAL}
-_PREFIX = {Fn.NEGATE: "-", Fn.NOT: "NOT "}
+_INFIX = {
+    Function.ADD,
+    Function.SUBTRACT,
+    Function.MULTIPLY,
+    Function.EQUAL,
+    Function.UNEQUAL,
+    Function.LESS,
+    Function.LESS_EQUAL,
+    Function.GREATER,
+    Function.GREATER_EQUAL,
+}
+_PREFIX = {Function.NEGATE: "-", Function.NOT: "NOT "}
 _LARGEST_NEGATIVE = -5e-324  # the double next to zero
 
 
-def name(identifier: str) -> str:
+def quote_name(identifier: str) -> str:
     """A quoted identifier, as DuckDB has it."""
     return DUCKDB.name(identifier)
 
 
-def text(value: str) -> str:
+def quote_text(value: str) -> str:
     """A quoted string, as DuckDB has it."""
     return DUCKDB.text(value)
 
 
-def literal(value: object, dialect: Dialect = DUCKDB) -> str:
+def write_literal(value: object, dialect: Dialect = DUCKDB) -> str:
     """A constant. A fraction becomes the nearest double."""
     match value:
         case None:
@@ -49,51 +70,53 @@ def literal(value: object, dialect: Dialect = DUCKDB) -> str:
     raise AssertionError(f"no literal: {value!r}")
 
 
-def scalar(node: Scalar, dialect: Dialect = DUCKDB) -> str:
+def write_scalar(node: Scalar, dialect: Dialect = DUCKDB) -> str:
     """A scalar as SQL text."""
     match node:
         case Literal(value):
-            return literal(value, dialect)
-        case Column(column):
+            return write_literal(value, dialect)
+        case ColumnReference(column):
             return dialect.name(column)
-        case Released(index):
+        case ReleasedValue(index):
             return f"v{index}"
-        case KeyOf(index):
+        case ReleasedKey(index):
             return f"k{index}"
         case ToFloat(operand):
-            return f"CAST({scalar(operand, dialect)} AS {dialect.types[Type.FLOAT]})"
+            return f"CAST({write_scalar(operand, dialect)} AS {dialect.types[Type.FLOAT]})"
         case Clamp(operand, lower, upper, whole):
-            return _clamp(scalar(operand, dialect), lower, upper, whole, dialect)
+            return _clamp(write_scalar(operand, dialect), lower, upper, whole, dialect)
         case Quantize():
-            return f"CAST({on_grid(node, dialect)} AS BIGINT)"
+            return f"CAST({write_quantized(node, dialect)} AS BIGINT)"
         case Case(branches, otherwise):
-            parts = " ".join(f"WHEN {scalar(when, dialect)} THEN {scalar(then, dialect)}" for when, then in branches)
-            return f"CASE {parts} ELSE {scalar(otherwise, dialect)} END"
+            parts = " ".join(
+                f"WHEN {write_scalar(when, dialect)} THEN {write_scalar(then, dialect)}" for when, then in branches
+            )
+            return f"CASE {parts} ELSE {write_scalar(otherwise, dialect)} END"
         case Call(function, arguments):
-            return _call(Fn(function), arguments, dialect)
+            return _call(Function(function), arguments, dialect)
     raise AssertionError(f"no SQL for {node!r}")
 
 
-def on_grid(node: Quantize, dialect: Dialect = DUCKDB) -> str:
+def write_quantized(node: Quantize, dialect: Dialect = DUCKDB) -> str:
     """The whole number that Quantize means, before it is made an integer: NULL or from `lower` to `upper`.
 
     Where a product could raise, or FLOOR overflow, the operand is clamped first, to ends that are moved to `lower` and
     `upper` or beyond. **That changes nothing.** Multiplying by 1/step, adding 1/2 and FLOOR never decrease, in doubles
     too; so what lies beyond an end is moved to where the end is, or further, and is clamped to the same bound.
     """
-    operand, inverse = scalar(node.operand, dialect), float(1 / node.step)
+    operand, inverse = write_scalar(node.operand, dialect), float(1 / node.step)
     if dialect.finite or dialect.wide:
-        low, high = (_end(node, inverse, direction) for direction in (-1, 1))
+        low, high = (_find_clamp_end(node, inverse, direction) for direction in (-1, 1))
         operand = _clamp(operand, low, high, whole=False, dialect=dialect)
     if dialect.finite and inverse < 1:
-        operand = _flushed(operand, dialect)
-    grid = f"floor({operand} * {literal(Fraction(inverse), dialect)} + 0.5)"
+        operand = _flush_to_zero(operand, dialect)
+    grid = f"floor({operand} * {write_literal(Fraction(inverse), dialect)} + 0.5)"
     if dialect.wide:
         return _clamp(grid, Fraction(node.lower), Fraction(node.upper), whole=True, dialect=dialect)
     return _clamp(grid, Fraction(node.lower), Fraction(node.upper), whole=False, dialect=dialect)
 
 
-def _end(node: Quantize, inverse: float, direction: int) -> Fraction:
+def _find_clamp_end(node: Quantize, inverse: float, direction: int) -> Fraction:
     """A double that Quantize moves to its lower (-1) or upper (1) bound or beyond, and not far."""
     bound, margin = node.lower if direction < 0 else node.upper, 1
     while True:
@@ -103,61 +126,61 @@ def _end(node: Quantize, inverse: float, direction: int) -> Fraction:
         margin *= 2
 
 
-def _flushed(operand: str, dialect: Dialect) -> str:
+def _flush_to_zero(operand: str, dialect: Dialect) -> str:
     """The operand, or zero where it is next to it; see POSTGRES."""
-    nothing = dialect.real.format(repr(FLUSH))
+    nothing = dialect.real.format(repr(FLUSH_TO_ZERO))
     return f"(({operand} + {nothing}) - {nothing})"
 
 
-def _call(function: Fn, nodes: tuple[Scalar, ...], dialect: Dialect) -> str:
-    if function is Fn.LIKE:
-        return dialect.like(dialect, scalar(nodes[0], dialect), str(_constant(nodes[1])))
-    if function is Fn.SUBSTRING:
-        return f"substring({scalar(nodes[0], dialect)}, {_constant(nodes[1])}, {_constant(nodes[2])})"
-    arguments = [scalar(node, dialect) for node in nodes]
+def _call(function: Function, nodes: tuple[Scalar, ...], dialect: Dialect) -> str:
+    if function is Function.LIKE:
+        return dialect.like(dialect, write_scalar(nodes[0], dialect), str(_literal_value(nodes[1])))
+    if function is Function.SUBSTRING:
+        return f"substring({write_scalar(nodes[0], dialect)}, {_literal_value(nodes[1])}, {_literal_value(nodes[2])})"
+    arguments = [write_scalar(node, dialect) for node in nodes]
     if function in dialect.calls:
         return dialect.calls[function].format(*arguments)
-    if function in {Fn.LEAST, Fn.GREATEST} and len(arguments) == 1:
+    if function in {Function.LEAST, Function.GREATEST} and len(arguments) == 1:
         return arguments[0]  # Spark wants two
     if function in _INFIX:
         return f"({arguments[0]} {function} {arguments[1]})"
     if function in _PREFIX:
         return f"({_PREFIX[function]}{arguments[0]})"
-    if function in {Fn.AND, Fn.OR}:
+    if function in {Function.AND, Function.OR}:
         return "(" + f" {function.upper()} ".join(arguments) + ")"
-    if function is Fn.CONCAT:
+    if function is Function.CONCAT:
         return "(" + " || ".join(arguments) + ")"  # which passes NULL on
     if function in DATE_PARTS:
         return f"CAST(EXTRACT({function.upper()} FROM {arguments[0]}) AS BIGINT)"
     match function:
-        case Fn.DIVIDE:
+        case Function.DIVIDE:
             return f"({arguments[0]} / NULLIF({arguments[1]}, 0))"
-        case Fn.MOD:
+        case Function.MOD:
             return f"mod({arguments[0]}, NULLIF({arguments[1]}, 0))"
-        case Fn.SQRT:
+        case Function.SQRT:
             below = dialect.real.format(_LARGEST_NEGATIVE)
             return f"sqrt(NULLIF(greatest({arguments[0]}, {below}), {below}))"
-        case Fn.LN:
+        case Function.LN:
             zero = dialect.real.format(0.0)
             return f"ln(NULLIF(greatest({arguments[0]}, {zero}), {zero}))"
-        case Fn.SIGN | Fn.LENGTH:
+        case Function.SIGN | Function.LENGTH:
             return f"CAST({function}({arguments[0]}) AS BIGINT)"
-        case Fn.TRIM:
+        case Function.TRIM:
             return f"trim(BOTH ' ' FROM {arguments[0]})"
-        case Fn.DATE_TRUNC:
+        case Function.DATE_TRUNC:
             return f"CAST(date_trunc({arguments[0]}, {arguments[1]}) AS DATE)"
-        case Fn.DAYS:
+        case Function.DAYS:
             return f"CAST(({arguments[0]} - {arguments[1]}) AS BIGINT)"
-        case Fn.ROUND if len(arguments) == 2:
+        case Function.ROUND if len(arguments) == 2:
             return f"round({arguments[0]}, CAST({arguments[1]} AS INTEGER))"
-        case Fn.IS_NULL:
+        case Function.IS_NULL:
             return f"({arguments[0]} IS NULL)"
-        case Fn.IN:
+        case Function.IN:
             return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
     return f"{function}({', '.join(arguments)})"
 
 
-def _constant(node: Scalar) -> object:
+def _literal_value(node: Scalar) -> object:
     assert isinstance(node, Literal)
     return node.value
 
@@ -171,8 +194,8 @@ def _clamp(value: str, lower: Fraction | None, upper: Fraction | None, whole: bo
     if lower is None or upper is None:
         return value if whole else f"CASE WHEN {is_nan} THEN NULL ELSE {value} END"
     if whole:
-        low, high = literal(int(lower)), literal(int(upper))
+        low, high = write_literal(int(lower)), write_literal(int(upper))
         return f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
-    low, high = literal(lower, dialect), literal(upper, dialect)
+    low, high = write_literal(lower, dialect), write_literal(upper, dialect)
     within, beyond = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}", f"WHEN {value} > {high} THEN {high}"
     return f"CASE {within} WHEN {is_nan} THEN NULL WHEN {value} < {low} THEN {low} {beyond} END"

@@ -1,7 +1,8 @@
 """Spark, classic or Connect, over data frames or the tables of a catalog.
 
 Questions are pushed down as SQL text: no row leaves the cluster, only groups that are added up already come back. There
-are no RDDs and no Python functions. Only SQL that `engines/sql.py` generates is ever run; an analyst's text is not.
+are no RDDs and no Python functions. Only SQL that `engines/sql_statements.py` generates is ever run; an analyst's text
+is not.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.base import Groups, Shape
-from tacit.engines.collect import collect
+from tacit.engines.base import GroupedMeasures, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
-from tacit.errors import Code, DataError
+from tacit.engines.run_statements import run_aggregation
+from tacit.errors import DataError, ErrorCode
 from tacit.extras import missing_extra
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Type
@@ -41,16 +42,16 @@ _STORED = {
 }
 _MATCHED = {*_TEXT, "decimal", "date", "boolean"}
 # Settings that would change what a statement says.
-_NEEDED = {
+_REQUIRED_SETTINGS = {
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.caseSensitive": "false",
 }
 
-_numbers = count(1)
+_view_numbers = count(1)
 
 
-class Spark:
+class SparkEngine:
     """An engine over the tables of a policy: `frames` are data frames by name; other tables are those of the catalog
     and schema that `source` names, such as spark_catalog.clinic, or of the session's own.
 
@@ -60,7 +61,7 @@ class Spark:
 
     def __init__(
         self,
-        shapes: Iterable[Shape],
+        shapes: Iterable[TableSchema],
         session: SparkSession | None = None,
         frames: Mapping[str, DataFrame] | None = None,
         source: str | None = None,
@@ -68,7 +69,7 @@ class Spark:
     ) -> None:
         self._timeout = timeout
         handed = dict(frames or {})
-        self._session = session if session is not None else _session(handed)
+        self._session = session if session is not None else _find_session(handed)
         _check_settings(self._session)
         self._sources: dict[str, str] = {}
         self._kinds: dict[str, dict[str, Type]] = {}
@@ -78,24 +79,24 @@ class Spark:
         for table in handed:
             if table not in {shape.name for shape in shapes}:
                 what = f"data for {table} was handed over, but the policy has no such table"
-                raise DataError(Code.DATA, what, fix="check its name")
+                raise DataError(ErrorCode.DATA, what, fix="check its name")
         try:
             for shape in shapes:
-                frame = handed[shape.name] if shape.name in handed else _table(self._session, source, shape.name)
-                view = f"tacit_{os.getpid()}_{next(_numbers)}"
+                frame = handed[shape.name] if shape.name in handed else _load_table(self._session, source, shape.name)
+                view = f"tacit_{os.getpid()}_{next(_view_numbers)}"
                 frame.createOrReplaceTempView(view)
                 self._views.append(view)
-                self._sources[shape.name], self._kinds[shape.name] = _declared(shape, frame, view)
-                self._written[shape.name] = _written(shape, frame)
+                self._sources[shape.name], self._kinds[shape.name] = _read_declared_columns(shape, frame, view)
+                self._written[shape.name] = _storage_forms(shape, frame)
                 _check_readable(self._session, shape, self._sources[shape.name])
                 self._read_through(shape)
         except BaseException:
             self.close()
             raise
 
-    def run(self, aggregation: Aggregation) -> Groups:
+    def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
-        return collect(aggregation, self._sources, SPARK, self._rows)
+        return run_aggregation(aggregation, self._sources, SPARK, self._rows)
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
@@ -116,19 +117,19 @@ class Spark:
         while self._views:
             self._session.catalog.dropTempView(self._views.pop())
 
-    def _read_through(self, shape: Shape) -> None:
+    def _read_through(self, shape: TableSchema) -> None:
         """Read every value once: a file that cannot be read or a cast that fails is the owner's error."""
         columns = ", ".join(map(SPARK.name, self._kinds[shape.name])) or "1"
         try:
             self._rows(f"SELECT bit_xor(xxhash64({columns})) FROM {self._sources[shape.name]}")
         except Exception as error:  # whatever the cluster raises; what it says may hold values, so it is the cause
             fix = "mend the files or the casts: write the table again, and open that"
-            raise DataError(Code.DATA, f"{shape.name} cannot be read to its end", fix=fix) from error
+            raise DataError(ErrorCode.DATA, f"{shape.name} cannot be read to its end", fix=fix) from error
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         left = seconds_left()
-        tag = f"tacit-{os.getpid()}-{next(_numbers)}"
-        begin, end, stop = _tagging(self._session)
+        tag = f"tacit-{os.getpid()}-{next(_view_numbers)}"
+        begin, end, stop = _job_tag_functions(self._session)
         limit = threading.Timer(self._timeout if left is None else min(left, self._timeout), stop, (tag,))
         limit.daemon = True
         begin(tag)
@@ -140,7 +141,9 @@ class Spark:
             end(tag)
 
 
-def _tagging(session: SparkSession) -> tuple[Callable[[str], Any], Callable[[str], Any], Callable[[str], Any]]:
+def _job_tag_functions(
+    session: SparkSession,
+) -> tuple[Callable[[str], Any], Callable[[str], Any], Callable[[str], Any]]:
     """How to tag what this thread runs, to take the tag away, and to stop all that has it, from any thread.
 
     In a classic session, the session itself finds the tags of its own thread only.
@@ -152,7 +155,7 @@ def _tagging(session: SparkSession) -> tuple[Callable[[str], Any], Callable[[str
     return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
 
-def _session(frames: Mapping[str, DataFrame]) -> SparkSession:
+def _find_session(frames: Mapping[str, DataFrame]) -> SparkSession:
     """The session of the frames, the one that is active, or a new one as Spark's own settings have it."""
     from pyspark.sql import SparkSession
 
@@ -162,22 +165,22 @@ def _session(frames: Mapping[str, DataFrame]) -> SparkSession:
 
 
 def _check_settings(session: SparkSession) -> None:
-    for setting, wanted in _NEEDED.items():
+    for setting, wanted in _REQUIRED_SETTINGS.items():
         if str(session.conf.get(setting, wanted)).lower() != wanted:
             what = f"the session has another {setting}, under which statements would mean something else"
-            raise DataError(Code.DATA, what, fix=f'session.conf.set("{setting}", "{wanted}")')
+            raise DataError(ErrorCode.DATA, what, fix=f'session.conf.set("{setting}", "{wanted}")')
 
 
-def _check_readable(session: SparkSession, shape: Shape, source: str) -> None:
+def _check_readable(session: SparkSession, shape: TableSchema, source: str) -> None:
     """That the declared columns can be read at all. No row is."""
     try:
         session.sql(f"SELECT * FROM {source}").schema  # noqa: B018  # a session of Connect looks only now
     except (AnalysisException, ParseException) as error:
         fix = "check that no two columns differ in capitals alone"
-        raise DataError(Code.DATA, f"{shape.name} cannot be read", fix=fix) from error
+        raise DataError(ErrorCode.DATA, f"{shape.name} cannot be read", fix=fix) from error
 
 
-def _table(session: SparkSession, source: str | None, name: str) -> DataFrame:
+def _load_table(session: SparkSession, source: str | None, name: str) -> DataFrame:
     parts = [*([] if source is None else source.split(".")), name]
     named = ".".join(map(SPARK.name, parts))
     try:
@@ -186,18 +189,18 @@ def _table(session: SparkSession, source: str | None, name: str) -> DataFrame:
     except (AnalysisException, ParseException) as error:
         where = "the session's own schema" if source is None else source
         fix = 'name catalog and schema as source in [data], or open(policy, data={"name": frame})'
-        raise DataError(Code.DATA, f"table {name} was not found in {where}", fix=fix) from error
+        raise DataError(ErrorCode.DATA, f"table {name} was not found in {where}", fix=fix) from error
     if session.catalog.getTable(named).tableType == "VIEW":
         # In which order a question's filters and a view's casts are computed is not known.
         what, fix = (
             f"{name} is a view, which could fail on a row",
             f"CREATE TABLE {name}_stored AS SELECT * FROM {named}",
         )
-        raise DataError(Code.DATA, what, fix=f"store it: {fix}")
+        raise DataError(ErrorCode.DATA, what, fix=f"store it: {fix}")
     return frame
 
 
-def _written(shape: Shape, frame: DataFrame) -> dict[str, str]:
+def _storage_forms(shape: TableSchema, frame: DataFrame) -> dict[str, str]:
     """How the unit and what matches tables is written: columns that are written alike hold one value as one."""
     stored = {found.name.lower(): found.dataType.simpleString() for found in frame.schema.fields}
     kinds, written = dict(shape.columns), {}
@@ -205,7 +208,7 @@ def _written(shape: Shape, frame: DataFrame) -> dict[str, str]:
         found = stored[column.lower()]
         if kinds.get(column) is Type.FLOAT:
             what = f"{shape.name}.{column} says whose row it is or matches tables, and is declared float"
-            raise DataError(Code.DATA, what, fix="store it as an integer or a text, and declare it so")
+            raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text, and declare it so")
         plain = "integer" if found in _WHOLE else "text" if _family(found) in {"string", "varchar"} else found
         written[column] = (
             plain if _family(found) != "decimal" else f"decimal of scale {found.rstrip(')').split(',')[-1]}"
@@ -213,16 +216,16 @@ def _written(shape: Shape, frame: DataFrame) -> dict[str, str]:
     return written
 
 
-def _declared(shape: Shape, frame: DataFrame, view: str) -> tuple[str, dict[str, Type]]:
+def _read_declared_columns(shape: TableSchema, frame: DataFrame, view: str) -> tuple[str, dict[str, Type]]:
     """The declared columns, each read in its declared type, and the types of all that are read."""
     stored = {found.name: found.dataType.simpleString() for found in frame.schema.fields}
     exact = {column.lower(): column for column in stored}
     columns, kinds = [], {}
     for column, kind in shape.columns:
-        found = _found(shape, column, exact)
+        found = _find_column(shape, column, exact)
         if _family(stored[found]) not in _STORED[kind]:
             raise DataError(
-                Code.DATA,
+                ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
                 fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
             )
@@ -230,8 +233,8 @@ def _declared(shape: Shape, frame: DataFrame, view: str) -> tuple[str, dict[str,
         kinds[column] = kind
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         if column not in kinds:
-            found = _found(shape, column, exact)
-            value, kinds[column] = _undeclared(shape, column, SPARK.name(found), stored[found])
+            found = _find_column(shape, column, exact)
+            value, kinds[column] = _read_undeclared_column(shape, column, SPARK.name(found), stored[found])
             columns.append(f"{value} AS {SPARK.name(column)}")
     return f"(SELECT {', '.join(columns)} FROM {SPARK.name(view)}) AS source", kinds
 
@@ -247,7 +250,7 @@ def _read(column: str, kind: Type) -> str:
     return f"CAST({column} AS {SPARK.types[kind]})"
 
 
-def _undeclared(shape: Shape, column: str, found: str, stored: str) -> tuple[str, Type]:
+def _read_undeclared_column(shape: TableSchema, column: str, found: str, stored: str) -> tuple[str, Type]:
     """A column by which tables are matched and which no type is declared for: integers stay so, all else is text.
 
     Values that Spark holds for equal must be equal texts: two names of one person would be two people.
@@ -256,16 +259,16 @@ def _undeclared(shape: Shape, column: str, found: str, stored: str) -> tuple[str
         return f"CAST({found} AS BIGINT)", Type.INT
     if _family(stored) not in _MATCHED:
         what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
-        raise DataError(Code.DATA, what, fix="store it as an integer or a text")
+        raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text")
     return f"CAST({found} AS STRING)", Type.TEXT
 
 
-def _found(shape: Shape, column: str, exact: dict[str, str]) -> str:
+def _find_column(shape: TableSchema, column: str, exact: dict[str, str]) -> str:
     if column.lower() not in exact:
         names = ", ".join(exact.values())
-        raise DataError(Code.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
+        raise DataError(ErrorCode.DATA, f"{shape.name} has no column {column}", fix=f"the data has {names[:300]}")
     if "${" in column:  # which Spark would take for a setting, wherever it stands in a statement
-        raise DataError(Code.DATA, f"{shape.name}.{column} has a name with ${{", fix="rename the column")
+        raise DataError(ErrorCode.DATA, f"{shape.name}.{column} has a name with ${{", fix="rename the column")
     return exact[column.lower()]
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from tacit.engines.scalars import name, text
-from tacit.errors import Code, DataError
+from tacit.engines.scalars import quote_name, quote_text
+from tacit.errors import DataError, ErrorCode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +42,7 @@ class Stored:
 def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
     """The tables of a source by name. Which files they are read from is settled here."""
     if not source.exists():
-        raise DataError(Code.DATA, f"there is no {source}", fix="check source under [data] in the policy")
+        raise DataError(ErrorCode.DATA, f"there is no {source}", fix="check source under [data] in the policy")
     if source.is_dir():
         files = [file for file in sorted(source.iterdir()) if file.suffix in TABLES]
         folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir()]
@@ -53,15 +53,15 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
         return {source.stem: _file(connection, source)}
     if source.suffix not in _DATABASES:
         raise DataError(
-            Code.DATA,
+            ErrorCode.DATA,
             f"{source.name} is not a kind of file that can be read",
             fix="use a .duckdb database, a .parquet or .csv file, or a folder of these",
         )
     try:
-        connection.execute(f"ATTACH {text(str(source))} AS source (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_text(str(source))} AS source (READ_ONLY)")
     except duckdb.Error:
         raise DataError(
-            Code.DATA, f"{source.name} is not a DuckDB database, or is locked by a writer", fix="close it there"
+            ErrorCode.DATA, f"{source.name} is not a DuckDB database, or is locked by a writer", fix="close it there"
         ) from None
     rows = connection.execute(
         "SELECT schema_name, table_name, EXISTS (FROM duckdb_columns() AS c WHERE c.is_generated "
@@ -71,7 +71,7 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
         "WHERE database_name = 'source' AND NOT internal"
     ).fetchall()
     return {
-        table: Stored(f"source.{name(schema)}.{name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS)
+        table: Stored(f"source.{quote_name(schema)}.{quote_name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS)
         for schema, table, computed in rows
     }
 
@@ -81,7 +81,7 @@ def _file(connection: DuckDBPyConnection, file: Path) -> Stored:
 
 
 def _parquet(files: Sequence[Path]) -> Stored:
-    names = ", ".join(text(str(file)) for file in files)
+    names = ", ".join(quote_text(str(file)) for file in files)
     return Stored(f"read_parquet([{names}])", Kind.PARQUET, tuple(files))
 
 
@@ -91,13 +91,15 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
         with file.open(newline="", encoding="utf-8-sig") as lines:
             header = next(csv.reader(lines), None)
     except (UnicodeDecodeError, csv.Error):
-        raise DataError(Code.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
+        raise DataError(ErrorCode.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
     if not header:
-        raise DataError(Code.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line")
-    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in header)
-    table = f"memory.main.{name(f'csv {file.name}')}"
+        raise DataError(
+            ErrorCode.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line"
+        )
+    columns = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in header)
+    table = f"memory.main.{quote_name(f'csv {file.name}')}"
     statement = (
-        f"CREATE TABLE {table} AS SELECT * FROM read_csv({text(str(file))}, auto_detect = false, "
+        f"CREATE TABLE {table} AS SELECT * FROM read_csv({quote_text(str(file))}, auto_detect = false, "
         f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
     )
     try:
@@ -105,7 +107,7 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
     except duckdb.Error as problem:
         first = str(problem).splitlines()[0]
         raise DataError(
-            Code.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
+            ErrorCode.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
         ) from None
     return Stored(table, Kind.CSV)
 
@@ -119,7 +121,7 @@ def copied_frame(connection: DuckDBPyConnection, table: str, frame: Any, positio
     except (TypeError, ValueError, OverflowError, pyarrow.ArrowException) as problem:
         first = (str(problem).splitlines() or [""])[0][:120]
         raise DataError(
-            Code.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
+            ErrorCode.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
         ) from None
     try:
         connection.register("handed_over", arrow)
@@ -129,9 +131,9 @@ def copied_frame(connection: DuckDBPyConnection, table: str, frame: Any, positio
         broken = next((f"{table}.{column}" for column in arrow.column_names if not _is_whole(arrow[column])), None)
         if broken is not None:
             what = f"{broken} holds a text that is not UTF-8"
-            raise DataError(Code.DATA, what, fix="decode the texts before they are handed over") from None
+            raise DataError(ErrorCode.DATA, what, fix="decode the texts before they are handed over") from None
         raise DataError(
-            Code.DATA, f"data for {table} cannot be read: {str(problem).splitlines()[0]}", fix="convert it"
+            ErrorCode.DATA, f"data for {table} cannot be read: {str(problem).splitlines()[0]}", fix="convert it"
         ) from None
     return Stored(f"memory.main.frame_{position}", Kind.COLUMNS)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tacit.engines.choose import add
+from tacit.engines.bound_contributions import add_by_group
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ _MOST_LISTED = 1 << 22
 
 
 @dataclass
-class Sums:
+class ExactSums:
     """The sum of integers in each group, exactly: low + 2^32 high.
 
     **Theorem.** No addition leaves 64 bits. Proof: `weight` is at least the absolute value of every low. Of n < 2^31
@@ -39,14 +39,14 @@ class Sums:
 
     def add(self, code: NDArray[Any], first: int, kept: NDArray[np.int32], values: NDArray[Any]) -> None:
         """Add the values of the rows that are kept to their groups."""
-        weight = _largest(values) * len(kept)
+        weight = _max_magnitude(values) * len(kept)
         if weight < _FULL:
             self._reserve(weight)
-            add(code, first, kept, values, self.low)
+            add_by_group(code, first, kept, values, self.low)
         else:
             self._reserve(len(kept) << 32)
-            add(code, first, kept, values & 0xFFFFFFFF, self.low)
-            add(code, first, kept, values >> 32, self.high)
+            add_by_group(code, first, kept, values & 0xFFFFFFFF, self.low)
+            add_by_group(code, first, kept, values >> 32, self.high)
 
     def _reserve(self, weight: int) -> None:
         if self.weight + weight > _FULL:
@@ -61,9 +61,9 @@ class Sums:
 
     def grow(self, size: int) -> None:
         """Make room for more groups."""
-        self.low, self.high = longer(self.low, size), longer(self.high, size)
+        self.low, self.high = pad_with_zeros(self.low, size), pad_with_zeros(self.high, size)
 
-    def merge(self, other: Sums) -> None:
+    def merge(self, other: ExactSums) -> None:
         """Add the sums of as many groups."""
         self.carry()
         other.carry()
@@ -77,7 +77,7 @@ class Sums:
         return [low + (high << 32) for low, high in zip(lows, highs, strict=True)]
 
 
-def _largest(values: NDArray[Any]) -> int:
+def _max_magnitude(values: NDArray[Any]) -> int:
     """No value is further from zero."""
     if values.dtype != np.int64:
         return -int(np.iinfo(values.dtype).min)
@@ -85,7 +85,7 @@ def _largest(values: NDArray[Any]) -> int:
 
 
 @dataclass
-class Lists:
+class ValueCounts:
     """How often each value occurs in each group. What has been met is counted whenever it has doubled."""
 
     parts: list[pa.Table] = field(default_factory=list)
@@ -95,17 +95,17 @@ class Lists:
     def add(self, code: NDArray[Any], values: pa.Array) -> None:
         """Values with their groups; NULL is none."""
         table = pa.table({"code": pa.array(code, pa.int64()), "value": values, "n": np.ones(len(code), np.int64)})
-        self._append(_counted(table.filter(table["value"].is_valid())))
+        self._append(_merge_counts(table.filter(table["value"].is_valid())))
 
     def _append(self, part: pa.Table) -> None:
         self.parts.append(part)
         self.size += part.num_rows
         if self.size > self.most:
-            self.parts = [_counted(pa.concat_tables(self.parts))]
+            self.parts = [_merge_counts(pa.concat_tables(self.parts))]
             self.size = self.parts[0].num_rows
             self.most = max(self.most, 2 * self.size)
 
-    def merge(self, other: Lists) -> None:
+    def merge(self, other: ValueCounts) -> None:
         """Add what another has counted."""
         for part in other.parts:
             self._append(part)
@@ -114,43 +114,43 @@ class Lists:
         """The values in each of these groups."""
         lists: dict[int, dict[Any, int]] = {group: {} for group in groups.tolist()}
         if self.parts:
-            counted = _counted(pa.concat_tables(self.parts))
+            counted = _merge_counts(pa.concat_tables(self.parts))
             for group, value, count in zip(*(counted[i].to_pylist() for i in range(3)), strict=True):
                 lists[group][value] = count
         return list(lists.values())
 
 
-def _counted(values: pa.Table) -> pa.Table:
+def _merge_counts(values: pa.Table) -> pa.Table:
     """One row for each value in each group."""
     return values.group_by(["code", "value"]).aggregate([("n", "sum")]).rename_columns(["code", "value", "n"])
 
 
 @dataclass
-class Totals:
+class GroupTotals:
     """What some stretches of rows add up to: units and rows of each group, and of each argument its NULLs and its sum,
     or its values."""
 
     units: Numbers
     rows: Numbers
     nulls: list[Numbers]
-    sums: list[Sums]
-    lists: list[Lists]
+    sums: list[ExactSums]
+    lists: list[ValueCounts]
 
     @classmethod
-    def none(cls, sums: int, lists: int) -> Totals:
+    def none(cls, sums: int, lists: int) -> GroupTotals:
         """No rows, no groups yet."""
-        exact = [Sums(zeros(), zeros()) for _ in range(sums)]
-        return cls(zeros(), zeros(), [zeros() for _ in exact], exact, [Lists() for _ in range(lists)])
+        exact = [ExactSums(zeros(), zeros()) for _ in range(sums)]
+        return cls(zeros(), zeros(), [zeros() for _ in exact], exact, [ValueCounts() for _ in range(lists)])
 
     def grow(self, size: int) -> None:
         """Make room for more groups."""
         if len(self.rows) < size:
-            self.units, self.rows = longer(self.units, size), longer(self.rows, size)
-            self.nulls = [longer(nulls, size) for nulls in self.nulls]
+            self.units, self.rows = pad_with_zeros(self.units, size), pad_with_zeros(self.rows, size)
+            self.nulls = [pad_with_zeros(nulls, size) for nulls in self.nulls]
             for sums in self.sums:
                 sums.grow(size)
 
-    def merge(self, other: Totals) -> None:
+    def merge(self, other: GroupTotals) -> None:
         """Add what other stretches add up to."""
         self.grow(len(other.rows))
         other.grow(len(self.rows))
@@ -168,6 +168,6 @@ def zeros(size: int = 0) -> Numbers:
     return np.zeros(size, np.int64)
 
 
-def longer(numbers: Numbers, size: int) -> Numbers:
+def pad_with_zeros(numbers: Numbers, size: int) -> Numbers:
     """The same numbers, going on with zeros."""
     return np.concatenate([numbers, zeros(size - len(numbers))])

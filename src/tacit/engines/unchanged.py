@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tacit.errors import Code, DataError
+from tacit.errors import DataError, ErrorCode
 
 _log = logging.getLogger("tacit")
 
@@ -26,7 +26,7 @@ class Files:
             if _mark(file) != mark:
                 _log.error("%s has changed since it was opened", file)  # analysts are not told of files
                 fix = "ask the data owner to open it again, with a new epoch in the policy"
-                raise DataError(Code.DATA, "the data has changed since it was opened", fix=fix)
+                raise DataError(ErrorCode.DATA, "the data has changed since it was opened", fix=fix)
 
 
 def _mark(file: Path) -> _Mark | None:

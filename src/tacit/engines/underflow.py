@@ -12,54 +12,65 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from tacit.engines.dialect import FLUSH
-from tacit.query.functions import Fn
+from tacit.engines.dialect import FLUSH_TO_ZERO
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
     Call,
     Case,
     Clamp,
-    Column,
-    Fold,
+    ColumnReference,
+    EquiJoin,
+    ExactStatistic,
     Literal,
-    Match,
-    Measure,
+    PerUnitAggregation,
+    Projection,
     Quantize,
-    Rows,
+    RelationalNode,
+    RowUnion,
     Scalar,
     Scan,
-    Select,
-    Stack,
     ToFloat,
 )
 
-Floats = frozenset[str]
+FloatColumns = frozenset[str]
 
-_TINY = Literal(Fraction(FLUSH))
-_ALWAYS = frozenset({Fn.DIVIDE, Fn.POWER, Fn.SQRT, Fn.LN, Fn.EXP})
-_ALIKE = frozenset(
-    [Fn.ADD, Fn.SUBTRACT, Fn.MULTIPLY, Fn.NEGATE, Fn.ABS, Fn.FLOOR, Fn.CEIL, Fn.LEAST, Fn.GREATEST, Fn.COALESCE]
+_TINY = Literal(Fraction(FLUSH_TO_ZERO))
+_ALWAYS = frozenset({Function.DIVIDE, Function.POWER, Function.SQRT, Function.LN, Function.EXP})
+_TYPE_PRESERVING = frozenset(
+    [
+        Function.ADD,
+        Function.SUBTRACT,
+        Function.MULTIPLY,
+        Function.NEGATE,
+        Function.ABS,
+        Function.FLOOR,
+        Function.CEIL,
+        Function.LEAST,
+        Function.GREATEST,
+        Function.COALESCE,
+    ]
 )  # floats where their operands are
 
 
-def flushed(node: Aggregation, tables: Mapping[str, Floats]) -> Aggregation:
+def guard_products(node: Aggregation, tables: Mapping[str, FloatColumns]) -> Aggregation:
     """The aggregation with every product of floats guarded. `tables` are the columns that are floats."""
     source, floats = _rows(node.source, tables)
     return replace(
         node,
         source=source,
-        where=None if node.where is None else guarded(node.where, floats),
-        keys=tuple(replace(key, scalar=guarded(key.scalar, floats)) for key in node.keys),
+        where=None if node.where is None else guard_scalar(node.where, floats),
+        keys=tuple(replace(key, scalar=guard_scalar(key.scalar, floats)) for key in node.keys),
         measures=tuple(_measure(measure, floats) for measure in node.measures),
     )
 
 
-def is_float(scalar: Scalar, floats: Floats) -> bool:
+def is_float(scalar: Scalar, floats: FloatColumns) -> bool:
     """Whether a scalar gives floats, over rows whose columns `floats` are."""
     match scalar:
         case Literal(value):
             return isinstance(value, Fraction)
-        case Column(name):
+        case ColumnReference(name):
             return name in floats
         case Clamp(_, _, _, whole):
             return not whole
@@ -68,57 +79,61 @@ def is_float(scalar: Scalar, floats: Floats) -> bool:
         case Case(branches, otherwise):
             return any(is_float(value, floats) for value in (otherwise, *(then for _, then in branches)))
         case Call(function, arguments):
-            return function in _ALWAYS or (function in _ALIKE and any(is_float(a, floats) for a in arguments))
+            return function in _ALWAYS or (function in _TYPE_PRESERVING and any(is_float(a, floats) for a in arguments))
     return False
 
 
-def _rows(node: Rows, tables: Mapping[str, Floats]) -> tuple[Rows, Floats]:
+def _rows(node: RelationalNode, tables: Mapping[str, FloatColumns]) -> tuple[RelationalNode, FloatColumns]:
     """The rows, and which of their columns are floats."""
     match node:
         case Scan(table, columns):
             return node, frozenset(here for column, here in columns if column in tables[table])
-        case Select(source, columns, where):
+        case Projection(source, columns, where):
             inner, floats = _rows(source, tables)
-            condition = None if where is None else guarded(where, floats)
-            named = tuple((name, guarded(value, floats)) for name, value in columns)
-            return Select(inner, named, condition), frozenset(n for n, value in columns if is_float(value, floats))
-        case Match(left, right, on, outer):
+            condition = None if where is None else guard_scalar(where, floats)
+            named = tuple((name, guard_scalar(value, floats)) for name, value in columns)
+            return Projection(inner, named, condition), frozenset(n for n, value in columns if is_float(value, floats))
+        case EquiJoin(left, right, on, outer):
             (one, ours), (other, theirs) = _rows(left, tables), _rows(right, tables)
-            pairs = tuple((guarded(a, ours), guarded(b, theirs)) for a, b in on)
-            return Match(one, other, pairs, outer), ours | theirs
-        case Fold(source, keys, measures):
+            pairs = tuple((guard_scalar(a, ours), guard_scalar(b, theirs)) for a, b in on)
+            return EquiJoin(one, other, pairs, outer), ours | theirs
+        case PerUnitAggregation(source, keys, measures):
             inner, floats = _rows(source, tables)
-            named = tuple((name, guarded(value, floats)) for name, value in keys)
+            named = tuple((name, guard_scalar(value, floats)) for name, value in keys)
             inside = tuple((name, _measure(measure, floats)) for name, measure in measures)
             ends = {n: m.argument for n, m in measures if m.function in {"min", "max"} and m.argument is not None}
             made = frozenset(name for name, value in [*keys, *ends.items()] if is_float(value, floats))
-            return Fold(inner, named, inside), made
-        case Stack(parts):
+            return PerUnitAggregation(inner, named, inside), made
+        case RowUnion(parts):
             found = [_rows(part, tables) for part in parts]
-            return Stack(tuple(part for part, _ in found)), frozenset.union(*(floats for _, floats in found))
+            return RowUnion(tuple(part for part, _ in found)), frozenset.union(*(floats for _, floats in found))
     raise AssertionError(f"no rows: {node!r}")
 
 
-def _measure(measure: Measure, floats: Floats) -> Measure:
-    return measure if measure.argument is None else replace(measure, argument=guarded(measure.argument, floats))
+def _measure(measure: ExactStatistic, floats: FloatColumns) -> ExactStatistic:
+    return measure if measure.argument is None else replace(measure, argument=guard_scalar(measure.argument, floats))
 
 
-def guarded(node: Scalar, floats: Floats) -> Scalar:
+def guard_scalar(node: Scalar, floats: FloatColumns) -> Scalar:
     """A scalar over rows whose columns `floats` are, with every product of floats guarded."""
     match node:
-        case Call(Fn.MULTIPLY, (left, right)) if is_float(node, floats) and not (_is_whole(left) or _is_whole(right)):
-            return Call(Fn.MULTIPLY, tuple(_flush(guarded(operand, floats)) for operand in (left, right)))
+        case Call(Function.MULTIPLY, (left, right)) if is_float(node, floats) and not (
+            _is_zero_or_at_least_one(left) or _is_zero_or_at_least_one(right)
+        ):
+            return Call(
+                Function.MULTIPLY, tuple(_flush_to_zero(guard_scalar(operand, floats)) for operand in (left, right))
+            )
         case Call(function, arguments):
-            return Call(function, tuple(guarded(argument, floats) for argument in arguments))
+            return Call(function, tuple(guard_scalar(argument, floats) for argument in arguments))
         case Case(branches, otherwise):
-            parts = tuple((guarded(when, floats), guarded(then, floats)) for when, then in branches)
-            return Case(parts, guarded(otherwise, floats))
+            parts = tuple((guard_scalar(when, floats), guard_scalar(then, floats)) for when, then in branches)
+            return Case(parts, guard_scalar(otherwise, floats))
         case Clamp(operand) | ToFloat(operand) | Quantize(operand):
-            return replace(node, operand=guarded(operand, floats))
+            return replace(node, operand=guard_scalar(operand, floats))
     return node
 
 
-def _is_whole(operand: Scalar) -> bool:
+def _is_zero_or_at_least_one(operand: Scalar) -> bool:
     """Whether this is zero or at least one in size, whatever the row."""
     match operand:
         case ToFloat():
@@ -128,5 +143,5 @@ def _is_whole(operand: Scalar) -> bool:
     return False
 
 
-def _flush(operand: Scalar) -> Scalar:
-    return Call(Fn.SUBTRACT, (Call(Fn.ADD, (operand, _TINY)), _TINY))
+def _flush_to_zero(operand: Scalar) -> Scalar:
+    return Call(Function.SUBTRACT, (Call(Function.ADD, (operand, _TINY)), _TINY))

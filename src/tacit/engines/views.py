@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 
-from tacit.engines.base import Shape
+from tacit.engines.base import TableSchema
 from tacit.engines.dialect import POSTGRES
 from tacit.engines.relations import Connection
-from tacit.errors import Code, DataError
+from tacit.errors import DataError, ErrorCode
 
 # The table itself, what the views among them read, and their partitions.
 _PARTS = """
@@ -51,7 +51,7 @@ _SAFE = frozenset(
 )
 
 
-def check_computed(connection: Connection, shape: Shape, table: tuple[str, str]) -> None:
+def check_computed(connection: Connection, shape: TableSchema, table: tuple[str, str]) -> None:
     """Refuse a table of which reading a row can raise."""
     named = ".".join(map(POSTGRES.name, table))
     fix = f"store it: CREATE MATERIALIZED VIEW {POSTGRES.name(f'{shape.name}_stored')} AS SELECT * FROM {named}"
@@ -59,17 +59,19 @@ def check_computed(connection: Connection, shape: Shape, table: tuple[str, str])
     for part, kind, is_filtered, generated, tree in connection.execute(_PARTS, (named,)).fetchall():
         where = shape.name if part == table[1] else f"{shape.name} reads {part}, which"
         if kind == "f":
-            raise DataError(Code.DATA, f"{where} is read from another server whenever it is asked about", fix=fix)
+            raise DataError(ErrorCode.DATA, f"{where} is read from another server whenever it is asked about", fix=fix)
         if is_filtered:
             what = f"{where} has row security, whose conditions could fail on a row"
-            raise DataError(Code.DATA, what, fix="name a role in the source that bypasses it: ALTER ROLE ... BYPASSRLS")
+            raise DataError(
+                ErrorCode.DATA, what, fix="name a role in the source that bypasses it: ALTER ROLE ... BYPASSRLS"
+            )
         if generated is not None:
             what = f"{where} computes {generated} whenever it is read, which could fail on a row"
-            raise DataError(Code.DATA, what, fix="make the column STORED")
+            raise DataError(ErrorCode.DATA, what, fix="make the column STORED")
         if tree is None:
             continue
         if compared is None:
             compared = {number for (number,) in connection.execute(_COMPARISONS).fetchall()}
         if not (set(_NODE.findall(tree)) <= _SAFE and set(map(int, _OPERATOR.findall(tree))) <= compared):
             what = f"{where} is a view that computes more than columns and comparisons, which could fail on a row"
-            raise DataError(Code.DATA, what, fix=fix)
+            raise DataError(ErrorCode.DATA, what, fix=fix)

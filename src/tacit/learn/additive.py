@@ -1,6 +1,6 @@
 """Additive models: a shape for each column, learned together under differential privacy.
 
->>> hats = Hats.of(lower=[0, 0], upper=[10, 2], knots=[3, 3])
+>>> hats = HatBasis.of(lower=[0, 0], upper=[10, 2], knots=[3, 3])
 >>> hats.read(np.array([[2.5, 1.0]])).tolist()  # halfway between the knots 0 and 5; at the knot 1
 [[0.5, 0.5, 0.0, 0.0, 1.0, 0.0]]
 """
@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
-from tacit.learn.base import Plan, forget, refuse
-from tacit.learn.facts import Facts
+from tacit.learn.base import FitPlan, check_fit_call, clear_fitted_attributes
+from tacit.learn.facts import DeclaredParameters
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
 from tacit.learn.sums import on_grid
@@ -28,7 +28,7 @@ _MOST_KNOTS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Hats:
+class HatBasis:
     """Each column as its weights on knots that are evenly spaced between its bounds: those on both sides of a value.
 
     **Theorem.** A row's reading is a function of that row and of what is declared, and has a norm of at most the root
@@ -44,13 +44,13 @@ class Hats:
     knots: tuple[int, ...]
 
     @classmethod
-    def of(cls, lower: Any, upper: Any, knots: Any) -> Hats:
+    def of(cls, lower: Any, upper: Any, knots: Any) -> HatBasis:
         """Hats of so many knots for each column, or for all."""
         low, high = (np.asarray(end, dtype=np.float64) for end in (lower, upper))
         counts = [knots] * len(low) if np.ndim(knots) == 0 else list(knots)
         if len(counts) != len(low):
             raise ParameterError("knots", f"do not fit {len(low)} columns", fix="give a number, or one a column")
-        found = tuple(integer("knots", count, least=1) for count in counts)
+        found = tuple(to_integer("knots", count, least=1) for count in counts)
         if max(found, default=1) > _MOST_KNOTS:
             raise ParameterError("knots", f"are more than {_MOST_KNOTS:,}", fix="knots=8, say")
         return cls(low, high, found)
@@ -89,7 +89,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     holds whole numbers from 0 to k - 1 and has k knots: a height of its own for each. The functions are `shapes_`, a
     pair a column: where the knots are, and how high. The number of knots that is there without a word was settled on
     made-up data (benchmarks/rules.md). All other parameters are those of `LogisticRegression`, which learns the heights
-    in one fit, whose guarantee this has: the reading of rows is declared (`Hats`).
+    in one fit, whose guarantee this has: the reading of rows is declared (`HatBasis`).
     """
 
     def __init__(
@@ -119,14 +119,14 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.bits = bits
 
-    def plan(self, features: int, rows: int | None = None) -> Plan:
+    def plan(self, features: int, rows: int | None = None) -> FitPlan:
         """What a fit on so many columns would do and cost. No data is needed."""
         return self._heights(features).plan(self._hats(self._declared(features, rows)).width, rows)
 
     def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803
         """Learn the shapes from the rows of X with the labels y. Costs `guarantee_`."""
-        refuse(refused)
-        forget(self)
+        check_fit_call(refused)
+        clear_fitted_attributes(self)
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
         columns = features.shape[1]
@@ -169,8 +169,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
         return tags
 
-    def _declared(self, columns: int, rows: int | None) -> Facts:
-        return Facts.declared(
+    def _declared(self, columns: int, rows: int | None) -> DeclaredParameters:
+        return DeclaredParameters.declared(
             columns=columns,
             found=rows,
             epsilon=self.epsilon,
@@ -182,8 +182,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             missing=self.missing,
         )
 
-    def _hats(self, facts: Facts) -> Hats:
-        return Hats.of(facts.lower, facts.upper, self.knots)
+    def _hats(self, facts: DeclaredParameters) -> HatBasis:
+        return HatBasis.of(facts.lower, facts.upper, self.knots)
 
     def _heights(self, columns: int) -> LogisticRegression:
         """What learns the heights. The hats of a column add up to one, so there is no constant to learn beside them."""

@@ -1,6 +1,6 @@
 """Which method to use, decided by public facts: the price, the numbers of rows, columns and classes, the loss.
 
-All thresholds are in `Rule`. A choice that looked at the data would have to be paid for.
+All thresholds are in `MethodThresholds`. A choice that looked at the data would have to be paid for.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from tacit.errors import ParameterError
-from tacit.learn.facts import Facts
-from tacit.learn.losses import Array, LinearLoss, Squared
-from tacit.learn.problem import Problem
+from tacit.learn.facts import DeclaredParameters
+from tacit.learn.losses import Array, ConvexLoss, HuberLoss
+from tacit.learn.problem import RiskMinimization
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
@@ -33,13 +33,14 @@ class Method(Protocol):
     def spent(self) -> Loss:
         """What a fit costs."""
 
-    def fit(self, problem: Problem, bits: Bits) -> Array:
+    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The released weights."""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """The thresholds of `chosen`. The signal of a fit is epsilon rows/sqrt(weights): how far rows stand out of noise.
+class MethodThresholds:
+    """The thresholds of `choose_method`. The signal of a fit is epsilon rows/sqrt(weights): how far rows stand out of
+    noise.
 
     `plenty`: the signal from which objective perturbation is as good as any, at the price of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
@@ -52,10 +53,10 @@ class Rule:
     factored: int = 2000
 
 
-RULE = Rule()
+THRESHOLDS = MethodThresholds()
 
 
-def chosen(facts: Facts, loss: LinearLoss, rule: Rule = RULE) -> str:
+def choose_method(facts: DeclaredParameters, loss: ConvexLoss, rule: MethodThresholds = THRESHOLDS) -> str:
     """The name of the method for these facts.
 
     - A delta of zero leaves only output perturbation, whose noise can be Laplace's.
@@ -64,27 +65,27 @@ def chosen(facts: Facts, loss: LinearLoss, rule: Rule = RULE) -> str:
     """
     if facts.delta == 0:
         return "output"
-    if isinstance(loss, Squared):
+    if isinstance(loss, HuberLoss):
         return "newton" if facts.width <= rule.wide else "gradient"
     signal = float(facts.epsilon) * facts.rows / math.sqrt(facts.width * loss.outputs)
     return "objective" if signal >= rule.plenty and facts.width <= rule.factored else "gradient"
 
 
-def planned(name: str, facts: Facts, loss: LinearLoss, penalty: float | None) -> tuple[str, Method]:
+def plan_method(name: str, facts: DeclaredParameters, loss: ConvexLoss, penalty: float | None) -> tuple[str, Method]:
     """The method of this name, `auto` among them, calibrated to the facts. No data is touched."""
     if not isinstance(name, str) or name not in (*METHODS, "auto"):
         known = ", ".join((*METHODS, "auto"))
         raise ParameterError("method", f"there is no {name!r:.60}", fix=f"choose one of {known}")
-    name = chosen(facts, loss) if name == "auto" else name
+    name = choose_method(facts, loss) if name == "auto" else name
     if facts.delta == 0 and name != "output":
         raise ParameterError("delta", f"{name} needs one above 0", fix='choose a delta, or method="output"')
     public = (facts.norm, facts.width, facts.rows, facts.neighbors)
     hashable: Any = loss  # a frozen value
-    return name, _calibrated(name, facts.epsilon, facts.delta, hashable, penalty, public)
+    return name, _calibrate(name, facts.epsilon, facts.delta, hashable, penalty, public)
 
 
 @lru_cache(maxsize=128)
-def _calibrated(
+def _calibrate(
     name: str,
     epsilon: Fraction,
     delta: Fraction,
@@ -94,31 +95,31 @@ def _calibrated(
 ) -> Method:
     """The method by its public facts: a frozen value, so that fits with the same facts share it."""
     norm, features, rows, neighbors = public
-    made: Method = _kind(name, loss).planned(
+    made: Method = _method_class(name, loss).planned(
         epsilon, delta, loss=loss, norm=norm, features=features, rows=rows, neighbors=neighbors, penalty=penalty
     )
     return made
 
 
-def _kind(name: str, loss: LinearLoss) -> Any:
+def _method_class(name: str, loss: ConvexLoss) -> Any:
     """The class of a method. Newton's steps for a squared loss are one step, by its sufficient statistics."""
     match name:
         case "output":
-            from tacit.learn.output import Output
+            from tacit.learn.output import OutputPerturbation
 
-            return Output
+            return OutputPerturbation
         case "objective":
-            from tacit.learn.objective import Objective
+            from tacit.learn.objective import ObjectivePerturbation
 
-            return Objective
+            return ObjectivePerturbation
         case "gradient":
-            from tacit.learn.gradient import Gradient
+            from tacit.learn.gradient import NoisyGradientDescent
 
-            return Gradient
-        case "newton" if isinstance(loss, Squared):
-            from tacit.learn.moments import Moments
+            return NoisyGradientDescent
+        case "newton" if isinstance(loss, HuberLoss):
+            from tacit.learn.moments import SufficientStatistics
 
-            return Moments
-    from tacit.learn.newton import Newton
+            return SufficientStatistics
+    from tacit.learn.newton import NoisyNewton
 
-    return Newton
+    return NoisyNewton

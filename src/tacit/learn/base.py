@@ -19,11 +19,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import ParameterError
-from tacit.learn.auto import Method, planned
-from tacit.learn.facts import Facts
-from tacit.learn.losses import Array, LinearLoss
-from tacit.learn.problem import Problem
-from tacit.privacy.guarantee import Dp
+from tacit.learn.auto import Method, plan_method
+from tacit.learn.facts import DeclaredParameters
+from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.problem import RiskMinimization
+from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
 from tacit.sampling.bits import Bits, SystemBits
 
@@ -31,11 +31,11 @@ _SEARCHES = "sklearn.model_selection"
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitPlan:
     """All that a fit will do, decided by what is declared."""
 
-    facts: Facts
-    loss: LinearLoss
+    facts: DeclaredParameters
+    loss: ConvexLoss
     name: str
     method: Method
 
@@ -45,13 +45,13 @@ class Plan:
         return self.method.spent
 
     @property
-    def guarantee(self) -> Dp:
+    def guarantee(self) -> DpGuarantee:
         """What the fit promises."""
         return self.facts.guarantee
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
         """The released weights for rows as they lie, and labels as the loss takes them."""
-        problem = Problem(
+        problem = RiskMinimization(
             self.facts.read(features),
             labels,
             self.loss,
@@ -63,7 +63,7 @@ class Plan:
         return self.method.fit(problem, bits)
 
 
-class PrivateLinear(BaseEstimator):
+class PrivateLinearModel(BaseEstimator):
     """A linear model, fitted under differential privacy; one row is one unit.
 
     Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
@@ -83,9 +83,9 @@ class PrivateLinear(BaseEstimator):
 
     _strength: ClassVar[str]  # the parameter that says how strong the regularization is
 
-    def facts(self, features: int, rows: int | None = None) -> Facts:
+    def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
         """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
-        return Facts.declared(
+        return DeclaredParameters.declared(
             columns=features,
             found=rows,
             epsilon=self.epsilon,
@@ -98,22 +98,22 @@ class PrivateLinear(BaseEstimator):
             missing=self.missing,
         )
 
-    def plan(self, features: int, rows: int | None = None) -> Plan:
+    def plan(self, features: int, rows: int | None = None) -> FitPlan:
         """What a fit on so many columns would do and cost. No data is needed."""
         facts, loss = self.facts(features, rows), self._loss()
-        name, method = planned(self.method, facts, loss, self._penalty())
-        return Plan(facts, loss, name, method)
+        name, method = plan_method(self.method, facts, loss, self._penalty())
+        return FitPlan(facts, loss, name, method)
 
     def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from the rows of X with the targets y. Costs `guarantee_`."""
-        refuse(refused)
-        forget(self)
+        check_fit_call(refused)
+        clear_fitted_attributes(self)
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
-        return self.take(plan, plan.weights(features, self._encoded(target), source_of(self.bits)))
+        return self.take(plan, plan.weights(features, self._encoded(target), resolve_bits(self.bits)))
 
-    def take(self, plan: Plan, weights: Array) -> Self:
+    def take(self, plan: FitPlan, weights: Array) -> Self:
         """Become the model of released weights: all else that is fitted follows from them and from the plan."""
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
@@ -149,7 +149,7 @@ class PrivateLinear(BaseEstimator):
             raise ParameterError(self._strength, f"must be a positive number, got {value!r:.40}", fix="1.0, or None")
         return self._lambda(float(value))
 
-    def _loss(self) -> LinearLoss:
+    def _loss(self) -> ConvexLoss:
         """The loss, by what is declared."""
         raise NotImplementedError
 
@@ -178,7 +178,7 @@ class PrivateLinear(BaseEstimator):
         raise NotImplementedError
 
 
-def source_of(bits: Any) -> Bits:
+def resolve_bits(bits: Any) -> Bits:
     """The source of bits that a parameter means."""
     if bits is None:
         return SystemBits()
@@ -189,13 +189,13 @@ def source_of(bits: Any) -> Bits:
     return found
 
 
-def forget(estimator: BaseEstimator) -> None:
+def clear_fitted_attributes(estimator: BaseEstimator) -> None:
     """Drop what an earlier fit set, so that one that is stopped leaves no model but its price."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
 
 
-def refuse(unknown: dict[str, Any]) -> None:
+def check_fit_call(unknown: dict[str, Any]) -> None:
     """Refuse weights of rows, and fits inside a search that would choose by unprotected scores."""
     for name in unknown:
         what = "weighing rows would multiply what a row can change" if name == "sample_weight" else "is not understood"

@@ -1,8 +1,8 @@
 """The gradient of an objective with an error that is known, however many rows there are and however long the weights.
 
->>> from tacit.learn.losses import Logistic
+>>> from tacit.learn.losses import LogisticLoss
 >>> from tacit.privacy.unit import Neighbors
->>> problem = Problem(np.eye(2), np.array([1.0, -1.0]), Logistic(), 1.0, Neighbors.ADD_REMOVE, 2, 1.0)
+>>> problem = RiskMinimization(np.eye(2), np.array([1.0, -1.0]), LogisticLoss(), 1.0, Neighbors.ADD_REMOVE, 2, 1.0)
 >>> scaled = Scaled.of(problem, np.zeros(2))
 >>> found = gradient(scaled, Long.of(np.zeros(2)))
 >>> found.value.astype(float).round(5).tolist(), found.error < 2.0**-40
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.learn.losses import Array, LinearLoss
-from tacit.learn.problem import Problem
-from tacit.learn.sums import BITS, Rows, added, exponent_of, legible, split_in_units
+from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.problem import RiskMinimization
+from tacit.learn.sums import ROW_BITS, QuantizedRows, add_exactly, exponent_of, round_weights, split_in_units
 
 EXTENDED = np.longdouble  # 64 bits of precision on x86, 53 where there is no more
 UNIT = float(np.finfo(EXTENDED).eps) / 2  # the relative error of one rounding
@@ -34,19 +34,19 @@ class Scaled:
     So a minimizer of this J, divided by the scale, is one of a sum over rows of at most the norm.
     """
 
-    rows: Rows
+    rows: QuantizedRows
     labels: Array
-    loss: LinearLoss
+    loss: ConvexLoss
     penalty: float
     tilt: Array
     scale: float
 
     @classmethod
-    def of(cls, problem: Problem, tilt: Array) -> Scaled:
+    def of(cls, problem: RiskMinimization, tilt: Array) -> Scaled:
         """The problem with a linear term, scaled."""
         mantissa, exponent = math.frexp(problem.norm)
         scale = math.ldexp(1.0, exponent - (mantissa == 0.5))
-        rows = Rows.of(problem.features, scale)
+        rows = QuantizedRows.of(problem.features, scale)
         return cls(rows, problem.labels, problem.loss, problem.penalty / scale**2, tilt / scale, scale)
 
     @property
@@ -65,11 +65,11 @@ class Long:
     def of(cls, *terms: Array) -> Long:
         """About the sum of a few vectors of doubles, the longest first: to 96 bits, or nearly so many."""
         parts: list[Array] = []
-        rest = _renormalized(list(terms))
+        rest = _renormalize(list(terms))
         for _ in range(_LIMBS):
-            part = legible(rest[0])
+            part = round_weights(rest[0])
             parts.append(part)
-            rest = _renormalized([rest[0] - part, *rest[1:]])
+            rest = _renormalize([rest[0] - part, *rest[1:]])
         return cls(tuple(parts))
 
     def plus(self, step: Array) -> Long:
@@ -90,7 +90,7 @@ class Long:
         return float(np.linalg.norm(self.value.astype(np.float64))) * (1 + 2.0**-40)
 
 
-def _renormalized(terms: list[Array]) -> list[Array]:
+def _renormalize(terms: list[Array]) -> list[Array]:
     """The same sum with its largest part first (Knuth's two-sum, from the last to the first)."""
     found: list[Array] = []
     high = terms[-1]
@@ -130,16 +130,16 @@ def gradient(scaled: Scaled, at: Long) -> Slope:
     loss, count = scaled.loss, len(scaled.labels)
     whole = _whole(at)
     units = scaled.rows.units
-    total = added(units[block].T @ _factors(scaled, whole, block) for block in scaled.rows.short_blocks())
+    total = add_exactly(units[block].T @ _factors(scaled, whole, block) for block in scaled.rows.short_blocks())
     outputs = loss.outputs
     pull: Array = np.zeros((len(total), outputs), dtype=EXTENDED)
     for limb in reversed(range(_LIMBS)):
         part = total[:, limb * outputs : (limb + 1) * outputs]
-        pull += _extended(part) * EXTENDED(math.ldexp(loss.slope, -BITS * (limb + 2)))
+        pull += _to_extended(part) * EXTENDED(math.ldexp(loss.slope, -ROW_BITS * (limb + 2)))
     value = pull.reshape(scaled.shape) + (EXTENDED(scaled.penalty) * at.value + scaled.tilt)
     length = at.length
     each = UNIT * (2.0**-31 * loss.bend * length + 2 * loss.relative_bend + (outputs + 16) * loss.slope)
-    each += math.sqrt(outputs) * 2.0 ** (-BITS * _LIMBS) * loss.slope
+    each += math.sqrt(outputs) * 2.0 ** (-ROW_BITS * _LIMBS) * loss.slope
     ends = count * loss.slope + scaled.penalty * length + float(np.linalg.norm(scaled.tilt))
     return Slope(value, 2 * (count * each + 8 * UNIT * ends))
 
@@ -148,7 +148,7 @@ def _whole(at: Long) -> list[tuple[Array, float]]:
     """The parts of the weights, each as whole numbers below 2^32, and in which units of a score they count."""
     exponents = [exponent_of(part) for part in at.parts]
     return [
-        (np.ldexp(part, exponent), math.ldexp(1.0, -exponent - BITS))
+        (np.ldexp(part, exponent), math.ldexp(1.0, -exponent - ROW_BITS))
         for part, exponent in zip(at.parts, exponents, strict=True)
     ]
 
@@ -172,7 +172,7 @@ def _scores(scaled: Scaled, weights: list[tuple[Array, float]], block: slice) ->
     return found
 
 
-def _extended(whole: Array) -> Array:
+def _to_extended(whole: Array) -> Array:
     """Python's integers in extended precision, each rounded once or twice."""
     high = whole >> 53
     low: Array = (whole - (high << 53)).astype(np.float64)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
-from tacit.learn.columns import Columns, moments
-from tacit.learn.facts import Facts
+from tacit.learn.columns import GroupMoments, estimate_moments
+from tacit.learn.facts import DeclaredParameters
 from tacit.learn.losses import Array
-from tacit.learn.one import OneRelease, Plan, box, scaled, seen
+from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, clip_rows, scale_rows
 from tacit.sampling.bits import Bits
 
 _STEPS = 7
@@ -36,7 +36,7 @@ _HALF = math.sqrt(2 / math.pi)  # the mean of half a normal law, in deviations; 
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class ClusterMoments:
     """How many rows there are, their mean, and the variance of each column, as far as is known."""
 
     count: float
@@ -48,7 +48,7 @@ class Cluster:
         """What a split takes off the sum of squares: 2/pi of the widest column's, if that is normal."""
         return float(self.count * self.variance.max() * _HALF**2)
 
-    def halves(self) -> tuple[Cluster, Cluster]:
+    def halves(self) -> tuple[ClusterMoments, ClusterMoments]:
         """Two clusters, cut in the middle of the widest column.
 
         The halves of a normal law of deviation s have their means at s sqrt(2/pi) off its middle, and a variance of
@@ -57,27 +57,29 @@ class Cluster:
         wide = np.arange(len(self.mean)) == self.variance.argmax()
         step = np.where(wide, _HALF * np.sqrt(self.variance), 0.0)
         left = np.where(wide, 1 - _HALF**2, 1.0) * self.variance
-        return Cluster(self.count / 2, self.mean - step, left), Cluster(self.count / 2, self.mean + step, left)
+        return ClusterMoments(self.count / 2, self.mean - step, left), ClusterMoments(
+            self.count / 2, self.mean + step, left
+        )
 
-    def joined(self, other: Cluster) -> Cluster:
+    def joined(self, other: ClusterMoments) -> ClusterMoments:
         """One cluster of the rows of both."""
         count = self.count + other.count
         share = other.count / count
         mean = self.mean + share * (other.mean - self.mean)
         within = (1 - share) * self.variance + share * other.variance
-        return Cluster(count, mean, within + share * (1 - share) * np.square(other.mean - self.mean))
+        return ClusterMoments(count, mean, within + share * (1 - share) * np.square(other.mean - self.mean))
 
 
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, OneRelease):
-    """K-means. See `OneRelease` for the parameters that are not said here.
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, OneShotEstimator):
+    """K-means. See `OneShotEstimator` for the parameters that are not said here.
 
     **Theorem.** A fit loses at most `loss_`. Proof: in each of `max_iter` steps a row is in the cluster of the center
     next to it, which is a function of that row and of the centers before, so the counts and moments of the clusters are
-    one release of `Columns`; all else is computed from what these release. The distances from a row are added up column
-    by column, each sum rounded correctly, so that they do not depend on what other rows there are.
+    one release of `GroupMoments`; all else is computed from what these release. The distances from a row are added up
+    column by column, each sum rounded correctly, so that they do not depend on what other rows there are.
 
     `init` are declared centers, or None: the first step then has one cluster of all rows, which is split. A cluster
-    whose count is not above its noise is dropped, and others are split in its place, as `arranged` says. `max_iter` is
+    whose count is not above its noise is dropped, and others are split in its place, as `rebalance` says. `max_iter` is
     the number of steps; all are made, with equal parts of the budget, and the sums of the last three are pooled.
 
     Distances are in the rows' own units. `cluster_counts_` are the noisy counts, at the end. What cluster a row is
@@ -111,24 +113,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         self.missing = missing
         self.bits = bits
 
-    def plan(self, features: int, rows: int | None = None) -> Plan[Columns]:
+    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[GroupMoments]:
         """What a fit on so many columns would do and cost. No data is needed."""
         facts = self.facts(features, rows)
         self._start(facts)
         groups = _up_to("n_clusters", self.n_clusters, _MOST_CLUSTERS)
         times = _up_to("max_iter", self.max_iter, _MOST_STEPS)
         shape = {"groups": groups, "columns": features, "degree": 2, "times": times}
-        return Plan(facts, Columns.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
 
     def predict(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
         """The cluster of each row: that of the nearest center."""
         rows = self._again(X)
-        return nearest(rows, self.cluster_centers_)
+        return assign_to_centers(rows, self.cluster_centers_)
 
     def transform(self, X: Any) -> Array:  # noqa: N803
         """The distance of each row from each center."""
         rows = self._again(X)
-        return np.sqrt(squares(rows, self.cluster_centers_))
+        return np.sqrt(squared_distances(rows, self.cluster_centers_))
 
     def fit_predict(self, X: Any, y: Any = None, **refused: Any) -> Array:  # noqa: N803
         """Learn from the rows, and say which cluster each is in."""
@@ -142,35 +144,35 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _learn(self, plan: Plan[Columns], features: Array, target: Any, bits: Bits) -> None:
+    def _learn(self, plan: ReleasePlan[GroupMoments], features: Array, target: Any, bits: Bits) -> None:
         columns = plan.release
-        middle, half = box(plan.facts)
-        rows, units = np.asfortranarray(seen(plan.facts, features)), scaled(plan.facts, features)
-        centers, clusters = self._start(plan.facts), list[Cluster]()
+        middle, half = center_and_half_width(plan.facts)
+        rows, units = np.asfortranarray(clip_rows(plan.facts, features)), scale_rows(plan.facts, features)
+        centers, clusters = self._start(plan.facts), list[ClusterMoments]()
         pooled: list[list[Array]] = []
         for step in range(columns.times):
-            pooled.append(columns.release(units, nearest(rows, centers), bits))
+            pooled.append(columns.release(units, assign_to_centers(rows, centers), bits))
             sums = [np.mean(parts, axis=0) for parts in zip(*pooled, strict=True)]
             deviations = [deviation / math.sqrt(len(pooled)) for deviation in columns.deviations]
-            counts, means, variances = moments(sums, tuple(deviations))
+            counts, means, variances = estimate_moments(sums, tuple(deviations))
             there = sums[0] > max(1.0, _DOUBT * deviations[0])
             there[sums[0].argmax()] = True
             found = [
-                Cluster(float(counts[place]), middle + half * means[place], half**2 * variances[place])
+                ClusterMoments(float(counts[place]), middle + half * means[place], half**2 * variances[place])
                 for place in np.flatnonzero(there)
             ]
             settling = step >= columns.times - _SETTLING
             if not (settling and there.all()):
                 pooled = []
-            clusters = arranged(found, columns.groups, merging=not settling)
+            clusters = rebalance(found, columns.groups, merging=not settling)
             centers = np.clip([cluster.mean for cluster in clusters], plan.facts.lower, plan.facts.upper)
         self.n_iter_, self.cluster_counts_ = columns.times, np.array([cluster.count for cluster in clusters])
         self.cluster_centers_ = centers
 
-    def _start(self, facts: Facts) -> Array:
+    def _start(self, facts: DeclaredParameters) -> Array:
         """The centers of the first step: those declared, or the middle of the bounds."""
         if self.init is None:
-            return box(facts)[0][None, :]
+            return center_and_half_width(facts)[0][None, :]
         try:
             found = np.asarray(self.init, dtype=np.float64)
         except (TypeError, ValueError):
@@ -183,27 +185,27 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
 
 def _up_to(name: str, value: Any, most: int) -> int:
     """A number of something, or an error that says how many there may be."""
-    found = integer(name, value, least=1)
+    found = to_integer(name, value, least=1)
     if found > most:
         raise ParameterError(name, f"must be at most {most:,}", fix=f"{name}=8, say")
     return found
 
 
-def nearest(rows: Array, centers: Array) -> Array:
+def assign_to_centers(rows: Array, centers: Array) -> Array:
     """The place of the center next to each row; of two that are equally near, the first."""
     places = np.zeros(len(rows), dtype=np.intp)
     for start in range(0, len(rows), _BLOCK):
         block = slice(start, start + _BLOCK)
-        places[block] = squares(rows[block], centers).argmin(axis=1)
+        places[block] = squared_distances(rows[block], centers).argmin(axis=1)
     return places
 
 
-def squares(rows: Array, centers: Array) -> Array:
+def squared_distances(rows: Array, centers: Array) -> Array:
     """The squares of the distances of each row from each center."""
-    return np.stack([_off(rows, center) for center in centers], axis=1)
+    return np.stack([_distances_to(rows, center) for center in centers], axis=1)
 
 
-def _off(rows: Array, center: Array) -> Array:
+def _distances_to(rows: Array, center: Array) -> Array:
     """The squares of the distances from a center, added up column by column: for each row alone."""
     found = np.zeros(len(rows))
     for column, value in enumerate(center):
@@ -211,7 +213,7 @@ def _off(rows: Array, center: Array) -> Array:
     return found
 
 
-def arranged(found: list[Cluster], most: int, merging: bool) -> list[Cluster]:
+def rebalance(found: list[ClusterMoments], most: int, merging: bool) -> list[ClusterMoments]:
     """So many clusters: those that are missing come from splitting, and where that is worth it two are joined for it.
 
     Joining is for steps after which there is time to settle: two centers in one crowd and one for two crowds is what
@@ -233,10 +235,10 @@ def arranged(found: list[Cluster], most: int, merging: bool) -> list[Cluster]:
     return clusters
 
 
-def _costs(clusters: list[Cluster]) -> Array:
+def _costs(clusters: list[ClusterMoments]) -> Array:
     """What joining two clusters adds to the sum of squares; of a cluster with itself, infinite."""
     counts = np.array([cluster.count for cluster in clusters])
     means = np.array([cluster.mean for cluster in clusters])
-    found = squares(means, means) / (1 / counts[:, None] + 1 / counts)
+    found = squared_distances(means, means) / (1 / counts[:, None] + 1 / counts)
     np.fill_diagonal(found, np.inf)
     return np.asarray(found)

@@ -2,7 +2,7 @@
 
 >>> from tacit.sampling.bits import ReplayBits
 >>> facts = {"groups": 2, "columns": 1, "degree": 2, "neighbors": Neighbors.ADD_REMOVE}
->>> plan = Columns.planned(Fraction(1000), Fraction(1, 10**6), **facts)
+>>> plan = GroupMoments.planned(Fraction(1000), Fraction(1, 10**6), **facts)
 >>> values = np.array([[1.0], [0.5], [-0.5]])
 >>> counts, first, second = plan.release(values, np.array([0, 0, 1]), ReplayBits(b"example"))
 >>> counts.round().tolist(), first.round(1).tolist()
@@ -19,13 +19,13 @@ from typing import Self
 
 import numpy as np
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
-from tacit.learn.noise import FINE, Noise, root_above, unit_sigma
-from tacit.learn.sums import BITS, EXPONENT, Rows, on_grid
+from tacit.learn.noise import GRID_BITS, GridGaussian, sqrt_upper_bound, unit_sigma
+from tacit.learn.sums import EXPONENT, ROW_BITS, QuantizedRows, on_grid
 from tacit.mechanisms.laplace import Laplace
-from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat
+from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, Loss, Repeat
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
@@ -35,7 +35,7 @@ _SPREAD = 1 / 3  # the variance of a uniform law on [-1, 1]: where nothing is kn
 
 
 @dataclass(frozen=True)
-class Columns:
+class GroupMoments:
     """Releases the sums of T_0(u) = 1, T_1(u) = u and T_2(u) = 2 u^2 - 1, up to `degree`, over each group of rows.
 
     u are the columns, in [-1, 1]; a row is in one group. As |T| <= 1, the sums of T_2 move by half of what those of
@@ -56,7 +56,7 @@ class Columns:
     Where one row is replaced in the only group, the number of rows is public and has no noise.
     """
 
-    noises: tuple[Noise | Laplace, ...]  # of the degrees that are released, from the least on
+    noises: tuple[GridGaussian | Laplace, ...]  # of the degrees that are released, from the least on
     degree: int
     groups: int
     columns: int
@@ -84,24 +84,26 @@ class Columns:
         count = Fraction(counted, 1 + degree * math.isqrt(columns))
         shares = [share for share in (count, *[(1 - count) / degree] * degree) if share]
         widths = [1] * counted + [columns] * degree
-        facts = degree, groups, columns, neighbors, integer("times", times, least=1)
+        facts = degree, groups, columns, neighbors, to_integer("times", times, least=1)
         if delta == 0:
             twice = 1 if neighbors is Neighbors.ADD_REMOVE else 2
             scales = (
                 width * twice * _ONE * times / (epsilon * share) for width, share in zip(widths, shares, strict=True)
             )
             return cls(tuple(map(Laplace, scales)), *facts)
-        unit = unit_sigma(epsilon, delta, times * groups * sum(widths)) * root_above(Fraction(times))
+        unit = unit_sigma(epsilon, delta, times * groups * sum(widths)) * sqrt_upper_bound(Fraction(times))
         part = unit * _rounding(sum(widths))
         if part >= Fraction(1, 2):
             raise ParameterError("epsilon", "is too small for the grid of the noise", fix="choose a larger epsilon")
-        move = _square([share / width for width, share in zip(widths, shares, strict=True)], *facts[:4])
+        move = _squared_l2_sensitivity([share / width for width, share in zip(widths, shares, strict=True)], *facts[:4])
         sigmas = (
-            unit / (1 - part) * root_above(move * width / share) for width, share in zip(widths, shares, strict=True)
+            unit / (1 - part) * sqrt_upper_bound(move * width / share)
+            for width, share in zip(widths, shares, strict=True)
         )
         sizes = (groups * width for width in widths)
         return cls(
-            tuple(Noise(_up(sigma), Fraction(1), size) for sigma, size in zip(sigmas, sizes, strict=True)), *facts
+            tuple(GridGaussian(_up(sigma), Fraction(1), size) for sigma, size in zip(sigmas, sizes, strict=True)),
+            *facts,
         )
 
     @property
@@ -123,10 +125,10 @@ class Columns:
                 weights.append(1 / noise.sigma**2)
         if not weights:
             return Repeat(Compose(tuple(parts)), self.times)
-        move = _square(weights, self.degree, self.groups, self.columns, self.neighbors)
+        move = _squared_l2_sensitivity(weights, self.degree, self.groups, self.columns, self.neighbors)
         least = Fraction(math.isqrt(math.floor(2**80 / move)), 2**40)  # the deviation, in units of the move
         relative = 1 / (1 / least + _rounding(sum(self._widths)))
-        return Compose((Repeat(ContinuousGaussian(relative), self.times), Approximate(Fraction(0), lost)))
+        return Compose((Repeat(ContinuousGaussianNoise(relative), self.times), ApproximateDp(Fraction(0), lost)))
 
     @property
     def deviations(self) -> tuple[float, ...]:
@@ -144,16 +146,16 @@ class Columns:
         """
         exact = self.sums(values, places)
         public = [] if self.counted else [exact.pop(0).astype(np.float64) / _ONE]
-        return public + [_noisy(noise, sums, bits) for noise, sums in zip(self.noises, exact, strict=True)]
+        return public + [_add_noise(noise, sums, bits) for noise, sums in zip(self.noises, exact, strict=True)]
 
     def sums(self, values: Array, places: Array) -> list[Array]:
         """The same without noise, as integers in units of 2^-40."""
-        whole = on_grid(values, 2.0**BITS, 2**BITS)
+        whole = on_grid(values, 2.0**ROW_BITS, 2**ROW_BITS)
         terms = [np.ones((len(values), 1)), whole, 2 * whole**2 - _ONE][: self.degree + 1]
-        units = _ONE, _ONE >> BITS, 1
+        units = _ONE, _ONE >> ROW_BITS, 1
         # Rows adds whole numbers of at most 2^40 without error, a block of rows at a time
         return [
-            (Rows(term, 1.0).sum_of(self._members(places)).T * unit).reshape(self._shape(degree))
+            (QuantizedRows(term, 1.0).sum_of(self._members(places)).T * unit).reshape(self._shape(degree))
             for degree, (term, unit) in enumerate(zip(terms, units, strict=False))
         ]
 
@@ -166,11 +168,11 @@ class Columns:
 
     def _members(self, places: Array) -> Iterator[Array]:
         """For each block of rows, one where a row is in a group, else zero."""
-        for block in Rows(places, 1.0).blocks():
+        for block in QuantizedRows(places, 1.0).blocks():
             yield (places[block, None] == np.arange(self.groups)).astype(np.float64)
 
 
-def means(released: list[Array], deviations: tuple[float, ...]) -> list[Array]:
+def estimate_means(released: list[Array], deviations: tuple[float, ...]) -> list[Array]:
     """The counts, and for each degree the means, that noisy sums tell of, where noise has these deviations.
 
     Counts are at least one and the deviation of their noise. A sum over n rows with noise of deviation s, of numbers
@@ -185,16 +187,18 @@ def means(released: list[Array], deviations: tuple[float, ...]) -> list[Array]:
     return found
 
 
-def moments(released: list[Array], deviations: tuple[float, ...]) -> tuple[Array, Array, Array]:
+def estimate_moments(released: list[Array], deviations: tuple[float, ...]) -> tuple[Array, Array, Array]:
     """The counts, means and variances. A variance is at least the deviation of its noise and the square of a unit."""
-    counts, first, second = means(released, deviations)
+    counts, first, second = estimate_means(released, deviations)
     count, one, two = deviations
     slopes = two / 2, 2 * first * one, (2 * first**2 - second / 2) * count  # by the sum of T_2, of T_1, and the count
     noise = np.sqrt(sum(np.square(slope) for slope in slopes)) / counts[:, None]
-    return counts, first, np.maximum((1 + second) / 2 - first**2, np.clip(noise, 4.0**-BITS, _SPREAD))
+    return counts, first, np.maximum((1 + second) / 2 - first**2, np.clip(noise, 4.0**-ROW_BITS, _SPREAD))
 
 
-def _square(weights: list[Fraction], degree: int, groups: int, columns: int, neighbors: Neighbors) -> Fraction:
+def _squared_l2_sensitivity(
+    weights: list[Fraction], degree: int, groups: int, columns: int, neighbors: Neighbors
+) -> Fraction:
     """The square of what a neighbor moves the sums by, in units of their deviations; `weights` are one over squares."""
     moments = weights[len(weights) - degree :]
     row = sum(weights[: len(weights) - degree], columns * sum(moments, Fraction(0)))
@@ -206,16 +210,16 @@ def _square(weights: list[Fraction], degree: int, groups: int, columns: int, nei
 
 def _rounding(numbers: int) -> Fraction:
     """What the rounding to grids adds to a move, in units of the deviations: two rows have so many sums each."""
-    return Fraction(math.isqrt(2 * numbers) + 1, 2**FINE)
+    return Fraction(math.isqrt(2 * numbers) + 1, 2**GRID_BITS)
 
 
 def _up(sigma: Fraction) -> Fraction:
     return Fraction(math.ceil(sigma * 2**60), 2**60)
 
 
-def _noisy(noise: Noise | Laplace, sums: Array, bits: Bits) -> Array:
+def _add_noise(noise: GridGaussian | Laplace, sums: Array, bits: Bits) -> Array:
     """The sums with noise, in units of one."""
-    if isinstance(noise, Noise):
+    if isinstance(noise, GridGaussian):
         return noise.release_whole(sums, EXPONENT, bits)
     noisy = noise.release([int(value) for value in sums.ravel()], bits)
     return np.array([value / _ONE for value in noisy]).reshape(sums.shape)

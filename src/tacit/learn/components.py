@@ -19,15 +19,15 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
-from tacit.learn.facts import Facts
+from tacit.learn.facts import DeclaredParameters
 from tacit.learn.losses import Array
-from tacit.learn.newton import Second
+from tacit.learn.newton import NoisySecondMoments
 from tacit.learn.noise import unit_sigma
-from tacit.learn.one import OneRelease, Plan, box, seen
-from tacit.learn.problem import positive, shortened
-from tacit.learn.sums import BITS, EXPONENT, Rows
+from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, clip_rows
+from tacit.learn.problem import check_positive, clip_row_norms
+from tacit.learn.sums import EXPONENT, ROW_BITS, QuantizedRows
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
@@ -39,19 +39,19 @@ _ROOM = 1 + 2.0**-40  # above the rounding of a norm
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScatterRelease:
     """Releases X^T X for rows x - origin that are shortened to `norm`; with a `constant` c, for rows (x - origin, c).
 
     The constant's column of the matrix is c times the sum of the rows, and its corner is c^2 times their number: one
     release tells all three.
 
-    **Theorem.** The release loses at most `spent`. Proof: `Second`, in units of the whole length squared, for Gaussian
-    noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on the grid on which they
-    are exact; a row of D numbers and of length at most one moves them in L1 by
-    (|x|_1^2 + |x|_2^2)/2 <= (D + 1)/2, and a replacement by twice that.
+    **Theorem.** The release loses at most `spent`. Proof: `NoisySecondMoments`, in units of the whole length squared,
+    for Gaussian noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on the grid on
+    which they are exact; a row of D numbers and of length at most one moves them in L1 by (|x|_1^2 + |x|_2^2)/2 <= (D +
+    1)/2, and a replacement by twice that.
     """
 
-    noise: Second | Laplace
+    noise: NoisySecondMoments | Laplace
     origin: Array
     norm: float
     constant: float
@@ -63,11 +63,11 @@ class Scatter:
     ) -> Self:
         """The release for (epsilon, delta), with noise calibrated to it."""
         width = len(origin) + (constant > 0)
-        noise: Second | Laplace
+        noise: NoisySecondMoments | Laplace
         if delta:
-            noise = Second.of(unit_sigma(epsilon, delta, width * (width + 1) // 2), width, neighbors)
+            noise = NoisySecondMoments.of(unit_sigma(epsilon, delta, width * (width + 1) // 2), width, neighbors)
         else:
-            noise = Laplace.calibrated(epsilon, _moved(width, neighbors))
+            noise = Laplace.calibrated(epsilon, _l1_sensitivity(width, neighbors))
         return cls(noise, origin, norm, constant, neighbors)
 
     @property
@@ -84,33 +84,43 @@ class Scatter:
     def spent(self) -> Loss:
         """What the release costs."""
         return (
-            self.noise.loss if isinstance(self.noise, Second) else self.noise.loss(_moved(self.width, self.neighbors))
+            self.noise.loss
+            if isinstance(self.noise, NoisySecondMoments)
+            else self.noise.loss(_l1_sensitivity(self.width, self.neighbors))
         )
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise on a number of the diagonal."""
-        unit = self.noise.sigma if isinstance(self.noise, Second) else self.noise.scale / 2**EXPONENT * Fraction(99, 70)
+        unit = (
+            self.noise.sigma
+            if isinstance(self.noise, NoisySecondMoments)
+            else self.noise.scale / 2**EXPONENT * Fraction(99, 70)
+        )
         return float(unit) * self.whole**2
 
-    def read(self, facts: Facts, features: Array) -> Array:
+    def read(self, facts: DeclaredParameters, features: Array) -> Array:
         """The rows as they are learned from: within their bounds, off the origin, and no longer than the norm."""
-        return shortened(np.ascontiguousarray(seen(facts, features) - self.origin), self.norm)
+        return clip_row_norms(np.ascontiguousarray(clip_rows(facts, features) - self.origin), self.norm)
 
     def release(self, rows: Array, bits: Bits) -> tuple[Array, Array, float]:
         """The second moments of the rows, their sum and their number, with noise; zeros without a constant."""
         size = len(self.origin)
         longer = np.hstack([rows, np.full((len(rows), self.width - size), self.constant)])
-        known = Rows.of(longer, self.whole)
+        known = QuantizedRows.of(longer, self.whole)
         noise = self.noise
-        found = noise.release(known, bits) if isinstance(noise, Second) else self._laplace(noise, known, bits)
+        found = (
+            noise.release(known, bits) if isinstance(noise, NoisySecondMoments) else self._laplace(noise, known, bits)
+        )
         found = found * self.whole**2
         if self.width == size:
             return found, np.zeros(size), 0.0
-        constant = math.trunc(self.constant * (2.0**BITS / self.whole)) * (self.whole / 2.0**BITS)  # as on the grid
+        constant = math.trunc(self.constant * (2.0**ROW_BITS / self.whole)) * (
+            self.whole / 2.0**ROW_BITS
+        )  # as on the grid
         return found[:size, :size], found[size, :size] / constant, float(found[size, size]) / constant**2
 
-    def _laplace(self, noise: Laplace, rows: Rows, bits: Bits) -> Array:
+    def _laplace(self, noise: Laplace, rows: QuantizedRows, bits: Bits) -> Array:
         upper = np.triu_indices(self.width)
         noisy = noise.release([int(value) for value in rows.gram()[upper]], bits)
         found = np.zeros((self.width, self.width))
@@ -118,10 +128,10 @@ class Scatter:
         return found + np.triu(found, 1).T
 
 
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
-    """Principal components. See `OneRelease` for the parameters that are not said here.
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
+    """Principal components. See `OneShotEstimator` for the parameters that are not said here.
 
-    **Theorem.** A fit loses at most `loss_`. Proof: `Scatter`; all else is computed from what that releases.
+    **Theorem.** A fit loses at most `loss_`. Proof: `ScatterRelease`; all else is computed from what that releases.
 
     `norm` is the longest a row may be off the origin, in the rows' own units; longer ones are shortened. It, or
     `bounds`, is declared. The origin is the middle of the bounds, and `mean_` is released with the second moments.
@@ -159,28 +169,28 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
         self.missing = missing
         self.bits = bits
 
-    def facts(self, features: int, rows: int | None = None) -> Facts:
+    def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
         """What the parameters say of so many columns. Where only a norm is declared, it bounds every column."""
         norm, center = self._norm(), self._center(features)
         if self.bounds is not None or norm is None:
             return self._declared(self.bounds, features, rows)
         return self._declared((-norm, norm) if center is None else (center - norm, center + norm), features, rows)
 
-    def plan(self, features: int, rows: int | None = None) -> Plan[Scatter]:
+    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[ScatterRelease]:
         """What a fit on so many columns would do and cost. No data is needed."""
         facts = self.facts(features, rows)
         self._kept(features)
         center, declared = self._center(features), self._norm()
-        origin = box(facts)[0] if center is None else center
+        origin = center_and_half_width(facts)[0] if center is None else center
         reach = np.maximum(np.abs(facts.upper - origin), np.abs(facts.lower - origin))
         norm = math.hypot(*reach) * _ROOM
         norm = norm if declared is None else min(norm, declared)
         if not 1e-100 <= norm <= 1e100:
             raise ParameterError("norm", "of a row must be between 1e-100 and 1e100", fix="check the bounds")
         constant = _CONSTANT * norm if center is None else 0.0
-        return Plan(
+        return ReleasePlan(
             facts,
-            Scatter.planned(
+            ScatterRelease.planned(
                 facts.epsilon, facts.delta, origin=origin, norm=norm, constant=constant, neighbors=facts.neighbors
             ),
         )
@@ -199,7 +209,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _learn(self, plan: Plan[Scatter], features: Array, target: Any, bits: Bits) -> None:
+    def _learn(self, plan: ReleasePlan[ScatterRelease], features: Array, target: Any, bits: Bits) -> None:
         scatter = plan.release
         second, total, count = scatter.release(scatter.read(plan.facts, features), bits)
         public = scatter.constant == 0 or plan.facts.neighbors is Neighbors.REPLACE
@@ -224,7 +234,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
         """How many components are kept."""
         if self.n_components is None:
             return features
-        kept = integer("n_components", self.n_components, least=1)
+        kept = to_integer("n_components", self.n_components, least=1)
         if kept > features:
             what = f"is {kept}, and there are {features} columns"
             raise ParameterError("n_components", what, fix="n_components=1, say, or None for all")
@@ -233,8 +243,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
     def _norm(self) -> float | None:
         if self.norm is None:
             return None
-        found = float(rational("norm", self.norm))
-        positive("norm", found)
+        found = float(to_rational("norm", self.norm))
+        check_positive("norm", found)
         return found
 
     def _center(self, features: int) -> Array | None:
@@ -251,6 +261,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneRelease):
         return found
 
 
-def _moved(width: int, neighbors: Neighbors) -> int:
+def _l1_sensitivity(width: int, neighbors: Neighbors) -> int:
     """What a neighbor moves the entries on and above the diagonal by in L1, in units of 2^-40."""
     return (width + 1) << (EXPONENT - (neighbors is Neighbors.ADD_REMOVE))

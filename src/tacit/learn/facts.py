@@ -1,6 +1,6 @@
 """What is declared about the data before it is touched: all that noise and its price may depend on.
 
->>> facts = Facts.declared(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
+>>> facts = DeclaredParameters.declared(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
 >>> facts.delta, round(facts.inner, 4), round(facts.norm, 4)
 (Fraction(1, 1000000), 1.4142, 1.5811)
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer, rational, within
+from tacit.arithmetic import to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
-from tacit.learn.problem import bounded, positive, scaling, shortened
-from tacit.privacy.guarantee import Dp
+from tacit.learn.problem import bound_rows, check_positive, clip_row_norms, column_scaling
+from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.unit import Neighbors
 
 _ROOM = 1 + 2.0**-40  # above the rounding of a norm
@@ -29,7 +29,7 @@ _SHORTEST = 1e-6  # norm, of columns in [-1, 1]
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class DeclaredParameters:
     """Public facts: a price, a relation, a number of rows, and how a row is read.
 
     A row is clipped to [lower, upper], scaled so that each column lies in [-1, 1], shortened to `inner`, and given a
@@ -63,7 +63,7 @@ class Facts:
         neighbors: Any = "add-remove",
         intercept: Any = 0.5,
         missing: Any = "error",
-    ) -> Facts:
+    ) -> DeclaredParameters:
         """What these parameters say, or an error that says which one is missing. `found` is the number of rows there.
 
         Under REPLACE the number of rows is public, and is taken from the data where none is declared.
@@ -100,13 +100,13 @@ class Facts:
         return self.columns + (self.constant > 0)
 
     @property
-    def guarantee(self) -> Dp:
+    def guarantee(self) -> DpGuarantee:
         """What is promised."""
-        return Dp(self.epsilon, self.delta, self.neighbors)
+        return DpGuarantee(self.epsilon, self.delta, self.neighbors)
 
     def read(self, features: Array) -> Array:
         """The rows as they are learned from."""
-        return bounded(
+        return bound_rows(
             self._shortened(features),
             lower=self.lower,
             upper=self.upper,
@@ -117,8 +117,8 @@ class Facts:
 
     def seen(self, features: Array) -> Array:
         """The same rows in their own units, without the constant. What a model says of a row, it says of this."""
-        origin, width = scaling(self.lower, self.upper, self.columns)
-        inside = bounded(
+        origin, width = column_scaling(self.lower, self.upper, self.columns)
+        inside = bound_rows(
             self._shortened(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
         )
         return np.asarray(inside * width + origin)
@@ -128,12 +128,12 @@ class Facts:
         if self.longest is None:
             return features
         if self.missing is None:
-            return shortened(np.asarray(features, dtype=np.float64), self.longest)
-        return shortened(np.where(np.isnan(features), self.missing, features), self.longest)
+            return clip_row_norms(np.asarray(features, dtype=np.float64), self.longest)
+        return clip_row_norms(np.where(np.isnan(features), self.missing, features), self.longest)
 
     def in_units(self, weights: Array) -> tuple[Array, Array]:
         """(coefficients, intercept) for which seen(x) times coefficients plus intercept is read(x) times weights."""
-        origin, width = scaling(self.lower, self.upper, self.columns)
+        origin, width = column_scaling(self.lower, self.upper, self.columns)
         scale = width if weights.ndim == 1 else width[:, None]
         coefficients = weights[: self.columns] / scale
         constant = self.constant * weights[self.columns] if self.constant else np.zeros(weights.shape[1:])
@@ -143,17 +143,17 @@ class Facts:
 def _price(epsilon: Any) -> Fraction:
     if epsilon is None:
         raise ParameterError("epsilon", "is not declared, so no noise is enough", fix="epsilon=1.0, say")
-    price = rational("epsilon", epsilon)
+    price = to_rational("epsilon", epsilon)
     if price <= 0:
         raise ParameterError("epsilon", f"must be positive, got {epsilon!s:.40}", fix="epsilon=1.0, say")
-    return within("epsilon", price, *_PRICES)
+    return to_rational_between("epsilon", price, *_PRICES)
 
 
 def _delta(delta: Any, rows: int) -> Fraction:
     """The delta declared, or 1/rows^2. From 1/rows on, a mechanism that publishes one row whole would be allowed."""
     if delta is None:
         return Fraction(1, max(rows, 2) ** 2)
-    found = rational("delta", delta)
+    found = to_rational("delta", delta)
     if not 0 <= found < 1:
         raise ParameterError("delta", f"must be in [0, 1), got {delta}", fix="delta=1e-9, say, or None for 1/rows^2")
     if found * rows >= 1:
@@ -174,14 +174,14 @@ def _relation(neighbors: Any) -> Neighbors:
 
 def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
     if relation is Neighbors.REPLACE:
-        if rows is not None and found is not None and integer("rows", rows, least=1) != found:
+        if rows is not None and found is not None and to_integer("rows", rows, least=1) != found:
             fix = "leave rows out: it is counted"
             raise ParameterError("rows", "under replace the number of rows is public, and this is not it", fix=fix)
         rows = found if rows is None else rows
     if rows is None:
         what = "is not declared, and adding or removing a row changes it, so it is not read from the data"
         raise ParameterError("rows", what, fix="say about how many there are: rows=10_000")
-    found = integer("rows", rows, least=1)
+    found = to_integer("rows", rows, least=1)
     if found > _MOST_ROWS:
         raise ParameterError("rows", f"are more than {_MOST_ROWS:,}", fix="say about how many there are: rows=10_000")
     return found
@@ -191,7 +191,7 @@ def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
     """The ends of each column, and the longest row once scaled. Where only a norm is declared, it is the scale."""
     if norm is not None:
         norm = _real("norm", norm)
-        positive("norm", norm)
+        check_positive("norm", norm)
     if bounds is None:
         if norm is None:
             what = "are not declared, and are never read from the data"
@@ -209,7 +209,7 @@ def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
         raise ParameterError(
             "bounds", what, fix="give a pair: two numbers, or two lists with a number a column"
         ) from None
-    scaling(lower, upper, columns)
+    column_scaling(lower, upper, columns)
     varying = int(np.sum(lower < upper))
     longest = math.sqrt(max(1, varying))
     return lower, upper, longest if norm is None else min(norm, longest)
@@ -221,4 +221,4 @@ def _missing(missing: Any) -> float | None:
 
 def _real(name: str, value: Any) -> float:
     """A finite number."""
-    return float(rational(name, value))
+    return float(to_rational(name, value))

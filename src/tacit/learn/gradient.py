@@ -1,8 +1,8 @@
 """Learning by noisy gradients: every step sees a sum over the rows, with noise, and nothing else of the data.
 
->>> from tacit.learn.losses import Logistic
->>> facts = dict(loss=Logistic(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
->>> plan = Gradient.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> from tacit.learn.losses import LogisticLoss
+>>> facts = dict(loss=LogisticLoss(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
+>>> plan = NoisyGradientDescent.planned(Fraction(1), Fraction(1, 10**9), **facts)
 >>> plan.steps, round(plan.penalty, 3), round(plan.cut, 3)
 (96, 2.175, 0.633)
 """
@@ -18,13 +18,13 @@ from typing import Self
 import numpy as np
 
 from tacit.accounting.calibrate import gaussian_sigma
-from tacit.arithmetic import integer, rational, within
+from tacit.arithmetic import to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.losses import Array, LinearLoss, Logistic
-from tacit.learn.noise import FINE, Noise, strays
-from tacit.learn.problem import Problem, check_penalty, positive
-from tacit.learn.sums import EXPONENT, Rows, in_units, legible
-from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat, Sampled
+from tacit.learn.losses import Array, ConvexLoss, LogisticLoss
+from tacit.learn.noise import GRID_BITS, GridGaussian, approximation_delta_of
+from tacit.learn.problem import RiskMinimization, check_penalty, check_positive
+from tacit.learn.sums import EXPONENT, QuantizedRows, quantize, round_weights
+from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, Loss, Repeat, Sampled
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
@@ -38,7 +38,7 @@ _CUT = 1000.0  # how soon noise brings the cut down
 
 
 @dataclass(frozen=True)
-class Gradient:
+class NoisyGradientDescent:
     """Minimizes J by `steps` accelerated steps along noisy gradients, and returns the mean of the later ones.
 
     **Theorem.** The fit loses at most `spent`, for neighbors of the relation that was planned. **Proof.** Weights are a
@@ -52,7 +52,7 @@ class Gradient:
     loss becomes itself.
     """
 
-    noise: Noise
+    noise: GridGaussian
     steps: int
     rate: Fraction
     cut: float
@@ -65,7 +65,7 @@ class Gradient:
         epsilon: Fraction,
         delta: Fraction,
         *,
-        loss: LinearLoss,
+        loss: ConvexLoss,
         norm: float,
         features: int,
         rows: int,
@@ -77,70 +77,70 @@ class Gradient:
     ) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it; what is not chosen follows the public rules.
 
-        The rules: `cut_for` and `penalty_for`; and `_PATIENCE` times the root of the condition number of J steps, as
-        many as accelerated steps need, but from `_FEWEST` to `_MOST`.
+        The rules: `default_clip` and `default_gradient_penalty`; and `_PATIENCE` times the root of the condition number
+        of J steps, as many as accelerated steps need, but from `_FEWEST` to `_MAX_BATCH`.
         """
-        unit = unit_noise(epsilon, delta, neighbors)
-        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
-        weight = penalty_for(loss, most, unit, norm, features) if penalty is None else penalty
+        unit = single_release_sigma(epsilon, delta, neighbors)
+        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
+        weight = default_gradient_penalty(loss, most, unit, norm, features) if penalty is None else penalty
         check_penalty(loss, norm, weight)
         condition = 1 + loss.bend * norm**2 * rows / weight
         chosen = min(max(math.ceil(_PATIENCE * math.sqrt(condition)), _FEWEST), _MOST)
-        times = chosen if steps is None else integer("steps", steps, least=1)
-        sensitivity, coordinates = distance(neighbors), features * loss.outputs
+        times = chosen if steps is None else to_integer("steps", steps, least=1)
+        sensitivity, coordinates = l2_sensitivity(neighbors), features * loss.outputs
         if rate is None:
-            noise = Noise.calibrated(epsilon, delta, sensitivity, coordinates, times)
+            noise = GridGaussian.calibrated(epsilon, delta, sensitivity, coordinates, times)
             return cls(noise, times, Fraction(1), most, weight, neighbors)
         if neighbors is not Neighbors.ADD_REMOVE:
             raise ParameterError("rate", "sampling is proved for add-remove neighbors only", fix="leave rate out")
-        share = Fraction(math.floor(within("rate", rate, Fraction(1, 2**32), Fraction(1)) * 2**64), 2**64)
+        share = Fraction(math.floor(to_rational_between("rate", rate, Fraction(1, 2**32), Fraction(1)) * 2**64), 2**64)
         noise = _sampled_noise(epsilon, delta, share, times, coordinates)
         return cls(noise, times, share, most, weight, neighbors)
 
     @property
     def spent(self) -> Loss:
         """What a fit costs."""
-        once: Loss = ContinuousGaussian(self.noise.relative)
+        once: Loss = ContinuousGaussianNoise(self.noise.relative)
         if self.rate < 1:
             once = Sampled(once, self.rate)
-        return Compose((Repeat(once, self.steps), Approximate(Fraction(0), self.steps * self.noise.stray)))
+        return Compose((Repeat(once, self.steps), ApproximateDp(Fraction(0), self.steps * self.noise.stray)))
 
-    def fit(self, problem: Problem, bits: Bits) -> Array:
+    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The weights."""
-        pulls = Pulls.of(problem, self.cut, self.noise, self.neighbors)
+        pulls = NoisyGradients.of(problem, self.cut, self.noise, self.neighbors)
         smooth = problem.loss.bend * problem.norm**2 * problem.rows + problem.penalty
         ratio = math.sqrt(problem.penalty / smooth)
         momentum = (1 - ratio) / (1 + ratio)
         weights = ahead = total = np.zeros(problem.shape)
         skipped = math.floor(self.steps * _SKIPPED)
         for step in range(self.steps):
-            kept = None if self.rate == 1 else bernoulli.dyadics(self.rate, len(problem.labels), bits)
+            kept = None if self.rate == 1 else bernoulli.draw_array_dyadic(self.rate, len(problem.labels), bits)
             pull = pulls.noisy(ahead, bits, kept) / float(self.rate)
             before, weights = weights, ahead - (pull + problem.penalty * ahead) / smooth
-            ahead = legible(weights + momentum * (weights - before))
+            ahead = round_weights(weights + momentum * (weights - before))
             if step >= skipped:
                 total = total + weights
         return np.asarray(total / (self.steps - skipped))
 
 
 @dataclass(frozen=True, eq=False)
-class Pulls:
+class NoisyGradients:
     """The noisy sums of a problem's gradients."""
 
-    rows: Rows
+    rows: QuantizedRows
     labels: Array
-    loss: LinearLoss
+    loss: ConvexLoss
     cut: float
-    noise: Noise
+    noise: GridGaussian
 
     @classmethod
-    def of(cls, problem: Problem, cut: float, noise: Noise, neighbors: Neighbors) -> Pulls:
+    def of(cls, problem: RiskMinimization, cut: float, noise: GridGaussian, neighbors: Neighbors) -> NoisyGradients:
         """The pulls of a problem that the noise was planned for."""
         if problem.neighbors is not neighbors or math.prod(problem.shape) != noise.coordinates:
             raise ParameterError(
                 "problem", "has other neighbors or another shape than planned", fix="plan for this problem"
             )
-        return cls(Rows.of(problem.features, problem.norm), problem.labels, problem.loss, cut, noise)
+        return cls(QuantizedRows.of(problem.features, problem.norm), problem.labels, problem.loss, cut, noise)
 
     def noisy(self, weights: Array, bits: Bits, kept: Array | None = None) -> Array:
         """The sum of x r over the rows (or the kept ones) at these weights, which are `legible`, with noise."""
@@ -149,41 +149,41 @@ class Pulls:
 
     def _factors(self, weights: Array) -> Iterator[Array]:
         for block in self.rows.blocks():
-            yield in_units(self.loss.residuals(self.rows.scores(weights, block), self.labels[block]), self.cut)
+            yield quantize(self.loss.residuals(self.rows.scores(weights, block), self.labels[block]), self.cut)
 
 
-def unit_noise(epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> float:
+def single_release_sigma(epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> float:
     """The sigma of one release of a sum to which a row adds at most one: the measure of all default choices."""
-    if rational("delta", delta) <= 0:
+    if to_rational("delta", delta) <= 0:
         raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
-    return float(gaussian_sigma(epsilon, delta)) * float(distance(neighbors))
+    return float(gaussian_sigma(epsilon, delta)) * float(l2_sensitivity(neighbors))
 
 
-def distance(neighbors: Neighbors) -> Fraction:
+def l2_sensitivity(neighbors: Neighbors) -> Fraction:
     """How far a sum of vectors of length one moves: a replacement takes one away and adds one."""
     return Fraction(1 if neighbors is Neighbors.ADD_REMOVE else 2)
 
 
-def cut_for(loss: LinearLoss, unit: float, features: int, rows: int) -> float:
-    """Where residuals are cut: for the logistic loss at 1/2 + 1/2 1/(1 + `_CUT` v), v = unit sqrt(features)/rows.
+def default_clip(loss: ConvexLoss, unit: float, features: int, rows: int) -> float:
+    """Where residuals are cut: for the logistic loss at 1/2 + 1/2 1/(1 + `_TRUNCATED` v), v = unit sqrt(features)/rows.
 
     v is the length of the noise over the largest gradient there can be. At weights of zero residuals are 1/2, so less
     would lose signal. The hinge's residual is constant where a row is on the wrong side, and is not cut.
     """
-    if not isinstance(loss, Logistic):
+    if not isinstance(loss, LogisticLoss):
         return loss.slope
     return min(loss.slope, 0.5 + 0.5 / (1 + _CUT * unit * math.sqrt(features) / rows))
 
 
-def checked_cut(cut: float, loss: LinearLoss) -> float:
+def check_clip(cut: float, loss: ConvexLoss) -> float:
     """A cut that was chosen: at most the slope, and for losses of several outputs or not one-sided the slope itself."""
-    positive("cut", cut)
+    check_positive("cut", cut)
     if cut > loss.slope or (cut < loss.slope and (loss.outputs > 1 or not loss.one_sided)):
         raise ParameterError("cut", f"must be at most {loss.slope:g}, or that", fix="leave cut out")
     return float(cut)
 
 
-def penalty_for(loss: LinearLoss, cut: float, unit: float, norm: float, features: int) -> float:
+def default_gradient_penalty(loss: ConvexLoss, cut: float, unit: float, norm: float, features: int) -> float:
     """The penalty that keeps noise and bias alike: cut unit sqrt(features) norm^2 bend/(`_REACH` slope).
 
     Noise of length s = cut unit sqrt(features) norm moves weights by s/penalty where the rows say little; a penalty
@@ -193,16 +193,16 @@ def penalty_for(loss: LinearLoss, cut: float, unit: float, norm: float, features
     return cut * unit * math.sqrt(features) * norm**2 * loss.bend / (_REACH * loss.slope)
 
 
-def _sampled_noise(epsilon: Fraction, delta: Fraction, rate: Fraction, times: int, coordinates: int) -> Noise:
+def _sampled_noise(epsilon: Fraction, delta: Fraction, rate: Fraction, times: int, coordinates: int) -> GridGaussian:
     """About the least noise for sums over samples, by bisection on its Renyi price and a few exact looks."""
-    from tacit.accounting import price
+    from tacit.accounting import epsilon_delta
 
     def cost(sigma: Fraction, by: str) -> float:
-        return price.epsilon(Repeat(Sampled(ContinuousGaussian(sigma), rate), times), room, by=by)
+        return epsilon_delta.epsilon(Repeat(Sampled(ContinuousGaussianNoise(sigma), rate), times), room, by=by)
 
     goal = float(epsilon) * (1 - 1e-9)
-    low, best = Fraction(1, 8), Noise.calibrated(epsilon, delta, Fraction(1), coordinates, times).sigma
-    room = float(delta - times * coordinates * strays(Fraction(2**FINE))) * (1 - 1e-9)
+    low, best = Fraction(1, 8), GridGaussian.calibrated(epsilon, delta, Fraction(1), coordinates, times).sigma
+    room = float(delta - times * coordinates * approximation_delta_of(Fraction(2**GRID_BITS))) * (1 - 1e-9)
     while best > low * Fraction(1001, 1000):
         middle = _short(math.sqrt(low * best))
         low, best = (low, middle) if cost(middle, "renyi") <= goal else (middle, best)
@@ -212,7 +212,7 @@ def _sampled_noise(epsilon: Fraction, delta: Fraction, rate: Fraction, times: in
         price_of_trial = cost(trial, "pld")
         if price_of_trial <= goal:
             best, spent = trial, price_of_trial
-    return Noise.of(best, Fraction(1), coordinates)
+    return GridGaussian.of(best, Fraction(1), coordinates)
 
 
 def _short(number: float) -> Fraction:

@@ -1,7 +1,7 @@
 """Declared classes, and which of them a label is.
 
->>> classes = declared(["yes", "no"])
->>> classes.tolist(), places(classes, np.array(["no", "yes", "no"])).tolist()
+>>> classes = check_classes(["yes", "no"])
+>>> classes.tolist(), encode_labels(classes, np.array(["no", "yes", "no"])).tolist()
 (['no', 'yes'], [0, 1, 0])
 """
 
@@ -17,7 +17,7 @@ from tacit.learn.losses import Array
 _TEXTS = "OSU"  # numpy's kinds of labels that are no numbers
 
 
-def declared(classes: Any) -> Array:
+def check_classes(classes: Any) -> Array:
     """The declared classes, sorted. Which labels occur is private, so they are never read from the data."""
     if classes is None:
         what = "are not declared; which labels occur is private"
@@ -30,7 +30,7 @@ def declared(classes: Any) -> Array:
     return np.unique(found)
 
 
-def places(classes: Array, labels: Array) -> Array:
+def encode_labels(classes: Array, labels: Array) -> Array:
     """The place of each label among the classes. One outside of them is an error of whoever holds the rows."""
     known = np.asarray(labels.tolist()) if labels.dtype.kind == "O" else labels
     if not len(known):

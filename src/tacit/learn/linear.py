@@ -7,7 +7,7 @@
 >>> model.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
 [0, 1]
 >>> model.guarantee_
-Dp(epsilon=Fraction(1, 1), delta=Fraction(1, 9000000), neighbors=<Neighbors.ADD_REMOVE: 'add-remove'>)
+DpGuarantee(epsilon=Fraction(1, 1), delta=Fraction(1, 9000000), neighbors=<Neighbors.ADD_REMOVE: 'add-remove'>)
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from tacit.arithmetic import rational, within
+from tacit.arithmetic import to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn import labels
-from tacit.learn.base import PrivateLinear
-from tacit.learn.losses import Array, Huber, LinearLoss, Logistic, Multinomial, Squared
+from tacit.learn.base import PrivateLinearModel
+from tacit.learn.losses import Array, ConvexLoss, HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 from tacit.learn.sums import on_grid
 
 _GRID = 2**20  # points of a regressor's row
@@ -32,7 +32,7 @@ _WIDTHS = Fraction(1, 16), Fraction(512)  # of a hinge: for these, all methods a
 _TARGETS = 1e100, 1e-100  # the farthest that targets may be, and the least width of their bounds
 
 
-class _Classifier(ClassifierMixin, PrivateLinear):
+class _Classifier(ClassifierMixin, PrivateLinearModel):
     """What the classifiers share: declared classes, and `C` as scikit-learn has it, on scaled features.
 
     J(w) = sum of losses + |w|^2/(2 C). Where `C` is None each method has a rule of its own, from public facts.
@@ -61,7 +61,7 @@ class _Classifier(ClassifierMixin, PrivateLinear):
 
     def _classes(self) -> Array:
         """The declared classes, sorted."""
-        return labels.declared(self.classes)
+        return labels.check_classes(self.classes)
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
@@ -70,7 +70,7 @@ class _Classifier(ClassifierMixin, PrivateLinear):
 
     def _encoded(self, target: Array) -> Array:
         classes = self._classes()
-        places = labels.places(classes, target)
+        places = labels.encode_labels(classes, target)
         return 2.0 * places - 1 if len(classes) == 2 else places.astype(np.float64)
 
     @property
@@ -89,7 +89,7 @@ class _Classifier(ClassifierMixin, PrivateLinear):
 
 
 class LogisticRegression(_Classifier):
-    """Logistic regression for two declared classes, multinomial for more. See `PrivateLinear` for the parameters."""
+    """Logistic regression for two declared classes, multinomial for more; see `PrivateLinearModel`."""
 
     def __init__(
         self,
@@ -142,9 +142,9 @@ class LogisticRegression(_Classifier):
 
         return np.asarray(log_softmax(scores, axis=1))
 
-    def _loss(self) -> LinearLoss:
+    def _loss(self) -> ConvexLoss:
         classes = len(self._classes())
-        return Logistic() if classes == 2 else Multinomial(classes)
+        return LogisticLoss() if classes == 2 else MultinomialLoss(classes)
 
 
 class LinearSVC(_Classifier):
@@ -188,14 +188,14 @@ class LinearSVC(_Classifier):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _loss(self) -> LinearLoss:
+    def _loss(self) -> ConvexLoss:
         if len(self._classes()) != 2:
             fix = "declare two classes, or use LogisticRegression"
             raise ParameterError("classes", "Only binary classification is supported.", fix=fix)
-        return Huber(float(within("width", self.width, *_WIDTHS)))
+        return SmoothedHinge(float(to_rational_between("width", self.width, *_WIDTHS)))
 
 
-class Ridge(RegressorMixin, PrivateLinear):
+class Ridge(RegressorMixin, PrivateLinearModel):
     """Linear regression with the penalty `alpha`, as scikit-learn has it, on scaled features and targets.
 
     `target_bounds` = (low, high) are declared. Targets outside are read as the nearest bound, and are scaled to
@@ -240,9 +240,9 @@ class Ridge(RegressorMixin, PrivateLinear):
         """The target of each row."""
         return self._scores(X)
 
-    def _loss(self) -> LinearLoss:
+    def _loss(self) -> ConvexLoss:
         self._target()
-        return Squared(1.0)
+        return HuberLoss(1.0)
 
     def _lambda(self, strength: float) -> float:
         return strength
@@ -253,7 +253,7 @@ class Ridge(RegressorMixin, PrivateLinear):
             what = "are not declared, and are never read from the data"
             raise ParameterError("target_bounds", what, fix="target_bounds=(0, 100), say")
         try:
-            low, high = (float(rational("target_bounds", end)) for end in self.target_bounds)
+            low, high = (float(to_rational("target_bounds", end)) for end in self.target_bounds)
         except (TypeError, ValueError):
             low, high = 0.0, 0.0
         if not low < high:

@@ -1,9 +1,9 @@
 """Losses of linear models: l(w; x, y) = f(x.w; y), convex in the score x.w, with a bounded slope and a bounded bend.
 
 >>> import numpy as np
->>> Logistic().values(np.array([0.0]), np.array([1.0])).round(6).tolist()
+>>> LogisticLoss().values(np.array([0.0]), np.array([1.0])).round(6).tolist()
 [0.693147]
->>> Logistic().residuals(np.array([0.0]), np.array([1.0])).tolist()
+>>> LogisticLoss().residuals(np.array([0.0]), np.array([1.0])).tolist()
 [-0.5]
 """
 
@@ -16,13 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 
 Array = NDArray[Any]
 
 
-class LinearLoss(Protocol):
+class ConvexLoss(Protocol):
     """What a method of this room needs to know of a loss.
 
     The gradient of a row's loss is f'(x.w) x, or the outer product of x and f' where there are several outputs, so that
@@ -73,13 +73,13 @@ class LinearLoss(Protocol):
         """f' for each row, in the shape of the scores."""
 
     def curvature(self, scores: Array, labels: Array) -> Array:
-        """f'' for each row. For `Multinomial` the probabilities p, of which f'' is diag(p) - p p^T."""
+        """f'' for each row. For `MultinomialLoss` the probabilities p, of which f'' is diag(p) - p p^T."""
 
     def chord(self, scores: Array, labels: Array) -> Array:
         """The curvature, at least f'', of a parabola that touches f at the score and lies above it everywhere.
 
         Where scores are far from where f bends, f'' says nothing of what lies on the way there, and this does. A step
-        by it never overshoots. For `Multinomial` it is the curvature itself.
+        by it never overshoots. For `MultinomialLoss` it is the curvature itself.
         """
 
     def volume(self, share: Array, ratio: float) -> Array:
@@ -91,7 +91,7 @@ class LinearLoss(Protocol):
 
 
 @dataclass(frozen=True)
-class Logistic:
+class LogisticLoss:
     """f = ln(1 + exp(-y s)) for labels y of -1 and +1. The residual is -y t with t in [0, 1], and f'' = t (1 - t).
 
     With a `cut` below 1, f is a line of that slope where t would be larger: where a row is on the wrong side by far. It
@@ -123,7 +123,7 @@ class Logistic:
 
     def admits(self, labels: Array) -> bool:
         """Whether every label is -1 or +1."""
-        return signs(labels)
+        return are_signs(labels)
 
     def values(self, scores: Array, labels: Array) -> Array:
         """ln(1 + exp(-y s)), or the line."""
@@ -153,7 +153,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Huber:
+class SmoothedHinge:
     """The hinge max(0, 1 - y s), smoothed by a parabola where |1 - y s| <= width; labels are -1 and +1.
 
     The residual is -y t, where t grows from 0 to 1 as y s falls from 1 + width to 1 - width; f'' is 1/(2 width) there
@@ -184,7 +184,7 @@ class Huber:
 
     def admits(self, labels: Array) -> bool:
         """Whether every label is -1 or +1."""
-        return signs(labels)
+        return are_signs(labels)
 
     def values(self, scores: Array, labels: Array) -> Array:
         """0, (1 + width - y s)^2/(4 width), or 1 - y s."""
@@ -210,7 +210,7 @@ class Huber:
 
 
 @dataclass(frozen=True)
-class Squared:
+class HuberLoss:
     """f = (s - y)^2/2 where |s - y| <= slope, and a line of that slope beyond; slope = target_bound + prediction_bound.
 
     Targets lie in [-target_bound, target_bound]. A model whose predictions stay within the prediction bound, which is
@@ -271,7 +271,7 @@ class Squared:
 
 
 @dataclass(frozen=True)
-class Multinomial:
+class MultinomialLoss:
     """f = ln(sum_j exp s_j) - s_y for labels y of 0 .. classes - 1, with a score a class.
 
     The residual is p - e_y, with the probabilities p. **Theorem.** |p - e_y|^2 <= 2, and f'' = diag(p) - p p^T has no
@@ -282,7 +282,7 @@ class Multinomial:
     classes: int
 
     def __post_init__(self) -> None:
-        integer("classes", self.classes, least=2)
+        to_integer("classes", self.classes, least=2)
 
     slope = math.sqrt(2) * (1 + 2**-52)
     bend = 0.5
@@ -346,6 +346,6 @@ def _logistic(margin: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(np.minimum(margin, 700.0))))
 
 
-def signs(labels: Array) -> bool:
+def are_signs(labels: Array) -> bool:
     """Whether every label is -1 or +1."""
     return bool(np.all(np.abs(labels) == 1))

@@ -1,10 +1,10 @@
 """The minimizer of a problem, to a public tolerance, by a number of steps that is public too.
 
->>> from tacit.learn.losses import Logistic
+>>> from tacit.learn.losses import LogisticLoss
 >>> from tacit.privacy.unit import Neighbors
 >>> rows, labels = np.array([[1.0], [0.5], [-1.0]]), np.array([1.0, 1.0, -1.0])
->>> problem = Problem(rows, labels, Logistic(), 1.0, Neighbors.ADD_REMOVE, 3, penalty=1.0)
->>> found = solved(problem, np.zeros(1), tolerance(Logistic(), 1.0, 3))
+>>> problem = RiskMinimization(rows, labels, LogisticLoss(), 1.0, Neighbors.ADD_REMOVE, 3, penalty=1.0)
+>>> found = solve(problem, np.zeros(1), gradient_tolerance(LogisticLoss(), 1.0, 3))
 >>> found.weights.round(4).tolist(), found.steps == planned_steps(problem), found.proved
 ([0.8139], True, True)
 """
@@ -20,9 +20,9 @@ import numpy as np
 
 from tacit.errors import ParameterError
 from tacit.learn.certified import Long, Scaled, Slope, gradient
-from tacit.learn.losses import Array, LinearLoss
-from tacit.learn.problem import Problem
-from tacit.learn.sums import BITS, Rows
+from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.problem import RiskMinimization
+from tacit.learn.sums import ROW_BITS, QuantizedRows
 
 _FEWEST = 2**14  # rows: for fewer the tolerance is the same, and so is the plan;
 _MOST = 2**24  # for more, the plan
@@ -50,18 +50,18 @@ LEAST_BEND, MOST_BEND = 2.0**-10, 2.0**3
 Solve = Callable[[Array], Array]
 
 
-def tolerance(loss: LinearLoss, norm: float, rows: int) -> float:
+def gradient_tolerance(loss: ConvexLoss, norm: float, rows: int) -> float:
     """A gradient norm: 2^-38 of the largest gradient of the declared rows, or of 2^14."""
     return loss.slope * norm * max(rows, _FEWEST) * 2.0**-38
 
 
-def least_penalty(loss: LinearLoss, norm: float) -> float:
-    """The least penalty for which `solved` promises to solve every table of rows."""
+def least_penalty(loss: ConvexLoss, norm: float) -> float:
+    """The least penalty for which `solve` promises to solve every table of rows."""
     return loss.bend * norm**2 / _MOST_RATIO
 
 
-def check_solvable(loss: LinearLoss, norm: float, features: int, penalty: float) -> None:
-    """Refuse, before data is touched, what `solved` does not promise to solve for every table of rows."""
+def check_solvable(loss: ConvexLoss, norm: float, features: int, penalty: float) -> None:
+    """Refuse, before data is touched, what `solve` does not promise to solve for every table of rows."""
     if features > _MOST_FEATURES:
         what = f"output and objective are not for more than {_MOST_FEATURES:,} features, and there are {features:,}"
         raise ParameterError("method", what, fix='method="gradient"')
@@ -82,7 +82,7 @@ def check_solvable(loss: LinearLoss, norm: float, features: int, penalty: float)
 class Solved:
     """About the minimizer; how many steps it took, all phases together; and whether its gradient is proved small.
 
-    Where it is not proved so, the number of steps is proved to be enough (`_shortened`).
+    Where it is not proved so, the number of steps is proved to be enough (`_take_short_steps`).
     """
 
     weights: Array
@@ -90,9 +90,9 @@ class Solved:
     proved: bool
 
 
-def planned_steps(problem: Problem) -> int:
+def planned_steps(problem: RiskMinimization) -> int:
     """The steps of a solve, by public facts: on a part of the rows, on all of them, and by certified gradients."""
-    steps = len(_planned(problem))
+    steps = len(_plan_steps(problem))
     return _has_guess(problem) * steps + _planned_rounds(problem) * (steps + _POLISH)
 
 
@@ -108,7 +108,7 @@ class Step(NamedTuple):
     double: bool
 
 
-def _planned(problem: Problem) -> list[Step]:
+def _plan_steps(problem: RiskMinimization) -> list[Step]:
     """The Newton steps on all rows.
 
     Where the penalty is small, scores are large and losses look like hinges: Newton's steps alone would go back and
@@ -125,7 +125,7 @@ def _planned(problem: Problem) -> list[Step]:
     return first + [Step(0.0, fresh=True, double=double), Step(0.0, fresh=False, double=double)] * _PLAIN
 
 
-def _planned_rounds(problem: Problem) -> int:
+def _planned_rounds(problem: RiskMinimization) -> int:
     """How often the Newton steps on all rows are done.
 
     Rows for which one round is not enough are known where the curvature jumps, at any penalty, and where one row can
@@ -136,12 +136,12 @@ def _planned_rounds(problem: Problem) -> int:
     return 1 if problem.loss.is_smooth else 2
 
 
-def minimize(problem: Problem, tilt: Array, goal: float) -> Array:
+def minimize(problem: RiskMinimization, tilt: Array, goal: float) -> Array:
     """A w within goal/penalty of the only minimizer of J(w) + tilt.w, J with rows truncated to 2^-20 of their norm."""
-    return solved(problem, tilt, goal).weights
+    return solve(problem, tilt, goal).weights
 
 
-def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
+def solve(problem: RiskMinimization, tilt: Array, goal: float) -> Solved:
     """The minimizer, certified.
 
     **Theorem.** The weights w that are returned are within goal/penalty of w*, the only minimizer of
@@ -151,13 +151,13 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
     error (`certified.gradient`); it is added to it, with what the rounding of w to doubles moves, at most
     2^-52 penalty |w|. With n rows, both are together below n slope norm 2^-51 for what `check_solvable` admits, half
     the tolerance for so many rows. If the goal is not proved after `planned_steps`, more rounds of the same are made,
-    and at last `_shortened`, whose number of steps is proved to be enough. No other part of the solver is relied on:
-    Newton's steps are plain doubles, with curvatures in single precision where these are enough.
+    and at last `_take_short_steps`, whose number of steps is proved to be enough. No other part of the solver is relied
+    on: Newton's steps are plain doubles, with curvatures in single precision where these are enough.
 
     Each step does the same work whatever the rows hold: one curvature, or none where it is kept, one solve and
     `_SEARCH` looks along a line. All steps that are planned are done, also where fewer would be enough. So the time
     depends on the number of rows and on public facts; for rows for which the planned steps did not prove the goal, it
-    would be that of `_AGAIN` rounds more, all of which would be done, too. No such rows are known, and that there
+    would be that of `_RETRYABLE` rounds more, all of which would be done, too. No such rows are known, and that there
     are none is not proved: `_planned_rounds` plans more rounds where one is known not to be enough for all rows, a few
     distinct ones that are repeated many times. (Newton's steps with line searches always converge. The
     bounds that are proved on the number of steps of any method, (condition number)^(1/2) gradients, (condition
@@ -167,9 +167,9 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
     scaled = Scaled.of(problem, tilt)
     aim = goal / scaled.scale
     start = np.zeros(scaled.shape)
-    steps, plan = planned_steps(problem), _planned(problem)
+    steps, plan = planned_steps(problem), _plan_steps(problem)
     if _has_guess(problem):
-        start = _newton(_thinned(scaled), start, plan)[0]
+        start = _newton(_take_sample(scaled), start, plan)[0]
     place, proved = _round(scaled, start, plan, aim)
     rounds = _planned_rounds(problem) - 1
     for _ in range(_ROUNDS):
@@ -182,7 +182,7 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
         rounds = _AGAIN
         steps += _AGAIN * (len(plan) + _POLISH)
     if not proved:
-        place, proved, more = _shortened(scaled, place, aim)
+        place, proved, more = _take_short_steps(scaled, place, aim)
         steps += more
     return Solved(place.value.astype(np.float64) / scaled.scale, steps, proved)
 
@@ -190,10 +190,10 @@ def solved(problem: Problem, tilt: Array, goal: float) -> Solved:
 def _round(scaled: Scaled, start: Array, plan: list[Step], aim: float) -> tuple[Long, bool]:
     """The place that the planned steps lead to, and whether it is proved."""
     weights, solve = _newton(scaled, start, plan)
-    return _polished(scaled, Long.of(weights), solve, aim)
+    return _polish(scaled, Long.of(weights), solve, aim)
 
 
-def _proved(scaled: Scaled, place: Long, slope: Slope, aim: float) -> bool:
+def _is_proved(scaled: Scaled, place: Long, slope: Slope, aim: float) -> bool:
     """Whether the weights, rounded to doubles, are within aim/penalty of the minimizer.
 
     With more rows than the theorem is for, within twice what the errors leave open: no number of rows is an error.
@@ -202,18 +202,18 @@ def _proved(scaled: Scaled, place: Long, slope: Slope, aim: float) -> bool:
     return bool(slope.steepness * (1 + 2.0**-30) <= max(aim - open_, open_))
 
 
-def _polished(scaled: Scaled, place: Long, solve: Solve, aim: float) -> tuple[Long, bool]:
+def _polish(scaled: Scaled, place: Long, solve: Solve, aim: float) -> tuple[Long, bool]:
     """The best place of a few steps by certified gradients, and whether it is proved. All of the steps are done."""
     best, least, proved = place, math.inf, False
     for _ in range(_POLISH):
         slope = gradient(scaled, place)
         if slope.steepness < least:
-            best, least, proved = place, slope.steepness, _proved(scaled, place, slope, aim)
+            best, least, proved = place, slope.steepness, _is_proved(scaled, place, slope, aim)
         place = place.plus(-_finite(solve(slope.value.astype(np.float64))))
     return best, proved
 
 
-def _shortened(scaled: Scaled, place: Long, aim: float) -> tuple[Long, bool, int]:
+def _take_short_steps(scaled: Scaled, place: Long, aim: float) -> tuple[Long, bool, int]:
     """Steps of 1/S along the gradient, S = bend n + penalty its Lipschitz constant.
 
     **Theorem.** After N = ceil((S/penalty) ln(2 D penalty/aim)) of them, D a bound on the distance at the start, the
@@ -226,24 +226,24 @@ def _shortened(scaled: Scaled, place: Long, aim: float) -> tuple[Long, bool, int
     most = math.ceil(smooth / scaled.penalty * math.log(ratio)) + 1
     for step in range(most):
         slope = gradient(scaled, place)
-        if _proved(scaled, place, slope, aim):
+        if _is_proved(scaled, place, slope, aim):
             return place, True, step
         place = place.plus(-slope.value.astype(np.float64) / smooth)
     return place, False, most
 
 
-def _has_guess(problem: Problem) -> bool:
+def _has_guess(problem: RiskMinimization) -> bool:
     """Whether so many rows are declared that a part of them tells where to begin. What rows there are does not say."""
     weights = math.prod(problem.shape)
     return problem.rows >= _SAMPLE * _ENOUGH * weights
 
 
-def _thinned(scaled: Scaled) -> Scaled:
+def _take_sample(scaled: Scaled) -> Scaled:
     """The problem of one row in sixteen."""
     part = slice(None, None, _SAMPLE)
     return replace(
         scaled,
-        rows=Rows(np.ascontiguousarray(scaled.rows.units[part]), scaled.rows.norm),
+        rows=QuantizedRows(np.ascontiguousarray(scaled.rows.units[part]), scaled.rows.norm),
         labels=scaled.labels[part],
         penalty=scaled.penalty / _SAMPLE,
         tilt=scaled.tilt / _SAMPLE,
@@ -258,7 +258,7 @@ def _newton(scaled: Scaled, start: Array, plan: list[Step]) -> tuple[Array, Solv
     single = units.astype(np.float32)  # without error, as units are below 2^24
     scores = _products(units, weights)
     for step in plan:
-        slope = _pulled(units, loss.residuals(scores, labels)) + (scaled.penalty * weights + scaled.tilt)
+        slope = _sum_residuals(units, loss.residuals(scores, labels)) + (scaled.penalty * weights + scaled.tilt)
         if step.fresh:
             curvature = loss.curvature(scores, labels)
             if step.chord:
@@ -273,20 +273,20 @@ def _newton(scaled: Scaled, start: Array, plan: list[Step]) -> tuple[Array, Solv
 
 def _products(units: Array, weights: Array) -> Array:
     """x.w for each row; several columns by blocks, which stay in the cache between a block's products."""
-    whole = weights * 2.0**-BITS
+    whole = weights * 2.0**-ROW_BITS
     if whole.ndim == 1:
         return np.asarray(units @ whole)
     return np.vstack([units[:0] @ whole, *(units[part] @ whole for part in _parts(len(units)))])
 
 
-def _pulled(units: Array, residuals: Array) -> Array:
+def _sum_residuals(units: Array, residuals: Array) -> Array:
     """The sum of x r over the rows."""
     if residuals.ndim == 1:
-        return np.asarray(units.T @ residuals) * 2.0**-BITS
+        return np.asarray(units.T @ residuals) * 2.0**-ROW_BITS
     found = np.zeros((units.shape[1], residuals.shape[1]))
     for part in _parts(len(units)):
         found += units[part].T @ residuals[part]
-    return found * 2.0**-BITS
+    return found * 2.0**-ROW_BITS
 
 
 def _parts(count: int) -> list[slice]:
@@ -334,7 +334,7 @@ def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
     bends = curvature if scaled.loss.outputs == 1 else _mean_bend(curvature)
     columns = table.shape[1]
     gram = np.zeros((columns, columns))
-    roots = (np.sqrt(bends) * 2.0**-BITS).astype(table.dtype)
+    roots = (np.sqrt(bends) * 2.0**-ROW_BITS).astype(table.dtype)
     for rows in _parts(len(table)):
         part = table[rows] * roots[rows, None]
         gram += part.T @ part
@@ -354,7 +354,7 @@ def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
     def times(v: Array) -> Array:  # (diag p - p p^T) s for each row
         scores = _products(scaled.rows.units, v)
         scores = curvature * (scores - np.einsum("ij,ij->i", curvature, scores)[:, None])
-        return np.asarray(scaled.penalty * v + _pulled(scaled.rows.units, scores))
+        return np.asarray(scaled.penalty * v + _sum_residuals(scaled.rows.units, scores))
 
     return lambda target: _conjugate(times, np.asarray(target, dtype=np.float64), divided)
 

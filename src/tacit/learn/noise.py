@@ -1,7 +1,7 @@
 """Gaussian noise for vectors of real numbers, from an exact integer law on a grid that is very fine.
 
 >>> from tacit.sampling.bits import ReplayBits
->>> noise = Noise.calibrated(Fraction(1), Fraction(1, 10**5), sensitivity=Fraction(2), coordinates=3)
+>>> noise = GridGaussian.calibrated(Fraction(1), Fraction(1, 10**5), sensitivity=Fraction(2), coordinates=3)
 >>> round(float(noise.sigma), 4)
 7.4613
 >>> noise.release(np.zeros(3), ReplayBits(b"example")).shape
@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 
 from tacit.accounting.calibrate import gaussian_sigma
 from tacit.errors import ParameterError
-from tacit.privacy.loss import Approximate, Compose, ContinuousGaussian
+from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise
 from tacit.sampling import gaussian
 from tacit.sampling.bits import Bits
 
 Array = NDArray[Any]
 
-FINE = 32  # sigma is between 2^32 and 2^33 steps
+GRID_BITS = 32  # sigma is between 2^32 and 2^33 steps
 _WIDER = Fraction(1, 8)  # what the variance on integers is above sigma^2, at least 1/11
 _STRAY = 100  # one over this and over sigma^4: the share of the law that is not a rounded Gaussian
 
 
 @dataclass(frozen=True)
-class Noise:
+class GridGaussian:
     """Adds noise to `coordinates` numbers that together move by at most `sensitivity` in L2.
 
     **Lemma.** Let s >= 2 and v >= s^2 + 1/11. The discrete Gaussian law of variance v is (1 - t) R + t Q, where R is
@@ -72,13 +72,13 @@ class Noise:
         cls, epsilon: Fraction, delta: Fraction, sensitivity: Fraction, coordinates: int, times: int = 1
     ) -> Self:
         """About the least noise such that `times` releases are together (epsilon, delta)-DP."""
-        unit = unit_sigma(epsilon, delta, times * coordinates) * root_above(Fraction(times))
+        unit = unit_sigma(epsilon, delta, times * coordinates) * sqrt_upper_bound(Fraction(times))
         return cls.of(unit * sensitivity, sensitivity, coordinates)
 
     @classmethod
     def of(cls, sigma: Fraction, sensitivity: Fraction, coordinates: int) -> Self:
         """Noise whose loss is at most that of real noise of `sigma`: a little more, for the rounding to the grid."""
-        part = sigma / sensitivity * (math.isqrt(coordinates) + 1) / 2**FINE
+        part = sigma / sensitivity * (math.isqrt(coordinates) + 1) / 2**GRID_BITS
         if part >= Fraction(1, 2):
             raise ParameterError("epsilon", "is too small for the grid of the noise", fix="choose a larger epsilon")
         return cls(Fraction(math.ceil(sigma / (1 - part) * 2**60), 2**60), sensitivity, coordinates)
@@ -88,7 +88,7 @@ class Noise:
         """The e for which the grid's step is 2^-e: sigma is between 2^FINE and 2^(FINE + 1) steps."""
         ratio = self.sigma.numerator.bit_length() - self.sigma.denominator.bit_length()
         floor = ratio if self.sigma >= Fraction(2) ** ratio else ratio - 1
-        return FINE - floor
+        return GRID_BITS - floor
 
     @property
     def step(self) -> Fraction:
@@ -103,12 +103,12 @@ class Noise:
     @property
     def stray(self) -> Fraction:
         """The probability with which the noise is not a rounded Gaussian."""
-        return self.coordinates * strays(self.sigma / self.step)
+        return self.coordinates * approximation_delta_of(self.sigma / self.step)
 
     @property
     def loss(self) -> Compose:
         """What a release costs."""
-        return Compose((ContinuousGaussian(self.relative), Approximate(Fraction(0), self.stray)))
+        return Compose((ContinuousGaussianNoise(self.relative), ApproximateDp(Fraction(0), self.stray)))
 
     def release(self, values: Array, bits: Bits) -> Array:
         """Real values, rounded to the grid, with noise.
@@ -116,7 +116,7 @@ class Noise:
         The rounded value and the noise are doubles without error, and the one addition is rounded correctly: what comes
         out is a function of the exact sum.
         """
-        return release(values, self.step, self.sigma, bits)
+        return add_gaussian_noise(values, self.step, self.sigma, bits)
 
     def release_whole(self, values: Array, exponent: int, bits: Bits) -> Array:
         """Python integers in units of 2^-exponent, rounded to the grid, with noise; exact however large they are."""
@@ -127,10 +127,11 @@ class Noise:
         return np.asarray(on_grid + noise, dtype=np.float64) * 2.0**-self.exponent
 
 
-def release(values: Array, step: Fraction, sigma: Fraction, bits: Bits) -> Array:
+def add_gaussian_noise(values: Array, step: Fraction, sigma: Fraction, bits: Bits) -> Array:
     """Values rounded to the grid of `step`, with noise of `sigma` on it, which is at most 2^40 steps.
 
-    For callers that keep their own account: each coordinate strays with probability `strays(sigma / step)`.
+    For callers that keep their own account: each coordinate strays with probability `approximation_delta_of(sigma /
+    step)`.
     """
     known = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     on_grid: Array = np.rint(known / float(step))
@@ -138,10 +139,10 @@ def release(values: Array, step: Fraction, sigma: Fraction, bits: Bits) -> Array
 
 
 def _draws(steps: Fraction, like: Array, bits: Bits) -> Array:
-    return gaussian.draws(steps**2 + _WIDER, like.size, bits).reshape(like.shape)
+    return gaussian.draw_array(steps**2 + _WIDER, like.size, bits).reshape(like.shape)
 
 
-def strays(steps: Fraction) -> Fraction:
+def approximation_delta_of(steps: Fraction) -> Fraction:
     """The lemma's t, for a sigma of so many steps, rounded up to a short fraction."""
     if steps < 2:
         raise ParameterError("sigma", "must be at least two steps of the grid", fix="choose a finer grid")
@@ -153,9 +154,11 @@ def unit_sigma(epsilon: Fraction, delta: Fraction, coordinates: int) -> Fraction
 
     It is a millionth above the least, for the rounding of those who price it.
     """
-    return gaussian_sigma(epsilon, delta - coordinates * strays(Fraction(2**FINE))) * (1 + Fraction(1, 10**6))
+    return gaussian_sigma(epsilon, delta - coordinates * approximation_delta_of(Fraction(2**GRID_BITS))) * (
+        1 + Fraction(1, 10**6)
+    )
 
 
-def root_above(number: Fraction) -> Fraction:
+def sqrt_upper_bound(number: Fraction) -> Fraction:
     """A rational just above the square root."""
     return Fraction(math.isqrt(math.ceil(number * 2**80)) + 1, 2**40)

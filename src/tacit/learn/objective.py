@@ -1,8 +1,8 @@
 """Objective perturbation: the minimizer of the objective plus a random linear term.
 
->>> from tacit.learn.losses import Logistic
->>> facts = {"loss": Logistic(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
->>> plan = Objective.planned(Fraction(1), Fraction(1, 10**5), **facts, penalty=2.0, cut=1.0)
+>>> from tacit.learn.losses import LogisticLoss
+>>> facts = {"loss": LogisticLoss(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
+>>> plan = ObjectivePerturbation.planned(Fraction(1), Fraction(1, 10**5), **facts, penalty=2.0, cut=1.0)
 >>> round(float(plan.sigma), 2)  # a noisy sum of the rows would have as much
 3.73
 """
@@ -16,17 +16,17 @@ from typing import Self
 
 import numpy as np
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 from tacit.learn import profile
-from tacit.learn.gradient import checked_cut, cut_for, unit_noise
-from tacit.learn.losses import Array, LinearLoss
-from tacit.learn.minimize import check_solvable, minimize, tolerance
+from tacit.learn.gradient import check_clip, default_clip, single_release_sigma
+from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.minimize import check_solvable, gradient_tolerance, minimize
 from tacit.learn.minimize import least_penalty as solvable
-from tacit.learn.noise import FINE, Noise, release, strays
-from tacit.learn.output import decisive, with_cut
-from tacit.learn.problem import Problem, agreed, positive
-from tacit.privacy.loss import Approximate, Compose, Loss
+from tacit.learn.noise import GRID_BITS, GridGaussian, add_gaussian_noise, approximation_delta_of
+from tacit.learn.output import clip_loss, decisive_score
+from tacit.learn.problem import RiskMinimization, check_positive, with_loss
+from tacit.privacy.loss import ApproximateDp, Compose, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
@@ -37,7 +37,7 @@ _DETERMINANT = Fraction(1, 8)  # of epsilon: what the determinant alone may take
 
 
 @dataclass(frozen=True)
-class Objective:
+class ObjectivePerturbation:
     """Releases about the minimizer of J(w) + b.w, with b of independent normal coordinates of deviation `sigma`.
 
     **Theorem.** The fit loses at most `spent`. **Proof.** `main` is what the exact minimizer w*(b) for a real normal b
@@ -50,11 +50,11 @@ class Objective:
     A random term on a lattice, taken as such, would hide nothing: for another database the same w needs a term off it.
     """
 
-    main: Approximate
-    rest: Approximate
+    main: ApproximateDp
+    rest: ApproximateDp
     sigma: Fraction
-    last: Noise
-    loss: LinearLoss
+    last: GridGaussian
+    loss: ConvexLoss
     norm: float
     rows: int
     neighbors: Neighbors
@@ -67,7 +67,7 @@ class Objective:
         epsilon: Fraction,
         delta: Fraction,
         *,
-        loss: LinearLoss,
+        loss: ConvexLoss,
         norm: float,
         features: int,
         rows: int,
@@ -75,22 +75,28 @@ class Objective:
         penalty: float | None = None,
         cut: float | None = None,
     ) -> Self:
-        """The method for (epsilon, delta); what is not chosen follows `penalty_for` and `gradient.cut_for`."""
-        coordinates = integer("features", features, least=1) * loss.outputs
-        unit = unit_noise(epsilon, delta, neighbors)
-        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
-        learned = with_cut(loss, most)
-        rule = penalty_for(loss, most, epsilon, unit, norm, coordinates, rows) if penalty is None else penalty
+        """The method for (epsilon, delta); what is not chosen follows `default_objective_penalty` and
+        `gradient.cut_for`.
+        """
+        coordinates = to_integer("features", features, least=1) * loss.outputs
+        unit = single_release_sigma(epsilon, delta, neighbors)
+        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
+        learned = clip_loss(loss, most)
+        rule = (
+            default_objective_penalty(loss, most, epsilon, unit, norm, coordinates, rows)
+            if penalty is None
+            else penalty
+        )
         chosen = max(rule, solvable(learned, norm)) if penalty is None else penalty
-        positive("penalty", chosen)
+        check_positive("penalty", chosen)
         check_solvable(learned, norm, features, chosen)
         bent = 1 + rows * loss.bend * norm**2 / (coordinates * chosen)
-        share = _share(tolerance(learned, norm, rows) / (learned.slope * norm) * bent)
-        astray = coordinates * strays(Fraction(2**FINE))
-        main = Approximate(epsilon * (1 - share), delta * (1 - share) - astray)
+        share = _share(gradient_tolerance(learned, norm, rows) / (learned.slope * norm) * bent)
+        astray = coordinates * approximation_delta_of(Fraction(2**GRID_BITS))
+        main = ApproximateDp(epsilon * (1 - share), delta * (1 - share) - astray)
         if main.delta <= 0:
             raise ParameterError("delta", f"is too small, got {float(delta):.3g}", fix="choose a delta of 1e-12, say")
-        sigma = profile.deviation(
+        sigma = profile.calibrate_deviation(
             float(main.epsilon) * (1 - 2.0**-50),
             float(main.delta) * (1 - 2.0**-50),
             loss=learned,
@@ -100,8 +106,8 @@ class Objective:
         )
         tau = Fraction(_goal(learned, norm, rows, Fraction(sigma), coordinates))
         tau += _rounding(Fraction(sigma), coordinates)
-        last = Noise.calibrated(epsilon * share, delta * share, 2 * tau / Fraction(chosen), coordinates)
-        rest = Approximate(epsilon * share, delta * share + astray)
+        last = GridGaussian.calibrated(epsilon * share, delta * share, 2 * tau / Fraction(chosen), coordinates)
+        rest = ApproximateDp(epsilon * share, delta * share + astray)
         return cls(main, rest, Fraction(sigma), last, loss, norm, rows, neighbors, chosen, most)
 
     @property
@@ -109,18 +115,18 @@ class Objective:
         """What a fit costs."""
         return Compose((self.main, self.rest))
 
-    def fit(self, problem: Problem, bits: Bits) -> Array:
+    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The weights."""
-        learned = with_cut(self.loss, self.cut)
-        known = agreed(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
-        tilt = release(np.zeros(problem.shape), _step(self.sigma), self.sigma, bits)
+        learned = clip_loss(self.loss, self.cut)
+        known = with_loss(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
+        tilt = add_gaussian_noise(np.zeros(problem.shape), _step(self.sigma), self.sigma, bits)
         goal = _goal(learned, self.norm, self.rows, self.sigma, math.prod(problem.shape))
         found = minimize(known, tilt, goal)
         return self.last.release(found, bits)
 
 
-def penalty_for(
-    loss: LinearLoss, cut: float, epsilon: Fraction, unit: float, norm: float, coordinates: int, rows: int
+def default_objective_penalty(
+    loss: ConvexLoss, cut: float, epsilon: Fraction, unit: float, norm: float, coordinates: int, rows: int
 ) -> float:
     """The penalty at which noise and bias are alike, v norm^2/b, or the least at which determinants cost little.
 
@@ -130,8 +136,8 @@ def penalty_for(
     At least, the penalty keeps the determinant alone (`profile.largest`) to the part `_DETERMINANT` of epsilon.
     """
     length = cut * unit * math.sqrt(coordinates)
-    scores = _SCORES * decisive(loss) * max(1.0, rows * loss.slope / length) ** _GROWTH
-    least = profile.least_penalty(float(epsilon * _DETERMINANT), loss=with_cut(loss, cut), norm=norm)
+    scores = _SCORES * decisive_score(loss) * max(1.0, rows * loss.slope / length) ** _GROWTH
+    least = profile.smallest_penalty(float(epsilon * _DETERMINANT), loss=clip_loss(loss, cut), norm=norm)
     return float(max(length * norm**2 / scores, least))
 
 
@@ -146,14 +152,14 @@ def _share(ratio: float) -> Fraction:
     return Fraction(min(0.25, max(2.0**-10, (2 * ratio) ** (2 / 3))))
 
 
-def _goal(loss: LinearLoss, norm: float, rows: int, sigma: Fraction, coordinates: int) -> float:
+def _goal(loss: ConvexLoss, norm: float, rows: int, sigma: Fraction, coordinates: int) -> float:
     """The gradient that is solved for: no less than what rounding leaves of the random term."""
-    return max(tolerance(loss, norm, rows), float(_rounding(sigma, coordinates)))
+    return max(gradient_tolerance(loss, norm, rows), float(_rounding(sigma, coordinates)))
 
 
 def _step(sigma: Fraction) -> Fraction:
     """The grid of the random term: a power of two, with 2^FINE to 2^(FINE + 1) steps in sigma."""
-    return Fraction(2) ** (math.frexp(float(sigma))[1] - 1 - FINE)
+    return Fraction(2) ** (math.frexp(float(sigma))[1] - 1 - GRID_BITS)
 
 
 def _rounding(sigma: Fraction, coordinates: int) -> Fraction:

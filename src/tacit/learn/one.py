@@ -14,15 +14,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.learn.base import forget, refuse, source_of
-from tacit.learn.facts import Facts
+from tacit.learn.base import check_fit_call, clear_fitted_attributes, resolve_bits
+from tacit.learn.facts import DeclaredParameters
 from tacit.learn.losses import Array
-from tacit.privacy.guarantee import Dp
+from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
 from tacit.sampling.bits import Bits
 
 
-class Release(Protocol):
+class PlannedRelease(Protocol):
     """Noise that is planned, and knows its price."""
 
     @property
@@ -30,15 +30,15 @@ class Release(Protocol):
         """What it costs."""
 
 
-Kind = TypeVar("Kind", bound=Release)
+ReleaseT = TypeVar("ReleaseT", bound=PlannedRelease)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Generic[Kind]):
+class ReleasePlan(Generic[ReleaseT]):
     """All that a fit will do, decided by what is declared."""
 
-    facts: Facts
-    release: Kind
+    facts: DeclaredParameters
+    release: ReleaseT
 
     @property
     def spent(self) -> Loss:
@@ -46,12 +46,12 @@ class Plan(Generic[Kind]):
         return self.release.spent
 
     @property
-    def guarantee(self) -> Dp:
+    def guarantee(self) -> DpGuarantee:
         """What the fit promises."""
         return self.facts.guarantee
 
 
-class OneRelease(BaseEstimator):
+class OneShotEstimator(BaseEstimator):
     """An estimator of noisy sums over bounded rows; one row is one unit.
 
     Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
@@ -65,12 +65,12 @@ class OneRelease(BaseEstimator):
 
     _last: ClassVar[str]  # the attribute that a fit sets last
 
-    def facts(self, features: int, rows: int | None = None) -> Facts:
+    def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
         """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
         return self._declared(self.bounds, features, rows)
 
-    def _declared(self, bounds: Any, features: int, rows: int | None) -> Facts:
-        return Facts.declared(
+    def _declared(self, bounds: Any, features: int, rows: int | None) -> DeclaredParameters:
+        return DeclaredParameters.declared(
             columns=features,
             found=rows,
             epsilon=self.epsilon,
@@ -82,18 +82,18 @@ class OneRelease(BaseEstimator):
             missing=self.missing,
         )
 
-    def plan(self, features: int, rows: int | None = None) -> Plan[Any]:
+    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[Any]:
         """What a fit on so many columns would do and cost. No data is needed."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from the rows of X. Costs `guarantee_`."""
-        refuse(refused)
-        forget(self)
+        check_fit_call(refused)
+        clear_fitted_attributes(self)
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
         self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.spent, plan.facts
-        self._learn(plan, features, target, source_of(self.bits))
+        self._learn(plan, features, target, resolve_bits(self.bits))
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -113,29 +113,29 @@ class OneRelease(BaseEstimator):
         """Rows for a fitted model, read as those of the fit were, in their own units."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
-        return seen(self._facts, features)
+        return clip_rows(self._facts, features)
 
     def _finite(self) -> bool | str:
         return True if self.missing == "error" else "allow-nan"
 
-    def _learn(self, plan: Plan[Any], features: Array, target: Any, bits: Bits) -> None:
+    def _learn(self, plan: ReleasePlan[Any], features: Array, target: Any, bits: Bits) -> None:
         """Draw the noise, and set what is fitted."""
         raise NotImplementedError
 
 
-def box(facts: Facts) -> tuple[Array, Array]:
+def center_and_half_width(facts: DeclaredParameters) -> tuple[Array, Array]:
     """The middle of each column's bounds, and half their width: one where the bounds are equal."""
     half = facts.upper / 2 - facts.lower / 2
     return facts.lower / 2 + facts.upper / 2, np.where(half > 0, half, 1.0)
 
 
-def seen(facts: Facts, features: Array) -> Array:
+def clip_rows(facts: DeclaredParameters, features: Array) -> Array:
     """The rows with NaN as declared, and each value within its bounds. Every row's reading is its own."""
     known = features if facts.missing is None else np.where(np.isnan(features), facts.missing, features)
     return np.clip(known, facts.lower, facts.upper)
 
 
-def scaled(facts: Facts, features: Array) -> Array:
+def scale_rows(facts: DeclaredParameters, features: Array) -> Array:
     """The rows with each column scaled from its bounds to [-1, 1]."""
-    middle, half = box(facts)
-    return np.asarray((seen(facts, features) - middle) / half)
+    middle, half = center_and_half_width(facts)
+    return np.asarray((clip_rows(facts, features) - middle) / half)

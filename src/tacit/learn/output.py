@@ -1,8 +1,8 @@
 """Output perturbation: the minimizer, with noise.
 
->>> from tacit.learn.losses import Logistic
->>> facts = {"loss": Logistic(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
->>> plan = Output.planned(Fraction(1), Fraction(1, 10**6), **facts, penalty=10.0, cut=1.0)
+>>> from tacit.learn.losses import LogisticLoss
+>>> facts = {"loss": LogisticLoss(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
+>>> plan = OutputPerturbation.planned(Fraction(1), Fraction(1, 10**6), **facts, penalty=10.0, cut=1.0)
 >>> round(float(plan.noise.sensitivity), 6), round(plan.deviation, 4)
 (0.1, 0.4225)
 """
@@ -16,14 +16,14 @@ from typing import Self
 
 import numpy as np
 
-from tacit.arithmetic import integer, rational
-from tacit.learn.gradient import checked_cut, cut_for, distance, unit_noise
-from tacit.learn.losses import Array, LinearLoss, Logistic
-from tacit.learn.minimize import check_solvable, least_penalty, minimize, tolerance
-from tacit.learn.noise import Noise
-from tacit.learn.problem import Problem, agreed, positive
-from tacit.mechanisms.given import price
+from tacit.arithmetic import to_integer, to_rational
+from tacit.learn.gradient import check_clip, default_clip, l2_sensitivity, single_release_sigma
+from tacit.learn.losses import Array, ConvexLoss, LogisticLoss
+from tacit.learn.minimize import check_solvable, gradient_tolerance, least_penalty, minimize
+from tacit.learn.noise import GridGaussian
+from tacit.learn.problem import RiskMinimization, check_positive, with_loss
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.validation import check_epsilon
 from tacit.privacy.loss import LaplaceNoise, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
@@ -33,7 +33,7 @@ _SCORES = 0.5  # the scores that a penalty is for, in units of a decisive one; f
 
 
 @dataclass(frozen=True)
-class LaplaceGrid:
+class GridLaplace:
     """Laplace noise on a fine grid, for `coordinates` numbers that together move by at most `sensitivity` in L2.
 
     **Theorem.** The release is epsilon-DP. Proof: in L1 they move by at most sqrt(coordinates) times that, and once
@@ -75,19 +75,19 @@ class LaplaceGrid:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputPerturbation:
     """Releases a minimizer of J with noise on each weight.
 
     **Theorem.** With L the slope and R the norm, a row more or less moves the minimizer by at most L R/penalty in L2; a
     row replaced, by twice that. Proof: J is penalty-strongly convex, and at the minimizer of one side the gradient of
     the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side, whatever
     the rows hold (`minimize.solved`; settings for which it does not promise that are refused). So what is released
-    moves by at most (L R + 2 tau)/penalty. `Noise`, or `LaplaceGrid` for a delta of 0, prices the rest. L is the
+    moves by at most (L R + 2 tau)/penalty. `Noise`, or `GridLaplace` for a delta of 0, prices the rest. L is the
     cut, where the logistic loss is cut.
     """
 
-    noise: Noise | LaplaceGrid
-    loss: LinearLoss
+    noise: GridGaussian | GridLaplace
+    loss: ConvexLoss
     norm: float
     rows: int
     neighbors: Neighbors
@@ -100,7 +100,7 @@ class Output:
         epsilon: Fraction,
         delta: Fraction,
         *,
-        loss: LinearLoss,
+        loss: ConvexLoss,
         norm: float,
         features: int,
         rows: int,
@@ -108,63 +108,63 @@ class Output:
         penalty: float | None = None,
         cut: float | None = None,
     ) -> Self:
-        """The method for (epsilon, delta); what is not chosen follows `penalty_for` and `gradient.cut_for`."""
-        coordinates = integer("features", features, least=1) * loss.outputs
-        price(epsilon)
-        if rational("delta", delta):
-            unit = unit_noise(epsilon, delta, neighbors)
+        """The method for (epsilon, delta); the rest follows `default_output_penalty` and `gradient.cut_for`."""
+        coordinates = to_integer("features", features, least=1) * loss.outputs
+        check_epsilon(epsilon)
+        if to_rational("delta", delta):
+            unit = single_release_sigma(epsilon, delta, neighbors)
         else:
-            unit = math.sqrt(2 * coordinates) / float(epsilon) * float(distance(neighbors))
-        most = cut_for(loss, unit, features, rows) if cut is None else checked_cut(cut, loss)
-        learned = with_cut(loss, most)
-        rule = penalty_for(loss, most, unit, norm, rows)
+            unit = math.sqrt(2 * coordinates) / float(epsilon) * float(l2_sensitivity(neighbors))
+        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
+        learned = clip_loss(loss, most)
+        rule = default_output_penalty(loss, most, unit, norm, rows)
         weight = max(rule, least_penalty(learned, norm)) if penalty is None else penalty
-        positive("penalty", weight)
+        check_positive("penalty", weight)
         check_solvable(learned, norm, features, weight)
-        move = distance(neighbors) * Fraction(learned.slope) * Fraction(norm)
-        sensitivity = (move + 2 * Fraction(tolerance(learned, norm, rows))) / Fraction(weight)
-        noise: Noise | LaplaceGrid
+        move = l2_sensitivity(neighbors) * Fraction(learned.slope) * Fraction(norm)
+        sensitivity = (move + 2 * Fraction(gradient_tolerance(learned, norm, rows))) / Fraction(weight)
+        noise: GridGaussian | GridLaplace
         if delta:
-            noise = Noise.calibrated(epsilon, delta, sensitivity, coordinates)
+            noise = GridGaussian.calibrated(epsilon, delta, sensitivity, coordinates)
         else:
-            noise = LaplaceGrid(epsilon, sensitivity, coordinates)
+            noise = GridLaplace(epsilon, sensitivity, coordinates)
         return cls(noise, loss, norm, rows, neighbors, weight, most)
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise on a weight."""
-        return self.noise.deviation if isinstance(self.noise, LaplaceGrid) else float(self.noise.sigma)
+        return self.noise.deviation if isinstance(self.noise, GridLaplace) else float(self.noise.sigma)
 
     @property
     def spent(self) -> Loss:
         """What a fit costs."""
         return self.noise.loss
 
-    def fit(self, problem: Problem, bits: Bits) -> Array:
+    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The weights, with noise."""
-        learned = with_cut(self.loss, self.cut)
-        known = agreed(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
-        found = minimize(known, np.zeros(problem.shape), tolerance(learned, self.norm, self.rows))
+        learned = clip_loss(self.loss, self.cut)
+        known = with_loss(problem, (self.loss, self.norm, self.neighbors, self.penalty), learned)
+        found = minimize(known, np.zeros(problem.shape), gradient_tolerance(learned, self.norm, self.rows))
         return self.noise.release(found, bits)
 
 
-def with_cut(loss: LinearLoss, cut: float) -> LinearLoss:
+def clip_loss(loss: ConvexLoss, cut: float) -> ConvexLoss:
     """The loss with residuals of at most the cut, which only the logistic one can have below its slope."""
-    return replace(loss, cut=cut) if isinstance(loss, Logistic) else loss
+    return replace(loss, cut=cut) if isinstance(loss, LogisticLoss) else loss
 
 
-def penalty_for(loss: LinearLoss, cut: float, unit: float, norm: float, rows: int) -> float:
+def default_output_penalty(loss: ConvexLoss, cut: float, unit: float, norm: float, rows: int) -> float:
     """The penalty at which noise and bias cost alike: norm^2 (2 rows bend (cut unit)^2/b^2)^(1/3).
 
     Noise of deviation s = cut norm unit/penalty on a weight costs about s^2/2 times the trace of the Hessian, at most
     rows bend norm^2; the penalty costs (penalty/2) |w|^2, for weights of about b/norm: scores of b, `_SCORES`
-    times `decisive`. The sum is least where the derivative by the penalty is zero.
+    times `decisive_score`. The sum is least where the derivative by the penalty is zero.
     """
-    scores = _SCORES * decisive(loss)
+    scores = _SCORES * decisive_score(loss)
     return float(norm**2 * (2 * rows * loss.bend * (cut * unit / scores) ** 2) ** (1 / 3))
 
 
-def decisive(loss: LinearLoss) -> float:
+def decisive_score(loss: ConvexLoss) -> float:
     """A score that says much: slope/bend, the width on which the loss bends; of classes, whose scores have no unit, at
     least the logistic loss's, 4."""
     width = loss.slope / loss.bend

@@ -1,6 +1,6 @@
 """What is learned from: bounded rows, their labels and the public facts about them.
 
->>> rows = bounded([[30, 0], [200, 1]], lower=[0, 0], upper=[100, 1], norm=1.0)
+>>> rows = bound_rows([[30, 0], [200, 1]], lower=[0, 0], upper=[100, 1], norm=1.0)
 >>> [round(float(np.linalg.norm(row)), 6) for row in rows]
 [0.3, 1.0]
 """
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
-from tacit.learn.losses import Array, LinearLoss
+from tacit.learn.losses import Array, ConvexLoss
 from tacit.privacy.unit import Neighbors
 
 _UNIT = 2.0**-53  # the relative error of one rounding
@@ -26,7 +26,7 @@ _BLOCK = 1 << 16  # entries that are worked on at a time, so that no second copy
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RiskMinimization:
     """Minimize J(w) = sum_i l(w; x_i, y_i) + (penalty/2) |w|^2 over the rows x_i, with |x_i| <= norm.
 
     Rows that are too long are shortened to the norm here, so every problem has the bound. J is a sum, as with
@@ -36,16 +36,16 @@ class Problem:
 
     features: Array
     labels: Array
-    loss: LinearLoss
+    loss: ConvexLoss
     norm: float
     neighbors: Neighbors
     rows: int
     penalty: float
 
     def __post_init__(self) -> None:
-        _length(self.norm)
-        positive("penalty", self.penalty)
-        integer("rows", self.rows, least=1)
+        _check_norm(self.norm)
+        check_positive("penalty", self.penalty)
+        to_integer("rows", self.rows, least=1)
         features = np.ascontiguousarray(self.features, dtype=np.float64)
         labels = np.ascontiguousarray(self.labels, dtype=np.float64)
         if features.ndim != 2 or labels.shape != features.shape[:1]:
@@ -58,7 +58,7 @@ class Problem:
             )
         if not self.loss.admits(labels):
             raise ParameterError("labels", "some are not among those declared", fix="declare every class, or drop them")
-        object.__setattr__(self, "features", shortened(features, self.norm))
+        object.__setattr__(self, "features", clip_row_norms(features, self.norm))
         object.__setattr__(self, "labels", labels)
 
     @property
@@ -68,7 +68,9 @@ class Problem:
         return (columns,) if self.loss.outputs == 1 else (columns, self.loss.outputs)
 
 
-def agreed(problem: Problem, planned: tuple[LinearLoss, float, Neighbors, float], loss: LinearLoss) -> Problem:
+def with_loss(
+    problem: RiskMinimization, planned: tuple[ConvexLoss, float, Neighbors, float], loss: ConvexLoss
+) -> RiskMinimization:
     """The problem with another loss of its kind, if it is the one planned for: loss, norm, neighbors and penalty."""
     if (problem.loss, problem.norm, problem.neighbors, problem.penalty) != planned:
         raise ParameterError("problem", "is not the one that was planned for", fix="plan for this problem")
@@ -77,21 +79,21 @@ def agreed(problem: Problem, planned: tuple[LinearLoss, float, Neighbors, float]
     return found
 
 
-def bounded(
+def bound_rows(
     features: Any, *, lower: Any, upper: Any, norm: float, missing: float | None = None, constant: float = 0.0
 ) -> Array:
     """The features as rows of at most this norm: clipped to the bounds, scaled, shortened, with the constant appended.
 
-    A column in [lower, upper] is scaled by `scaling`, NaN is read as `missing` (in the column's own units) beforehand.
-    Rows are shortened to sqrt(norm^2 - constant^2), so that with the constant, where it is not 0, they have the norm.
-    All of it is a function of the row and of what was declared.
+    A column in [lower, upper] is scaled by `column_scaling`, NaN is read as `missing` (in the column's own units)
+    beforehand. Rows are shortened to sqrt(norm^2 - constant^2), so that with the constant, where it is not 0, they have
+    the norm. All of it is a function of the row and of what was declared.
     """
     table = np.array(features, dtype=np.float64, order="C")
     if table.ndim != 2:
         raise ParameterError("features", "needs a table", fix="give the shape (n, d)")
-    origin, width = scaling(lower, upper, table.shape[1])
+    origin, width = column_scaling(lower, upper, table.shape[1])
     low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), origin.shape) for end in (lower, upper))
-    _length(norm)
+    _check_norm(norm)
     if missing is not None and not math.isfinite(missing):
         raise ParameterError("missing", "must be a finite number", fix="missing=0, say")
     if not 0 <= constant < norm:
@@ -107,14 +109,14 @@ def bounded(
         part -= origin
         part /= width
     if constant == 0:
-        return shortened(table, norm)
+        return clip_row_norms(table, norm)
     room = math.sqrt(norm**2 - constant**2) * (1 - 8 * _UNIT)
     longer = np.full((len(table), table.shape[1] + 1), constant)
-    longer[:, :-1] = shortened(table, room)
-    return shortened(longer, norm)
+    longer[:, :-1] = clip_row_norms(table, room)
+    return clip_row_norms(longer, norm)
 
 
-def scaling(lower: Any, upper: Any, columns: int) -> tuple[Array, Array]:
+def column_scaling(lower: Any, upper: Any, columns: int) -> tuple[Array, Array]:
     """The origin and the width of each column: it is scaled to (x - origin)/width, in [-1, 1].
 
     The origin is the point of [lower, upper] that is nearest to 0, and the farther end goes to -1 or 1. So an indicator
@@ -138,7 +140,7 @@ def scaling(lower: Any, upper: Any, columns: int) -> tuple[Array, Array]:
     return origin, np.where(width > 0, width, 1.0)
 
 
-def shortened(features: Array, norm: float) -> Array:
+def clip_row_norms(features: Array, norm: float) -> Array:
     """The rows x min(1, norm/|x|): the same array where no row is too long, otherwise a copy.
 
     **Theorem.** No row that is returned is longer than `norm`, as a real number. Proof: with e = (d + 8) u, u the unit
@@ -151,7 +153,7 @@ def shortened(features: Array, norm: float) -> Array:
     if not np.all(np.isfinite(lengths)):
         if not np.all(np.isfinite(features)):
             raise ParameterError("features", "are not finite", fix="declare bounds, and what NaN is read as")
-        return shortened(_tamed(features, lengths, norm), norm)
+        return clip_row_norms(_scale_overflowing_rows(features, lengths, norm), norm)
     long = np.flatnonzero(lengths > norm * (1 - 2 * slack))
     if not long.size:
         return features
@@ -161,7 +163,7 @@ def shortened(features: Array, norm: float) -> Array:
     return found
 
 
-def _tamed(features: Array, lengths: Array, norm: float) -> Array:
+def _scale_overflowing_rows(features: Array, lengths: Array, norm: float) -> Array:
     """The rows, of which those whose squares overflow are at least twice the norm still, in the same direction."""
     far = ~np.isfinite(lengths)
     found = features.copy()
@@ -169,15 +171,15 @@ def _tamed(features: Array, lengths: Array, norm: float) -> Array:
     return found
 
 
-def positive(name: str, value: float) -> None:
+def check_positive(name: str, value: float) -> None:
     """Refuse what is no positive finite number."""
     if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < math.inf:
         raise ParameterError(name, f"must be a positive number, got {value!r:.40}", fix=f"{name}=1, say")
 
 
-def check_penalty(loss: LinearLoss, norm: float, penalty: float) -> None:
+def check_penalty(loss: ConvexLoss, norm: float, penalty: float) -> None:
     """Refuse a penalty with which weights could leave the range of doubles, whatever the rows and the noise."""
-    positive("penalty", penalty)
+    check_positive("penalty", penalty)
     least, most = (loss.bend * norm**2 * factor for factor in (_LEAST_PENALTY, _MOST_PENALTY))
     if not least <= penalty <= most:
         what = f"of {penalty:.3g} is not between {least:.3g} and {most:.3g}"
@@ -186,9 +188,9 @@ def check_penalty(loss: LinearLoss, norm: float, penalty: float) -> None:
         )
 
 
-def _length(norm: float) -> None:
+def _check_norm(norm: float) -> None:
     """Refuse a norm whose square is no ordinary double."""
-    positive("norm", norm)
+    check_positive("norm", norm)
     if not 1e-100 <= norm <= 1e100:
         raise ParameterError("norm", "must be between 1e-100 and 1e100", fix="norm=1, with features scaled to it")
 

@@ -46,7 +46,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tacit.errors import ParameterError
-from tacit.learn.losses import Array, LinearLoss
+from tacit.learn.losses import Array, ConvexLoss
 from tacit.privacy.unit import Neighbors
 
 _SHARES = (1 - np.cos(np.linspace(0, math.pi, 193))) / 2  # finer at the ends, where volumes bend the most
@@ -59,20 +59,20 @@ _UP = 1 + 2.0**-48  # above the rounding of a product
 Volume = Callable[[Array], Array]
 
 
-def delta(
-    epsilon: float, noise: float, *, loss: LinearLoss, norm: float, penalty: float, neighbors: Neighbors
+def compute_delta(
+    epsilon: float, noise: float, *, loss: ConvexLoss, norm: float, penalty: float, neighbors: Neighbors
 ) -> float:
     """delta(epsilon) of the minimizer with a random term of deviation `noise`, from above; at most 1."""
     mu, ratio = loss.slope * norm / noise * _UP, norm**2 / penalty * _UP
     corners = loss.corners
     if neighbors is Neighbors.ADD_REMOVE:
-        return min(1.0, corners * stick(epsilon, mu, lambda shares: loss.volume(shares, ratio)))
-    one = stick(epsilon, mu, lambda shares: loss.volume(shares, ratio))
-    both = min(_replaced(epsilon, mu, loss, ratio, part * epsilon) for part in _PARTS)
+        return min(1.0, corners * hockey_stick_bound(epsilon, mu, lambda shares: loss.volume(shares, ratio)))
+    one = hockey_stick_bound(epsilon, mu, lambda shares: loss.volume(shares, ratio))
+    both = min(_replacement_terms(epsilon, mu, loss, ratio, part * epsilon) for part in _PARTS)
     return min(1.0, corners * one + both)
 
 
-def _replaced(epsilon: float, mu: float, loss: LinearLoss, ratio: float, theta: float) -> float:
+def _replacement_terms(epsilon: float, mu: float, loss: ConvexLoss, ratio: float, theta: float) -> float:
     """The last two terms of the second theorem."""
     from scipy.special import ndtr
 
@@ -80,27 +80,27 @@ def _replaced(epsilon: float, mu: float, loss: LinearLoss, ratio: float, theta: 
         return np.asarray(loss.volume(shares, ratio) + (1 - shares) * theta)
 
     seldom = float(ndtr(mu / 2 - theta / mu)) * (1 + 2.0**-40)
-    return loss.corners**2 * stick(epsilon, 2 * mu, volume) + loss.corners * seldom
+    return loss.corners**2 * hockey_stick_bound(epsilon, 2 * mu, volume) + loss.corners * seldom
 
 
-def largest(loss: LinearLoss, ratio: float) -> float:
+def max_determinant_cost(loss: ConvexLoss, ratio: float) -> float:
     """The largest volume: what the determinant alone can cost. Rounded up a little, for the shares in between."""
-    return float(_highest(np.asarray(loss.volume(_SHARES, ratio))[None, :])[0])
+    return float(_concave_upper_bound(np.asarray(loss.volume(_SHARES, ratio))[None, :])[0])
 
 
-def deviation(
-    epsilon: float, delta_: float, *, loss: LinearLoss, norm: float, penalty: float, neighbors: Neighbors
+def calibrate_deviation(
+    epsilon: float, delta_: float, *, loss: ConvexLoss, norm: float, penalty: float, neighbors: Neighbors
 ) -> float:
     """About the least deviation of the random term for (epsilon, delta); the curve above is at most delta there."""
-    if largest(loss, norm**2 / penalty) >= epsilon:
+    if max_determinant_cost(loss, norm**2 / penalty) >= epsilon:
         raise ParameterError(
             "penalty",
             f"{penalty:.3g} is too small for epsilon = {epsilon:.3g}",
-            fix=f"choose {least_penalty(epsilon / 4, loss=loss, norm=norm):.3g} or more, or leave it out",
+            fix=f"choose {smallest_penalty(epsilon / 4, loss=loss, norm=norm):.3g} or more, or leave it out",
         )
 
     def enough(noise: float) -> bool:
-        return delta(epsilon, noise, loss=loss, norm=norm, penalty=penalty, neighbors=neighbors) <= delta_
+        return compute_delta(epsilon, noise, loss=loss, norm=norm, penalty=penalty, neighbors=neighbors) <= delta_
 
     low = high = loss.slope * norm / epsilon
     while not enough(high):
@@ -115,38 +115,39 @@ def deviation(
     return high
 
 
-def least_penalty(room: float, *, loss: LinearLoss, norm: float) -> float:
+def smallest_penalty(room: float, *, loss: ConvexLoss, norm: float) -> float:
     """About the least penalty at which the determinant alone costs at most `room`, or 30 where that is less."""
     room = min(room, _AMPLE)
     low, high = 0.0, norm**2 * loss.bend
-    while largest(loss, norm**2 / high) > room:
+    while max_determinant_cost(loss, norm**2 / high) > room:
         low, high = high, 2 * high
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if largest(loss, norm**2 / middle) <= room else (middle, high)
+        low, high = (low, middle) if max_determinant_cost(loss, norm**2 / middle) <= room else (middle, high)
     return high
 
 
-def stick(epsilon: float, mu: float, volume: Volume) -> float:
+def hockey_stick_bound(epsilon: float, mu: float, volume: Volume) -> float:
     """E(1 - exp(epsilon - psi(V)))_+ for V ~ N(mu^2/2, mu^2), from above.
 
     psi is convex, so on an interval it is below its chord, for which the integral has a closed form. It is itself
-    bounded from above between the shares of a grid (`_highest`). Only rounding is left, for which a little is added.
+    bounded from above between the shares of a grid (`_concave_upper_bound`). Only rounding is left, for which a little
+    is added.
     """
     from scipy.special import log_ndtr
 
     heights = np.asarray(volume(_SHARES))
 
     def psi(z: Array) -> Array:
-        return _highest((mu**2 / 2 + mu * z)[:, None] * _SHARES + heights)
+        return _concave_upper_bound((mu**2 / 2 + mu * z)[:, None] * _SHARES + heights)
 
     start = _last_below(psi, epsilon, -_REACH - mu)
     nodes = np.linspace(start, max(start, -mu) + _REACH + mu, _NODES)
     loss = np.maximum(psi(nodes), epsilon)
     rate = np.diff(loss) / np.diff(nodes)
     left, right = nodes[:-1], nodes[1:]
-    plain = _between(log_ndtr(-left), log_ndtr(-right))
-    tilted = _between(log_ndtr(-left - rate), log_ndtr(-right - rate))
+    plain = _log_difference(log_ndtr(-left), log_ndtr(-right))
+    tilted = _log_difference(log_ndtr(-left - rate), log_ndtr(-right - rate))
     exponent = epsilon - loss[:-1] + rate * left + rate**2 / 2
     parts = np.exp(plain) - np.exp(exponent + tilted)
     tail = math.exp(float(log_ndtr(-nodes[-1])))
@@ -168,12 +169,12 @@ def _last_below(rising: Callable[[Array], Array], level: float, low: float) -> f
     return low
 
 
-def _between(one: Array, other: Array) -> Array:
+def _log_difference(one: Array, other: Array) -> Array:
     """ln(e^one - e^other) for one > other."""
     return np.asarray(one + np.log(-np.expm1(np.minimum(other - one, -1e-300))))
 
 
-def _highest(values: Array) -> Array:
+def _concave_upper_bound(values: Array) -> Array:
     """An upper bound on the maximum of concave functions that are known at the shares of the grid, one a row.
 
     Between two points a concave function is below its secants on the left and on the right, extended.

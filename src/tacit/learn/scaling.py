@@ -24,18 +24,18 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from tacit.errors import ParameterError
-from tacit.learn.columns import Columns, means, moments
+from tacit.learn.columns import GroupMoments, estimate_means, estimate_moments
 from tacit.learn.losses import Array
-from tacit.learn.one import OneRelease, Plan, box, scaled
-from tacit.mechanisms.given import flag
+from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, scale_rows
+from tacit.mechanisms.validation import check_flag
 from tacit.sampling.bits import Bits
 
 
-class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneRelease):
-    """Takes `mean_` off each column and divides by `scale_`. See `OneRelease` for the parameters not said here.
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneShotEstimator):
+    """Takes `mean_` off each column and divides by `scale_`. See `OneShotEstimator` for the parameters not said here.
 
-    **Theorem.** A fit loses at most `loss_`. Proof: all rows are one group of `Columns`; all else is computed from what
-    that releases.
+    **Theorem.** A fit loses at most `loss_`. Proof: all rows are one group of `GroupMoments`; all else is computed from
+    what that releases.
 
     Without `with_std` only the means are learned, with less noise. A variance is at least the deviation of its noise,
     so a column that does not vary stays small. Under "replace" the number of rows is public, and has no noise.
@@ -66,13 +66,13 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneRelease):
         self.missing = missing
         self.bits = bits
 
-    def plan(self, features: int, rows: int | None = None) -> Plan[Columns]:
+    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[GroupMoments]:
         """What a fit on so many columns would do and cost. No data is needed."""
         facts = self.facts(features, rows)
-        if not flag("with_mean", self.with_mean) | flag("with_std", self.with_std):
+        if not check_flag("with_mean", self.with_mean) | check_flag("with_std", self.with_std):
             raise ParameterError("with_std", "there is nothing to learn without it", fix="with_std=True, or with_mean")
         shape = {"groups": 1, "columns": features, "degree": 1 + self.with_std}
-        return Plan(facts, Columns.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
 
     def transform(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
         """The rows, read as in the fit, scaled."""
@@ -88,15 +88,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneRelease):
     def _divisor(self) -> Any:
         return 1.0 if self.scale_ is None else self.scale_
 
-    def _learn(self, plan: Plan[Columns], features: Array, target: Any, bits: Bits) -> None:
+    def _learn(self, plan: ReleasePlan[GroupMoments], features: Array, target: Any, bits: Bits) -> None:
         columns = plan.release
-        released = columns.release(scaled(plan.facts, features), np.zeros(len(features), dtype=np.intp), bits)
-        middle, half = box(plan.facts)
+        released = columns.release(scale_rows(plan.facts, features), np.zeros(len(features), dtype=np.intp), bits)
+        middle, half = center_and_half_width(plan.facts)
         if self.with_std:
-            counts, first, variances = moments(released, columns.deviations)
+            counts, first, variances = estimate_moments(released, columns.deviations)
             self.var_: Array | None = half**2 * variances[0]
         else:
-            counts, first = means(released, columns.deviations)
+            counts, first = estimate_means(released, columns.deviations)
             self.var_ = None
         self.n_samples_seen_ = float(counts[0])
         self.mean_ = middle + half * first[0]

@@ -21,18 +21,18 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.arithmetic import within
+from tacit.arithmetic import to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.base import PrivateLinear, forget, refuse, source_of
+from tacit.learn.base import PrivateLinearModel, check_fit_call, clear_fitted_attributes, resolve_bits
 from tacit.learn.losses import Array
-from tacit.learn.trials import Trials
+from tacit.learn.trials import TrialCount
 from tacit.mechanisms.laplace import Laplace
-from tacit.privacy.loss import Approximate
+from tacit.privacy.loss import ApproximateDp
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import below, belows
+from tacit.sampling.uniform import draw_array_below, draw_below
 
-_FIXED = {"epsilon", "delta", "rows", "neighbors", "bits", "classes", "target_bounds", "missing"}
+_NOT_TUNABLE = {"epsilon", "delta", "rows", "neighbors", "bits", "classes", "target_bounds", "missing"}
 
 
 def _has(name: str) -> Any:
@@ -71,20 +71,22 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Search, and keep the best model. Costs `guarantee_`."""
-        refuse(refused)
-        forget(self)
+        check_fit_call(refused)
+        clear_fitted_attributes(self)
         model, candidates = self._model(), self._candidates()
-        trials = Trials.about(self.trials, self.law)
-        share = within("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
+        trials = TrialCount.about(self.trials, self.law)
+        share = to_rational_between("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
         features, target = model._read(X, y)
         facts = model.facts(features.shape[1], len(features))
-        self.guarantee_, self.loss_ = facts.guarantee, Approximate(facts.epsilon, facts.delta)
+        self.guarantee_, self.loss_ = facts.guarantee, ApproximateDp(facts.epsilon, facts.delta)
         each: dict[str, Any] = {"epsilon": facts.epsilon / trials.factor, "delta": facts.delta / trials.mean}
         learned = max(1, round(facts.rows * (1 - share)))
         each["rows"] = learned if facts.neighbors is Neighbors.ADD_REMOVE else None  # then they are counted
         models = [clone(model).set_params(**candidate, **each) for candidate in candidates]
-        bits = source_of(self.bits)
-        found = _best(models, trials, features, target, _coins(share, len(features), facts.neighbors, bits), bits)
+        bits = resolve_bits(self.bits)
+        found = _run_trials(
+            models, trials, features, target, _split_rows(share, len(features), facts.neighbors, bits), bits
+        )
         self.best_params_, self.best_estimator_ = candidates[found.candidate], found.model
         self.best_score_ = found.points / (found.most * float(facts.rows * share))
         for name in ("n_features_in_", "feature_names_in_"):
@@ -126,23 +128,23 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
 
-    def _best(self) -> PrivateLinear:
+    def _best(self) -> PrivateLinearModel:
         check_is_fitted(self)
-        found: PrivateLinear = self.best_estimator_
+        found: PrivateLinearModel = self.best_estimator_
         return found
 
-    def _model(self) -> PrivateLinear:
+    def _model(self) -> PrivateLinearModel:
         """The estimator at the price of the whole search."""
-        if not isinstance(self.estimator, PrivateLinear):
+        if not isinstance(self.estimator, PrivateLinearModel):
             what = f"is no private estimator: {type(self.estimator).__name__}"
             raise ParameterError("estimator", what, fix="use one of tacit.learn, such as LogisticRegression")
-        found: PrivateLinear = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta, bits=None)
+        found: PrivateLinearModel = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta, bits=None)
         return found
 
     def _candidates(self) -> list[dict[str, Any]]:
         """The public list of what is tried."""
         found = [dict(candidate) for candidate in ParameterGrid(self.param_grid)]
-        for name in sorted({name for candidate in found for name in candidate} & _FIXED):
+        for name in sorted({name for candidate in found for name in candidate} & _NOT_TUNABLE):
             what = f"{name} is not a choice: it says what is protected, or what is learned"
             raise ParameterError("param_grid", what, fix=f"leave {name} out")
         if not found:
@@ -151,35 +153,35 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
 
 @dataclass(frozen=True)
-class _Found:
+class _BestTrial:
     """The best trial so far."""
 
     points: int
     most: int
     candidate: int
-    model: PrivateLinear
+    model: PrivateLinearModel
 
 
-def _best(
-    models: Sequence[PrivateLinear], trials: Trials, features: Array, target: Array, held: Array, bits: Bits
-) -> _Found:
+def _run_trials(
+    models: Sequence[PrivateLinearModel], trials: TrialCount, features: Array, target: Array, held: Array, bits: Bits
+) -> _BestTrial:
     """The first of the trials with the best score. Ones with the same score are alike in all that is proved."""
     learned = ~held
-    best: _Found | None = None
+    best: _BestTrial | None = None
     for _ in range(trials.draw(bits)):
-        candidate = below(len(models), bits)
+        candidate = draw_below(len(models), bits)
         model = clone(models[candidate])
         plan = model.plan(features.shape[1], int(learned.sum()))
         model.take(plan, plan.weights(features[learned], model._encoded(target[learned]), bits))
-        points, most = _scored(model, features[held], target[held])
+        points, most = _score_rows(model, features[held], target[held])
         noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]
         if best is None or noisy > best.points:
-            best = _Found(noisy, most, candidate, model)
+            best = _BestTrial(noisy, most, candidate, model)
     assert best is not None
     return best
 
 
-def _scored(model: PrivateLinear, features: Array, target: Array) -> tuple[int, int]:
+def _score_rows(model: PrivateLinearModel, features: Array, target: Array) -> tuple[int, int]:
     """The points of all rows together, and the most that one can have. Of no rows it is 0: no error tells of it."""
     if not len(target):
         return 0, model._most_points
@@ -187,12 +189,12 @@ def _scored(model: PrivateLinear, features: Array, target: Array) -> tuple[int, 
     return int(points.sum()), most
 
 
-def _coins(chance: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
+def _split_rows(chance: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
     """Heads with this chance for each row, on its own.
 
     Under REPLACE, where the number of rows is public, one row at least is learned from, whatever the coins say.
     """
-    heads: Array = belows(chance.denominator, count, bits) < chance.numerator
+    heads: Array = draw_array_below(chance.denominator, count, bits) < chance.numerator
     if neighbors is Neighbors.REPLACE:
         heads[0] &= not heads.all()
     return heads

@@ -1,7 +1,7 @@
 """How often to try, so that the best of all trials costs little more than one of them.
 
 >>> from tacit.sampling.bits import ReplayBits
->>> trials = Trials.about(10, "logarithmic")
+>>> trials = TrialCount.about(10, "logarithmic")
 >>> trials.factor, round(float(trials.mean), 3)
 (2, 10.0)
 >>> trials.draw(ReplayBits(b"example"))
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import within
+from tacit.arithmetic import to_rational_between
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, geometric
 from tacit.sampling.bits import Bits
 
-LAWS = {"logarithmic": 0, "geometric": 1}
+DISTRIBUTIONS = {"logarithmic": 0, "geometric": 1}
 _MARGIN = 1 + Fraction(1, 2**30)  # above the rounding of a mean
 
 
 @dataclass(frozen=True)
-class Trials:
+class TrialCount:
     """A law of the number K of trials: P(K = k) proportional to q^k/k (shape 0) or q^k (shape 1), q = exp(-1/scale).
 
     **Theorem** (Liu and Talwar 2019; Papernot and Steinke 2022). Let a trial be (e, d)-DP, with an outcome that has a
@@ -48,16 +48,16 @@ class Trials:
     scale: Fraction
 
     @classmethod
-    def about(cls, mean: Any, law: Any = "logarithmic") -> Trials:
+    def about(cls, mean: Any, law: Any = "logarithmic") -> TrialCount:
         """The law of this name with about this mean."""
-        if law not in LAWS:
-            raise ParameterError("law", f"there is no {law!r:.60}", fix=f"choose one of {', '.join(LAWS)}")
-        goal = float(within("trials", mean, Fraction(11, 10), Fraction(10**5)))
+        if law not in DISTRIBUTIONS:
+            raise ParameterError("law", f"there is no {law!r:.60}", fix=f"choose one of {', '.join(DISTRIBUTIONS)}")
+        goal = float(to_rational_between("trials", mean, Fraction(11, 10), Fraction(10**5)))
         low, high = math.log(1e-3), math.log(1e8)
         for _ in range(80):
             middle = (low + high) / 2
-            low, high = (low, middle) if _mean(LAWS[law], math.exp(middle)) > goal else (middle, high)
-        return cls(LAWS[law], Fraction(math.exp(low)).limit_denominator(10**9))
+            low, high = (low, middle) if _mean(DISTRIBUTIONS[law], math.exp(middle)) > goal else (middle, high)
+        return cls(DISTRIBUTIONS[law], Fraction(math.exp(low)).limit_denominator(10**9))
 
     @property
     def factor(self) -> int:
@@ -73,7 +73,7 @@ class Trials:
         """K, exactly. The logarithmic law keeps a geometric k with probability 1/k."""
         while True:
             count = 1 + geometric.draw(self.scale, bits)
-            if self.shape == 1 or bernoulli.rational(Fraction(1, count), bits):
+            if self.shape == 1 or bernoulli.draw_rational(Fraction(1, count), bits):
                 return count
 
 

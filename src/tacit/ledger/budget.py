@@ -1,7 +1,7 @@
 """The owner's terms: caps, and what they are a promise about; the refusal of a price that does not fit.
 
->>> ada = Grant(caps(Fraction(1), Fraction(0)), monthly=True)
->>> limits = Limits(caps(Fraction(10), Fraction(0)), {"ada": ada}, {"neighbors": "add-remove"})
+>>> ada = AnalystLimit(compute_limits(Fraction(1), Fraction(0)), monthly=True)
+>>> limits = BudgetLimits(compute_limits(Fraction(10), Fraction(0)), {"ada": ada}, {"neighbors": "add-remove"})
 >>> Terms.decode(Terms(limits).encode()).limits == limits
 True
 """
@@ -14,41 +14,41 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.guard import (
+from tacit.accounting.filters import (
     GRAINS_PER_DELTA,
-    Caps,
-    Cost,
-    Standing,
-    admits,
-    caps,
-    room,
-    shown,
-    within_basic,
-    within_concentrated,
+    BudgetCharge,
+    BudgetStatus,
+    FilterLimits,
+    compute_limits,
+    format_epsilon,
+    is_admitted,
+    is_within_basic,
+    is_within_zcdp,
+    remaining_epsilon,
 )
-from tacit.errors import Code, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
 
 PUBLIC = "(public)"  # in a scope, the unit of a table that protects nobody
 
 
 @dataclass(frozen=True)
-class Grant:
+class AnalystLimit:
     """What one analyst may be told: in all, or in each calendar month."""
 
-    caps: Caps
+    caps: FilterLimits
     monthly: bool = False
 
 
 @dataclass(frozen=True)
-class Limits:
+class BudgetLimits:
     """The caps as values: one for all analysts together, which never refreshes, and one for each of them.
 
     `scope` says what a cap is a promise about, such as the neighbor relation and the unit of each table. What was spent
     under one scope says nothing about another.
     """
 
-    overall: Caps
-    analysts: Mapping[str, Grant]
+    overall: FilterLimits
+    analysts: Mapping[str, AnalystLimit]
     scope: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,9 +58,12 @@ class Limits:
             raise ParameterError("analysts", "an analyst has an empty name", fix="name every analyst")
 
     @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction, analysts: Mapping[str, tuple[Fraction, Fraction]]) -> Limits:
+    def of(cls, epsilon: Fraction, delta: Fraction, analysts: Mapping[str, tuple[Fraction, Fraction]]) -> BudgetLimits:
         """Limits from plain numbers, without windows."""
-        return cls(caps(epsilon, delta), {name: Grant(caps(*budget)) for name, budget in analysts.items()})
+        return cls(
+            compute_limits(epsilon, delta),
+            {name: AnalystLimit(compute_limits(*budget)) for name, budget in analysts.items()},
+        )
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -76,7 +79,7 @@ class Limits:
 class Terms:
     """What an opening writes down: the limits, the public key that signs, and whether there is a witness."""
 
-    limits: Limits
+    limits: BudgetLimits
     key: str = ""
     witnessed: bool = False
 
@@ -96,70 +99,72 @@ class Terms:
                 "key": str(key),
                 "witnessed": bool(witnessed),
             }:
-                grants = {name: _grant(plain) for name, plain in analysts.items()}
-                return cls(Limits(_caps(overall), grants, scope), key, witnessed)
+                grants = {name: _decode_limit(plain) for name, plain in analysts.items()}
+                return cls(BudgetLimits(_decode_caps(overall), grants, scope), key, witnessed)
             case _:
                 raise ValueError("these are no terms")
 
 
-def _grant(plain: object) -> Grant:
+def _decode_limit(plain: object) -> AnalystLimit:
     match plain:
         case [*limits, bool(monthly)]:
-            return Grant(_caps(limits), monthly)
+            return AnalystLimit(_decode_caps(limits), monthly)
         case _:
             raise ValueError("this is no grant")
 
 
-def _caps(plain: list[object]) -> Caps:
+def _decode_caps(plain: list[object]) -> FilterLimits:
     match plain:
         case [int(epsilon), int(delta_a), int(rho), int(delta_b)]:
-            return Caps(epsilon, delta_a, rho, delta_b)
+            return FilterLimits(epsilon, delta_a, rho, delta_b)
         case _:
             raise ValueError("these are no caps")
 
 
-def stricter(one: Caps, other: Caps) -> Caps:
+def strictest_caps(one: FilterLimits, other: FilterLimits) -> FilterLimits:
     """The caps that are within both: what a union of filters admits under them, it admits under each."""
-    return Caps(*map(min, one.grains, other.grains))
+    return FilterLimits(*map(min, one.grains, other.grains))
 
 
-def admit(price: Cost, who: str, own: Standing, shared: Standing | None) -> None:
+def admit(price: BudgetCharge, who: str, own: BudgetStatus, shared: BudgetStatus | None) -> None:
     """Refuse a price unless every guard admits it: the analyst's own cap, and the shared one where it counts.
 
     `shared` is None where the answer is already stored: showing it to one more analyst adds nothing to what all know.
     """
-    if not admits(own.spent, price, own.cap):
+    if not is_admitted(own.spent, price, own.cap):
         whose, guard = f"{who}'s own budget", own
-    elif shared is not None and not admits(shared.spent, price, shared.cap):
+    elif shared is not None and not is_admitted(shared.spent, price, shared.cap):
         whose, guard = "the budget shared by all analysts", shared
     else:
         return
-    lost = _delta_left(price, guard)
+    lost = _remaining_delta(price, guard)
     if lost is not None:
         left, cap = lost
-        has = f"delta {_delta(left)} left of {_delta(cap)}" if cap else "no delta"
+        has = f"delta {_format_delta(left)} left of {_format_delta(cap)}" if cap else "no delta"
         fix = "ask for what needs none, such as declared keys or one number at a time, or the data owner for more delta"
-        raise Refused(Code.BUDGET, f"it costs delta {_delta(price.delta_a)}, and {whose} has {has}", fix=fix)
+        raise Refused(
+            ErrorCode.BUDGET, f"it costs delta {_format_delta(price.delta_a)}, and {whose} has {has}", fix=fix
+        )
     guards = [own] if shared is None else [own, shared]
-    fits = min(room(g.spent, g.cap, price.delta_a, price.delta_b) for g in guards)
+    fits = min(remaining_epsilon(g.spent, g.cap, price.delta_a, price.delta_b) for g in guards)
     if fits > 0:
-        fix = f"ask for at most epsilon={shown(fits)}"
+        fix = f"ask for at most epsilon={format_epsilon(fits)}"
     else:
         fix = "nothing remains for this question: ask the data owner for a larger budget"
-    remains = f"{shown(guard.remaining)} left of {shown(guard.cap.epsilon)}"
-    raise Refused(Code.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {remains}", fix=fix)
+    remains = f"{format_epsilon(guard.remaining)} left of {format_epsilon(guard.cap.epsilon)}"
+    raise Refused(ErrorCode.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {remains}", fix=fix)
 
 
-def _delta_left(price: Cost, guard: Standing) -> tuple[int, int] | None:
+def _remaining_delta(price: BudgetCharge, guard: BudgetStatus) -> tuple[int, int] | None:
     """Where it is delta alone that does not fit: what is left of it, and of how much, by the filter with more left."""
-    after = guard.spent + Cost(price.epsilon, 0, price.rho, 0)
+    after = guard.spent + BudgetCharge(price.epsilon, 0, price.rho, 0)
     found = []
-    if within_basic(after, guard.cap):
+    if is_within_basic(after, guard.cap):
         found.append((guard.cap.delta_a - guard.spent.delta_a, guard.cap.delta_a))
-    if within_concentrated(after, guard.cap):
+    if is_within_zcdp(after, guard.cap):
         found.append((guard.cap.delta_b - guard.spent.delta_b, guard.cap.delta_b))
     return max(found) if found else None
 
 
-def _delta(grains: int) -> str:
+def _format_delta(grains: int) -> str:
     return f"{grains / GRAINS_PER_DELTA:.3g}"

@@ -2,10 +2,10 @@
 
 Each entry carries the hash of the one before it, so that a change anywhere changes every hash after it.
 
->>> first = seal(Entry(1, "2030-01-01T00:00:00+00:00", Kind.OPEN))
->>> digest(first) == first.hash
+>>> first = add_hash(Entry(1, "2030-01-01T00:00:00+00:00", EntryKind.OPEN))
+>>> hash_entry(first) == first.hash
 True
->>> digest(replace(first, note="altered")) == first.hash
+>>> hash_entry(replace(first, note="altered")) == first.hash
 False
 """
 
@@ -17,15 +17,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from tacit.accounting.guard import Cost
+from tacit.accounting.filters import BudgetCharge
 from tacit.accounting.receipt import Receipt
 
 GENESIS = hashlib.sha256(b"tacit ledger").hexdigest()
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-ALL = ""  # the name under which everyone is counted together, and under which the owner's entries stand
+ALL_ANALYSTS = ""  # the name under which everyone is counted together, and under which the owner's entries stand
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What happened."""
 
     OPEN = "open"  # the owner's terms, written whenever they differ from those written last
@@ -52,27 +52,27 @@ class Entry:
 
     sequence: int
     time: str
-    kind: Kind
-    who: str = ALL
+    kind: EntryKind
+    who: str = ALL_ANALYSTS
     month: str = ""
     request: str = ""
     key: str = ""
     loss: str = ""
     claim: int = 0
     shared: int = 0
-    charge: Cost = Cost.zero()
-    spent: Cost = Cost.zero()
-    overall: Cost = Cost.zero()
-    everyone: Cost = Cost.zero()
+    charge: BudgetCharge = BudgetCharge.zero()
+    spent: BudgetCharge = BudgetCharge.zero()
+    overall: BudgetCharge = BudgetCharge.zero()
+    everyone: BudgetCharge = BudgetCharge.zero()
     answer_digest: str = ""
     note: str = ""
     previous: str = GENESIS
     hash: str = ""
 
     @property
-    def shared_charge(self) -> Cost:
+    def shared_charge(self) -> BudgetCharge:
         """What this entry charged to all together."""
-        return self.charge if self.shared else Cost.zero()
+        return self.charge if self.shared else BudgetCharge.zero()
 
     @property
     def question(self) -> tuple[str, str]:
@@ -81,28 +81,28 @@ class Entry:
 
 
 # The columns of a stored ledger, whatever the attributes are called.
-GRAINS = ("epsilon", "delta_a", "rho", "delta_b")
+COST_COLUMNS = ("epsilon", "delta_a", "rho", "delta_b")
 COLUMNS = (
     *("sequence", "time", "kind", "who", "month", "request", "key", "loss", "claim", "shared"),
-    *(f"{cost}_{grain}" for cost in ("charge", "spent", "overall", "everyone") for grain in GRAINS),
+    *(f"{cost}_{grain}" for cost in ("charge", "spent", "overall", "everyone") for grain in COST_COLUMNS),
     *("answer_digest", "note", "previous", "hash"),
 )
 
 
-def seal(entry: Entry) -> Entry:
+def add_hash(entry: Entry) -> Entry:
     """The entry with its hash."""
-    return replace(entry, hash=digest(entry))
+    return replace(entry, hash=hash_entry(entry))
 
 
-def digest(entry: Entry) -> str:
+def hash_entry(entry: Entry) -> str:
     """The hash over every field but the hash itself.
 
     A JSON list is read in one way only, so entries that differ have encodings that differ.
     """
-    return hashlib.sha256(_encode(values(entry)[:-1]).encode()).hexdigest()
+    return hashlib.sha256(_encode(to_row(entry)[:-1]).encode()).hexdigest()
 
 
-def values(entry: Entry) -> tuple[Any, ...]:
+def to_row(entry: Entry) -> tuple[Any, ...]:
     """The fields in the order of `COLUMNS`."""
     return (
         *(entry.sequence, entry.time, entry.kind, entry.who, entry.month, entry.request, entry.key, entry.loss),
@@ -112,21 +112,21 @@ def values(entry: Entry) -> tuple[Any, ...]:
     )
 
 
-def from_values(row: tuple[Any, ...]) -> Entry:
+def from_row(row: tuple[Any, ...]) -> Entry:
     """The entry of a row in the order of `COLUMNS`; a kind that does not exist is a ValueError."""
     sequence, time, kind, *rest = row
     plain, numbers, tail = rest[:7], rest[7:23], rest[23:]
-    costs = [Cost(*numbers[at : at + 4]) for at in range(0, 16, 4)]
-    return Entry(sequence, time, Kind(kind), *plain, *costs, *tail)
+    costs = [BudgetCharge(*numbers[at : at + 4]) for at in range(0, 16, 4)]
+    return Entry(sequence, time, EntryKind(kind), *plain, *costs, *tail)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChargeRequest:
     """A question as the ledger sees it: who asks, its key and loss, its price, and the analyst's own name for it."""
 
     who: str
     question: tuple[str, str]
-    price: Cost
+    price: BudgetCharge
     request: str = ""
 
     @property
@@ -136,7 +136,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Reservation:
     """A charge that is written down. Where `stored` is None, the caller runs the question once and commits."""
 
     entry: int

@@ -4,14 +4,14 @@
 >>> from tacit.privacy.loss import LaplaceNoise
 >>> folder = tempfile.TemporaryDirectory()
 >>> one = (Fraction(1), Fraction(0))
->>> ledger = Ledger(Path(folder.name) / "clinic.ledger", Limits.of(*one, {"ada": one}))
+>>> ledger = Ledger(Path(folder.name) / "clinic.ledger", BudgetLimits.of(*one, {"ada": one}))
 >>> question = LaplaceNoise(scale=Fraction(4), sensitivity=1)
 >>> claim = ledger.reserve("ada", question, key="5eed")  # now it is charged, and the data may be touched
 >>> ledger.commit(claim, b"41 patients").stored
 b'41 patients'
 >>> ledger.reserve("ada", question, key="5eed").stored  # a repeat is free
 b'41 patients'
->>> shown(ledger.standing("ada").remaining)
+>>> format_epsilon(ledger.standing("ada").remaining)
 '0.75'
 >>> ledger.close(); folder.cleanup()
 """
@@ -27,28 +27,35 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tacit.accounting.guard import Caps, Cost, Standing, cost, shown
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, cost, format_epsilon
 from tacit.accounting.receipt import Receipt
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Refused
-from tacit.ledger.book import NOTHING, Book, answer_hash, tampered
-from tacit.ledger.budget import Limits, Terms, admit, stricter
-from tacit.ledger.check import check_key, check_scope, check_sighted, check_terms, check_witness, gone
-from tacit.ledger.entries import ALL, Asked, Claim, Entry, Kind
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
+from tacit.ledger.budget import BudgetLimits, Terms, admit, strictest_caps
+from tacit.ledger.consistency import (
+    check_key,
+    check_scope,
+    check_sighted,
+    check_terms,
+    check_witness,
+    missing_ledger_error,
+)
+from tacit.ledger.entries import ALL_ANALYSTS, ChargeRequest, Entry, EntryKind, Reservation
 from tacit.ledger.files import tighten
-from tacit.ledger.history import History, standing_of, unknown
-from tacit.ledger.keys import Key
-from tacit.ledger.store import store_at
-from tacit.ledger.turns import Turns
-from tacit.ledger.witness import Sight, Witness
+from tacit.ledger.group_commit import GroupCommit
+from tacit.ledger.reader import LedgerReader, standing_in_month, unknown_analyst_error
+from tacit.ledger.signing import SigningKey
+from tacit.ledger.store import open_store
+from tacit.ledger.transaction import ZERO_COST, LedgerTransaction, hash_answer, tampering_error
+from tacit.ledger.witness import Witness, WitnessedHead
 from tacit.privacy.loss import Loss, encode
 
-__all__ = ["Ledger", "shown"]
+__all__ = ["Ledger", "format_epsilon"]
 
-_CHECKED = 1000  # entries walked at every opening; `verify` walks them all
+_ENTRIES_CHECKED_AT_OPEN = 1000  # entries walked at every opening; `verify` walks them all
 _LONGEST_REQUEST = 200
 
 
-class Ledger(History):
+class Ledger(LedgerReader):
     """Charges questions against caps, so that what analysts learn together costs at most `limits.overall`.
 
     **Theorem.** Let an answer be shown only after `commit` returned for it. Then, whatever threads, processes, hosts,
@@ -70,33 +77,35 @@ class Ledger(History):
     def __init__(
         self,
         place: Path | str,
-        limits: Limits,
+        limits: BudgetLimits,
         *,
-        key: Key | None = None,
+        key: SigningKey | None = None,
         witness: Witness | None = None,
         wait: float = 30.0,
         patience: float = 120.0,
     ) -> None:
         self.limits = limits
-        self.store = store_at(place, wait=wait)
+        self.store = open_store(place, wait=wait)
         self._key = key
         self._witness = witness
         self._patience = patience
         self._flying: set[int] = set()  # the claims that are worked on through this object
-        self._turns = Turns(self._writing)
+        self._turns = GroupCommit(self._writing)
         try:
             self._open()
         except BaseException:
             self.store.close()
             raise
 
-    def reserve(self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = "") -> Claim:
+    def reserve(
+        self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
+    ) -> Reservation:
         """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
 
         The same question is the same key and the same loss. Where its answer is stored, the claim carries it: at no
-        cost to an analyst who paid for it (`Book.payment`) or whose charge for it has no outcome yet, else at its price
-        to their own cap only. Where it is in flight, wait for it; where whoever asked it is gone, take it up: the
-        analyst who paid does not pay again. What is shown again for nothing writes nothing.
+        cost to an analyst who paid for it (`LedgerTransaction.payment`) or whose charge for it has no outcome yet, else
+        at its price to their own cap only. Where it is in flight, wait for it; where whoever asked it is gone, take it
+        up: the analyst who paid does not pay again. What is shown again for nothing writes nothing.
 
         `request` is the analyst's own name for this question. Asking again under the same name is one question,
         charged once, with one outcome; another question under that name is refused. What writes nothing binds no name:
@@ -106,7 +115,7 @@ class Ledger(History):
         asked = self.asked(who, loss, key, delta=delta, request=request)
         deadline, pause = time.monotonic() + self._patience, 0.002
 
-        def claim_of(book: Book) -> Claim | None:
+        def claim_of(book: LedgerTransaction) -> Reservation | None:
             return self._claim(book, asked, patient=time.monotonic() < deadline)
 
         while True:
@@ -116,17 +125,19 @@ class Ledger(History):
             time.sleep(pause)
             pause = min(0.1, pause * 1.5)
 
-    def asked(self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = "") -> Asked:
+    def asked(
+        self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
+    ) -> ChargeRequest:
         """A question as the ledger knows it, with its price. Nothing is written."""
         if who not in self.limits.analysts:
-            raise unknown(who)
+            raise unknown_analyst_error(who)
         if len(request) > _LONGEST_REQUEST or not (request.isprintable() and request == request.strip()):
             fix = f"use at most {_LONGEST_REQUEST} printable characters, such as a UUID"
             raise ParameterError("request", "it is not a name", fix=fix)
-        encoded, price = _priced(loss, delta)
-        return Asked(who, (key, encoded), price, request)
+        encoded, price = _compute_charge(loss, delta)
+        return ChargeRequest(who, (key, encoded), price, request)
 
-    def repeats(self, asked: Callable[[], Sequence[Asked]]) -> list[Claim | None]:
+    def repeats(self, asked: Callable[[], Sequence[ChargeRequest]]) -> list[Reservation | None]:
         """For each question, what `reserve` gives where its answer is stored and the analyst paid for it; else None.
         They need no name, and are looked up in one transaction. Nothing is written.
 
@@ -134,20 +145,20 @@ class Ledger(History):
         where that transaction came to nothing; what it returned last is what the claims are for.
         """
 
-        def claims_of(book: Book) -> list[Claim | None]:
+        def claims_of(book: LedgerTransaction) -> list[Reservation | None]:
             return [self._again(book, each) for each in asked()]
 
         return self._turns.take(claims_of)
 
-    def is_free(self, asked: Asked) -> bool:
+    def is_free(self, asked: ChargeRequest) -> bool:
         """Whether `reserve` would charge nothing: the answer is paid for, or a charge for it has no outcome yet."""
         with self.store.read() as session:
-            book = Book(session)
+            book = LedgerTransaction(session)
             stored = book.stored_answer(asked.question)
             paid = stored is not None and book.payment(asked, stored) is not None
             return paid or book.open_claim(asked) is not None
 
-    def commit(self, claim: Claim, answer: bytes) -> Claim:
+    def commit(self, claim: Reservation, answer: bytes) -> Reservation:
         """Store the answer of a claim, durably, before it is shown. What the returned claim holds is what to show.
 
         The first writer wins: where the same question was answered meanwhile, that answer is returned, not this one.
@@ -155,20 +166,20 @@ class Ledger(History):
         if claim.stored is not None:
             return claim
 
-        def settled(book: Book) -> tuple[bytes, Entry]:
-            reserved = _reserved(book, claim)
+        def settled(book: LedgerTransaction) -> tuple[bytes, Entry]:
+            reserved = _load_reserve_entry(book, claim)
             stored = book.stored_answer(reserved.question)
             entry = book.settlement(claim.entry)
             if entry is None:
                 shown = answer if stored is None else stored
-                entry = _settle(book, Kind.COMMIT, reserved, answer_hash(shown))
+                entry = _append_settlement(book, EntryKind.COMMIT, reserved, hash_answer(shown))
                 if stored is None:
                     book.store_answer(entry, reserved.loss, answer)
                 return shown, entry
-            if entry.kind is not Kind.COMMIT:
+            if entry.kind is not EntryKind.COMMIT:
                 raise Failed
             if stored is None:
-                raise tampered("a stored answer is missing")
+                raise tampering_error("a stored answer is missing")
             return stored, entry
 
         shown, entry = self._turns.take(settled)
@@ -176,7 +187,7 @@ class Ledger(History):
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
         return replace(claim, stored=shown, receipt=receipt)
 
-    def fail(self, claim: Claim) -> bytes | None:
+    def fail(self, claim: Reservation) -> bytes | None:
         """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak.
 
         One charge has one outcome. Where the claim was answered meanwhile, that stands and is returned: show it, and
@@ -185,18 +196,20 @@ class Ledger(History):
         if claim.stored is not None:
             return claim.stored
 
-        def settled(book: Book) -> bytes | None:
-            reserved, entry = _reserved(book, claim), book.settlement(claim.entry)
+        def settled(book: LedgerTransaction) -> bytes | None:
+            reserved, entry = _load_reserve_entry(book, claim), book.settlement(claim.entry)
             if entry is None:
-                _settle(book, Kind.FAIL, reserved)
-            return book.stored_answer(reserved.question) if entry is not None and entry.kind is Kind.COMMIT else None
+                _append_settlement(book, EntryKind.FAIL, reserved)
+            return (
+                book.stored_answer(reserved.question) if entry is not None and entry.kind is EntryKind.COMMIT else None
+            )
 
         shown = self._turns.take(settled)
         self._flying.discard(claim.entry)
         return shown
 
     @contextmanager
-    def held(self, claim: Claim) -> Iterator[None]:
+    def held(self, claim: Reservation) -> Iterator[None]:
         """Work on a claim. Where that is interrupted, whoever asks again goes on with the same charge at once."""
         try:
             yield
@@ -212,10 +225,10 @@ class Ledger(History):
         marked = self._key is not None and self._key.is_marked()  # before the ledger is read, which names it by then
         with self.store.read() as session:
             blank = self.store.is_blank(session)
-            recorded = None if blank else Book(session).terms()
+            recorded = None if blank else LedgerTransaction(session).terms()
         new = self._witness if recorded is None or not recorded.witnessed else None
         if new is not None and blank and new.exists() and new.last() is not None:
-            raise gone(self.store)
+            raise missing_ledger_error(self.store)
         if self._key is not None and marked:
             check_key(self.store, recorded, self._key)
         if self._witness is not None:
@@ -226,9 +239,9 @@ class Ledger(History):
             if self.store.is_blank(session):
                 self.store.create(session)
             if not self.store.is_whole(session):
-                raise tampered("the tables or their locks were altered")
+                raise tampering_error("the tables or their locks were altered")
         with self._writing() as book:
-            book.check_chain(_CHECKED)
+            book.check_chain(_ENTRIES_CHECKED_AT_OPEN)
             for _ in book.totals():
                 pass
             if self._key is not None and marked:
@@ -244,13 +257,13 @@ class Ledger(History):
             tighten(self._witness.path)
 
     @contextmanager
-    def _writing(self) -> Iterator[Book]:
+    def _writing(self) -> Iterator[LedgerTransaction]:
         """A durable transaction on a ledger that the witness knows. The witness is told before anything is shown."""
         seen = self._witness.last() if self._witness is not None else None
         book = None
         try:
             with self.store.write() as session:
-                book = Book(session)
+                book = LedgerTransaction(session)
                 check_witness(book, seen)
                 yield book
                 self._flying |= book.taken  # before others can see them
@@ -264,30 +277,30 @@ class Ledger(History):
     def _note(self, last: Entry) -> None:
         """Tell the witness of an entry that is on disk."""
         if self._witness is not None:
-            self._witness.note(Sight(last.sequence, last.hash, last.everyone))
+            self._witness.note(WitnessedHead(last.sequence, last.hash, last.everyone))
 
-    def _dropped(self, claim: Claim | None) -> None:
+    def _dropped(self, claim: Reservation | None) -> None:
         """Whoever asked was interrupted and works on nothing."""
         if claim is not None:
             self._flying.discard(claim.entry)
 
-    def _claim(self, book: Book, asked: Asked, *, patient: bool) -> Claim | None:
+    def _claim(self, book: LedgerTransaction, asked: ChargeRequest, *, patient: bool) -> Reservation | None:
         """The claim on an answer, or None where it is in flight and worth waiting for."""
         guards = self._guards(book, asked.who)
         named = book.of_request(asked.who, asked.request) if asked.request else None
         if named is not None and named.question != asked.question:
             what = f"the request {asked.request!r} was another question"
-            raise Refused(Code.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
+            raise Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
         stored = book.stored_answer(asked.question)
         if named is not None:
-            charge = book.entry_at(named.claim) if named.kind is Kind.RESUME else named
+            charge = book.entry_at(named.claim) if named.kind is EntryKind.RESUME else named
             if charge is None:
-                raise tampered(f"the claim of entry {named.sequence} is missing")
+                raise tampering_error(f"the claim of entry {named.sequence} is missing")
             settled = book.settlement(charge.sequence)
-            if settled is not None and settled.kind is Kind.FAIL:
+            if settled is not None and settled.kind is EntryKind.FAIL:
                 raise Failed
-            if stored is not None and charge.kind is Kind.RESERVE:
-                settled = settled or _settle(book, Kind.COMMIT, charge, answer_hash(stored))
+            if stored is not None and charge.kind is EntryKind.RESERVE:
+                settled = settled or _append_settlement(book, EntryKind.COMMIT, charge, hash_answer(stored))
                 return self._handed(charge, stored, settled, asked, guards)
             if stored is not None and charge.charge == asked.price:
                 return self._handed(charge, stored, charge, asked, guards)
@@ -295,17 +308,19 @@ class Ledger(History):
             return self._repeated(book, asked, stored, named, guards)
         return self._taken_up(book, asked, named, guards, patient=patient)
 
-    def _again(self, book: Book, asked: Asked) -> Claim | None:
+    def _again(self, book: LedgerTransaction, asked: ChargeRequest) -> Reservation | None:
         """A stored answer that was paid for, shown again. There is nothing to write: no sum and no answer changes."""
         guards, stored = self._guards(book, asked.who), book.stored_answer(asked.question)
         payment = None if stored is None else book.payment(asked, stored)
         if payment is None:
             return None
         claim = self._handed(payment.charge, stored, payment.head, asked, guards)
-        free = replace(claim.receipt, charged=NOTHING, repeat=True, analyst=guards.own, overall=guards.shared)
+        free = replace(claim.receipt, charged=ZERO_COST, repeat=True, analyst=guards.own, overall=guards.shared)
         return replace(claim, receipt=free)
 
-    def _repeated(self, book: Book, asked: Asked, stored: bytes, named: Entry | None, guards: _Guards) -> Claim:
+    def _repeated(
+        self, book: LedgerTransaction, asked: ChargeRequest, stored: bytes, named: Entry | None, guards: _Accounts
+    ) -> Reservation:
         """A stored answer: shown again, shown for an own charge that has none, or shown to one more analyst."""
         found = self._again(book, asked)
         if found is not None:
@@ -313,16 +328,16 @@ class Ledger(History):
         written = replace(asked, request="") if named is not None else asked
         claim = book.open_claim(asked)
         if claim is not None:  # settled here and now: whatever else comes of its work is not shown
-            self._write(book, Kind.RESUME, written, claim=claim.sequence)
-            settled = _settle(book, Kind.COMMIT, claim, answer_hash(stored))
+            self._write(book, EntryKind.RESUME, written, claim=claim.sequence)
+            settled = _append_settlement(book, EntryKind.COMMIT, claim, hash_answer(stored))
             return self._handed(claim, stored, settled, asked, guards)
         admit(asked.price, asked.who, guards.own, None)
-        entry = self._write(book, Kind.REPEAT, written, charge=asked.price, month=guards.month)
+        entry = self._write(book, EntryKind.REPEAT, written, charge=asked.price, month=guards.month)
         return self._handed(entry, stored, entry, asked, guards)
 
     def _taken_up(
-        self, book: Book, asked: Asked, named: Entry | None, guards: _Guards, *, patient: bool
-    ) -> Claim | None:
+        self, book: LedgerTransaction, asked: ChargeRequest, named: Entry | None, guards: _Accounts, *, patient: bool
+    ) -> Reservation | None:
         """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
         open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
         me = self.store.holder(book.session)
@@ -331,23 +346,25 @@ class Ledger(History):
         entry = next((claim for claim, _ in open_claims if claim.who == asked.who), None)
         if entry is None:
             admit(asked.price, asked.who, guards.own, guards.shared)
-            entry = self._write(book, Kind.RESERVE, asked, charge=asked.price, month=guards.month, shared=1)
+            entry = self._write(book, EntryKind.RESERVE, asked, charge=asked.price, month=guards.month, shared=1)
         else:
             resumed = replace(asked, request="") if named is not None else asked
-            self._write(book, Kind.RESUME, resumed, claim=entry.sequence)
+            self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me)
         return self._handed(entry, None, entry, asked, guards)
 
-    def _is_flying(self, book: Book, claim: Entry, holder: str, me: str) -> bool:
+    def _is_flying(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
         """Whether an answer may still come of a claim."""
         flies = claim.sequence in self._flying or claim.sequence in book.taken
         return flies or (holder != me and self.store.is_alive(book.session, holder))
 
-    def _write(self, book: Book, kind: Kind, asked: Asked, **more: Any) -> Entry:
+    def _write(self, book: LedgerTransaction, kind: EntryKind, asked: ChargeRequest, **more: Any) -> Entry:
         key, loss = asked.question
         return book.append(kind, who=asked.who, request=asked.request, key=key, loss=loss, **more)
 
-    def _handed(self, entry: Entry, stored: bytes | None, head: Entry, asked: Asked, guards: _Guards) -> Claim:
+    def _handed(
+        self, entry: Entry, stored: bytes | None, head: Entry, asked: ChargeRequest, guards: _Accounts
+    ) -> Reservation:
         """A claim on what an entry charged, with its receipt."""
         receipt = Receipt(
             entry=entry.sequence,
@@ -356,48 +373,48 @@ class Ledger(History):
             key=asked.key,
             charged=entry.charge,
             price=asked.price,
-            repeat=entry.kind is Kind.REPEAT,
-            analyst=Standing(entry.spent, guards.own.cap),
-            overall=Standing(entry.overall, guards.shared.cap),
+            repeat=entry.kind is EntryKind.REPEAT,
+            analyst=BudgetStatus(entry.spent, guards.own.cap),
+            overall=BudgetStatus(entry.overall, guards.shared.cap),
             head=head.hash,
             signature="" if stored is None else self._signature(head.hash),  # where not yet, it is signed at the commit
             request=asked.request,
         )
-        return Claim(entry.sequence, asked.who, asked.key, stored, receipt)
+        return Reservation(entry.sequence, asked.who, asked.key, stored, receipt)
 
     def _signature(self, head: str) -> str:
         return self._key.sign(head) if self._key else ""
 
-    def _guards(self, book: Book, who: str) -> _Guards:
+    def _guards(self, book: LedgerTransaction, who: str) -> _Accounts:
         """What a charge must fit into."""
-        own, shared = book.total(who), book.total(ALL)
+        own, shared = book.total(who), book.total(ALL_ANALYSTS)
         if own is None or shared is None:
-            raise tampered("a total is missing")
+            raise tampering_error("a total is missing")
         grant = self.limits.analysts[who]
         month = max(own.month, book.now()[:7]) if own.month and grant.monthly else own.month
-        return _Guards(
-            Standing(standing_of(own, month).spent, stricter(own.standing.cap, grant.caps)),
-            Standing(shared.standing.spent, stricter(shared.standing.cap, self.limits.overall)),
+        return _Accounts(
+            BudgetStatus(standing_in_month(own, month).spent, strictest_caps(own.standing.cap, grant.caps)),
+            BudgetStatus(shared.standing.spent, strictest_caps(shared.standing.cap, self.limits.overall)),
             month,
         )
 
-    def _binding(self, who: str, found: Standing) -> Standing:
+    def _binding(self, who: str, found: BudgetStatus) -> BudgetStatus:
         grant = self.limits.analysts.get(who)
-        cap = self.limits.overall if who == ALL else grant.caps if grant else Caps.zero()
-        return Standing(found.spent, stricter(found.cap, cap))
+        cap = self.limits.overall if who == ALL_ANALYSTS else grant.caps if grant else FilterLimits.zero()
+        return BudgetStatus(found.spent, strictest_caps(found.cap, cap))
 
 
 @dataclass(frozen=True)
-class _Guards:
+class _Accounts:
     """The analyst's standing and everyone's, with the caps that bind, and the month in which a charge counts."""
 
-    own: Standing
-    shared: Standing
+    own: BudgetStatus
+    shared: BudgetStatus
     month: str
 
 
 @lru_cache(maxsize=1024)
-def _priced(loss: Loss, delta: Fraction) -> tuple[str, Cost]:
+def _compute_charge(loss: Loss, delta: Fraction) -> tuple[str, BudgetCharge]:
     """A loss as text, and what it costs."""
     price = cost(loss, delta)
     if min(price.grains) < 0:
@@ -405,15 +422,15 @@ def _priced(loss: Loss, delta: Fraction) -> tuple[str, Cost]:
     return encode(loss), price
 
 
-def _reserved(book: Book, claim: Claim) -> Entry:
+def _load_reserve_entry(book: LedgerTransaction, claim: Reservation) -> Entry:
     """The RESERVE entry that a claim is for."""
     entry = book.entry_at(claim.entry)
-    if entry is None or (entry.kind, entry.who, entry.key) != (Kind.RESERVE, claim.who, claim.key):
+    if entry is None or (entry.kind, entry.who, entry.key) != (EntryKind.RESERVE, claim.who, claim.key):
         raise ParameterError("claim", "it is not from this ledger", fix="commit what reserve returned")
     return entry
 
 
-def _settle(book: Book, kind: Kind, reserved: Entry, answer_digest: str = "") -> Entry:
+def _append_settlement(book: LedgerTransaction, kind: EntryKind, reserved: Entry, answer_digest: str = "") -> Entry:
     entry = book.append(kind, who=reserved.who, key=reserved.key, claim=reserved.sequence, answer_digest=answer_digest)
     book.release(reserved.sequence)
     return entry

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from tacit.errors import Code, LedgerError, ParameterError
+from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.extras import missing_extra
 from tacit.ledger import schema
 from tacit.ledger.entries import GENESIS
-from tacit.ledger.store import Row, Session, Store
+from tacit.ledger.store import LedgerStore, Row, SqlTransaction
 
 try:
     import psycopg
@@ -23,9 +23,9 @@ try:
 except ImportError as error:  # an extra
     raise missing_extra("postgres", "a ledger in PostgreSQL", "psycopg") from error
 
-_TABLES = schema.tables(integer="BIGINT", blob="BYTEA", strict="")
+_TABLES = schema.create_statements(integer="BIGINT", blob="BYTEA", strict="")
 _KEEP = "keep the database as it is and verify the ledger; an older copy would forget what was spent"
-_REST = """
+_CONSTRAINTS_QUERY = """
 SELECT relname::text, indisunique::int::bigint FROM pg_index JOIN pg_class ON indexrelid = pg_class.oid
     WHERE relnamespace = to_regnamespace(quote_ident(?)) AND indisvalid
 UNION ALL SELECT relname || ' ' || contype::text, count(*) FROM pg_constraint JOIN pg_class ON conrelid = pg_class.oid
@@ -33,27 +33,32 @@ UNION ALL SELECT relname || ' ' || contype::text, count(*) FROM pg_constraint JO
 UNION ALL SELECT rulename, -1 FROM pg_rules WHERE schemaname = ?
 """  # indexes, how many constraints, and rules, of which there are none
 _HOLDER = "pid || ' ' || extract(epoch FROM backend_start)"  # the same text in every time zone
-_CAUSES: tuple[tuple[type[psycopg.Error], Code, str, str], ...] = (
-    (errors.DiskFull, Code.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
+_CAUSES: tuple[tuple[type[psycopg.Error], ErrorCode, str, str], ...] = (
+    (errors.DiskFull, ErrorCode.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
     (
         errors.ReadOnlySqlTransaction,
-        Code.LEDGER_READ_ONLY,
+        ErrorCode.LEDGER_READ_ONLY,
         "cannot be written",
         "name the primary server, and let it accept writes",
     ),
-    (errors.FeatureNotSupported, Code.LEDGER_READ_ONLY, "is on a standby", "name the primary server"),
-    (errors.InsufficientPrivilege, Code.LEDGER_READ_ONLY, "cannot be written", "give this role the right to write"),
-    (errors.IoError, Code.LEDGER_DISK, "cannot be read or written", "check the server's disk"),
-    (errors.DataCorrupted, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
-    (errors.IndexCorrupted, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
-    (errors.IntegrityError, Code.LEDGER_TAMPERED, "does not accept this entry", _KEEP),
-    (errors.UndefinedColumn, Code.LEDGER_TAMPERED, "has lost a column", _KEEP),
-    (errors.UndefinedTable, Code.LEDGER_MISSING, "has lost its tables", _KEEP),
-    (psycopg.OperationalError, Code.LEDGER_UNREACHABLE, "cannot be reached", "check the server and the URL"),
+    (errors.FeatureNotSupported, ErrorCode.LEDGER_READ_ONLY, "is on a standby", "name the primary server"),
+    (
+        errors.InsufficientPrivilege,
+        ErrorCode.LEDGER_READ_ONLY,
+        "cannot be written",
+        "give this role the right to write",
+    ),
+    (errors.IoError, ErrorCode.LEDGER_DISK, "cannot be read or written", "check the server's disk"),
+    (errors.DataCorrupted, ErrorCode.LEDGER_TAMPERED, "is damaged", _KEEP),
+    (errors.IndexCorrupted, ErrorCode.LEDGER_TAMPERED, "is damaged", _KEEP),
+    (errors.IntegrityError, ErrorCode.LEDGER_TAMPERED, "does not accept this entry", _KEEP),
+    (errors.UndefinedColumn, ErrorCode.LEDGER_TAMPERED, "has lost a column", _KEEP),
+    (errors.UndefinedTable, ErrorCode.LEDGER_MISSING, "has lost its tables", _KEEP),
+    (psycopg.OperationalError, ErrorCode.LEDGER_UNREACHABLE, "cannot be reached", "check the server and the URL"),
 )
 
 
-class PostgresStore(Store):
+class PostgresStore(LedgerStore):
     """A schema of a PostgreSQL database. Commits wait for the server's disk; writers wait for each other."""
 
     def __init__(self, url: str, *, wait: float = 30.0, writable: bool = True) -> None:
@@ -75,23 +80,25 @@ class PostgresStore(Store):
         self._writable = writable
         self._connection: psycopg.Connection[Row] | None = None
 
-    def create(self, session: Session) -> None:
+    def create(self, session: SqlTransaction) -> None:
         """Write the tables of a new ledger."""
         session.run(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
         for statement in _TABLES:
             session.run(statement)
-        for lock in schema.LOCKS:
-            session.run(f"CREATE FUNCTION {lock.name}() RETURNS trigger LANGUAGE plpgsql AS $lock${_body(lock)}$lock$")
-            for trigger in _triggers(lock):
+        for lock in schema.TRIGGERS:
+            session.run(
+                f"CREATE FUNCTION {lock.name}() RETURNS trigger LANGUAGE plpgsql AS $lock${_trigger_body(lock)}$lock$"
+            )
+            for trigger in _trigger_statements(lock):
                 session.run(trigger)
         session.run("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
-        session.run(f"COMMENT ON SCHEMA \"{self._schema}\" IS 'tacit ledger {schema.VERSION}'")
+        session.run(f"COMMENT ON SCHEMA \"{self._schema}\" IS 'tacit ledger {schema.SCHEMA_VERSION}'")
 
-    def is_blank(self, session: Session) -> bool:
+    def is_blank(self, session: SqlTransaction) -> bool:
         """Whether there is no table yet."""
         return session.run("SELECT count(*) FROM pg_tables WHERE schemaname = ?", (self._schema,)) == [(0,)]
 
-    def is_whole(self, session: Session) -> bool:
+    def is_whole(self, session: SqlTransaction) -> bool:
         """Whether the tables and the locks are those written at the start."""
         columns = session.run(
             "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = ?", (self._schema,)
@@ -102,26 +109,32 @@ class PostgresStore(Store):
             " WHERE relnamespace = to_regnamespace(quote_ident(?)) AND NOT tgisinternal",
             (self._schema, self._schema),
         )
-        rest = session.run(_REST, (self._schema,) * 3)
-        locks = {(trigger, "O", _body(lock)) for lock in schema.LOCKS for trigger in _triggers(lock)}
-        return set(columns) == _columns() and set(map(_plain, triggers)) == locks and set(map(_plain, rest)) == _rest()
+        rest = session.run(_CONSTRAINTS_QUERY, (self._schema,) * 3)
+        locks = {
+            (trigger, "O", _trigger_body(lock)) for lock in schema.TRIGGERS for trigger in _trigger_statements(lock)
+        }
+        return (
+            set(columns) == _expected_columns()
+            and set(map(_decode_row, triggers)) == locks
+            and set(map(_decode_row, rest)) == _expected_constraints()
+        )
 
-    def damage(self, session: Session) -> str:
+    def damage(self, session: SqlTransaction) -> str:
         """What the database finds wrong with itself."""
         return ""  # the server checks its own pages as it reads them
 
-    def holder(self, session: Session) -> str:
+    def holder(self, session: SqlTransaction) -> str:
         """This connection, by the server's name for it."""
         ((name,),) = session.run(f"SELECT {_HOLDER} FROM pg_stat_activity WHERE pid = pg_backend_pid()")
         return str(name)
 
-    def is_alive(self, session: Session, holder: str) -> bool:
+    def is_alive(self, session: SqlTransaction, holder: str) -> bool:
         """Whether that connection is still there, from whichever host."""
         found = session.run(f"SELECT 1 FROM pg_stat_activity WHERE {_HOLDER} = ?", (holder,))
         return bool(found)
 
     @contextmanager
-    def _transaction_of(self, writing: bool) -> Iterator[Session]:
+    def _transaction_of(self, writing: bool) -> Iterator[SqlTransaction]:
         try:
             connection = self._connect()
             session = _PostgresSession(connection)
@@ -139,7 +152,7 @@ class PostgresStore(Store):
         except psycopg.Error as error:
             raise self._explained(error) from error
 
-    def _begin(self, session: Session, writing: bool) -> None:
+    def _begin(self, session: SqlTransaction, writing: bool) -> None:
         if not writing:
             session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
@@ -174,24 +187,26 @@ class PostgresStore(Store):
             raise
         return connection
 
-    def _recognize(self, session: Session) -> None:
+    def _recognize(self, session: SqlTransaction) -> None:
         """Leave a schema alone that is something else."""
         if self.is_blank(session):
             if not self._writable:
-                raise self.error("does not exist", "check the URL", Code.LEDGER_MISSING)
+                raise self.error("does not exist", "check the URL", ErrorCode.LEDGER_MISSING)
             return
         ((mark,),) = session.run("SELECT obj_description(to_regnamespace(?))", (f'"{self._schema}"',))
         if not str(mark).startswith("tacit ledger "):
             raise self.error("is not a ledger", "name another one: postgresql://host/database#name")
         version = str(mark).removeprefix("tacit ledger ")
-        if version != str(schema.VERSION):
-            raise self.error(f"has version {version}; this Tacit reads {schema.VERSION}", "use the Tacit that wrote it")
+        if version != str(schema.SCHEMA_VERSION):
+            raise self.error(
+                f"has version {version}; this Tacit reads {schema.SCHEMA_VERSION}", "use the Tacit that wrote it"
+            )
 
     def _explained(self, error: psycopg.Error) -> LedgerError:
         """PostgreSQL's errors in our words. Its own text is kept as the cause, out of what is shown."""
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected):
             what = f"{self.name} was in use by another process for {self.wait:g} seconds"
-            return LedgerError(Code.LEDGER_BUSY, what, fix="try again when it is free")
+            return LedgerError(ErrorCode.LEDGER_BUSY, what, fix="try again when it is free")
         for kind, code, what, fix in _CAUSES:
             if isinstance(error, kind):
                 return self.error(what, fix, code)
@@ -208,7 +223,7 @@ class _PostgresSession:
         return cursor.fetchall() if cursor.description else []
 
 
-def _body(lock: schema.Lock) -> str:
+def _trigger_body(lock: schema.Trigger) -> str:
     if lock.condition == "1 = 1":
         return f" BEGIN RAISE EXCEPTION '{lock.name}' USING ERRCODE = 'integrity_constraint_violation'; END "
     return (
@@ -217,7 +232,7 @@ def _body(lock: schema.Lock) -> str:
     )
 
 
-def _triggers(lock: schema.Lock) -> list[str]:
+def _trigger_statements(lock: schema.Trigger) -> list[str]:
     """The triggers of a lock. TRUNCATE deletes too, and no trigger on rows sees it."""
     found = [f"CREATE TRIGGER {lock.name} BEFORE {lock.event} ON {lock.table} FOR EACH ROW"]
     if lock.event == "DELETE":
@@ -225,7 +240,7 @@ def _triggers(lock: schema.Lock) -> list[str]:
     return [f"{trigger} EXECUTE FUNCTION {lock.name}()" for trigger in found]
 
 
-def _columns() -> set[Row]:
+def _expected_columns() -> set[Row]:
     """The names of all columns, read off the statements that make them."""
     found = set()
     for statement in _TABLES:
@@ -236,8 +251,8 @@ def _columns() -> set[Row]:
     return found
 
 
-def _rest() -> set[Row]:
-    """What `_REST` finds, read off the same statements."""
+def _expected_constraints() -> set[Row]:
+    """What `_CONSTRAINTS_QUERY` finds, read off the same statements."""
     found: set[Row] = set()
     for statement in _TABLES:
         name = statement.removeprefix("CREATE ").removeprefix("UNIQUE ").split()[1]
@@ -253,5 +268,5 @@ def _rest() -> set[Row]:
     return found
 
 
-def _plain(row: Row) -> Row:
+def _decode_row(row: Row) -> Row:
     return tuple(value.decode() if isinstance(value, bytes) else value for value in row)

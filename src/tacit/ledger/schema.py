@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.ledger.entries import GRAINS, Kind
+from tacit.ledger.entries import COST_COLUMNS, EntryKind
 
-APPLICATION = 0x54414349  # "TACI" in the header of a file
-VERSION = 2
+APPLICATION_ID = 0x54414349  # "TACI" in the header of a file
+SCHEMA_VERSION = 2
 
-_KINDS = ", ".join(f"'{kind}'" for kind in Kind)
+_KINDS = ", ".join(f"'{kind}'" for kind in EntryKind)
 
 
-def _numbers(*prefixes: str) -> str:
+def _cost_columns(*prefixes: str) -> str:
     """Columns of grains, which are never negative."""
-    names = [f"{prefix}{grain}" for prefix in prefixes for grain in GRAINS]
+    names = [f"{prefix}{grain}" for prefix in prefixes for grain in COST_COLUMNS]
     return ",\n    ".join(f"{name} {{integer}} NOT NULL CHECK ({name} >= 0)" for name in names)
 
 
@@ -33,7 +33,7 @@ CREATE TABLE entries (
     loss TEXT NOT NULL,
     claim {{integer}} NOT NULL,
     shared {{integer}} NOT NULL CHECK (shared IN (0, 1)),
-    {_numbers("charge_", "spent_", "overall_", "everyone_")},
+    {_cost_columns("charge_", "spent_", "overall_", "everyone_")},
     answer_digest TEXT NOT NULL,
     note TEXT NOT NULL,
     previous TEXT NOT NULL CHECK (length(previous) = 64),
@@ -68,7 +68,7 @@ CREATE INDEX flights_by_key ON flights (key);
 CREATE TABLE totals (
     who TEXT PRIMARY KEY,
     month TEXT NOT NULL,
-    {_numbers("", "cap_")}
+    {_cost_columns("", "cap_")}
 ){{strict}};
 
 CREATE TABLE head (
@@ -78,12 +78,12 @@ CREATE TABLE head (
 ){{strict}}
 """
 
-_LESS = " OR ".join(f"NEW.{grain} < OLD.{grain}" for grain in GRAINS)
-_MORE = "(" + " OR ".join(f"NEW.{grain} > OLD.{grain}" for grain in GRAINS) + ")"
+_ANY_DECREASE = " OR ".join(f"NEW.{grain} < OLD.{grain}" for grain in COST_COLUMNS)
+_ANY_INCREASE = "(" + " OR ".join(f"NEW.{grain} > OLD.{grain}" for grain in COST_COLUMNS) + ")"
 
 
 @dataclass(frozen=True)
-class Lock:
+class Trigger:
     """What the database refuses: an event on a table, where the condition holds of OLD and NEW."""
 
     name: str
@@ -94,32 +94,32 @@ class Lock:
 
 # A cap may be lowered below what is spent, so the caps bind charges, not rows. Sums start anew in a later month only,
 # and go on where a cap begins or ceases to refresh. What the owner accepts as lost may be more than any cap.
-LOCKS = (
-    Lock("entries_stay", "UPDATE", "entries"),
-    Lock("entries_remain", "DELETE", "entries"),
-    Lock("answers_stay", "UPDATE", "answers"),
-    Lock("answers_remain", "DELETE", "answers"),
-    Lock("totals_remain", "DELETE", "totals"),
-    Lock(
+TRIGGERS = (
+    Trigger("entries_stay", "UPDATE", "entries"),
+    Trigger("entries_remain", "DELETE", "entries"),
+    Trigger("answers_stay", "UPDATE", "answers"),
+    Trigger("answers_remain", "DELETE", "answers"),
+    Trigger("totals_remain", "DELETE", "totals"),
+    Trigger(
         "totals_grow",
         "UPDATE",
         "totals",
         f"(NEW.month <> '' AND NEW.month < OLD.month)"
-        f" OR ((NEW.month = OLD.month OR NEW.month = '' OR OLD.month = '') AND ({_LESS}))",
+        f" OR ((NEW.month = OLD.month OR NEW.month = '' OR OLD.month = '') AND ({_ANY_DECREASE}))",
     ),
-    Lock(
+    Trigger(
         "totals_are_capped",
         "UPDATE",
         "totals",
-        f"(({_MORE} AND NEW.month = OLD.month) OR (NEW.month > OLD.month AND OLD.month <> ''))"
+        f"(({_ANY_INCREASE} AND NEW.month = OLD.month) OR (NEW.month > OLD.month AND OLD.month <> ''))"
         " AND (NEW.epsilon > NEW.cap_epsilon OR NEW.delta_a > NEW.cap_delta_a)"
         " AND (NEW.rho > NEW.cap_rho OR NEW.delta_b > NEW.cap_delta_b)"
-        f" AND (SELECT kind FROM entries ORDER BY sequence DESC LIMIT 1) <> '{Kind.ACCEPT}'",
+        f" AND (SELECT kind FROM entries ORDER BY sequence DESC LIMIT 1) <> '{EntryKind.ACCEPT}'",
     ),
 )
 
 
-def tables(*, integer: str, blob: str, strict: str) -> list[str]:
+def create_statements(*, integer: str, blob: str, strict: str) -> list[str]:
     """The statements that make the tables, in a database's own words for its types."""
     text = _TABLES.format(integer=integer, blob=blob, strict=strict)
     return [statement.strip() for statement in text.split(";")]

@@ -12,32 +12,32 @@ from typing import Any
 
 import apsw
 
-from tacit.errors import Code, LedgerError
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import schema
 from tacit.ledger.entries import GENESIS
 from tacit.ledger.files import make, tighten
-from tacit.ledger.store import Row, Session, Store
+from tacit.ledger.store import LedgerStore, Row, SqlTransaction
 
 # Before 3.51.3, a checkpoint racing with a write that resets the log could lose committed pages.
 # https://www.sqlite.org/wal.html#walresetbug
 OLDEST_SQLITE = (3, 51, 3)
 
-_KEEP = "keep the file as it is and verify it; an older copy would forget what was spent"
+_DAMAGE_FIX = "keep the file as it is and verify it; an older copy would forget what was spent"
 _ANOTHER = "name another file: a new one is made where there is none"
-_RIGHTS = "give this user the right to write the file and its folder, and its disk too"
-_CAUSES: tuple[tuple[type[apsw.Error], Code, str, str], ...] = (
-    (apsw.NotADBError, Code.LEDGER, "is not a ledger", _ANOTHER),
-    (apsw.CorruptError, Code.LEDGER_TAMPERED, "is damaged", _KEEP),
-    (apsw.FullError, Code.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
-    (apsw.ReadOnlyError, Code.LEDGER_READ_ONLY, "cannot be written", _RIGHTS),
-    (apsw.CantOpenError, Code.LEDGER, "cannot be opened", f"check that it is a file; {_RIGHTS}"),
-    (apsw.ConstraintError, Code.LEDGER_TAMPERED, "does not accept this entry", _KEEP),
-    (apsw.IOError, Code.LEDGER_DISK, "cannot be read or written", "check the disk, and that it is a local one"),
+_RIGHTS_FIX = "give this user the right to write the file and its folder, and its disk too"
+_CAUSES: tuple[tuple[type[apsw.Error], ErrorCode, str, str], ...] = (
+    (apsw.NotADBError, ErrorCode.LEDGER, "is not a ledger", _ANOTHER),
+    (apsw.CorruptError, ErrorCode.LEDGER_TAMPERED, "is damaged", _DAMAGE_FIX),
+    (apsw.FullError, ErrorCode.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
+    (apsw.ReadOnlyError, ErrorCode.LEDGER_READ_ONLY, "cannot be written", _RIGHTS_FIX),
+    (apsw.CantOpenError, ErrorCode.LEDGER, "cannot be opened", f"check that it is a file; {_RIGHTS_FIX}"),
+    (apsw.ConstraintError, ErrorCode.LEDGER_TAMPERED, "does not accept this entry", _DAMAGE_FIX),
+    (apsw.IOError, ErrorCode.LEDGER_DISK, "cannot be read or written", "check the disk, and that it is a local one"),
 )
-_STATEMENTS = schema.tables(integer="INTEGER", blob="BLOB", strict=" STRICT") + [
+_STATEMENTS = schema.create_statements(integer="INTEGER", blob="BLOB", strict=" STRICT") + [
     f"CREATE TRIGGER {lock.name} BEFORE {lock.event} ON {lock.table} WHEN {lock.condition}"
     f" BEGIN SELECT RAISE(ABORT, '{lock.name}'); END"
-    for lock in schema.LOCKS
+    for lock in schema.TRIGGERS
 ]
 
 
@@ -46,7 +46,7 @@ def is_too_old(version: str) -> bool:
     return tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE
 
 
-class SqliteStore(Store):
+class SqliteStore(LedgerStore):
     """A file with a write-ahead log, synchronized to disk at every commit.
 
     `vfs` names the file system layer of SQLite to use, if not its own.
@@ -62,42 +62,42 @@ class SqliteStore(Store):
         self._connection: apsw.Connection | None = None
         self._identity: tuple[int, int] | None = None
 
-    def create(self, session: Session) -> None:
+    def create(self, session: SqlTransaction) -> None:
         """Write the tables of a new ledger."""
         for statement in _STATEMENTS:
             session.run(statement)
         session.run("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
-        session.run(f"PRAGMA application_id = {schema.APPLICATION}")
-        session.run(f"PRAGMA user_version = {schema.VERSION}")
+        session.run(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        session.run(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
 
-    def is_blank(self, session: Session) -> bool:
+    def is_blank(self, session: SqlTransaction) -> bool:
         """Whether there is no table yet."""
         return session.run("SELECT count(*) FROM sqlite_schema") == [(0,)] and self._marks(session) == (0, 0)
 
-    def is_whole(self, session: Session) -> bool:
+    def is_whole(self, session: SqlTransaction) -> bool:
         """Whether the tables and the locks are those written at the start."""
         found = session.run("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
         return sorted(str(sql) for (sql,) in found) == sorted(_STATEMENTS)
 
-    def damage(self, session: Session) -> str:
+    def damage(self, session: SqlTransaction) -> str:
         """What the database finds wrong with itself."""
         found = session.run("PRAGMA integrity_check(10)")
         return "" if found == [("ok",)] else "its pages or indexes contradict each other"
 
-    def holder(self, session: Session) -> str:
+    def holder(self, session: SqlTransaction) -> str:
         """This process, by host, number and start."""
-        return f"{socket.gethostname()} {os.getpid()} {_started(os.getpid())}"
+        return f"{socket.gethostname()} {os.getpid()} {_start_time(os.getpid())}"
 
-    def is_alive(self, session: Session, holder: str) -> bool:
+    def is_alive(self, session: SqlTransaction, holder: str) -> bool:
         """Whether that process may still run; one of another host may."""
         host, _, process = holder.partition(" ")
         if host != socket.gethostname():
             return bool(holder)
         number, _, started = process.partition(" ")
-        return number.isdecimal() and _runs(int(number)) and started == _started(int(number))
+        return number.isdecimal() and _is_running(int(number)) and started == _start_time(int(number))
 
     @contextmanager
-    def _transaction_of(self, writing: bool) -> Iterator[Session]:
+    def _transaction_of(self, writing: bool) -> Iterator[SqlTransaction]:
         with self._explained():
             connection = self._connect()
             try:
@@ -136,7 +136,7 @@ class SqliteStore(Store):
         if found is None or (found.st_dev, found.st_ino) != self._identity:
             self._disconnect()
             fix = "put it back as it was; a new one would forget what was spent"
-            raise self.error("was removed or replaced", fix, Code.LEDGER_MISSING)
+            raise self.error("was removed or replaced", fix, ErrorCode.LEDGER_MISSING)
 
     def _open(self) -> apsw.Connection:
         if is_too_old(apsw.sqlite_lib_version()):
@@ -145,10 +145,10 @@ class SqliteStore(Store):
         if not self.path.parent.is_dir():
             raise self.error("has no folder to lie in", f"make the folder {self.path.parent}")
         if not self._writable and not self.path.exists():
-            raise self.error("does not exist", "check the path", Code.LEDGER_MISSING)
+            raise self.error("does not exist", "check the path", ErrorCode.LEDGER_MISSING)
         if _size(Path(f"{self.path}-wal")) > 0 and _size(self.path) == 0:  # SQLite would delete the log
             fix = "put it back beside its log; if it is lost, move the log away and run: tacit ledger accept-loss"
-            raise self.error("is empty or missing, and its log is there", fix, Code.LEDGER_MISSING)
+            raise self.error("is empty or missing, and its log is there", fix, ErrorCode.LEDGER_MISSING)
         if self._identity is not None:
             self._check_file()  # a connection that was lost comes back to the same file only
         if self._writable and not self.path.exists():
@@ -158,7 +158,7 @@ class SqliteStore(Store):
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
             if self._writable and connection.readonly("main"):  # before SQLite lays files beside it
-                raise self.error("cannot be written", _RIGHTS, Code.LEDGER_READ_ONLY)
+                raise self.error("cannot be written", _RIGHTS_FIX, ErrorCode.LEDGER_READ_ONLY)
             connection.set_busy_timeout(int(self.wait * 1000))
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # or statements are compiled anew for every value
             self._recognize(_SqliteSession(connection))
@@ -173,17 +173,19 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def _recognize(self, session: Session) -> None:
+    def _recognize(self, session: SqlTransaction) -> None:
         """Leave a file alone that is something else."""
         if self._writable and self.is_blank(session):
             return
         application, version = self._marks(session)
-        if application != schema.APPLICATION:
+        if application != schema.APPLICATION_ID:
             raise self.error("is not a ledger", _ANOTHER)
-        if version != schema.VERSION:
-            raise self.error(f"has version {version}; this Tacit reads {schema.VERSION}", "use the Tacit that wrote it")
+        if version != schema.SCHEMA_VERSION:
+            raise self.error(
+                f"has version {version}; this Tacit reads {schema.SCHEMA_VERSION}", "use the Tacit that wrote it"
+            )
 
-    def _marks(self, session: Session) -> tuple[int, int]:
+    def _marks(self, session: SqlTransaction) -> tuple[int, int]:
         """The application and the schema version that the file's header names."""
         ((application,),) = session.run("PRAGMA application_id")
         ((version,),) = session.run("PRAGMA user_version")
@@ -216,12 +218,12 @@ class SqliteStore(Store):
             yield
         except (apsw.BusyError, apsw.LockedError) as error:
             what = f"{self.path} was in use by another process for {self.wait:g} seconds"
-            raise LedgerError(Code.LEDGER_BUSY, what, fix="try again when it is free") from error
+            raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix="try again when it is free") from error
         except apsw.Error as error:
             for kind, code, what, fix in _CAUSES:
                 if isinstance(error, kind):
                     raise self.error(what, fix, code) from error
-            raise self.error("cannot be used", _KEEP) from error
+            raise self.error("cannot be used", _DAMAGE_FIX) from error
 
 
 class _SqliteSession:
@@ -239,23 +241,23 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _runs(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return not _status(process).startswith("Z")  # killed, and not yet buried
+    return not _read_process_status(process).startswith("Z")  # killed, and not yet buried
 
 
-def _started(process: int) -> str:
+def _start_time(process: int) -> str:
     """When a process started, in the system's own count, so that a number used again is another name."""
-    parts = _status(process).split()
+    parts = _read_process_status(process).split()
     return parts[19] if len(parts) > 19 else ""
 
 
-def _status(process: int) -> str:
+def _read_process_status(process: int) -> str:
     """What Linux says of a process after its name; nothing elsewhere."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(") ")[2]

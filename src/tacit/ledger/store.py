@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
-from tacit.errors import Code, LedgerError
+from tacit.errors import ErrorCode, LedgerError
 
 Row = tuple[Any, ...]
 
 
-class Session(Protocol):
+class SqlTransaction(Protocol):
     """A transaction that is open. Values stand as ? in the statement."""
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run one statement, and hand back all rows that it gives."""
 
 
-class Store(ABC):
+class LedgerStore(ABC):
     """One database behind one connection, which threads share in turn.
 
     The connection is closed before a fork, and parent and child each open their own when they next need it: a
@@ -41,7 +41,7 @@ class Store(ABC):
             _stores.add(self)
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
+    def write(self) -> Iterator[SqlTransaction]:
         """A durable transaction: on a normal exit all of it is on disk, on an exception none of it is.
 
         Write transactions of all threads, processes and hosts happen one after the other.
@@ -50,7 +50,7 @@ class Store(ABC):
             yield session
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
+    def read(self) -> Iterator[SqlTransaction]:
         """One moment of the database: what others write meanwhile is not seen."""
         with self._transaction(writing=False) as session:
             yield session
@@ -63,27 +63,27 @@ class Store(ABC):
                 self._disconnect()
 
     @abstractmethod
-    def create(self, session: Session) -> None:
+    def create(self, session: SqlTransaction) -> None:
         """Write the tables of a new ledger, inside the caller's transaction."""
 
     @abstractmethod
-    def is_blank(self, session: Session) -> bool:
+    def is_blank(self, session: SqlTransaction) -> bool:
         """Whether nothing was ever written here."""
 
     @abstractmethod
-    def is_whole(self, session: Session) -> bool:
+    def is_whole(self, session: SqlTransaction) -> bool:
         """Whether the tables and the locks are those written at the start."""
 
     @abstractmethod
-    def damage(self, session: Session) -> str:
+    def damage(self, session: SqlTransaction) -> str:
         """What the database itself finds wrong with its pages and indexes, or nothing."""
 
     @abstractmethod
-    def holder(self, session: Session) -> str:
+    def holder(self, session: SqlTransaction) -> str:
         """A name of this process, by which others can tell whether it still runs."""
 
     @abstractmethod
-    def is_alive(self, session: Session, holder: str) -> bool:
+    def is_alive(self, session: SqlTransaction, holder: str) -> bool:
         """Whether a holder may still run. A wrong verdict costs time or budget, never privacy."""
 
     @abstractmethod
@@ -94,12 +94,12 @@ class Store(ABC):
     def _disconnect(self) -> None:
         """Close the connection if there is one; what was not committed is undone."""
 
-    def error(self, what: str, fix: str, code: Code = Code.LEDGER) -> LedgerError:
+    def error(self, what: str, fix: str, code: ErrorCode = ErrorCode.LEDGER) -> LedgerError:
         """An error that names this database."""
         return LedgerError(code, f"{self.name} {what}", fix=fix)
 
     @contextmanager
-    def _transaction(self, *, writing: bool) -> Iterator[Session]:
+    def _transaction(self, *, writing: bool) -> Iterator[SqlTransaction]:
         if self._process != os.getpid():
             raise self.error("was opened before this process was forked", "open the ledger after the fork")
         with self._lock:
@@ -109,7 +109,7 @@ class Store(ABC):
                 yield session
 
 
-def store_at(place: Path | str, *, wait: float = 30.0, writable: bool = True) -> Store:
+def open_store(place: Path | str, *, wait: float = 30.0, writable: bool = True) -> LedgerStore:
     """The store at a path, or behind the URL of a PostgreSQL database."""
     if isinstance(place, str):
         from tacit.ledger.postgres import PostgresStore
@@ -120,9 +120,9 @@ def store_at(place: Path | str, *, wait: float = 30.0, writable: bool = True) ->
     return SqliteStore(place, wait=wait, writable=writable)
 
 
-_stores: WeakSet[Store] = WeakSet()
+_stores: WeakSet[LedgerStore] = WeakSet()
 _forking = threading.Lock()
-_held: list[Store] = []
+_locked: list[LedgerStore] = []
 
 
 def _before_fork() -> None:
@@ -130,13 +130,13 @@ def _before_fork() -> None:
     _forking.acquire()
     for store in list(_stores):
         store._lock.acquire()
-        _held.append(store)
+        _locked.append(store)
         store._disconnect()
 
 
 def _after_fork() -> None:
-    while _held:
-        store = _held.pop()
+    while _locked:
+        store = _locked.pop()
         store._process = os.getpid()
         store._lock.release()
     _forking.release()

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.accounting.guard import Caps, Cost, shown, within_basic, within_concentrated
+from tacit.accounting.filters import BudgetCharge, FilterLimits, format_epsilon, is_within_basic, is_within_zcdp
 from tacit.errors import LedgerError
-from tacit.ledger.book import NOTHING, Book, answer_hash, entries
-from tacit.ledger.budget import Grant, Terms
-from tacit.ledger.entries import ALL, GENESIS, GRAINS, Entry, Kind, digest
-from tacit.ledger.history import History
-from tacit.ledger.keys import is_signed
-from tacit.ledger.store import Row, Session, Store
-from tacit.ledger.witness import Sight, Witness
+from tacit.ledger.budget import AnalystLimit, Terms
+from tacit.ledger.entries import ALL_ANALYSTS, COST_COLUMNS, GENESIS, Entry, EntryKind, hash_entry
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.signing import is_valid_signature
+from tacit.ledger.store import LedgerStore, Row, SqlTransaction
+from tacit.ledger.transaction import ZERO_COST, LedgerTransaction, hash_answer, read_entries
+from tacit.ledger.witness import Witness, WitnessedHead
 
-Question = tuple[str, str]  # a key and a loss
+QuestionKey = tuple[str, str]  # a key and a loss
 _OFTEN = 500  # entries from one word of progress to the next
 
 
 @dataclass(frozen=True)
-class Report:
+class VerificationReport:
     """What `verify` found. `head` is the hash of the last entry, to compare with receipts."""
 
     entries: int
@@ -36,16 +36,16 @@ class Report:
 
 
 def verify(
-    ledger: History, witness: Witness | None = None, progress: Callable[[int], None] = lambda count: None
-) -> Report:
+    ledger: LedgerReader, witness: Witness | None = None, progress: Callable[[int], None] = lambda count: None
+) -> VerificationReport:
     """Walk one moment of the ledger from its beginning, and say everything that is wrong with it.
 
     An editor who also recomputes every hash and every sum goes unnoticed by the walk, as does an older copy put back;
     the witness then knows other heads. Threads that share `ledger` wait; other processes do not. `progress` is told the
     number of entries walked so far, now and then.
     """
-    walk = _Walk(progress)
-    sights: list[Sight] = []
+    walk = _ChainVerifier(progress)
+    sights: list[WitnessedHead] = []
     try:
         sights = list(witness.backwards())[::-1] if witness is not None else []
     except LedgerError as error:
@@ -53,34 +53,36 @@ def verify(
     try:
         with ledger.store.read() as session:
             try:
-                _walk(walk, ledger.store, session, {sight.sequence: sight for sight in sights})
+                _check_ledger(walk, ledger.store, session, {sight.sequence: sight for sight in sights})
             except (LedgerError, ValueError, TypeError):
                 walk.say(f"it cannot be read beyond entry {walk.sequence}")
     except LedgerError as error:
         walk.say(error.what)
-    return Report(walk.count, walk.previous, tuple(walk.problems))
+    return VerificationReport(walk.count, walk.previous, tuple(walk.problems))
 
 
-def _walk(walk: _Walk, store: Store, session: Session, sights: dict[int, Sight]) -> None:
+def _check_ledger(
+    walk: _ChainVerifier, store: LedgerStore, session: SqlTransaction, sights: dict[int, WitnessedHead]
+) -> None:
     if not store.is_whole(session):
         walk.say("the tables or their locks were altered")
-    for entry in entries(session):
+    for entry in read_entries(session):
         walk.visit(entry)
         sight = sights.pop(entry.sequence, None)
         if sight is not None and (sight.hash, sight.everyone) != (entry.hash, entry.everyone):
             walk.say(f"entry {entry.sequence}: the witness saw another in its place")
     if sights:
         walk.say(f"the witness saw {len(sights):,} entries that are not there, up to entry {max(sights)}")
-    caps = [f"cap_{grain}" for grain in GRAINS]
+    caps = [f"cap_{grain}" for grain in COST_COLUMNS]
     walk.compare_head(session.run("SELECT sequence, hash FROM head"))
-    walk.compare_totals(session.run(f"SELECT who, month, {', '.join((*GRAINS, *caps))} FROM totals"))
+    walk.compare_totals(session.run(f"SELECT who, month, {', '.join((*COST_COLUMNS, *caps))} FROM totals"))
     walk.compare_answers(session.run("SELECT entry, key, loss, answer FROM answers ORDER BY entry"))
     if damage := store.damage(session):
         walk.say(f"the file is damaged: {damage}")
 
 
 @dataclass
-class _Walk:
+class _ChainVerifier:
     """What the entries seen so far say.
 
     Whether an answer was paid for is counted, and not looked up as the ledger does. Of one question an analyst has seen
@@ -96,16 +98,16 @@ class _Walk:
     time: str = ""
     problems: list[str] = field(default_factory=list)
     terms: Terms | None = None
-    sums: dict[str, Cost] = field(default_factory=dict)  # what counts against each cap
+    sums: dict[str, BudgetCharge] = field(default_factory=dict)  # what counts against each cap
     months: dict[str, str] = field(default_factory=dict)
-    lives: dict[str, Cost] = field(default_factory=dict)  # over all months
-    everyone: Cost = NOTHING
+    lives: dict[str, BudgetCharge] = field(default_factory=dict)  # over all months
+    everyone: BudgetCharge = ZERO_COST
     open_claims: dict[int, Entry] = field(default_factory=dict)  # RESERVE entries without COMMIT or FAIL
-    answered: dict[Question, Entry] = field(default_factory=dict)  # the COMMIT that stored each answer
-    prices: dict[Question, Cost] = field(default_factory=dict)
-    charges: Counter[tuple[str, Question]] = field(default_factory=Counter)  # how often it was paid for
-    failures: Counter[tuple[str, Question]] = field(default_factory=Counter)
-    shown: set[tuple[str, Question]] = field(default_factory=set)  # who was shown which stored answer
+    answered: dict[QuestionKey, Entry] = field(default_factory=dict)  # the COMMIT that stored each answer
+    prices: dict[QuestionKey, BudgetCharge] = field(default_factory=dict)
+    charges: Counter[tuple[str, QuestionKey]] = field(default_factory=Counter)  # how often it was paid for
+    failures: Counter[tuple[str, QuestionKey]] = field(default_factory=Counter)
+    shown: set[tuple[str, QuestionKey]] = field(default_factory=set)  # who was shown which stored answer
     requests: set[tuple[str, str]] = field(default_factory=set)
 
     def say(self, problem: str) -> None:
@@ -127,7 +129,7 @@ class _Walk:
             yield f"the entry before it is {self.sequence}, so that one is missing"
         if entry.previous != self.previous:
             yield "it does not follow from the entry before it"
-        if digest(entry) != entry.hash:
+        if hash_entry(entry) != entry.hash:
             yield "it was altered: its hash is another"
         if entry.time < self.time:
             yield "it is earlier than the entry before it"
@@ -136,7 +138,7 @@ class _Walk:
     def _month(self, entry: Entry) -> Iterator[str]:
         """A sum starts anew in a later month only, and for an analyst whose cap refreshes."""
         then = self.months.get(entry.who, "")
-        if entry.who == ALL or entry.kind is Kind.CARRY:
+        if entry.who == ALL_ANALYSTS or entry.kind is EntryKind.CARRY:
             begins = False
         elif entry.sequence and entry.who not in self.months:
             begins = True
@@ -147,25 +149,28 @@ class _Walk:
         if entry.month and entry.month > entry.time[:7]:
             yield "its month has not come yet"
         if begins:
-            self.sums[entry.who] = NOTHING
+            self.sums[entry.who] = ZERO_COST
         self.months[entry.who] = entry.month
 
     def _sums(self, entry: Entry) -> Iterator[str]:
         """Each sum is the one before it plus the charge. Go on from the stated sum: name only the first wrong one."""
-        spent = self.sums.get(entry.who, NOTHING) + entry.charge
-        overall = self.sums.get(ALL, NOTHING) + entry.shared_charge
+        spent = self.sums.get(entry.who, ZERO_COST) + entry.charge
+        overall = self.sums.get(ALL_ANALYSTS, ZERO_COST) + entry.shared_charge
         everyone = self.everyone + entry.charge
-        told = NOTHING if entry.who == ALL else entry.spent
-        if (entry.who != ALL and entry.spent != spent) or (entry.overall, entry.everyone) != (overall, everyone):
+        told = ZERO_COST if entry.who == ALL_ANALYSTS else entry.spent
+        if (entry.who != ALL_ANALYSTS and entry.spent != spent) or (entry.overall, entry.everyone) != (
+            overall,
+            everyone,
+        ):
             yield "its sums do not follow from those before it"
-        self.sums[ALL], self.everyone = entry.overall, entry.everyone
-        if entry.who != ALL:
+        self.sums[ALL_ANALYSTS], self.everyone = entry.overall, entry.everyone
+        if entry.who != ALL_ANALYSTS:
             self.sums[entry.who] = told
-            if entry.kind is not Kind.CARRY:
-                self.lives[entry.who] = self.lives.get(entry.who, NOTHING) + entry.charge
+            if entry.kind is not EntryKind.CARRY:
+                self.lives[entry.who] = self.lives.get(entry.who, ZERO_COST) + entry.charge
 
     def _kind(self, entry: Entry) -> Iterator[str]:
-        if entry.kind is Kind.OPEN:
+        if entry.kind is EntryKind.OPEN:
             self.terms = Terms.decode(entry.note)
         elif self.terms is None:
             yield "it comes before any terms"
@@ -173,19 +178,19 @@ class _Walk:
             yield "its request was used before"
         self.requests.add((entry.who, entry.request))
         match entry.kind:
-            case Kind.RESERVE:
+            case EntryKind.RESERVE:
                 yield from self._reserve(entry)
-            case Kind.REPEAT:
+            case EntryKind.REPEAT:
                 yield from self._repeat(entry)
-            case Kind.CARRY:
+            case EntryKind.CARRY:
                 yield from self._carry(entry)
-            case Kind.ACCEPT:
+            case EntryKind.ACCEPT:
                 pass  # the owner's word, whatever it charges
-            case _ if entry.charge != NOTHING:
+            case _ if entry.charge != ZERO_COST:
                 yield f"a {entry.kind} charges nothing"
-        if entry.kind in (Kind.COMMIT, Kind.FAIL):
+        if entry.kind in (EntryKind.COMMIT, EntryKind.FAIL):
             yield from self._settle(entry)
-        elif entry.kind is Kind.RESUME:
+        elif entry.kind is EntryKind.RESUME:
             reserved = self.open_claims.get(entry.claim)
             if reserved is None or (reserved.who, reserved.question) != (entry.who, entry.question):
                 yield f"no open claim {entry.claim} of this analyst and question"
@@ -193,7 +198,7 @@ class _Walk:
     def _reserve(self, entry: Entry) -> Iterator[str]:
         if not entry.shared:
             yield "a first answer is charged to the analyst and to all alike"
-        yield from self._capped(entry, (entry.who, ALL))
+        yield from self._capped(entry, (entry.who, ALL_ANALYSTS))
         self.open_claims[entry.sequence] = entry
         self.charges[entry.who, entry.question] += 1
 
@@ -204,7 +209,7 @@ class _Walk:
             yield "it repeats what was never answered"
         about = entry.who, entry.question
         paid = self.failures[about] + 1 <= self.charges[about]
-        if entry.charge != (NOTHING if paid else self.prices.get(entry.question)):
+        if entry.charge != (ZERO_COST if paid else self.prices.get(entry.question)):
             yield "a repeat costs its price once, and then nothing"
         if not paid:
             yield from self._capped(entry, (entry.who,))
@@ -212,9 +217,9 @@ class _Walk:
         self.shown.add(about)
 
     def _carry(self, entry: Entry) -> Iterator[str]:
-        if not entry.month and entry.spent != self.lives.get(entry.who, NOTHING):
+        if not entry.month and entry.spent != self.lives.get(entry.who, ZERO_COST):
             yield "a cap that no longer refreshes counts all months"
-        elif entry.month and entry.charge != NOTHING:
+        elif entry.month and entry.charge != ZERO_COST:
             yield "a cap that begins to refresh keeps what was spent"
 
     def _capped(self, entry: Entry, guards: tuple[str, ...]) -> Iterator[str]:
@@ -223,16 +228,16 @@ class _Walk:
             yield "its month is not what the terms say"
         for who in guards:
             spent, cap = self.sums[who], self._cap(who)
-            if not (within_basic(spent, cap) or within_concentrated(spent, cap)):
-                yield "it goes beyond " + ("the overall cap" if who == ALL else "the analyst's cap")
+            if not (is_within_basic(spent, cap) or is_within_zcdp(spent, cap)):
+                yield "it goes beyond " + ("the overall cap" if who == ALL_ANALYSTS else "the analyst's cap")
 
-    def _cap(self, who: str) -> Caps:
-        if who == ALL:
-            return Caps.zero() if self.terms is None else self.terms.limits.overall
+    def _cap(self, who: str) -> FilterLimits:
+        if who == ALL_ANALYSTS:
+            return FilterLimits.zero() if self.terms is None else self.terms.limits.overall
         return self._grant(who).caps
 
-    def _grant(self, who: str) -> Grant:
-        nothing = Grant(Caps.zero())
+    def _grant(self, who: str) -> AnalystLimit:
+        nothing = AnalystLimit(FilterLimits.zero())
         return nothing if self.terms is None else self.terms.limits.analysts.get(who, nothing)
 
     def _settle(self, entry: Entry) -> Iterator[str]:
@@ -241,7 +246,7 @@ class _Walk:
             yield f"no open claim {entry.claim} of this analyst and question"
             return
         about = entry.who, reserved.question
-        if entry.kind is Kind.COMMIT:
+        if entry.kind is EntryKind.COMMIT:
             self.shown.add(about)
             self.prices.setdefault(reserved.question, reserved.charge)
             if self.answered.setdefault(reserved.question, entry).answer_digest != entry.answer_digest:
@@ -262,9 +267,9 @@ class _Walk:
         named = self.terms.limits.analysts if self.terms is not None else {}
         for who in sorted({*totals, *self.sums, *named}):
             month, numbers = totals.get(who, ("", (-1,) * 8))
-            whose = "the overall total" if who == ALL else f"the total of {who!r}"
-            spent = self.sums.get(who, NOTHING)
-            if numbers[:4] != spent.grains or (spent != NOTHING and month != self.months.get(who, "")):
+            whose = "the overall total" if who == ALL_ANALYSTS else f"the total of {who!r}"
+            spent = self.sums.get(who, ZERO_COST)
+            if numbers[:4] != spent.grains or (spent != ZERO_COST and month != self.months.get(who, "")):
                 self.say(f"{whose} is not the sum of its charges")
             if numbers[4:] != self._cap(who).grains:
                 self.say(f"{whose} has a cap that was never recorded")
@@ -276,34 +281,36 @@ class _Walk:
             told = left.pop((key, loss), None)
             if told is None or told.sequence != entry:
                 self.say(f"the answer of entry {entry} was never committed")
-            elif answer_hash(answer) != told.answer_digest:
+            elif hash_answer(answer) != told.answer_digest:
                 self.say(f"the answer of entry {entry} was altered")
         for missing in left.values():
             self.say(f"the answer of entry {missing.sequence} is missing")
 
 
-def check_receipt(ledger: History, receipt: Mapping[str, Any]) -> list[str]:
+def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]:
     """What is wrong with a receipt: it must be signed by this ledger, which must still hold what it says."""
     terms = ledger.terms()
     head, signature = str(receipt.get("head", "")), str(receipt.get("signature", ""))
-    if terms is None or not is_signed(head, signature, terms.key):
+    if terms is None or not is_valid_signature(head, signature, terms.key):
         return ["the receipt is not signed by this ledger"]
     entry = next((entry for entry in ledger.entries() if entry.hash == head), None)
     if entry is None:
         return ["the receipt is signed by this ledger, which no longer holds what it says"]
     with ledger.store.read() as session:
-        settles = entry.kind in {Kind.COMMIT, Kind.FAIL}
-        charge = Book(session).entry_at(entry.claim) if settles else entry
+        settles = entry.kind in {EntryKind.COMMIT, EntryKind.FAIL}
+        charge = LedgerTransaction(session).entry_at(entry.claim) if settles else entry
     assert charge is not None
     told = {
         "entry": charge.sequence,
         "time": charge.time,
         "who": charge.who,
         "key": charge.key,
-        "charged_epsilon": shown(charge.charge.epsilon),
-        "repeat": charge.kind is Kind.REPEAT,
+        "charged_epsilon": format_epsilon(charge.charge.epsilon),
+        "repeat": charge.kind is EntryKind.REPEAT,
     }
     again = {"charged_epsilon": "0", "repeat": True}
-    if entry.kind in {Kind.COMMIT, Kind.REPEAT} and all(receipt.get(name) == value for name, value in again.items()):
+    if entry.kind in {EntryKind.COMMIT, EntryKind.REPEAT} and all(
+        receipt.get(name) == value for name, value in again.items()
+    ):
         told |= again  # shown again for nothing, under the charge that paid for it
     return [f"its {name} is not what the ledger says" for name, value in told.items() if receipt.get(name) != value]

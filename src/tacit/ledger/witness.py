@@ -4,8 +4,8 @@
 >>> folder = tempfile.TemporaryDirectory()
 >>> witness = Witness(Path(folder.name) / "clinic.witness")
 >>> witness.create()
->>> witness.note(Sight(7, "ab" * 32, Cost.zero()))
->>> witness.note(Sight(5, "cd" * 32, Cost.zero()))  # the count only grows
+>>> witness.note(WitnessedHead(7, "ab" * 32, BudgetCharge.zero()))
+>>> witness.note(WitnessedHead(5, "cd" * 32, BudgetCharge.zero()))  # the count only grows
 >>> witness.last().sequence
 7
 >>> folder.cleanup()
@@ -23,24 +23,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.accounting.guard import Cost
-from tacit.errors import Code, LedgerError
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.files import PRIVATE, sync_folder
 
 _HEADER = b"tacit witness 1\n"
 _RECORD = struct.Struct(">Q32s4q")
 _CHECK = 8
 _SIZE = _RECORD.size + _CHECK
-_CODES = {errno.ENOSPC: Code.LEDGER_FULL, errno.EDQUOT: Code.LEDGER_FULL, errno.EROFS: Code.LEDGER_READ_ONLY}
+_CODES = {
+    errno.ENOSPC: ErrorCode.LEDGER_FULL,
+    errno.EDQUOT: ErrorCode.LEDGER_FULL,
+    errno.EROFS: ErrorCode.LEDGER_READ_ONLY,
+}
 
 
 @dataclass(frozen=True)
-class Sight:
+class WitnessedHead:
     """A head that was seen: its sequence, its hash, and the sum of all charges to anyone up to it."""
 
     sequence: int
     hash: str
-    everyone: Cost
+    everyone: BudgetCharge
 
 
 class Witness:
@@ -76,27 +80,27 @@ class Witness:
             finally:
                 os.close(handle)
 
-    def last(self) -> Sight | None:
+    def last(self) -> WitnessedHead | None:
         """The newest sight."""
         return next(self.backwards(), None)
 
-    def backwards(self) -> Iterator[Sight]:
+    def backwards(self) -> Iterator[WitnessedHead]:
         """The sights, newest first."""
         with self._explained():
             handle = os.open(self.path, os.O_RDONLY)
             try:
-                yield from _backwards(handle, self._checked_size(handle))
+                yield from _read_newest_first(handle, self._checked_size(handle))
             finally:
                 os.close(handle)
 
-    def note(self, sight: Sight) -> None:
+    def note(self, sight: WitnessedHead) -> None:
         """Write a sight down, durably, unless a newer one stands there."""
         with self._explained():
             handle = os.open(self.path, os.O_RDWR)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 size = self._checked_size(handle)
-                seen = next(_backwards(handle, size), None)
+                seen = next(_read_newest_first(handle, size), None)
                 if seen is None or seen.sequence < sight.sequence:
                     whole = len(_HEADER) + (size - len(_HEADER)) // _SIZE * _SIZE
                     if os.pwrite(handle, _pack(sight), whole) != _SIZE:
@@ -118,28 +122,28 @@ class Witness:
             fix = "put it back; if it is lost, charge all that may be missing: tacit ledger accept-loss"
             raise self._error("is missing", fix) from error
         except OSError as error:
-            code = _CODES.get(error.errno or 0, Code.LEDGER_WITNESS)
+            code = _CODES.get(error.errno or 0, ErrorCode.LEDGER_WITNESS)
             raise self._error("cannot be read or written", "check its disk and this user's rights", code) from error
 
-    def _error(self, what: str, fix: str, code: Code = Code.LEDGER_WITNESS) -> LedgerError:
+    def _error(self, what: str, fix: str, code: ErrorCode = ErrorCode.LEDGER_WITNESS) -> LedgerError:
         return LedgerError(code, f"the witness {self.path} {what}", fix=fix)
 
 
-def _backwards(handle: int, size: int) -> Iterator[Sight]:
+def _read_newest_first(handle: int, size: int) -> Iterator[WitnessedHead]:
     for index in reversed(range((size - len(_HEADER)) // _SIZE)):
         sight = _unpack(os.pread(handle, _SIZE, len(_HEADER) + index * _SIZE))
         if sight is not None:
             yield sight
 
 
-def _pack(sight: Sight) -> bytes:
+def _pack(sight: WitnessedHead) -> bytes:
     record = _RECORD.pack(sight.sequence, bytes.fromhex(sight.hash), *sight.everyone.grains)
     return record + hashlib.sha256(record).digest()[:_CHECK]
 
 
-def _unpack(data: bytes) -> Sight | None:
+def _unpack(data: bytes) -> WitnessedHead | None:
     record, check = data[: _RECORD.size], data[_RECORD.size :]
     if hashlib.sha256(record).digest()[:_CHECK] != check:
         return None
     sequence, head, *sums = _RECORD.unpack(record)
-    return Sight(sequence, head.hex(), Cost(*sums))
+    return WitnessedHead(sequence, head.hex(), BudgetCharge(*sums))

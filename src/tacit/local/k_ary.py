@@ -1,6 +1,6 @@
 """k-ary randomized response: the value itself, or another one.
 
->>> coin = KAry(domain=2, epsilon=1)
+>>> coin = KAryRandomizedResponse(domain=2, epsilon=1)
 >>> round(coin.p, 6), round(coin.matrix().epsilon, 12)
 (0.731059, 1.0)
 """
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball
-from tacit.local.frequency import Counts, Frequency, Reports
+from tacit.arithmetic import to_interval
+from tacit.local.frequency_oracle import Counts, FrequencyOracle, Reports
 from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.sampling import narrow
+from tacit.sampling import uint16
 from tacit.sampling.bits import Bits
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BLOCK = 2**17  # people at a time, so that a block stays near the processor
 
 
 @dataclass(frozen=True)
-class KAry(Frequency):
+class KAryRandomizedResponse(FrequencyOracle):
     """Reports the value with probability p = e^epsilon/(e^epsilon + d - 1), else any other one, each equally likely.
 
     **Theorem.** It is epsilon-LDP, exactly; p is as above, q = 1/(e^epsilon + d - 1), and n times the variance at f = 0
@@ -74,14 +74,14 @@ class KAry(Frequency):
         return self.domain
 
     def _encoded(self, values: Counts, bits: Bits) -> Reports:
-        if self.domain > 2**narrow.WIDTH:
+        if self.domain > 2**uint16.WIDTH:
             return RandomizedResponse(self.epsilon, self.domain).release(values, bits)
-        spare = narrow.spare(self.domain)
-        truth = narrow.Begun(self._truth, spare)
+        spare = uint16.unused_bits(self.domain)
+        truth = uint16.ContinuedBernoulli(self._truth, spare)
         reports = np.empty(len(values), dtype=np.int64)
         for start in range(0, len(values), _BLOCK):
             part = reports[start : start + _BLOCK]
-            drawn = narrow.leading(self.domain, len(part), bits)
+            drawn = uint16.draw_with_unused_bits(self.domain, len(part), bits)
             true = truth.heads(drawn & np.uint16((1 << spare) - 1), bits)
             part[:] = drawn >> np.uint16(spare)
             part[true] = values[start : start + _BLOCK][true]
@@ -89,7 +89,7 @@ class KAry(Frequency):
 
     def _truth(self) -> arb:
         """P[the value itself, and not any at all]."""
-        odds: arb = ball(self.epsilon).exp()
+        odds: arb = to_interval(self.epsilon).exp()
         return (odds - 1) / (odds + (self.domain - 1))
 
     def _shaped(self, reports: Any) -> Reports:

@@ -1,14 +1,15 @@
 """Means of numbers that people randomize themselves: by rounding, by a window, or by a mixture of both.
 
->>> from tacit.local.grid import Grid
+>>> from tacit.local.uniform_grid import UniformGrid
 >>> from tacit.sampling.bits import ReplayBits
->>> hours = Grid(0, 24, steps=96)
->>> asked = Hybrid(hours, epsilon=2)
+>>> hours = UniformGrid(0, 24, steps=96)
+>>> asked = HybridMechanism(hours, epsilon=2)
 >>> reports = asked.encode(np.repeat([6.0, 8.0], 5000), ReplayBits(b"example"))
 >>> found = asked.estimate(asked.tally(reports), confidence=0.95)
 >>> found.low < 7 < found.high
 True
->>> [round(protocol(hours, 1).worst(1) / 12**2, 2) for protocol in (Rounding, Piecewise, Hybrid)]
+>>> protocols = (StochasticRounding, PiecewiseMechanism, HybridMechanism)
+>>> [round(protocol(hours, 1).worst(1) / 12**2, 2) for protocol in protocols]
 [4.68, 5.23, 4.29]
 """
 
@@ -23,18 +24,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tacit.accounting.exact import Matrix
-from tacit.arithmetic import ball, integer, within
-from tacit.errors import Code, ParameterError, Refused
-from tacit.local.frequency import local_price, numbers_of
-from tacit.local.grid import Grid, Places, odds
-from tacit.local.tails import binomial_ends, reach
-from tacit.local.tally import Average, Kind, Tally
-from tacit.mechanisms.given import share
-from tacit.privacy.loss import Pure
+from tacit.accounting.transition_matrix import TransitionMatrix
+from tacit.arithmetic import to_integer, to_interval, to_rational_between
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.local.confidence_intervals import binomial_interval, mean_half_width
+from tacit.local.frequency_oracle import check_epsilon, check_integer_reports
+from tacit.local.mean_summary import MeanEstimate, MeanSummary, ReportSegment
+from tacit.local.uniform_grid import Places, UniformGrid, rational_exp
+from tacit.mechanisms.validation import check_probability
+from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import belows
+from tacit.sampling.uniform import draw_array_below
 
 if TYPE_CHECKING:
     from flint import arb
@@ -50,18 +51,18 @@ class Mean(ABC):
     they like, it moves by at most m times `influence`.
     """
 
-    grid: Grid
+    grid: UniformGrid
     epsilon: Fraction
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.grid, Grid):
+        if not isinstance(self.grid, UniformGrid):
             raise ParameterError("grid", f"needs a grid, got {type(self.grid).__name__}", fix="Grid(0, 24, steps=96)")
-        object.__setattr__(self, "epsilon", local_price(self.epsilon))
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
 
     @property
     @abstractmethod
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[ReportSegment, ...]:
         """The kinds of reports, in the order of their numbers."""
 
     @abstractmethod
@@ -84,20 +85,20 @@ class Mean(ABC):
 
     # What holds of it.
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What one report costs the one who sends it."""
-        return Pure(self.epsilon)
+        return PureDp(self.epsilon)
 
     def variance(self, users: int, value: float) -> float:
         """The variance of the estimate from so many people, all with this value."""
-        inside = within("value", value, self.grid.lower, self.grid.upper)
+        inside = to_rational_between("value", value, self.grid.lower, self.grid.upper)
         place = float((inside - self.grid.lower) / (self.grid.upper - self.grid.lower) * self.grid.steps)
-        return self.place_variance(place) * self.grid.width**2 / integer("users", users, least=1)
+        return self.place_variance(place) * self.grid.width**2 / to_integer("users", users, least=1)
 
     def worst(self, users: int) -> float:
         """The largest variance of the estimate, whatever the values are. It is quadratic in the place: see the ends."""
         largest = max(map(self.place_variance, self._turns()))
-        return largest * self.grid.width**2 / integer("users", users, least=1)
+        return largest * self.grid.width**2 / to_integer("users", users, least=1)
 
     @property
     def influence(self) -> float:
@@ -114,47 +115,47 @@ class Mean(ABC):
 
     def shaped(self, reports: Any) -> Reports:
         """The reports as an array of integers; anything else is refused."""
-        return numbers_of(self.kind, reports)
+        return check_integer_reports(self.kind, reports)
 
     def well_formed(self, reports: Any) -> npt.NDArray[np.bool_]:
         """Which of the reports are ones that this protocol sends; refused if they are no integers."""
         whole = self.shaped(reports)
         return np.asarray((whole >= 0) & (whole < self.report_limit))
 
-    def tally(self, reports: Any, survey: str = "") -> Tally:
+    def tally(self, reports: Any, survey: str = "") -> MeanSummary:
         """All of the reports that matters, of constant size; a report that nobody can have sent is refused."""
-        return Tally.empty(self, survey).add(reports)
+        return MeanSummary.empty(self, survey).add(reports)
 
-    def estimate(self, tally: Tally, confidence: Any = 0.95) -> Average:
+    def estimate(self, tally: MeanSummary, confidence: Any = 0.95) -> MeanEstimate:
         """The mean with its interval, which holds it with at least this confidence for any fixed values.
 
         The values are those on the grid. `reach` has the proof.
         """
-        miss = float(1 - share("confidence", confidence))
+        miss = float(1 - check_probability("confidence", confidence))
         self.must_have(tally)
         parts = zip(self.kinds, tally.counts, tally.totals, strict=True)
         center = sum(kind.intercept * count + kind.slope * total for kind, count, total in parts) / tally.users
         spread = [self.place_variance(place) for place in self._turns()]
         said = [kind.says(report) for kind in self.kinds for report in (0, kind.size - 1)]
         bound = max(*said, self.grid.steps - min(said))
-        wide = reach(tally.users, max(spread), min(spread), bound, miss)
+        wide = mean_half_width(tally.users, max(spread), min(spread), bound, miss)
         return self.average(center, center - wide, center + wide, tally.users)
 
-    def must_have(self, tally: Tally) -> None:
+    def must_have(self, tally: MeanSummary) -> None:
         """Refuses what is no tally of this protocol, and one of nobody."""
-        if not isinstance(tally, Tally):
+        if not isinstance(tally, MeanSummary):
             raise ParameterError("tally", f"needs a tally, got {type(tally).__name__}", fix="tally the reports first")
         if tally.protocol != self:
-            raise Refused(Code.REPORT, "these reports are of another survey", fix="collect each survey by itself")
+            raise Refused(ErrorCode.REPORT, "these reports are of another survey", fix="collect each survey by itself")
         if not tally.users:
             raise ParameterError("tally", "nobody reported", fix="collect at least one report")
 
-    def average(self, center: float, low: float, high: float, users: int) -> Average:
+    def average(self, center: float, low: float, high: float, users: int) -> MeanEstimate:
         """In the unit of the values, with ends inside the range."""
         ends = [min(max(end, 0.0), float(self.grid.steps)) for end in (low, high)]
         deviation = math.sqrt(self.place_variance(min(max(center, 0.0), float(self.grid.steps))) / users)
         value = self.grid.value
-        return Average(value(center), deviation * self.grid.width, value(ends[0]), value(ends[1]), users)
+        return MeanEstimate(value(center), deviation * self.grid.width, value(ends[0]), value(ends[1]), users)
 
     def _turns(self) -> tuple[float, float, float]:
         return 0.0, self.grid.steps / 2, float(self.grid.steps)
@@ -167,7 +168,7 @@ class Mean(ABC):
 
 
 @dataclass(frozen=True)
-class Rounding(Mean):
+class StochasticRounding(Mean):
     """Rounds the place k at random to an end of the range, and tells that end by randomized response (Duchi 2013).
 
     **Theorem.** With T = k/steps and p = e^epsilon/(1 + e^epsilon), the report is 1 with probability
@@ -181,15 +182,15 @@ class Rounding(Mean):
     kind = "rounding"
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[ReportSegment, ...]:
         """One kind, with the reports 0 and 1."""
         gain = math.tanh(float(self.epsilon) / 2)  # 2p - 1
-        return (Kind(2, -self.grid.steps * (1 - gain) / 2 / gain, self.grid.steps / gain),)
+        return (ReportSegment(2, -self.grid.steps * (1 - gain) / 2 / gain, self.grid.steps / gain),)
 
     def encode_places(self, places: Places, bits: Bits) -> Reports:
         """One report for each place, exactly of the law above."""
-        top = belows(self.grid.steps, len(places), bits) < places
-        lie = bernoulli.coins(lambda: 1 / (1 + ball(self.epsilon).exp()), len(places), bits)
+        top = draw_array_below(self.grid.steps, len(places), bits) < places
+        lie = bernoulli.draw_array_certified(lambda: 1 / (1 + to_interval(self.epsilon).exp()), len(places), bits)
         return (top ^ lie).astype(np.int64)
 
     def place_variance(self, place: float) -> float:
@@ -198,25 +199,25 @@ class Rounding(Mean):
         high = (1 + (2 * place / self.grid.steps - 1) * gain) / 2
         return high * (1 - high) * (self.grid.steps / gain) ** 2
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """P[report | place], exactly, with e^epsilon rounded down to a rational by at most 2^-64."""
-        truth = odds(self.epsilon) / (1 + odds(self.epsilon))
+        truth = rational_exp(self.epsilon) / (1 + rational_exp(self.epsilon))
         shares = [Fraction(k, self.grid.steps) for k in range(self.grid.steps + 1)]
         ones = [part * truth + (1 - part) * (1 - truth) for part in shares]
-        return Matrix([[1 - one, one] for one in ones])
+        return TransitionMatrix([[1 - one, one] for one in ones])
 
-    def estimate(self, tally: Tally, confidence: Any = 0.95) -> Average:
+    def estimate(self, tally: MeanSummary, confidence: Any = 0.95) -> MeanEstimate:
         """The mean with its interval, by exact binomial tails: at least this confidence for any fixed values."""
-        miss = float(1 - share("confidence", confidence))
+        miss = float(1 - check_probability("confidence", confidence))
         self.must_have(tally)
         ones = tally.totals[0]
         (kind,) = self.kinds
-        ends = [kind.says(end) for end in binomial_ends(ones, tally.users, miss)]
+        ends = [kind.says(end) for end in binomial_interval(ones, tally.users, miss)]
         return self.average(kind.says(ones / tally.users), ends[0], ends[1], tally.users)
 
 
 @dataclass(frozen=True)
-class Piecewise(Mean):
+class PiecewiseMechanism(Mean):
     """Sends one of steps + w places; those in a window of w, which begins at k, are e^epsilon times as likely.
 
     This is the piecewise mechanism (Wang and others 2019) on a grid. The width w is steps e^(-epsilon/2), rounded.
@@ -237,12 +238,12 @@ class Piecewise(Mean):
         return max(1, round(self.grid.steps * math.exp(-float(self.epsilon) / 2)))
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[ReportSegment, ...]:
         """One kind, with reports from 0 to steps + w - 1."""
         size, width, gain = self.grid.steps + self.window, self.window, self._gain()
         # The window's own middle, and that of all places, weighted: the report's mean is gain k + shift.
         shift = gain * (width - 1) / 2 + (1 - gain) * (size - 1) / 2
-        return (Kind(size, -shift / gain, 1 / gain),)
+        return (ReportSegment(size, -shift / gain, 1 / gain),)
 
     def _gain(self) -> float:
         rest = math.exp(-float(self.epsilon))
@@ -250,14 +251,14 @@ class Piecewise(Mean):
 
     def encode_places(self, places: Places, bits: Bits) -> Reports:
         """One report for each place: a coin for the window, then a place in it, or one of the `steps` others."""
-        inside = bernoulli.coins(self._inside, len(places), bits)
-        near = places + belows(self.window, len(places), bits)
-        far = belows(self.grid.steps, len(places), bits)
+        inside = bernoulli.draw_array_certified(self._inside, len(places), bits)
+        near = places + draw_array_below(self.window, len(places), bits)
+        far = draw_array_below(self.grid.steps, len(places), bits)
         return np.where(inside, near, far + self.window * (far >= places))
 
     def _inside(self) -> arb:
         """P(in the window), as an interval at the working precision."""
-        return self.window / (self.window + self.grid.steps * (-ball(self.epsilon)).exp())
+        return self.window / (self.window + self.grid.steps * (-to_interval(self.epsilon)).exp())
 
     def place_variance(self, place: float) -> float:
         """In squared steps: the law is a mixture, with weight a, of the window and of all places, each uniform."""
@@ -266,11 +267,11 @@ class Piecewise(Mean):
         within = gain * (width**2 - 1) / 12 + (1 - gain) * (size**2 - 1) / 12
         return (within + gain * (1 - gain) * apart**2) / gain**2
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """P[report | place], exactly, with e^epsilon rounded down to a rational by at most 2^-64."""
-        steps, width, high = self.grid.steps, self.window, odds(self.epsilon)
+        steps, width, high = self.grid.steps, self.window, rational_exp(self.epsilon)
         total = width * high + steps
-        return Matrix(
+        return TransitionMatrix(
             [
                 [(high if k <= place < k + width else 1) / total for place in range(steps + width)]
                 for k in range(steps + 1)
@@ -279,8 +280,9 @@ class Piecewise(Mean):
 
 
 @dataclass(frozen=True)
-class Hybrid(Mean):
-    """Tosses a coin that has nothing to do with the value: heads, `Piecewise`; tails, `Rounding` (Wang 2019).
+class HybridMechanism(Mean):
+    """Tosses a coin that has nothing to do with the value: heads, `PiecewiseMechanism`; tails, `StochasticRounding`
+    (Wang 2019).
 
     Heads has the chance 1 - e^(-epsilon/2), and never comes for an epsilon of at most 0.61, where rounding is better.
 
@@ -302,12 +304,12 @@ class Hybrid(Mean):
         return self.epsilon > Fraction(61, 100)
 
     @property
-    def parts(self) -> tuple[Piecewise, Rounding]:
+    def parts(self) -> tuple[PiecewiseMechanism, StochasticRounding]:
         """The two protocols."""
-        return Piecewise(self.grid, self.epsilon), Rounding(self.grid, self.epsilon)
+        return PiecewiseMechanism(self.grid, self.epsilon), StochasticRounding(self.grid, self.epsilon)
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[ReportSegment, ...]:
         """Two kinds: a window's places come first, then the two ends. Without heads, the ends only."""
         window, ends = self.parts
         return (*window.kinds, *ends.kinds) if self._mixes else ends.kinds
@@ -318,22 +320,22 @@ class Hybrid(Mean):
             return self.parts[1].encode_places(places, bits)
         window, ends = (part.encode_places(places, bits) for part in self.parts)
         ends += self.kinds[0].size
-        return np.where(bernoulli.coins(self._tails, len(places), bits), ends, window)
+        return np.where(bernoulli.draw_array_certified(self._tails, len(places), bits), ends, window)
 
     def _tails(self) -> arb:
         """P(tails), as an interval at the working precision."""
-        return (-ball(self.epsilon) / 2).exp()
+        return (-to_interval(self.epsilon) / 2).exp()
 
     def place_variance(self, place: float) -> float:
         """In squared steps."""
         window, ends = (part.place_variance(place) for part in self.parts)
         return self.heads * window + (1 - self.heads) * ends
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """P[report | place]; the coin is rounded to a rational, which no ratio depends on."""
         if not self._mixes:
             return self.parts[1].matrix()
         heads = Fraction(self.heads)
         window, ends = (part.matrix().rows for part in self.parts)
         rows = zip(window, ends, strict=True)
-        return Matrix([[heads * p for p in one] + [(1 - heads) * p for p in other] for one, other in rows])
+        return TransitionMatrix([[heads * p for p in one] + [(1 - heads) * p for p in other] for one, other in rows])

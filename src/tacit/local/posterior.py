@@ -1,9 +1,9 @@
 """What does a yes tell about me? Bayes' rule, for one report.
 
->>> from tacit.local import KAry, Rappor
->>> print(words(KAry(2, Fraction(11, 10)), prior=0.1))
+>>> from tacit.local import KAryRandomizedResponse, Rappor
+>>> print(describe_posterior(KAryRandomizedResponse(2, Fraction(11, 10)), prior=0.1))
 If 10 % would truly say yes, a yes makes it 25.1 % for you, never more than 30.1 %; a no makes it 3.5 %.
->>> posterior_of(Rappor(3, 4), [0.1, 0.45, 0.45], np.packbits([1, 0, 0])).round(3).tolist()
+>>> compute_posterior(Rappor(3, 4), [0.1, 0.45, 0.45], np.packbits([1, 0, 0])).round(3).tolist()
 [0.356, 0.322, 0.322]
 """
 
@@ -17,68 +17,68 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, certified_floor, precision, rational
+from tacit.arithmetic import certified_floor, to_interval, to_rational, working_precision
 from tacit.errors import ParameterError
-from tacit.local.frequency import Frequency
-from tacit.local.mean import Hybrid, Mean, Piecewise, Rounding
-from tacit.mechanisms.given import share
+from tacit.local.frequency_oracle import FrequencyOracle
+from tacit.local.mean import HybridMechanism, Mean, PiecewiseMechanism, StochasticRounding
+from tacit.mechanisms.validation import check_probability
 
 Doubles = npt.NDArray[np.float64]
 
 
-def posterior_of(protocol: Frequency | Mean, prior: Sequence[Any], report: Any) -> Doubles:
+def compute_posterior(protocol: FrequencyOracle | Mean, prior: Sequence[Any], report: Any) -> Doubles:
     """P[the value is v | this report] for each v, where it is v with probability prior[v] before.
 
     **Theorem.** In every frequency protocol, a report R makes the values that it supports E times likelier than the
     others, and nothing else: the posterior is in proportion to prior[v] E for those and to prior[v] for the rest, where
-    log E is `epsilon_of_one`. So it is at most E times the prior, and at least 1/E times. Proof: P[R | x]/P[R | y] is E
-    where R supports x and not y, and 1 where it supports both or neither. For k-ary, hashing, Hadamard, subset and
-    projective reports that is their law. For unary ones the bits x and y give (p/q)((1 - q)/(1 - p)) = E, and
+    log E is `single_report_epsilon`. So it is at most E times the prior, and at least 1/E times. Proof: P[R | x]/P[R |
+    y] is E where R supports x and not y, and 1 where it supports both or neither. For k-ary, hashing, Hadamard, subset
+    and projective reports that is their law. For unary ones the bits x and y give (p/q)((1 - q)/(1 - p)) = E, and
     (p/p)(q/q) = 1; those of one `Rappor` report are independent with chances p and q of their own.
 
     For a mean protocol the values are the places of its grid, and P[R | place] is the law in its docstring.
     """
-    logs = _told(protocol, report)
-    known = _law(prior, len(logs))
+    logs = _log_likelihoods(protocol, report)
+    known = _check_prior(prior, len(logs))
     with np.errstate(divide="ignore"):
         logs = np.log(known) + logs
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
 
-def epsilon_of_one(protocol: Frequency) -> Fraction:
+def single_report_epsilon(protocol: FrequencyOracle) -> Fraction:
     """The epsilon of one report alone: the largest log P[R | x]/P[R | y], rounded up.
 
     It is the protocol's own, but for `Rappor`, whose epsilon is that of all reports of a lifetime: there `after(1)`.
     """
-    with precision(256):
-        root = ball(protocol.epsilon / 2).exp()
+    with working_precision(256):
+        root = to_interval(protocol.epsilon / 2).exp()
         ratio = protocol.probability(True, 1, root) / protocol.probability(False, 1, root)
         return min(protocol.epsilon, Fraction(math.nextafter(float(ratio.log()), math.inf)))
 
 
-def after_yes(epsilon: Any, prior: Any) -> float:
+def posterior_after_yes(epsilon: Any, prior: Any) -> float:
     """P[the truth is yes | a yes], for two values: e^epsilon r/(e^epsilon r + 1 - r), at most e^epsilon r.
 
     At epsilon = ln 3 it is (3/4) r/((3/4) r + (1/4)(1 - r)), at most 3 r: plausible deniability.
     """
-    return _updated(rational("epsilon", epsilon), share("prior", prior))
+    return _update_prior(to_rational("epsilon", epsilon), check_probability("prior", prior))
 
 
-def after_no(epsilon: Any, prior: Any) -> float:
+def posterior_after_no(epsilon: Any, prior: Any) -> float:
     """P[the truth is yes | a no], for two values: r/(r + e^epsilon (1 - r)), at least e^-epsilon r."""
-    return _updated(-rational("epsilon", epsilon), share("prior", prior))
+    return _update_prior(-to_rational("epsilon", epsilon), check_probability("prior", prior))
 
 
-def words(protocol: Frequency, prior: Any) -> str:
+def describe_posterior(protocol: FrequencyOracle, prior: Any) -> str:
     """The same in sentences, for someone about to answer a question of yes or no.
 
     A yes is a report that supports yes alone, a no one that supports no alone. Where there are others, it says so.
     Where the epsilon is that of a lifetime, it also says what a lifetime of reports of one value can tell at most.
     """
-    if not isinstance(protocol, Frequency) or protocol.domain != 2:
+    if not isinstance(protocol, FrequencyOracle) or protocol.domain != 2:
         raise ParameterError("protocol", "needs two values, no and yes", fix="use posterior_of for more")
-    r, price = share("prior", prior), epsilon_of_one(protocol)
+    r, price = check_probability("prior", prior), single_report_epsilon(protocol)
     high, low, most = _rounded_outward(price, r)
     text = (
         f"If {100 * float(r):g} % would truly say yes, a yes makes it {high} % for you, "
@@ -98,17 +98,17 @@ def _rounded_outward(epsilon: Fraction, prior: Fraction) -> tuple[str, str, str]
     With R = e^epsilon rounded up they are r R/(r R + 1 - r), r/(r + R (1 - r)) and r R: the first and the last grow in
     R, and the second falls.
     """
-    ratio = Fraction(certified_floor(lambda: ball(epsilon).exp() * 2**64) + 1, 2**64) if epsilon else Fraction(1)
+    ratio = Fraction(certified_floor(lambda: to_interval(epsilon).exp() * 2**64) + 1, 2**64) if epsilon else Fraction(1)
     yes, no = prior * ratio / (prior * ratio + 1 - prior), prior / (prior + ratio * (1 - prior))
     up, most = (-math.floor(-1000 * share) for share in (yes, min(Fraction(1), prior * ratio)))
     return f"{up / 10:.1f}", f"{math.floor(1000 * no) / 10:.1f}", f"{most / 10:.1f}"
 
 
-def _told(protocol: Frequency | Mean, report: Any) -> Doubles:
+def _log_likelihoods(protocol: FrequencyOracle | Mean, report: Any) -> Doubles:
     """log P[report | v] for each v, up to a constant."""
-    if isinstance(protocol, Frequency):
+    if isinstance(protocol, FrequencyOracle):
         held = protocol.support(np.asarray([report]) if np.ndim(report) == 0 else np.asarray(report)[None])
-        return np.asarray(float(epsilon_of_one(protocol)) * held)
+        return np.asarray(float(single_report_epsilon(protocol)) * held)
     if isinstance(protocol, Mean):
         protocol.tally([report])  # refuses what nobody sends
         return _told_of_places(protocol, int(report))
@@ -116,27 +116,27 @@ def _told(protocol: Frequency | Mean, report: Any) -> Doubles:
 
 
 def _told_of_places(protocol: Mean, report: int) -> Doubles:
-    if isinstance(protocol, Hybrid):  # the coin shows in the report, and says nothing of the place
+    if isinstance(protocol, HybridMechanism):  # the coin shows in the report, and says nothing of the place
         first = protocol.kinds[0].size if len(protocol.kinds) == 2 else 0
         window, ends = protocol.parts
         return _told_of_places(window, report) if report < first else _told_of_places(ends, report - first)
     epsilon, places = float(protocol.epsilon), np.arange(protocol.grid.steps + 1)
-    if isinstance(protocol, Piecewise):
+    if isinstance(protocol, PiecewiseMechanism):
         return np.asarray(epsilon * ((places <= report) & (report < places + protocol.window)))
-    if isinstance(protocol, Rounding):
+    if isinstance(protocol, StochasticRounding):
         near = (places if report else places[::-1]) / protocol.grid.steps
         with np.errstate(divide="ignore"):
             return np.asarray(np.logaddexp(np.log(near) + epsilon, np.log1p(-near)))
     raise ParameterError("protocol", "is none whose law is known here", fix="Rounding, Piecewise or Hybrid")
 
 
-def _updated(log_odds: Fraction, prior: Fraction) -> float:
+def _update_prior(log_odds: Fraction, prior: Fraction) -> float:
     """The prior with its odds multiplied, in logarithms, so that nothing overflows."""
     logit = math.log(prior) - math.log1p(-prior) + float(log_odds)
     return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
 
-def _law(prior: Sequence[Any], domain: int) -> Doubles:
+def _check_prior(prior: Sequence[Any], domain: int) -> Doubles:
     found = np.asarray(prior, dtype=np.float64)
     if found.shape != (domain,) or not (found >= 0).all() or abs(float(found.sum()) - 1) > 1e-9:
         raise ParameterError("prior", f"needs {domain} probabilities that add up to one", fix="prior=[0.9, 0.1], say")

@@ -17,21 +17,21 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from tacit.arithmetic import ball, integer, precision
+from tacit.arithmetic import to_integer, to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.local import packed
-from tacit.local.frequency import Reports
-from tacit.local.unary import SymmetricUnary, Unary
-from tacit.mechanisms.given import share
-from tacit.privacy.loss import Pure
+from tacit.local import packed_bits
+from tacit.local.frequency_oracle import Reports
+from tacit.local.unary_encoding import SymmetricUnaryEncoding, UnaryEncoding
+from tacit.mechanisms.validation import check_probability
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import Bits
 from tacit.sampling.packed import Coins
 
 
 @dataclass(frozen=True)
-class Rappor(Unary):
-    """Keeps `SymmetricUnary` bits of the value for life; each report sends a kept 1 as 1 with the chance `high`, a kept
-    0 as 1 with the chance `low` (Erlingsson, Pihur, Korolova 2014, with a bit for each value).
+class Rappor(UnaryEncoding):
+    """Keeps `SymmetricUnaryEncoding` bits of the value for life; each report sends a kept 1 as 1 with the chance
+    `high`, a kept 0 as 1 with the chance `low` (Erlingsson, Pihur, Korolova 2014, with a bit for each value).
 
     So `epsilon` is the price of a lifetime, and that of a single report is `after(1)`.
 
@@ -58,7 +58,7 @@ class Rappor(Unary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        low, high = share("low", self.low), share("high", self.high)
+        low, high = check_probability("low", self.low), check_probability("high", self.high)
         if not low < high:
             raise ParameterError("high", "must be above low", fix="low=0.25, high=0.75, say")
         object.__setattr__(self, "low", low)
@@ -84,35 +84,40 @@ class Rappor(Unary):
 
     def permanent(self, values: Any, bits: Bits) -> Reports:
         """What each person keeps: drawn once for each value that they ever have, never sent, as secret as the value."""
-        return SymmetricUnary(self.domain, self.epsilon).encode(values, bits)
+        return SymmetricUnaryEncoding(self.domain, self.epsilon).encode(values, bits)
 
     def report(self, kept: Any, bits: Bits) -> Reports:
         """What each person sends today, from what they keep."""
-        rows = packed.shaped(kept, self.domain)
-        ones, zeros = (coins.octets(rows.size, bits).reshape(rows.shape) for coins in _coins(self.low, self.high))
+        rows = packed_bits.as_packed_rows(kept, self.domain)
+        ones, zeros = (
+            coins.octets(rows.size, bits).reshape(rows.shape) for coins in _response_coins(self.low, self.high)
+        )
         sent = (rows & ones) | (~rows & zeros)
-        sent[:, -1] &= ~packed.spare(self.domain)
+        sent[:, -1] &= ~packed_bits.padding_mask(self.domain)
         return sent
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What all reports of what is kept for one value cost together, however many there are."""
-        return Pure(self.epsilon)
+        return PureDp(self.epsilon)
 
     def after(self, reports: int) -> float:
         """The exact epsilon of so many reports of one value, rounded up."""
-        times = integer("reports", reports, least=0)
+        times = to_integer("reports", reports, least=0)
         if not times:
             return 0.0
-        with precision(256):
-            truth, lie = 1 / (1 + (-ball(self.epsilon) / 2).exp()), 1 / (1 + (ball(self.epsilon) / 2).exp())
-            found = ball(Fraction(0))
+        with working_precision(256):
+            truth, lie = (
+                1 / (1 + (-to_interval(self.epsilon) / 2).exp()),
+                1 / (1 + (to_interval(self.epsilon) / 2).exp()),
+            )
+            found = to_interval(Fraction(0))
             for one, zero in ((self.high, self.low), (1 - self.low, 1 - self.high)):
-                rest = ball(zero / one) ** times
+                rest = to_interval(zero / one) ** times
                 found += ((truth + lie * rest) / (lie + truth * rest)).log()
             return min(math.nextafter(float(found), math.inf), float(self.epsilon))
 
 
 @lru_cache(maxsize=64)
-def _coins(low: Fraction, high: Fraction) -> tuple[Coins, Coins]:
+def _response_coins(low: Fraction, high: Fraction) -> tuple[Coins, Coins]:
     """The coins of a kept 1 and of a kept 0."""
     return Coins(high), Coins(low)

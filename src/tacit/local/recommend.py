@@ -1,6 +1,6 @@
 """Which protocol to use, and what each would give.
 
->>> print(best(domain=1024, epsilon=1, users=1_000_000))
+>>> print(recommend_protocol(domain=1024, epsilon=1, users=1_000_000))
 projective: a rare share is off by 0.0019 (one standard deviation); bits a report: 11
   subset             0.00192      1,024
   optimized-unary    0.00192      1,024
@@ -19,33 +19,33 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
-from tacit.local.frequency import Frequency
-from tacit.local.hadamard import Hadamard
-from tacit.local.hashing import LocalHashing
-from tacit.local.k_ary import KAry
-from tacit.local.projective import Projective
+from tacit.local.frequency_oracle import FrequencyOracle
+from tacit.local.hadamard_response import HadamardResponse
+from tacit.local.k_ary import KAryRandomizedResponse
+from tacit.local.local_hashing import OptimizedLocalHashing
+from tacit.local.projective_geometry import ProjectiveGeometryResponse
 from tacit.local.subset import SubsetSelection
-from tacit.local.unary import OptimizedUnary, SymmetricUnary
+from tacit.local.unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
-_KINDS: tuple[type[Frequency], ...] = (
-    KAry,
-    SymmetricUnary,
-    OptimizedUnary,
-    LocalHashing,
-    Hadamard,
+_KINDS: tuple[type[FrequencyOracle], ...] = (
+    KAryRandomizedResponse,
+    SymmetricUnaryEncoding,
+    OptimizedUnaryEncoding,
+    OptimizedLocalHashing,
+    HadamardResponse,
     SubsetSelection,
-    Projective,
+    ProjectiveGeometryResponse,
 )
-_CLOSE = 1.05  # deviations within this factor count as equal
+_TOLERANCE = 1.05  # deviations within this factor count as equal
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A protocol, the standard deviation of the estimate of a rare value, and the bits of a report."""
 
-    protocol: Frequency
+    protocol: FrequencyOracle
     deviation: float
     report_bits: int
 
@@ -58,9 +58,9 @@ class Recommendation:
     users: int
 
     @property
-    def protocol(self) -> Frequency:
+    def protocol(self) -> FrequencyOracle:
         """Of those within 5 % of the least deviation, the one with the shortest reports."""
-        most = self.candidates[0].deviation * _CLOSE
+        most = self.candidates[0].deviation * _TOLERANCE
         close = [candidate for candidate in self.candidates if candidate.deviation <= most]
         return min(close, key=lambda candidate: candidate.report_bits).protocol
 
@@ -77,17 +77,17 @@ class Recommendation:
         return "\n".join([first, *rows])
 
 
-def best(domain: int, epsilon: Any, users: int) -> Recommendation:
+def recommend_protocol(domain: int, epsilon: Any, users: int) -> Recommendation:
     """The protocols over so many values at this price, by the error they give from so many people."""
-    price, count = rational("epsilon", epsilon), integer("users", users, least=1)
-    found = [made for kind in _KINDS if (made := _made(kind, domain, price)) is not None]
+    price, count = to_rational("epsilon", epsilon), to_integer("users", users, least=1)
+    found = [made for kind in _KINDS if (made := _try_create(kind, domain, price)) is not None]
     if not found:
-        KAry(domain, price)  # says what is wrong
+        KAryRandomizedResponse(domain, price)  # says what is wrong
     rated = [Candidate(each, math.sqrt(each.variance(count)), each.report_bits) for each in found]
     return Recommendation(tuple(sorted(rated, key=lambda each: (each.deviation, each.report_bits))), count)
 
 
-def _made(kind: type[Frequency], domain: int, epsilon: Fraction) -> Frequency | None:
+def _try_create(kind: type[FrequencyOracle], domain: int, epsilon: Fraction) -> FrequencyOracle | None:
     """The protocol, or None where it is not made for such a domain."""
     try:
         return kind(domain, epsilon)

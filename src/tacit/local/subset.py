@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import loops
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.local import packed
-from tacit.local.frequency import Counts, Frequency, Reports
-from tacit.sampling import bernoulli, narrow
+from tacit.local import packed_bits
+from tacit.local.frequency_oracle import Counts, FrequencyOracle, Reports
+from tacit.sampling import bernoulli, uint16
 from tacit.sampling.bits import Bits
-from tacit.sampling.narrow import Halves
 from tacit.sampling.packed import Coins
+from tacit.sampling.uint16 import Uint16Array
 
 if TYPE_CHECKING:
     from flint import arb
@@ -36,11 +36,11 @@ _TRIES = 8  # draws for each of them at a time; a person who needs fewer leaves 
 _FIRST = np.uint8(128)  # the bit of the first of eight values
 _MOST_VALUES = 2**16
 
-Move: TypeAlias = Callable[[packed.Octets, Counts, Halves, Counts, Halves], None]
+Move: TypeAlias = Callable[[packed_bits.PackedRows, Counts, Uint16Array, Counts, Uint16Array], None]
 
 
 @dataclass(frozen=True)
-class SubsetSelection(Frequency):
+class SubsetSelection(FrequencyOracle):
     """Reports a set of k values: with probability p one that holds the true value, else one that does not, and uniform
     among such, where p = k e^epsilon/(k e^epsilon + d - k) (Ye and Barg 2018; Wang et al. 2016).
 
@@ -68,8 +68,8 @@ class SubsetSelection(Frequency):
     @property
     def size(self) -> int:
         """k."""
-        with precision(192):
-            near = math.floor(float(self.domain / (ball(self.epsilon).exp() + 1)))
+        with working_precision(192):
+            near = math.floor(float(self.domain / (to_interval(self.epsilon).exp() + 1)))
         choices = [k for k in (near, near + 1) if 1 <= k < self.domain]
         odds = math.exp(float(self.epsilon))
         return min(choices, key=lambda k: _variance(self.domain, k, odds))
@@ -93,7 +93,7 @@ class SubsetSelection(Frequency):
     def outputs(self) -> Reports:
         """All sets of k values."""
         self._few(1 << min(self.domain, 64))
-        rows = packed.all_rows(self.domain)
+        rows = packed_bits.enumerate_rows(self.domain)
         return rows[self._are_well_formed(rows)]
 
     def probability(self, own: bool, supported: int, root: Any) -> Any:
@@ -102,14 +102,17 @@ class SubsetSelection(Frequency):
         return p / math.comb(others, k - 1) if own else (1 - p) / math.comb(others, k)
 
     def _held(self) -> arb:
-        held: arb = self.chances(ball(self.epsilon / 2).exp())[0]
+        held: arb = self.chances(to_interval(self.epsilon / 2).exp())[0]
         return held
 
     def _encoded(self, values: Counts, bits: Bits) -> Reports:
-        held = bernoulli.coins(self._held, len(values), bits)
-        reports = np.empty((len(values), packed.width(self.domain)), dtype=np.uint8)
-        put, move = packed.setter(reports), loops.better(reports.size, _move_by_loop, _move)
-        for part in packed.fill(reports, self.domain, _coins(self.size, self.domain), bits):
+        held = bernoulli.draw_array_certified(self._held, len(values), bits)
+        reports = np.empty((len(values), packed_bits.bytes_per_report(self.domain)), dtype=np.uint8)
+        put, move = (
+            packed_bits.choose_bit_setter(reports),
+            loops.choose_implementation(reports.size, _move_by_loop, _move),
+        )
+        for part in packed_bits.fill_with_coins(reports, self.domain, _coins(self.size, self.domain), bits):
             put(reports[part], values[part], np.zeros(len(values[part]), dtype=np.bool_))
         for start in range(0, len(values), _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -117,26 +120,34 @@ class SubsetSelection(Frequency):
             put(reports[part], values[part], held[part])
         return reports
 
-    def _fill(self, reports: packed.Octets, values: Counts, wanted: Counts, move: Move, bits: Bits) -> None:
+    def _fill(self, reports: packed_bits.PackedRows, values: Counts, wanted: Counts, move: Move, bits: Bits) -> None:
         """Put random values in or take them out, until each row has as many as wanted."""
         octets, wide = reports.reshape(-1), reports.shape[1]
-        missing = wanted - packed.row_sums(reports)
+        missing = wanted - packed_bits.row_sums(reports)
         first, own = np.arange(0, len(octets), wide), values.astype(np.uint16)
         while (unfit := missing != 0).any():
             missing, first, own = missing[unfit], first[unfit], own[unfit]
-            move(octets, first, own, missing, narrow.belows(self.domain, _TRIES * len(own), bits).reshape(_TRIES, -1))
+            move(
+                octets,
+                first,
+                own,
+                missing,
+                uint16.draw_array_below(self.domain, _TRIES * len(own), bits).reshape(_TRIES, -1),
+            )
 
     def _shaped(self, reports: Any) -> Reports:
-        return packed.shaped(reports, self.domain)
+        return packed_bits.as_packed_rows(reports, self.domain)
 
     def _are_well_formed(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        return np.asarray(packed.padded_with_zeros(reports, self.domain) & (packed.row_sums(reports) == self.size))
+        return np.asarray(
+            packed_bits.has_zero_padding(reports, self.domain) & (packed_bits.row_sums(reports) == self.size)
+        )
 
     def _supported(self, reports: Reports) -> Counts:
-        return packed.column_sums(reports, self.domain)
+        return packed_bits.column_sums(reports, self.domain)
 
 
-def _move(octets: packed.Octets, first: Counts, own: Halves, missing: Counts, drawn: Halves) -> None:
+def _move(octets: packed_bits.PackedRows, first: Counts, own: Uint16Array, missing: Counts, drawn: Uint16Array) -> None:
     """Put in, or take out, the values drawn for each row that begins with a byte `first`, while it is of another size.
 
     The true value is never in here, so it is never taken out.
@@ -150,7 +161,9 @@ def _move(octets: packed.Octets, first: Counts, own: Halves, missing: Counts, dr
         missing -= step * moves
 
 
-def _move_by_loop(octets: packed.Octets, first: Counts, own: Halves, missing: Counts, drawn: Halves) -> None:
+def _move_by_loop(
+    octets: packed_bits.PackedRows, first: Counts, own: Uint16Array, missing: Counts, drawn: Uint16Array
+) -> None:
     for row in range(len(own)):
         step = 1 if missing[row] > 0 else -1
         for turn in range(len(drawn)):

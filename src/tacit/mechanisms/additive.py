@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import integer, integers
+from tacit.arithmetic import to_integer, to_integers
 from tacit.errors import ParameterError
 
 Integers = npt.NDArray[np.int64]
@@ -38,11 +38,11 @@ def add_noise(
             sums = map(add, values.ravel().tolist(), wide(values.size))
             return np.array(list(sums), dtype=object).reshape(values.shape)
         noisy = many(values.size).reshape(values.shape)
-        noisy += _clamped(values)
+        noisy += _clamp(values)
         return noisy
     if hasattr(values, "__index__"):
-        return integer("values", values) + one()
-    known = integers("values", values)
+        return to_integer("values", values) + one()
+    known = to_integers("values", values)
     if many is None:
         return list(map(add, known, wide(len(known))))
     if len(known) <= _FEW:
@@ -50,7 +50,7 @@ def add_noise(
     return list(map(add, known, many(len(known)).tolist()))
 
 
-def _clamped(values: npt.NDArray[Any]) -> Integers:
+def _clamp(values: npt.NDArray[Any]) -> Integers:
     """Return the values as 64-bit integers of at most 2^62 in size."""
     if values.dtype.itemsize < np.dtype(np.int64).itemsize:
         return values.astype(np.int64)

@@ -2,7 +2,7 @@
 
 >>> from tacit.sampling.bits import ReplayBits
 >>> pick = Exponential.calibrated(epsilon=1, sensitivity=1)
->>> [round(float(share), 4) for share in pick.law([0, 2, 4])]
+>>> [round(float(check_probability), 4) for check_probability in pick.law([0, 2, 4])]
 [0.09, 0.2447, 0.6652]
 >>> pick.release([0, 2, 4], ReplayBits(b"example")) in (0, 1, 2)
 True
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, certified_floor, integer, precision
-from tacit.mechanisms.given import scores_of, share
-from tacit.mechanisms.selection import Selection
+from tacit.arithmetic import certified_floor, to_integer, to_interval, working_precision
+from tacit.mechanisms.selection import SelectionMechanism
+from tacit.mechanisms.validation import check_probability, check_scores
 from tacit.privacy.loss import BoundedRange
 from tacit.sampling.bits import Bits
-from tacit.sampling.choice import choose
+from tacit.sampling.exponential_weights import choose
 from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Exponential(Selection):
+class Exponential(SelectionMechanism):
     """Releases index r with P(r) proportional to exp(factor u(r)), where u(r) is the integer score of r.
 
     `factor` is epsilon/(2 sensitivity), and epsilon/sensitivity where `monotone`.
@@ -54,12 +54,12 @@ class Exponential(Selection):
     def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
         """The index of the choice, and nothing about its score."""
         bits = bits_or_system(bits)
-        return choose(scores_of(scores), self.factor, bits)
+        return choose(check_scores(scores), self.factor, bits)
 
     def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
         """P(r) for each index, as certified intervals computed with so many bits."""
-        values = scores_of(scores)
-        with precision(digits):
+        values = check_scores(scores)
+        with working_precision(digits):
             weights = _weights(values, self.factor)
             total = sum(weights[1:], weights[0])
             return [weight / total for weight in weights]
@@ -73,13 +73,13 @@ class Exponential(Selection):
         most beta = 1 - confidence just where factor a >= ln((n - 1)(1 - beta)/beta). In particular
         a = (ln n + t)/factor falls short with probability at most e^-t.
         """
-        miss = 1 - share("confidence", confidence)
-        odds = (integer("choices", choices, least=1) - 1) * (1 - miss) / miss
+        miss = 1 - check_probability("confidence", confidence)
+        odds = (to_integer("choices", choices, least=1) - 1) * (1 - miss) / miss
         # The logarithm of a rational other than 1 is irrational, so the floor is certain at some precision.
-        return certified_floor(lambda: ball(odds).log() / ball(self.factor)) if odds > 1 else 0
+        return certified_floor(lambda: to_interval(odds).log() / to_interval(self.factor)) if odds > 1 else 0
 
 
 def _weights(scores: Sequence[int], factor: Fraction) -> list[arb]:
     """exp(factor (score - best)) as intervals at the working precision."""
-    best, step = max(scores), ball(factor)
+    best, step = max(scores), to_interval(factor)
     return [(step * (score - best)).exp() for score in scores]

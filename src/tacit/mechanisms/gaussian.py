@@ -20,10 +20,10 @@ from typing import Any, overload
 import numpy.typing as npt
 
 from tacit.accounting.calibrate import gaussian_variance
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.mechanisms.additive import add_noise
-from tacit.mechanisms.given import price, share
+from tacit.mechanisms.validation import check_epsilon, check_probability
 from tacit.privacy.loss import GaussianNoise
 from tacit.sampling import gaussian
 from tacit.sampling.bits import Bits
@@ -61,8 +61,8 @@ class Gaussian:
 
         Where nothing can move, the constant is released with the noise of a shift of one.
         """
-        moved, places = integer("shift", shift, least=0), integer("coordinates", coordinates, least=1)
-        return cls(gaussian_variance(price(epsilon), share("delta", delta), moved, places))
+        moved, places = to_integer("shift", shift, least=0), to_integer("coordinates", coordinates, least=1)
+        return cls(gaussian_variance(check_epsilon(epsilon), check_probability("delta", delta), moved, places))
 
     @classmethod
     def for_rho(cls, rho: Any, shift: int = 1, coordinates: int = 1) -> Gaussian:
@@ -70,19 +70,21 @@ class Gaussian:
 
         Where nothing can move, the constant is released with the noise of a shift of one.
         """
-        step = max(integer("shift", shift, least=0), 1)
-        return cls(integer("coordinates", coordinates, least=1) * step**2 / (2 * _positive("rho", rho)))
+        step = max(to_integer("shift", shift, least=0), 1)
+        return cls(to_integer("coordinates", coordinates, least=1) * step**2 / (2 * _positive("rho", rho)))
 
     def loss(self, shift: int, coordinates: int = 1) -> GaussianNoise:
         """What a release costs where `coordinates` integers move by at most `shift` each."""
         return GaussianNoise(
-            self.variance, integer("shift", shift, least=0), integer("coordinates", coordinates, least=1)
+            self.variance, to_integer("shift", shift, least=0), to_integer("coordinates", coordinates, least=1)
         )
 
     def rho(self, shift: int, coordinates: int = 1) -> Fraction:
         """The zCDP cost of such a release, exactly."""
         return (
-            integer("coordinates", coordinates, least=1) * integer("shift", shift, least=0) ** 2 / (2 * self.variance)
+            to_integer("coordinates", coordinates, least=1)
+            * to_integer("shift", shift, least=0) ** 2
+            / (2 * self.variance)
         )
 
     @overload
@@ -116,23 +118,23 @@ class Gaussian:
         (2, 3)
         """
         source = bits_or_system(bits)
-        many = None if self.variance > _WIDE else lambda count: gaussian.draws(self.variance, count, source)
+        many = None if self.variance > _WIDE else lambda count: gaussian.draw_array(self.variance, count, source)
         return add_noise(
             values,
             lambda: gaussian.draw(self.variance, source),
             many,
-            lambda count: gaussian.any_draws(self.variance, count, source),
+            lambda count: gaussian.draw_integers(self.variance, count, source),
         )
 
     def error(self, confidence: Any) -> int:
         """A w such that a released value is within w of the true one with at least this probability: the least one, or
         for standard deviations above 2^10 at most one step above it."""
-        return gaussian.tail(self.variance, 1 - share("confidence", confidence))
+        return gaussian.tail_quantile(self.variance, 1 - check_probability("confidence", confidence))
 
 
 def _positive(name: str, value: Any) -> Fraction:
     """A positive number."""
-    found = rational(name, value)
+    found = to_rational(name, value)
     if found <= 0:
         raise ParameterError(name, f"must be positive, got {value!r:.40}", fix=f"choose {name} above 0")
     return found

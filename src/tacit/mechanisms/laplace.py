@@ -19,10 +19,10 @@ from typing import Any, overload
 
 import numpy.typing as npt
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.mechanisms.additive import add_noise
-from tacit.mechanisms.given import price, share
+from tacit.mechanisms.validation import check_epsilon, check_probability
 from tacit.privacy.loss import LaplaceNoise
 from tacit.sampling import laplace, wide
 from tacit.sampling.bits import Bits
@@ -41,7 +41,7 @@ class Laplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", rational("scale", self.scale))
+        object.__setattr__(self, "scale", to_rational("scale", self.scale))
         if self.scale <= 0:
             raise ParameterError("scale", f"must be positive, got {self.scale}", fix="choose a scale above 0")
 
@@ -51,7 +51,7 @@ class Laplace:
 
         Where nothing can move, the constant is released with the noise of sensitivity one.
         """
-        return cls(Fraction(max(integer("sensitivity", sensitivity, least=0), 1)) / price(epsilon))
+        return cls(Fraction(max(to_integer("sensitivity", sensitivity, least=0), 1)) / check_epsilon(epsilon))
 
     def loss(self, sensitivity: int) -> LaplaceNoise:
         """What a release costs where the input moves by at most `sensitivity` in L1."""
@@ -88,14 +88,14 @@ class Laplace:
         (2, 3)
         """
         source = bits_or_system(bits)
-        many = None if self.scale > _WIDE else lambda count: laplace.draws(self.scale, count, source)
+        many = None if self.scale > _WIDE else lambda count: laplace.draw_array(self.scale, count, source)
         return add_noise(
             values,
             lambda: laplace.draw(self.scale, source),
             many,
-            lambda count: wide.any_draws(self.scale, count, source),
+            lambda count: wide.draw_integers(self.scale, count, source),
         )
 
     def error(self, confidence: Any) -> int:
         """The least w such that a released value is within w of the true one with at least this probability."""
-        return laplace.tail(self.scale, 1 - share("confidence", confidence))
+        return laplace.tail_quantile(self.scale, 1 - check_probability("confidence", confidence))

@@ -4,7 +4,7 @@
 >>> largest = NoisyMax.calibrated(epsilon=1, sensitivity=1)
 >>> largest.scale
 Fraction(2, 1)
->>> [round(float(share), 3) for share in largest.law([0, 2, 4])]
+>>> [round(float(check_probability), 3) for check_probability in largest.law([0, 2, 4])]
 [0.102, 0.275, 0.623]
 >>> largest.release([0, 2, 4], ReplayBits(b"example")) in (0, 1, 2)
 True
@@ -18,11 +18,11 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, integer, precision
-from tacit.mechanisms.given import scores_of, share
+from tacit.arithmetic import to_integer, to_interval, working_precision
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.selection import Selection
-from tacit.privacy.loss import Pure
+from tacit.mechanisms.selection import SelectionMechanism
+from tacit.mechanisms.validation import check_probability, check_scores
+from tacit.privacy.loss import PureDp
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
@@ -34,7 +34,7 @@ _CELLS = 32  # of one scale, when the error is computed
 
 
 @dataclass(frozen=True)
-class NoisyMax(Selection):
+class NoisyMax(SelectionMechanism):
     """Adds to each integer score its own noise z with P(z) proportional to exp(-|z|/scale), and releases the index of
     the largest sum only; of equal sums, the first.
 
@@ -58,14 +58,14 @@ class NoisyMax(Selection):
         """The scale of the noise on each score."""
         return 1 / self.factor
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What one choice costs, however many scores there are."""
-        return Pure(self.epsilon)
+        return PureDp(self.epsilon)
 
     def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
         """The index of the largest noisy score, and nothing else."""
         bits = bits_or_system(bits)
-        noisy = Laplace(self.scale).release(scores_of(scores), bits)
+        noisy = Laplace(self.scale).release(check_scores(scores), bits)
         return max(range(len(noisy)), key=noisy.__getitem__)  # of equal ones max takes the first
 
     def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
@@ -77,11 +77,11 @@ class NoisyMax(Selection):
         """
         from flint import arb
 
-        values = scores_of(scores)
+        values = check_scores(scores)
         reach = ceil(self.scale * (digits * 7 // 10 + 2))  # exp(-0.7 digits) < 2^-digits
         first, last = min(values) - reach, max(values) + reach
-        with precision(digits + 64):
-            q = (-1 / ball(self.scale)).exp()
+        with working_precision(digits + 64):
+            q = (-1 / to_interval(self.scale)).exp()
             below = {m: _below(q, m) for score in set(values) for m in range(first - score, last - score + 2)}
             found = [arb(0) for _ in values]
             for v in range(first, last + 1):
@@ -106,8 +106,8 @@ class NoisyMax(Selection):
         n - 1 at best - a before the best, which then loses with probability E[1 - P(z < y + a)^(n - 1)] over its noise
         y. That falls with y: cells of y, each taken at its lower end, bound the expectation from above.
         """
-        miss, count = 1 - share("confidence", confidence), integer("choices", choices, least=1)
-        low, high = 0, laplace.tail(self.scale, miss / count) * 2
+        miss, count = 1 - check_probability("confidence", confidence), to_integer("choices", choices, least=1)
+        low, high = 0, laplace.tail_quantile(self.scale, miss / count) * 2
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self._holds(count, middle + 1, miss) else (middle + 1, high)
@@ -116,15 +116,15 @@ class NoisyMax(Selection):
     def _holds(self, count: int, gap: int, miss: Fraction) -> bool:
         """Whether the best of `count` loses with probability at most `miss` where the others are at `gap` below it."""
         width = ceil(self.scale / _CELLS)
-        edge = laplace.tail(self.scale, miss / 2**20) + 1
-        with precision(128 + miss.denominator.bit_length() + count.bit_length()):
-            q = (-1 / ball(self.scale)).exp()
+        edge = laplace.tail_quantile(self.scale, miss / 2**20) + 1
+        with working_precision(128 + miss.denominator.bit_length() + count.bit_length()):
+            q = (-1 / to_interval(self.scale)).exp()
             total, before = _below(q, -edge), _below(q, -edge)
             for y in range(-edge, edge, width):
                 after = _below(q, y + width) if y + width < edge else before * 0 + 1
                 total += (after - before) * (1 - _below(q, y + gap) ** (count - 1))
                 before = after
-            return bool(total <= ball(miss))
+            return bool(total <= to_interval(miss))
 
 
 def _below(q: arb, m: int) -> arb:

@@ -17,11 +17,11 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.arithmetic import ball, certified_floor, integer, within
+from tacit.arithmetic import certified_floor, to_integer, to_interval, to_rational_between
 from tacit.errors import ParameterError
-from tacit.privacy.loss import Approximate
+from tacit.privacy.loss import ApproximateDp
 from tacit.sampling.bits import Bits
-from tacit.sampling.real import is_below
+from tacit.sampling.lazy_uniform import is_below
 from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
@@ -58,22 +58,24 @@ class PartitionSelection:
     groups: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", within("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON))
-        object.__setattr__(self, "delta", within("delta", self.delta, LEAST_DELTA, MOST_DELTA))
-        object.__setattr__(self, "groups", integer("groups", self.groups, least=1))
+        object.__setattr__(self, "epsilon", to_rational_between("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON))
+        object.__setattr__(self, "delta", to_rational_between("delta", self.delta, LEAST_DELTA, MOST_DELTA))
+        object.__setattr__(self, "groups", to_integer("groups", self.groups, least=1))
 
     @classmethod
     def calibrated(cls, epsilon: Any, delta: Any, groups: int = 1) -> PartitionSelection:
         """The rule that keeps the most keys at this price."""
         return cls(epsilon, delta, groups)
 
-    def loss(self) -> Approximate:
+    def loss(self) -> ApproximateDp:
         """What a selection costs."""
-        return Approximate(self.epsilon, self.delta)
+        return ApproximateDp(self.epsilon, self.delta)
 
     def law(self, units: int) -> arb:
         """p(units), as an interval at the working precision."""
-        return _chance(self.epsilon / self.groups, share(self.delta, self.groups), integer("units", units, least=0))
+        return _chance(
+            self.epsilon / self.groups, split_delta(self.delta, self.groups), to_integer("units", units, least=0)
+        )
 
     def release(self, units: Mapping[Key, int], bits: Bits | None = None) -> list[Key]:
         """The keys that are kept, in the order given, from the number of units that hold each.
@@ -82,7 +84,7 @@ class PartitionSelection:
         keys must not depend on the data: sort them.
         """
         bits = bits_or_system(bits)
-        numbers = numbers_by_key("units", units, least=0)
+        numbers = check_counts("units", units, least=0)
         cuts = {n: self._cut(n) for n in set(numbers)}
         words = bits.words(len(numbers)).tolist()
         return [
@@ -101,31 +103,31 @@ class PartitionSelection:
 
     def always(self) -> int:
         """The least number of units with which a key is kept always."""
-        return sum(_phases(self.epsilon / self.groups, share(self.delta, self.groups))) + 1
+        return sum(_phases(self.epsilon / self.groups, split_delta(self.delta, self.groups))) + 1
 
     def _cut(self, units: int) -> int:
-        return _cut(self.epsilon / self.groups, share(self.delta, self.groups), units)
+        return _cut(self.epsilon / self.groups, split_delta(self.delta, self.groups), units)
 
 
-def numbers_by_key(name: str, numbers: Any, least: int) -> list[int]:
+def check_counts(name: str, numbers: Any, least: int) -> list[int]:
     """The integers of a mapping of keys, in its order."""
     if not isinstance(numbers, Mapping):
         raise ParameterError(name, f"needs a mapping, got {type(numbers).__name__}", fix=f'{name}={{"flu": 400}}, say')
-    return [integer(name, number, least) for number in numbers.values()]
+    return [to_integer(name, number, least) for number in numbers.values()]
 
 
 @lru_cache(maxsize=256)
-def share(delta: Fraction, groups: int) -> Fraction:
+def split_delta(delta: Fraction, groups: int) -> Fraction:
     """1 - (1 - delta)^(1/groups), rounded down in its seventieth binary digit; exact for one group."""
     if groups == 1:
         return delta
     scale = 70 + math.ceil(groups / delta).bit_length()
-    return Fraction(certified_floor(lambda: exact_share(delta, groups) * 2**scale, 2 * scale), 2**scale)
+    return Fraction(certified_floor(lambda: split_delta_interval(delta, groups) * 2**scale, 2 * scale), 2**scale)
 
 
-def exact_share(delta: Fraction, groups: int) -> arb:
+def split_delta_interval(delta: Fraction, groups: int) -> arb:
     """1 - (1 - delta)^(1/groups), as an interval at the working precision."""
-    return -((-ball(delta)).log1p() / groups).expm1()
+    return -((-to_interval(delta)).log1p() / groups).expm1()
 
 
 @lru_cache(maxsize=256)
@@ -139,21 +141,21 @@ def _phases(e: Fraction, d: Fraction) -> tuple[int, int]:
     """
 
     def first() -> arb:
-        a = ball(e).exp()
-        return ((a - 1 + 2 * ball(d)) / ((a + 1) * ball(d))).log() / ball(e)
+        a = to_interval(e).exp()
+        return ((a - 1 + 2 * to_interval(d)) / ((a + 1) * to_interval(d))).log() / to_interval(e)
 
     rising = 1 + certified_floor(first, 256)
 
     def second() -> arb:
         rest = 1 - _rising(e, d, rising)
-        return (1 + rest * ball(e).expm1() / ball(d)).log() / ball(e)
+        return (1 + rest * to_interval(e).expm1() / to_interval(d)).log() / to_interval(e)
 
     return rising, certified_floor(second, 256)
 
 
 def _rising(e: Fraction, d: Fraction, n: int) -> arb:
     """d (a^n - 1)/(a - 1)."""
-    return ball(d) * ball(e * n).expm1() / ball(e).expm1()
+    return to_interval(d) * to_interval(e * n).expm1() / to_interval(e).expm1()
 
 
 def _chance(e: Fraction, d: Fraction, n: int) -> arb:
@@ -162,7 +164,7 @@ def _chance(e: Fraction, d: Fraction, n: int) -> arb:
 
     rising, falling = _phases(e, d)
     if n <= 1:
-        return ball(d) if n else arb(0)
+        return to_interval(d) if n else arb(0)
     if n <= rising:
         return _rising(e, d, n)
     if n > rising + falling:
@@ -173,8 +175,8 @@ def _chance(e: Fraction, d: Fraction, n: int) -> arb:
 def _falling(e: Fraction, d: Fraction, n: int) -> arb:
     """1 - p(n) where the second bound is the least: a^-m c - d (a^-1 + ... + a^-m), m steps after 1 - p was c."""
     rising, _ = _phases(e, d)
-    less = ball(e * (n - rising))
-    return (1 - _rising(e, d, rising)) * (-less).exp() + ball(d) * (-less).expm1() / ball(e).expm1()
+    less = to_interval(e * (n - rising))
+    return (1 - _rising(e, d, rising)) * (-less).exp() + to_interval(d) * (-less).expm1() / to_interval(e).expm1()
 
 
 @lru_cache(maxsize=1 << 16)

@@ -2,7 +2,7 @@
 
 >>> from tacit.sampling.bits import ReplayBits
 >>> pick = PermuteAndFlip.calibrated(epsilon=1, sensitivity=1)
->>> [round(float(share), 4) for share in pick.law([0, 2, 4])]
+>>> [round(float(check_probability), 4) for check_probability in pick.law([0, 2, 4])]
 [0.0594, 0.1756, 0.765]
 >>> pick.release([0, 2, 4], ReplayBits(b"example")) in (0, 1, 2)
 True
@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.arithmetic import ball, integer, precision
+from tacit.arithmetic import to_integer, to_interval, working_precision
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.given import scores_of, share
-from tacit.mechanisms.selection import Selection
-from tacit.privacy.loss import Pure
-from tacit.sampling.bernoulli import exp_minus_each
+from tacit.mechanisms.selection import SelectionMechanism
+from tacit.mechanisms.validation import check_probability, check_scores
+from tacit.privacy.loss import PureDp
+from tacit.sampling.bernoulli import draw_exp_array
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(SelectionMechanism):
     """Goes through the list in random order and releases the first r whose coin, heads with probability
     w(r) = exp(factor (u(r) - best)), falls heads. The best one's coin always does.
 
@@ -54,9 +54,9 @@ class PermuteAndFlip(Selection):
     The range of the loss is not bounded by epsilon, so its zCDP cost is that of any epsilon-DP release.
     """
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What one choice costs."""
-        return Pure(self.epsilon)
+        return PureDp(self.epsilon)
 
     def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
         """The index of the choice, and nothing about its score.
@@ -65,12 +65,12 @@ class PermuteAndFlip(Selection):
         does not depend on which one it is.
         """
         bits = bits_or_system(bits)
-        values = scores_of(scores)
+        values = check_scores(scores)
         best, factor = max(values), self.factor
         # Rounding to a double errs by less than 2^-46 up to 64, and beyond that no coin comes near.
         lacks = np.array([factor.numerator * (best - score) / factor.denominator for score in values])
-        heads = np.flatnonzero(exp_minus_each(lacks, 2.0**-40, lambda i: factor * (best - values[i]), bits))
-        return int(heads[below(len(heads), bits)])
+        heads = np.flatnonzero(draw_exp_array(lacks, 2.0**-40, lambda i: factor * (best - values[i]), bits))
+        return int(heads[draw_below(len(heads), bits)])
 
     def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
         """P(r) for each index, as certified intervals, in time quadratic in their number.
@@ -78,10 +78,10 @@ class PermuteAndFlip(Selection):
         The integral of a polynomial in s: prod_j (1 - s w(j)) is divided by 1 - s w(r) and integrated term by term. Its
         coefficients reach 2^n and cancel, so the working precision has 3n bits more than `digits`.
         """
-        values = scores_of(scores)
+        values = check_scores(scores)
         best = max(values)
-        with precision(digits + 3 * len(values)):
-            weights = [(ball(self.factor) * (score - best)).exp() for score in values]
+        with working_precision(digits + 3 * len(values)):
+            weights = [(to_interval(self.factor) * (score - best)).exp() for score in values]
             whole = [weights[0] * 0 + 1]
             for weight in weights:
                 shifted = [weight * 0, *(weight * coefficient for coefficient in whole)]
@@ -97,7 +97,7 @@ class PermuteAndFlip(Selection):
         best - a are the worst case: with w = exp(-factor a) the best one wins with probability
         (1 - (1 - w)^n)/(n w), which grows with a.
         """
-        hit, count = share("confidence", confidence), integer("choices", choices, least=1)
+        hit, count = check_probability("confidence", confidence), to_integer("choices", choices, least=1)
         low, high = 0, Exponential(self.epsilon, self.sensitivity, self.monotone).error(count, hit)
         while low < high:
             middle = (low + high) // 2
@@ -106,9 +106,9 @@ class PermuteAndFlip(Selection):
 
     def _holds(self, count: int, gap: int, hit: Fraction) -> bool:
         """Whether the best of `count` wins with probability `hit` where all others are at `gap` below it."""
-        with precision(256 + 2 * count.bit_length() + hit.denominator.bit_length()):
-            weight = (ball(self.factor) * -gap).exp()
-            return bool((1 - (1 - weight) ** count) >= ball(hit) * count * weight)
+        with working_precision(256 + 2 * count.bit_length() + hit.denominator.bit_length()):
+            weight = (to_interval(self.factor) * -gap).exp()
+            return bool((1 - (1 - weight) ** count) >= to_interval(hit) * count * weight)
 
 
 def _integral_without(whole: list[arb], weight: arb) -> arb:

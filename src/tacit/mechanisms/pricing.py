@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, certified_floor, integers, within
+from tacit.arithmetic import certified_floor, to_integers, to_interval, to_rational_between
 from tacit.errors import ParameterError
-from tacit.mechanisms.given import share
+from tacit.mechanisms.validation import check_probability
 from tacit.privacy.loss import BoundedRange
 from tacit.privacy.unit import Neighbors
-from tacit.sampling import choice
+from tacit.sampling import exponential_weights
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
 
@@ -53,18 +53,20 @@ class Pricing:
     neighbors: Neighbors = Neighbors.REPLACE
 
     def __post_init__(self) -> None:
-        prices = tuple(sorted(set(integers("prices", self.prices))))
+        prices = tuple(sorted(set(to_integers("prices", self.prices))))
         if not prices or prices[0] <= 0:
             raise ParameterError("prices", "must be positive, and at least one", fix="prices=[10, 50, 500], say")
         object.__setattr__(self, "prices", prices)
-        object.__setattr__(self, "epsilon", within("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6)))
+        object.__setattr__(
+            self, "epsilon", to_rational_between("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6))
+        )
         if not isinstance(self.neighbors, Neighbors):
             raise ParameterError("neighbors", f"is no relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say")
 
     @classmethod
     def calibrated(cls, epsilon: Any, prices: Sequence[int], neighbors: Neighbors = Neighbors.REPLACE) -> Pricing:
         """The sharpest choice at this price. The sensitivity is the largest price: declare none that nobody pays."""
-        return cls(tuple(integers("prices", prices)), epsilon, neighbors)
+        return cls(tuple(to_integers("prices", prices)), epsilon, neighbors)
 
     @property
     def sensitivity(self) -> int:
@@ -83,20 +85,20 @@ class Pricing:
 
     def revenues(self, valuations: Sequence[int]) -> list[int]:
         """The revenue of each price, lowest price first; exact, and private."""
-        bids = sorted(integers("valuations", valuations))
+        bids = sorted(to_integers("valuations", valuations))
         return [price * (len(bids) - bisect_left(bids, price)) for price in self.prices]
 
     def law(self, valuations: Sequence[int]) -> dict[int, arb]:
         """The probability of each price, as intervals at the working precision."""
         revenues = self.revenues(valuations)
-        weights = [(ball(self.factor) * (revenue - max(revenues))).exp() for revenue in revenues]
+        weights = [(to_interval(self.factor) * (revenue - max(revenues))).exp() for revenue in revenues]
         whole = sum(weights[1:], weights[0])
         return {price: weight / whole for price, weight in zip(self.prices, weights, strict=True)}
 
     def release(self, valuations: Sequence[int], bits: Bits | None = None) -> int:
         """The chosen price."""
         bits = bits_or_system(bits)
-        return self.prices[choice.choose(self.revenues(valuations), self.factor, bits)]
+        return self.prices[exponential_weights.choose(self.revenues(valuations), self.factor, bits)]
 
     def error(self, confidence: Any) -> int:
         """A w such that the revenue is within w of the best with at least this probability, whatever the bids are.
@@ -104,6 +106,6 @@ class Pricing:
         The revenue falls short by x or more with probability at most K exp(-factor x): w is the largest integer below
         ln(K/(1 - confidence))/factor, which is irrational.
         """
-        level = share("confidence", confidence)
+        level = check_probability("confidence", confidence)
         odds = len(self.prices) / (1 - level)
-        return certified_floor(lambda: ball(odds).log() / ball(self.factor))
+        return certified_floor(lambda: to_interval(odds).log() / to_interval(self.factor))

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, certified_floor, integer, within
+from tacit.arithmetic import certified_floor, to_integer, to_interval, to_rational_between
 from tacit.errors import ParameterError
-from tacit.mechanisms.given import share
-from tacit.privacy.local import clamped, median_distance
-from tacit.privacy.loss import Approximate
+from tacit.mechanisms.validation import check_probability
+from tacit.privacy.local import clamp_and_sort, median_distance_to_bound
+from tacit.privacy.loss import ApproximateDp
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
@@ -60,22 +60,26 @@ class ProposedMedian:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        if integer("lower", self.lower) > integer("upper", self.upper):
+        if to_integer("lower", self.lower) > to_integer("upper", self.upper):
             raise ParameterError("upper", f"is below lower: {self.upper}", fix="choose upper of at least lower")
-        integer("bound", self.bound, least=1)
+        to_integer("bound", self.bound, least=1)
         for name in ("epsilon_test", "epsilon_release"):
-            object.__setattr__(self, name, within(name, getattr(self, name), Fraction(1, 10**9), Fraction(10**6)))
-        object.__setattr__(self, "delta", within("delta", self.delta, Fraction(1, 10**100), Fraction(49, 100)))
+            object.__setattr__(
+                self, name, to_rational_between(name, getattr(self, name), Fraction(1, 10**9), Fraction(10**6))
+            )
+        object.__setattr__(
+            self, "delta", to_rational_between("delta", self.delta, Fraction(1, 10**100), Fraction(49, 100))
+        )
 
     @classmethod
     def calibrated(cls, epsilon: Any, delta: Any, lower: int, upper: int, bound: int) -> ProposedMedian:
         """Half the price for the test and half for the release."""
-        half = within("epsilon", epsilon, Fraction(2, 10**9), Fraction(10**6)) / 2
+        half = to_rational_between("epsilon", epsilon, Fraction(2, 10**9), Fraction(10**6)) / 2
         return cls(lower, upper, bound, half, half, delta)
 
-    def loss(self) -> Approximate:
+    def loss(self) -> ApproximateDp:
         """What a release costs, under REPLACE, whether or not the test passes."""
-        return Approximate(self.epsilon_test + self.epsilon_release, self.delta)
+        return ApproximateDp(self.epsilon_test + self.epsilon_release, self.delta)
 
     def threshold(self) -> int:
         """t: how far from instability the data must seem to be.
@@ -85,8 +89,8 @@ class ProposedMedian:
         """
 
         def steps() -> arb:
-            q = (-ball(self.epsilon_test)).exp()
-            return -((1 + q) * ball(self.delta)).log() / ball(self.epsilon_test)
+            q = (-to_interval(self.epsilon_test)).exp()
+            return -((1 + q) * to_interval(self.delta)).log() / to_interval(self.epsilon_test)
 
         return 1 + certified_floor(steps, 256)
 
@@ -96,10 +100,10 @@ class ProposedMedian:
         Two draws are made in any case.
         """
         bits = bits_or_system(bits)
-        x = clamped(values, self.lower, self.upper)
+        x = clamp_and_sort(values, self.lower, self.upper)
         test = laplace.draw(1 / self.epsilon_test, bits)
         noise = laplace.draw(self._scale, bits)
-        distance = median_distance(x, self.lower, self.upper, self.bound)
+        distance = median_distance_to_bound(x, self.lower, self.upper, self.bound)
         if distance is not None and distance + test < self.threshold():
             return None
         return min(max(x[(len(x) - 1) // 2] + noise, self.lower), self.upper)
@@ -108,14 +112,14 @@ class ProposedMedian:
         """The probability that the test passes, as an interval at the working precision. It is private."""
         from flint import arb
 
-        distance = median_distance(values, self.lower, self.upper, self.bound)
+        distance = median_distance_to_bound(values, self.lower, self.upper, self.bound)
         return arb(1) if distance is None else _at_least(1 / self.epsilon_test, self.threshold() - distance)
 
     def law(self, values: Sequence[int]) -> dict[int | None, arb]:
         """The probability of None and of every integer of the range, as intervals at the working precision."""
         from flint import arb
 
-        x = clamped(values, self.lower, self.upper)
+        x = clamp_and_sort(values, self.lower, self.upper)
         middle, shown = x[(len(x) - 1) // 2], self.passes(x)
         above = [arb(1), *(_at_least(self._scale, k - middle) for k in range(self.lower + 1, self.upper + 1)), arb(0)]
         found: dict[int | None, arb] = {None: 1 - shown}
@@ -125,8 +129,8 @@ class ProposedMedian:
 
     def error(self, confidence: Any) -> int:
         """The least w such that a median that is shown is within w with at least this probability; it is public."""
-        level = share("confidence", confidence)
-        return laplace.tail(self._scale, 1 - level)
+        level = check_probability("confidence", confidence)
+        return laplace.tail_quantile(self._scale, 1 - level)
 
     @property
     def _scale(self) -> Fraction:
@@ -135,5 +139,5 @@ class ProposedMedian:
 
 def _at_least(scale: Fraction, m: int) -> arb:
     """P(noise >= m) of discrete Laplace noise."""
-    q = (-1 / ball(scale)).exp()
+    q = (-1 / to_interval(scale)).exp()
     return q**m / (1 + q) if m >= 0 else 1 - q ** (1 - m) / (1 + q)

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, integer, integers, precision, within
+from tacit.arithmetic import to_integer, to_integers, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.given import price
+from tacit.mechanisms.validation import check_epsilon
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import uniform
 from tacit.sampling.bits import Bits
-from tacit.sampling.choice import WIDEST, choose
+from tacit.sampling.exponential_weights import MAX_SIZE_BITS, choose
 from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
@@ -94,19 +94,21 @@ class Quantile:
     target: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "share", within("share", self.share, Fraction(0), Fraction(1)))
-        object.__setattr__(self, "rows", integer("rows", self.rows, least=1))
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "share", to_rational_between("share", self.share, Fraction(0), Fraction(1)))
+        object.__setattr__(self, "rows", to_integer("rows", self.rows, least=1))
         if not isinstance(self.neighbors, Neighbors):
             raise ParameterError("neighbors", f"is no relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say")
-        object.__setattr__(self, "lower", integer("lower", self.lower))
-        object.__setattr__(self, "upper", integer("upper", self.upper))
+        object.__setattr__(self, "lower", to_integer("lower", self.lower))
+        object.__setattr__(self, "upper", to_integer("upper", self.upper))
         if self.upper < self.lower:
             raise ParameterError("upper", "is below lower", fix="choose upper of at least lower")
-        if self._points.bit_length() > WIDEST:
-            raise ParameterError("upper", f"the grid has more than 2^{WIDEST} points", fix="choose a coarser grid")
+        if self._points.bit_length() > MAX_SIZE_BITS:
+            raise ParameterError(
+                "upper", f"the grid has more than 2^{MAX_SIZE_BITS} points", fix="choose a coarser grid"
+            )
         if self._is_extreme:
-            target = 1 + self.error(_USUAL) if self.target is None else integer("target", self.target, least=1)
+            target = 1 + self.error(_USUAL) if self.target is None else to_integer("target", self.target, least=1)
             object.__setattr__(self, "target", target)
         elif self.target is not None:
             raise ParameterError("target", "is for shares 0 and 1 only", fix="leave it out")
@@ -138,7 +140,7 @@ class Quantile:
 
     def loss(self, groups: int = 1) -> Repeat:
         """What a release in each group costs, where a unit is in at most so many (under replace: before or after)."""
-        return Repeat(BoundedRange(self.epsilon), integer("groups", groups, least=0))
+        return Repeat(BoundedRange(self.epsilon), to_integer("groups", groups, least=0))
 
     def release(self, histogram: Mapping[int, int], bits: Bits | None = None) -> int:
         """A point of the grid, from the number of rows at each point that has any.
@@ -148,15 +150,15 @@ class Quantile:
         bits = bits_or_system(bits)
         starts, sizes, errors = self._stretches(histogram)
         chosen = choose(errors, -self.factor, bits, sizes=sizes)
-        return int(starts[chosen]) + uniform.below(int(sizes[chosen]), bits)
+        return int(starts[chosen]) + uniform.draw_below(int(sizes[chosen]), bits)
 
     def law(self, histogram: Mapping[int, int], digits: int = 128) -> dict[int, arb]:
         """P(g) for every point of the grid, as certified intervals computed with so many bits; for small grids."""
         from flint import arb
 
         starts, sizes, errors = (part.tolist() for part in self._stretches(histogram))
-        with precision(digits):
-            step, best = ball(self.factor), min(errors)
+        with working_precision(digits):
+            step, best = to_interval(self.factor), min(errors)
             weights = [(step * (best - error)).exp() for error in errors]
             total = sum((weight * size for weight, size in zip(weights, sizes, strict=True)), arb(0))
             return {
@@ -203,7 +205,7 @@ class Quantile:
 
         Before, between and after the points with rows lie stretches without, of which the empty ones are left out.
         """
-        points, counts = _counted(histogram, self.lower, self.upper)
+        points, counts = _check_histogram(histogram, self.lower, self.upper)
         n, b = sum(counts), self.share.denominator
         kind = np.int64 if max(abs(self.lower), abs(self.upper), b * n) < _FITS else object
         at, rows = np.array(points, dtype=kind), np.array(counts, dtype=kind)
@@ -221,14 +223,14 @@ class Quantile:
         return starts[some], sizes[some], errors[some]
 
 
-def _counted(histogram: Any, lower: int, upper: int) -> tuple[list[int], list[int]]:
+def _check_histogram(histogram: Any, lower: int, upper: int) -> tuple[list[int], list[int]]:
     """The points of a histogram and their numbers of rows, checked, with errors that show neither."""
     if not isinstance(histogram, Mapping):
         raise ParameterError(
             "histogram", f"needs a mapping, got {type(histogram).__name__}", fix="histogram={30: 2, 31: 5}, say"
         )
     points, counts = (
-        list(numbers) if set(map(type, numbers)) <= {int} else integers("histogram", numbers)
+        list(numbers) if set(map(type, numbers)) <= {int} else to_integers("histogram", numbers)
         for numbers in (histogram.keys(), histogram.values())
     )
     if points and (min(points) < lower or max(points) > upper):

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, certified_floor, integer, integers, precision, rational
+from tacit.arithmetic import certified_floor, to_integer, to_integers, to_interval, to_rational, working_precision
 from tacit.errors import ParameterError
-from tacit.mechanisms.given import price, share
-from tacit.privacy.loss import Pure
+from tacit.mechanisms.validation import check_epsilon, check_probability
+from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
-from tacit.sampling.uniform import below, belows
+from tacit.sampling.uniform import draw_array_below, draw_below
 
 if TYPE_CHECKING:
     from flint import arb
@@ -41,7 +41,7 @@ Answers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Share:
+class ProportionEstimate:
     """An estimated share of people: unbiased, so it may lie outside [0, 1], where its interval ends."""
 
     value: float
@@ -69,29 +69,29 @@ class RandomizedResponse:
     coin: Fraction | None = None
 
     def __post_init__(self) -> None:
-        choices = integer("choices", self.choices, least=1)
+        choices = to_integer("choices", self.choices, least=1)
         if not 2 <= choices <= 2**62:
             raise ParameterError("choices", "must be at least 2 and at most 2^62", fix="choices=2, say")
         if (self.epsilon is None) == (self.coin is None):
             raise ParameterError("epsilon", "give epsilon or coin, and not both", fix="epsilon=1, say")
         object.__setattr__(self, "choices", choices)
         if self.coin is None:
-            object.__setattr__(self, "epsilon", price(self.epsilon))
+            object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         else:
-            object.__setattr__(self, "coin", share("coin", self.coin))
+            object.__setattr__(self, "coin", check_probability("coin", self.coin))
 
     @classmethod
     def calibrated(cls, epsilon: Any, choices: int = 2) -> RandomizedResponse:
         """The most truthful answers that are epsilon-DP."""
-        return cls(price(epsilon), choices)
+        return cls(check_epsilon(epsilon), choices)
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What one answer costs the one who gives it; for a coin, rounded up by at most 2^-64."""
         if self.coin is None:
             assert self.epsilon is not None
-            return Pure(self.epsilon)
+            return PureDp(self.epsilon)
         odds = 1 + self.choices * self.coin / (1 - self.coin)
-        return Pure(Fraction(certified_floor(lambda: ball(odds).log() * _WHOLE) + 1, _WHOLE))
+        return PureDp(Fraction(certified_floor(lambda: to_interval(odds).log() * _WHOLE) + 1, _WHOLE))
 
     @overload
     def release(self, values: int, bits: Bits | None = None) -> int: ...
@@ -106,19 +106,19 @@ class RandomizedResponse:
         bits = bits_or_system(bits)
         if hasattr(values, "__index__") and not hasattr(values, "__len__"):
             value = self._known("values", values)
-            lie = bernoulli.coin(self._lie, bits)
-            other = 1 + (below(self.choices - 1, bits) if self.choices > 2 else 0)
+            lie = bernoulli.draw_certified(self._lie, bits)
+            other = 1 + (draw_below(self.choices - 1, bits) if self.choices > 2 else 0)
             return (value + other * lie) % self.choices
         known = self._all_known("values", values)
-        offset = bernoulli.coins(self._lie, len(known), bits).astype(np.int64)
+        offset = bernoulli.draw_array_certified(self._lie, len(known), bits).astype(np.int64)
         if self.choices > 2:
-            offset *= 1 + belows(self.choices - 1, len(known), bits)
+            offset *= 1 + draw_array_below(self.choices - 1, len(known), bits)
         known += offset
         return np.subtract(known, self.choices, out=known, where=known >= self.choices)
 
     def law(self, digits: int = 128) -> list[list[Fraction]] | list[list[arb]]:
         """P[answer | value], a row for each value: exact rationals for a coin, certified intervals otherwise."""
-        with precision(digits):
+        with working_precision(digits):
             other = self._exact_lie() / (self.choices - 1)
             truth = 1 - self._exact_lie()
             return [[truth if x == y else other for y in range(self.choices)] for x in range(self.choices)]
@@ -128,13 +128,15 @@ class RandomizedResponse:
 
         An exact rational for a coin, a certified interval otherwise.
         """
-        known = share("prior", prior)
-        with precision(digits):
+        known = check_probability("prior", prior)
+        with working_precision(digits):
             lie = self._exact_lie()
-            part = known if self.coin is not None else ball(known)
+            part = known if self.coin is not None else to_interval(known)
             return (1 - lie) * part / ((1 - lie) * part + lie / (self.choices - 1) * (1 - part))
 
-    def estimate(self, answers: Sequence[int] | npt.NDArray[Any], confidence: Any, value: int = 1) -> Share:
+    def estimate(
+        self, answers: Sequence[int] | npt.NDArray[Any], confidence: Any, value: int = 1
+    ) -> ProportionEstimate:
         """The share of people whose value is `value`: (f - (1 - q)/choices)/q, where f is the share of such answers.
 
         **Unbiased**: E f = r q + (1 - q)/choices, where r is the true share.
@@ -144,17 +146,19 @@ class RandomizedResponse:
         by one or more are below the binomial's (Hoeffding 1956). The ends are kept at least one answer away from f, so
         that only such tails are left out. So it covers r with at least the stated confidence either way.
         """
-        miss = 1 - share("confidence", confidence)
+        miss = 1 - check_probability("confidence", confidence)
         known = self._all_known("answers", answers)
         wanted = self._known("value", value)
         if not len(known):
             raise ParameterError("answers", "there are none", fix="give at least one answer")
         seen, total = int(np.count_nonzero(known == wanted)), len(known)
         ends = _limit(total - seen, total, miss / 2), _limit(seen, total, miss / 2)
-        with precision(128):
-            center, low, high = (float(self._share_of(ball(x))) for x in (Fraction(seen, total), 1 - ends[0], ends[1]))
+        with working_precision(128):
+            center, low, high = (
+                float(self._share_of(to_interval(x))) for x in (Fraction(seen, total), 1 - ends[0], ends[1])
+            )
         clipped = Fraction(min(max(center, 0.0), 1.0))
-        return Share(
+        return ProportionEstimate(
             center,
             math.sqrt(self.variance(clipped, total)),
             min(max(math.nextafter(low, -math.inf), 0.0), 1.0),
@@ -166,13 +170,13 @@ class RandomizedResponse:
 
         For two values it does not depend on the share: e^epsilon/(total (e^epsilon - 1)^2).
         """
-        part, count = rational("true_share", true_share), integer("total", total, least=1)
+        part, count = to_rational("true_share", true_share), to_integer("total", total, least=1)
         if not 0 <= part <= 1:
             raise ParameterError("true_share", "must be between 0 and 1", fix="true_share=0.5, say")
-        with precision(128):
+        with working_precision(128):
             lie = _interval(self._exact_lie())
             other = lie / (self.choices - 1)
-            spread = ball(part) * lie * (1 - lie) + (1 - ball(part)) * other * (1 - other)
+            spread = to_interval(part) * lie * (1 - lie) + (1 - to_interval(part)) * other * (1 - other)
             return float(spread / (count * _interval(self._exact_q()) ** 2))
 
     def _share_of(self, answered: arb) -> arb:
@@ -184,7 +188,7 @@ class RandomizedResponse:
         if self.coin is not None:
             return self.coin
         assert self.epsilon is not None
-        minus = ball(-self.epsilon)
+        minus = to_interval(-self.epsilon)
         return -minus.expm1() / (1 + (self.choices - 1) * minus.exp())
 
     def _exact_lie(self) -> Any:
@@ -193,7 +197,7 @@ class RandomizedResponse:
         if self.coin is not None:
             return (1 - self.coin) * others / self.choices
         assert self.epsilon is not None
-        odds = ball(-self.epsilon).exp()
+        odds = to_interval(-self.epsilon).exp()
         return others * odds / (1 + others * odds)
 
     def _lie(self) -> arb:
@@ -201,14 +205,14 @@ class RandomizedResponse:
         return _interval(self._exact_lie())
 
     def _known(self, name: str, value: Any) -> int:
-        found = integer(name, value)
+        found = to_integer(name, value)
         if not 0 <= found < self.choices:
             raise ParameterError(name, f"must be from 0 to {self.choices - 1}", fix="number the values from 0 on")
         return found
 
     def _all_known(self, name: str, values: Any) -> Answers:
         if not (isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1):
-            return np.array([self._known(name, value) for value in integers(name, values)], dtype=np.int64)
+            return np.array([self._known(name, value) for value in to_integers(name, values)], dtype=np.int64)
         if len(values):
             self._known(name, values.min())
             self._known(name, values.max())
@@ -216,7 +220,7 @@ class RandomizedResponse:
 
 
 def _interval(number: Any) -> arb:
-    return ball(number) if isinstance(number, Fraction) else number
+    return to_interval(number) if isinstance(number, Fraction) else number
 
 
 def _limit(seen: int, total: int, miss: Fraction) -> Fraction:
@@ -226,11 +230,11 @@ def _limit(seen: int, total: int, miss: Fraction) -> Fraction:
     """
     if seen >= total - 1:
         return Fraction(1)
-    with precision(128):
-        reach = certified_floor(lambda: (-ball(miss).log() / (2 * total)).sqrt() * _WHOLE) + 1
+    with working_precision(128):
+        reach = certified_floor(lambda: (-to_interval(miss).log() / (2 * total)).sqrt() * _WHOLE) + 1
         low, high = Fraction(seen, total), min(Fraction(seen, total) + Fraction(reach, _WHOLE), Fraction(1))
         for _ in range(_STEPS):
             middle = Fraction(math.ceil((low + high) / 2 * _WHOLE), _WHOLE)
-            tail = ball(1 - middle).beta_lower(total - seen, seen + 1, regularized=1)
-            low, high = (low, middle) if tail <= ball(miss) else (middle, high)
+            tail = to_interval(1 - middle).beta_lower(total - seen, seen + 1, regularized=1)
+            low, high = (low, middle) if tail <= to_interval(miss) else (middle, high)
         return max(high, Fraction(seen + 1, total))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-from tacit.arithmetic import integer
-from tacit.mechanisms.given import flag, price
+from tacit.arithmetic import to_integer
+from tacit.mechanisms.validation import check_epsilon, check_flag
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectionMechanism:
     """A choice at the price `epsilon`, by integer scores that move by at most `sensitivity` between neighbors.
 
     `monotone` says that all of them move in the same direction, as counts do under add-remove and not under replace.
@@ -22,9 +22,9 @@ class Selection:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "sensitivity", to_integer("sensitivity", self.sensitivity, least=1))
+        object.__setattr__(self, "monotone", check_flag("monotone", self.monotone))
 
     @classmethod
     def calibrated(cls, epsilon: Any, sensitivity: int, monotone: bool = False) -> Self:
@@ -32,7 +32,7 @@ class Selection:
 
         Where nothing can move, the choice is that of sensitivity one.
         """
-        return cls(epsilon, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
+        return cls(epsilon, max(to_integer("sensitivity", sensitivity, least=0), 1), monotone)
 
     @property
     def factor(self) -> Fraction:

@@ -3,7 +3,7 @@
 >>> from tacit.sampling.bits import ReplayBits
 >>> middle = SmoothMedian.calibrated(epsilon=1, lower=0, upper=100)
 >>> middle.loss()
-Pure(epsilon=Fraction(1, 1))
+PureDp(epsilon=Fraction(1, 1))
 >>> middle.release([50] * 400 + [51] * 401, ReplayBits(b"example 4"))
 51
 """
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, integer, precision, within
+from tacit.arithmetic import to_integer, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
-from tacit.mechanisms.given import share
-from tacit.privacy.local import Smooth, clamped, median_smooth
-from tacit.privacy.loss import Pure
+from tacit.mechanisms.validation import check_probability
+from tacit.privacy.local import SmoothSensitivity, clamp_and_sort, median_smooth_sensitivity
+from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import Bits
-from tacit.sampling.real import decide
+from tacit.sampling.lazy_uniform import draw_until_decided
 from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
@@ -60,20 +60,20 @@ class SmoothMedian:
     beta: Fraction
 
     def __post_init__(self) -> None:
-        if integer("lower", self.lower) > integer("upper", self.upper):
+        if to_integer("lower", self.lower) > to_integer("upper", self.upper):
             raise ParameterError("upper", f"is below lower: {self.upper}", fix="choose upper of at least lower")
-        object.__setattr__(self, "alpha", within("alpha", self.alpha, _LEAST, _MOST))
-        object.__setattr__(self, "beta", within("beta", self.beta, _LEAST, _MOST))
+        object.__setattr__(self, "alpha", to_rational_between("alpha", self.alpha, _LEAST, _MOST))
+        object.__setattr__(self, "beta", to_rational_between("beta", self.beta, _LEAST, _MOST))
 
     @classmethod
     def calibrated(cls, epsilon: Any, lower: int, upper: int) -> SmoothMedian:
         """Alpha and beta for this price."""
-        price = within("epsilon", epsilon, 4 * _LEAST, _MOST)
+        price = to_rational_between("epsilon", epsilon, 4 * _LEAST, _MOST)
         return cls(lower, upper, price / 3, price / 4)
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What a release costs, under REPLACE."""
-        return Pure(Fraction(3, 2) * self.alpha + 2 * self.beta)
+        return PureDp(Fraction(3, 2) * self.alpha + 2 * self.beta)
 
     def release(self, values: Sequence[int], bits: Bits | None = None) -> int:
         """The noisy statistic. The number of values is public; each is clamped to [lower, upper]."""
@@ -83,7 +83,9 @@ class SmoothMedian:
             return center  # the range is one point
         low, high = self.lower, self.upper
         wide = max(abs(low), abs(high)).bit_length()
-        return decide(bits, lambda word, known: _between(self._ends(center, smooth, word, known), low, high), wide)
+        return draw_until_decided(
+            bits, lambda word, known: _between(self._ends(center, smooth, word, known), low, high), wide
+        )
 
     def law(self, values: Sequence[int]) -> dict[int, arb]:
         """The probability of every integer of the range, as intervals at the working precision. It is private."""
@@ -93,7 +95,7 @@ class SmoothMedian:
         if not smooth.width:
             return {center: arb(1)}
         low, high = self.lower, self.upper
-        scale = smooth.value() / ball(self.alpha)
+        scale = smooth.value() / to_interval(self.alpha)
         below = [arb(0), *(_share((arb(k - center) + 0.5) / scale) for k in range(low, high)), arb(1)]
         return {k: below[k - low + 1] - below[k - low] for k in range(low, high + 1)}
 
@@ -103,20 +105,20 @@ class SmoothMedian:
         P(|Z| <= z) = z/sqrt(1 + z^2), so z = c/sqrt(1 - c^2), and w + 1/2 must reach s z. It depends on the values and
         is private: publish it for made-up data only.
         """
-        level = share("confidence", confidence)
+        level = check_probability("confidence", confidence)
         _, smooth = self._parts(values)
-        with precision(256 + (self.upper - self.lower).bit_length()):
-            width = smooth.value() / ball(self.alpha) * ball(level) / (1 - ball(level) ** 2).sqrt()
+        with working_precision(256 + (self.upper - self.lower).bit_length()):
+            width = smooth.value() / to_interval(self.alpha) * to_interval(level) / (1 - to_interval(level) ** 2).sqrt()
             return min(max(0, int((width - 0.5).upper().ceil().fmpz())), self.upper - self.lower)
 
-    def _parts(self, values: Sequence[int]) -> tuple[int, Smooth]:
+    def _parts(self, values: Sequence[int]) -> tuple[int, SmoothSensitivity]:
         """f(x) and S(x)."""
-        x = clamped(values, self.lower, self.upper)
-        return x[(len(x) - 1) // 2], median_smooth(x, self.lower, self.upper, self.beta)
+        x = clamp_and_sort(values, self.lower, self.upper)
+        return x[(len(x) - 1) // 2], median_smooth_sensitivity(x, self.lower, self.upper, self.beta)
 
-    def _ends(self, center: int, smooth: Smooth, word: int, known: int) -> tuple[arb | None, arb | None]:
+    def _ends(self, center: int, smooth: SmoothSensitivity, word: int, known: int) -> tuple[arb | None, arb | None]:
         """Below and above all f(x) + s Z + 1/2 with U in [word, word + 1] / 2^known; None where there is no bound."""
-        scale = smooth.value() / ball(self.alpha)
+        scale = smooth.value() / to_interval(self.alpha)
         low = _quantile(word, known) if word else None
         high = _quantile(word + 1, known) if word + 1 < 1 << known else None
         return (

@@ -17,10 +17,10 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, integer, integers, precision
-from tacit.errors import Code, ParameterError, Refused
-from tacit.mechanisms.given import flag, price, share
-from tacit.privacy.loss import Pure
+from tacit.arithmetic import to_integer, to_integers, to_interval, working_precision
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability
+from tacit.privacy.loss import PureDp
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits, Uncopyable
 from tacit.sampling.system import bits_or_system
@@ -60,11 +60,11 @@ class SparseVector:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "threshold", integer("threshold", self.threshold))
-        object.__setattr__(self, "count", _limited(integer("count", self.count, least=1)))
-        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "threshold", to_integer("threshold", self.threshold))
+        object.__setattr__(self, "count", _check_limit(to_integer("count", self.count, least=1)))
+        object.__setattr__(self, "sensitivity", to_integer("sensitivity", self.sensitivity, least=1))
+        object.__setattr__(self, "monotone", check_flag("monotone", self.monotone))
 
     @classmethod
     def calibrated(
@@ -74,7 +74,7 @@ class SparseVector:
 
         Where nothing can move, the noise is that of sensitivity one.
         """
-        return cls(epsilon, threshold, count, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
+        return cls(epsilon, threshold, count, max(to_integer("sensitivity", sensitivity, least=0), 1), monotone)
 
     @property
     def threshold_scale(self) -> Fraction:
@@ -87,20 +87,20 @@ class SparseVector:
         moves = self.count * self.sensitivity * (1 if self.monotone else 2)
         return moves / (self.epsilon * (1 - self._first_part()))
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What all the words cost together."""
-        return Pure(self.epsilon)
+        return PureDp(self.epsilon)
 
-    def watch(self, bits: Bits | None = None) -> Watch:
+    def watch(self, bits: Bits | None = None) -> SparseVectorRun:
         """Start, to be asked one integer at a time."""
         bits = bits_or_system(bits)
-        return Watch(self, bits)
+        return SparseVectorRun(self, bits)
 
     def release(self, values: Iterable[int], bits: Bits | None = None) -> list[bool]:
         """For each integer in turn whether it is above the threshold, up to and including the last yes that is paid."""
         bits = bits_or_system(bits)
         watch, said = self.watch(bits), []
-        for value in integers("values", values):
+        for value in to_integers("values", values):
             if watch.stopped:
                 break
             said.append(watch.above(value))
@@ -114,10 +114,10 @@ class SparseVector:
         """
         from flint import arb
 
-        known = integers("values", values)
+        known = to_integers("values", values)
         reach = ceil(self.threshold_scale * (digits * 7 // 10 + 2))  # exp(-0.7 digits) < 2^-digits
-        with precision(digits + 64):
-            outer, inner = (-1 / ball(self.threshold_scale)).exp(), (-1 / ball(self.scale)).exp()
+        with working_precision(digits + 64):
+            outer, inner = (-1 / to_interval(self.threshold_scale)).exp(), (-1 / to_interval(self.scale)).exp()
             found: dict[tuple[bool, ...], arb] = {}
             for y in range(-reach, reach + 1):
                 chance = (1 - outer) / (1 + outer) * outer ** abs(y)
@@ -134,9 +134,9 @@ class SparseVector:
         It is the sum of two widths: y is within the first and each z within the second, each failing with half of what
         is left.
         """
-        miss = (1 - share("confidence", confidence)) / 2
-        each = miss / integer("queries", queries, least=1)
-        return laplace.tail(self.threshold_scale, miss) + laplace.tail(self.scale, each)
+        miss = (1 - check_probability("confidence", confidence)) / 2
+        each = miss / to_integer("queries", queries, least=1)
+        return laplace.tail_quantile(self.threshold_scale, miss) + laplace.tail_quantile(self.scale, each)
 
     def _first_part(self) -> Fraction:
         """The share of epsilon that is for the threshold: 1/(1 + (2 count)^(2/3)), rounded."""
@@ -160,7 +160,7 @@ class SparseVector:
         return closed + open_ones
 
 
-class Watch(Uncopyable):
+class SparseVectorRun(Uncopyable):
     """One run: it keeps the noisy threshold, which is never shown, and stops for good after the last yes.
 
     A yes is counted before it is said, so an interrupt can lose one and never gives one for free. A copy would say
@@ -181,16 +181,16 @@ class Watch(Uncopyable):
 
     def above(self, value: int) -> bool:
         """Whether the value is above the threshold, both with noise."""
-        known = integer("value", value)
+        known = to_integer("value", value)
         with self._lock:
             if self.stopped:
-                raise Refused(Code.BUDGET, "every yes has been said", fix="start another run, at its own price")
+                raise Refused(ErrorCode.BUDGET, "every yes has been said", fix="start another run, at its own price")
             found = known + laplace.draw(self._scale, self._bits) >= self._edge
             self._left -= found
             return found
 
 
-def _limited(count: int) -> int:
+def _check_limit(count: int) -> int:
     if count > 2**62:
         raise ParameterError("count", "must be at most 2^62", fix="count=1, say")
     return count

@@ -18,10 +18,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, integer, precision, within
+from tacit.arithmetic import to_integer, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
-from tacit.mechanisms.given import share
-from tacit.privacy.loss import Pure
+from tacit.mechanisms.validation import check_probability
+from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli, geometric, uniform
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
@@ -61,38 +61,40 @@ class Staircase:
     inner: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", within("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6)))
-        width = integer("sensitivity", self.sensitivity, least=1)
+        object.__setattr__(
+            self, "epsilon", to_rational_between("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6))
+        )
+        width = to_integer("sensitivity", self.sensitivity, least=1)
         if width > _MOST_SENSITIVITY:
             raise ParameterError("sensitivity", "is beyond 2^200", fix="choose a coarser grid")
-        if integer("inner", self.inner, least=1) > width:
+        if to_integer("inner", self.inner, least=1) > width:
             raise ParameterError("inner", f"must be at most the sensitivity, got {self.inner}", fix=f"at most {width}")
 
     @classmethod
     def calibrated(cls, epsilon: Any, sensitivity: int) -> Staircase:
         """The one with the least E|k|. The choice is made in machine arithmetic: privacy does not depend on it."""
-        price = within("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6))
-        width = integer("sensitivity", sensitivity, least=1)
+        price = to_rational_between("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6))
+        width = to_integer("sensitivity", sensitivity, least=1)
         return cls(price, width, _best(price, width))
 
-    def loss(self) -> Pure:
+    def loss(self) -> PureDp:
         """What the release of one value costs."""
-        return Pure(self.epsilon)
+        return PureDp(self.epsilon)
 
     def law(self, k: int) -> arb:
         """P(k), as an interval at the working precision."""
-        b = (-ball(self.epsilon)).exp()
-        step = (abs(integer("k", k)) + self.sensitivity - self.inner) // self.sensitivity
-        return (-ball(self.epsilon * step)).exp() * (1 - b) / (2 * self._stretch(b) - (1 - b))
+        b = (-to_interval(self.epsilon)).exp()
+        step = (abs(to_integer("k", k)) + self.sensitivity - self.inner) // self.sensitivity
+        return (-to_interval(self.epsilon * step)).exp() * (1 - b) / (2 * self._stretch(b) - (1 - b))
 
     def release(self, value: int, bits: Bits | None = None) -> int:
         """The value with noise; exact however large it is."""
         bits = bits_or_system(bits)
-        return integer("value", value) + self._draw(bits)
+        return to_integer("value", value) + self._draw(bits)
 
     def error(self, confidence: Any) -> int:
         """The least w such that a released value is within w of the true one with at least this probability."""
-        level = share("confidence", confidence)
+        level = check_probability("confidence", confidence)
         low, high = 0, self.sensitivity
         while not self._is_within(high, level):
             low, high = high + 1, 2 * high
@@ -115,19 +117,19 @@ class Staircase:
         g, j = divmod(w + 1, self.sensitivity)
         bits = 128
         while True:
-            with precision(bits):
-                b = (-ball(self.epsilon)).exp()
+            with working_precision(bits):
+                b = (-to_interval(self.epsilon)).exp()
                 stretch = self._stretch(b)
                 first = min(j, self.inner) + b * max(0, j - self.inner)
                 beyond = 2 * b**g * ((1 - b) * (stretch - first) + b * stretch) / (2 * stretch - (1 - b))
-                gap = 1 - ball(level) - beyond
+                gap = 1 - to_interval(level) - beyond
                 if gap > 0 or gap < 0:
                     return bool(gap > 0)
             bits *= 2
 
     def _draw(self, bits: Bits) -> int:
         while True:
-            minus = uniform.below(2, bits)
+            minus = uniform.draw_below(2, bits)
             size = self.sensitivity * geometric.draw(1 / self.epsilon, bits) + self._inside(bits)
             if size or not minus:
                 return -size if minus else size
@@ -135,8 +137,8 @@ class Staircase:
     def _inside(self, bits: Bits) -> int:
         """j, with weight 1 below `inner` and exp(-epsilon) from there on."""
         while True:
-            j = uniform.below(self.sensitivity, bits)
-            if j < self.inner or bernoulli.exp_minus(self.epsilon, bits):
+            j = uniform.draw_below(self.sensitivity, bits)
+            if j < self.inner or bernoulli.draw_exp(self.epsilon, bits):
                 return j
 
 

@@ -16,8 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, certified_floor, integer, within
-from tacit.mechanisms.given import share
+from tacit.arithmetic import certified_floor, to_integer, to_interval, to_rational_between
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import (
     LEAST_DELTA,
@@ -25,10 +24,11 @@ from tacit.mechanisms.partition import (
     MOST_DELTA,
     MOST_EPSILON,
     Key,
-    exact_share,
-    numbers_by_key,
+    check_counts,
+    split_delta_interval,
 )
-from tacit.privacy.loss import Approximate, Compose, LaplaceNoise
+from tacit.mechanisms.validation import check_probability
+from tacit.privacy.loss import ApproximateDp, Compose, LaplaceNoise
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
@@ -62,27 +62,29 @@ class Threshold:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", within("scale", self.scale, Fraction(1, 10**6), Fraction(10**30)))
-        object.__setattr__(self, "delta", within("delta", self.delta, LEAST_DELTA, MOST_DELTA))
-        object.__setattr__(self, "groups", integer("groups", self.groups, least=1))
-        object.__setattr__(self, "rows", integer("rows", self.rows, least=1))
+        object.__setattr__(
+            self, "scale", to_rational_between("scale", self.scale, Fraction(1, 10**6), Fraction(10**30))
+        )
+        object.__setattr__(self, "delta", to_rational_between("delta", self.delta, LEAST_DELTA, MOST_DELTA))
+        object.__setattr__(self, "groups", to_integer("groups", self.groups, least=1))
+        object.__setattr__(self, "rows", to_integer("rows", self.rows, least=1))
 
     @classmethod
     def calibrated(
         cls, epsilon: Any, delta: Any, groups: int = 1, rows: int = 1, sensitivity: int | None = None
     ) -> Threshold:
         """The least noise at this price, for counts that move by `sensitivity` in L1, if not given by groups * rows."""
-        price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
-        most = integer("groups", groups, least=1) * integer("rows", rows, least=1)
-        moves = most if sensitivity is None else integer("sensitivity", sensitivity, least=1)
+        price = to_rational_between("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
+        most = to_integer("groups", groups, least=1) * to_integer("rows", rows, least=1)
+        moves = most if sensitivity is None else to_integer("sensitivity", sensitivity, least=1)
         return cls(Fraction(moves) / price, delta, groups, rows)
 
     def loss(self, sensitivity: int) -> Compose:
         """What a release costs where the counts move by at most `sensitivity` in L1."""
         return Compose(
             (
-                LaplaceNoise(self.scale, integer("sensitivity", sensitivity, least=0)),
-                Approximate(Fraction(0), self.delta),
+                LaplaceNoise(self.scale, to_integer("sensitivity", sensitivity, least=0)),
+                ApproximateDp(Fraction(0), self.delta),
             )
         )
 
@@ -96,9 +98,9 @@ class Threshold:
 
     def law(self, count: int) -> arb:
         """The probability that a key with this many rows is shown, as an interval at the working precision."""
-        integer("count", count, least=1)
+        to_integer("count", count, least=1)
         gap = self.least() - count
-        q = (-1 / ball(self.scale)).exp()
+        q = (-1 / to_interval(self.scale)).exp()
         return q**gap / (1 + q) if gap >= 0 else 1 - q ** (1 - gap) / (1 + q)
 
     def release(self, counts: Mapping[Key, int], bits: Bits | None = None) -> dict[Key, int]:
@@ -107,15 +109,15 @@ class Threshold:
         A key without rows is an error: only keys that occur may be handed in.
         """
         bits = bits_or_system(bits)
-        exact = numbers_by_key("counts", counts, least=1)
+        exact = check_counts("counts", counts, least=1)
         noisy = Laplace(self.scale).release(exact, bits)
         least = self.least()
         return {key: value for key, value in zip(counts, noisy, strict=True) if value >= least}
 
     def error(self, confidence: Any) -> int:
         """The least w such that the noise of a count is within w with at least this probability, shown or not."""
-        level = share("confidence", confidence)
-        return laplace.tail(self.scale, 1 - level)
+        level = check_probability("confidence", confidence)
+        return laplace.tail_quantile(self.scale, 1 - level)
 
 
 @lru_cache(maxsize=256)
@@ -127,7 +129,7 @@ def _beyond(scale: Fraction, delta: Fraction, groups: int) -> int:
     """
 
     def steps() -> arb:
-        q = (-1 / ball(scale)).exp()
-        return -ball(scale) * ((1 + q) * exact_share(delta, groups)).log()
+        q = (-1 / to_interval(scale)).exp()
+        return -to_interval(scale) * ((1 + q) * split_delta_interval(delta, groups)).log()
 
     return 1 + certified_floor(steps, 256)

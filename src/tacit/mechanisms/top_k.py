@@ -16,10 +16,10 @@ from fractions import Fraction
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import integer, precision
+from tacit.arithmetic import to_integer, working_precision
 from tacit.errors import ParameterError
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.given import flag, price, scores_of, share
+from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability, check_scores
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
@@ -50,10 +50,10 @@ class TopK:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon))
-        object.__setattr__(self, "count", integer("count", self.count, least=1))
-        object.__setattr__(self, "sensitivity", integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "count", to_integer("count", self.count, least=1))
+        object.__setattr__(self, "sensitivity", to_integer("sensitivity", self.sensitivity, least=1))
+        object.__setattr__(self, "monotone", check_flag("monotone", self.monotone))
 
     @classmethod
     def calibrated(cls, epsilon: Any, count: int, sensitivity: int, monotone: bool = False) -> TopK:
@@ -61,7 +61,7 @@ class TopK:
 
         Where nothing can move, the choices are those of sensitivity one.
         """
-        return cls(epsilon, count, max(integer("sensitivity", sensitivity, least=0), 1), monotone)
+        return cls(epsilon, count, max(to_integer("sensitivity", sensitivity, least=0), 1), monotone)
 
     @property
     def each(self) -> Exponential:
@@ -93,13 +93,13 @@ class TopK:
         The best of those left at the i-th choice is at least the i-th best of all, and each choice fails with
         probability at most (1 - confidence)/count.
         """
-        miss = (1 - share("confidence", confidence)) / self.count
-        if integer("choices", choices, least=1) < self.count:
+        miss = (1 - check_probability("confidence", confidence)) / self.count
+        if to_integer("choices", choices, least=1) < self.count:
             raise ParameterError("choices", "there are fewer than count", fix=f"choose from at least {self.count}")
         return self.each.error(choices, 1 - miss)
 
     def _enough(self, scores: Sequence[int]) -> list[int]:
-        values = scores_of(scores)
+        values = check_scores(scores)
         if len(values) < self.count:
             raise ParameterError("scores", "there are fewer than count", fix=f"give at least {self.count} scores")
         return values
@@ -108,7 +108,7 @@ class TopK:
         from flint import arb
 
         left, found = list(range(len(values))), arb(1)
-        with precision(digits):
+        with working_precision(digits):
             for index in order:
                 found *= self.each.law([values[i] for i in left], digits)[left.index(index)]
                 left.remove(index)

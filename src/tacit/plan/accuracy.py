@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import rational
-from tacit.errors import Code, ParameterError, Refused
-from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON, Plan, plan_for
+from tacit.arithmetic import to_rational
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
-from tacit.query.nodes import Query, Released
+from tacit.query.nodes import Query, ReleasedValue
 
 _THOUSAND = 1_000
 _STEPS = 9 * 9 * _THOUSAND  # nine decades of prices with four digits, from the least to the most
@@ -25,20 +25,20 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
     Prices of four digits are searched. More epsilon never means more noise, so the least that is enough is found by
     halving, and the next one below it is not enough.
     """
-    wanted = _wanted(within)
+    wanted = _parse_widths(within)
 
     def made(step: int) -> Plan:
-        return plan_for(query, policy, _price(step))
+        return plan_for(query, policy, _epsilon_at_step(step))
 
     def is_enough(plan: Plan) -> bool:
-        return all(_error(plan, name, confidence) <= width for name, width in wanted.items())
+        return all(_column_error(plan, name, confidence) <= width for name, width in wanted.items())
 
     low, high = 0, _STEPS
     best = made(high)
     if not is_enough(best):
-        found = ", ".join(f'"{name}": {float(_error(best, name, confidence)):.6g}' for name in wanted)
-        what = f"no price is enough for this accuracy: the most is {MOST_EPSILON}"
-        raise Refused(Code.PARAMETER, what, fix=f"ask for no less than within={{{found}}}")
+        found = ", ".join(f'"{name}": {float(_column_error(best, name, confidence)):.6g}' for name in wanted)
+        what = f"no price is enough for this accuracy: the most is {MAX_EPSILON}"
+        raise Refused(ErrorCode.PARAMETER, what, fix=f"ask for no less than within={{{found}}}")
     while low < high:
         middle = (low + high) // 2
         plan = made(middle)
@@ -49,33 +49,33 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
     return best
 
 
-def _price(step: int) -> Fraction:
+def _epsilon_at_step(step: int) -> Fraction:
     """The prices of four digits, counted from the least: 1.000e-6, 1.001e-6, ..., 9.999e-6, 1.000e-5, ..., 1000."""
     decade, digits = divmod(step, 9 * _THOUSAND)
-    return LEAST_EPSILON * Fraction(10) ** decade * Fraction(_THOUSAND + digits, _THOUSAND)
+    return MIN_EPSILON * Fraction(10) ** decade * Fraction(_THOUSAND + digits, _THOUSAND)
 
 
-def _wanted(within: Mapping[str, Any]) -> dict[str, Fraction]:
+def _parse_widths(within: Mapping[str, Any]) -> dict[str, Fraction]:
     if not isinstance(within, Mapping) or not within:
         raise ParameterError("within", "names no column", fix='within={"n": 50}')
-    wanted = {str(name): rational("within", width) for name, width in within.items()}
+    wanted = {str(name): to_rational("within", width) for name, width in within.items()}
     for name, width in wanted.items():
         if width <= 0:
             raise ParameterError("within", f"{name} must be above zero", fix='within={"n": 50}')
     return wanted
 
 
-def _error(plan: Plan, name: str, confidence: Fraction) -> Fraction:
+def _column_error(plan: Plan, name: str, confidence: Fraction) -> Fraction:
     """How far a column may be off; refused where that depends on the data."""
     found = next((result for result in plan.recipe.results if result.name.lower() == name.lower()), None)
     if found is None:
         names = ", ".join(result.name for result in plan.recipe.results)
         raise ParameterError("within", f"there is no column {name!r}", fix=f"the columns are {names}")
-    value = plan.recipe.values[found.scalar.index] if isinstance(found.scalar, Released) else None
+    value = plan.recipe.values[found.scalar.index] if isinstance(found.scalar, ReleasedValue) else None
     error = None if value is None else value.half_width(plan.recipe.parts, confidence)
     if error is None:
         raise Refused(
-            Code.PARAMETER,
+            ErrorCode.PARAMETER,
             f"the error of {name} depends on the data, so no price can be set for it",
             fix="name a COUNT or SUM column; explain shows the error of others for several numbers of rows",
         )

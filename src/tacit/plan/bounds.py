@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from tacit.errors import Code, Place, Refused
+from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.casts import cast
-from tacit.plan.mixed import mixed
-from tacit.plan.operands import any_null, as_date, as_float, constant_date, is_constant, scalars_of, unclamped
+from tacit.plan.mixed import mixed_types_error
+from tacit.plan.operands import any_null, as_date, as_float, constant_date, drop_clamp, is_constant, scalars_of
 from tacit.plan.ranges import (
     ALSO,
     curve_range,
@@ -42,21 +42,21 @@ from tacit.plan.ranges import (
 from tacit.plan.ranges import domain as domain
 from tacit.query.bound import LEAST_INT as LEAST_INT
 from tacit.query.bound import MOST_INT as MOST_INT
-from tacit.query.bound import Bound as Bound
+from tacit.query.bound import TypedScalar as TypedScalar
 from tacit.query.functions import (
     COMPARISONS,
     CONDITIONS,
     DATE_PARTS,
-    FINISHING_ONLY,
+    DATE_UNITS,
+    MAX_POWER,
     MOST_PATTERN,
     MOST_POSITION,
-    MOST_POWER,
     MOST_TEXTS,
-    UNITS,
-    Fn,
+    POST_PROCESSING_ONLY,
+    Function,
 )
-from tacit.query.nodes import Call, Case, Literal, Scalar, place_of
-from tacit.query.types import NUMBERS, Type
+from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
+from tacit.query.types import NUMERIC_TYPES, Type
 
 MOST_PARTS = 10_000
 _LARGEST_FLOAT = Fraction(10) ** 200
@@ -64,18 +64,38 @@ _LARGEST_EXPONENT = 461  # EXP of it is above the largest float
 _FINEST = 2**1100  # bounds are multiples of one over this, which is below every double
 
 # How many operands a function takes; those that are not here take as many as the grammar lets stand.
-_ARGUMENTS = dict.fromkeys([Fn.SQRT, Fn.LN, Fn.EXP, Fn.SIGN, Fn.LOWER, Fn.UPPER, Fn.TRIM, Fn.LENGTH, *DATE_PARTS], 1)
-_ARGUMENTS |= {Fn.MOD: 2, Fn.POWER: 2, Fn.LIKE: 2, Fn.DATE_TRUNC: 2, Fn.DAYS: 2, Fn.SUBSTRING: 3}
+_ARGUMENTS = dict.fromkeys(
+    [
+        Function.SQRT,
+        Function.LN,
+        Function.EXP,
+        Function.SIGN,
+        Function.LOWER,
+        Function.UPPER,
+        Function.TRIM,
+        Function.LENGTH,
+        *DATE_PARTS,
+    ],
+    1,
+)
+_ARGUMENTS |= {
+    Function.MOD: 2,
+    Function.POWER: 2,
+    Function.LIKE: 2,
+    Function.DATE_TRUNC: 2,
+    Function.DAYS: 2,
+    Function.SUBSTRING: 3,
+}
 # Functions that an engine keeps from what they have no value for. It copies the last operand for that, and works on
 # each copy more than once while it plans: within each other they would take seconds at ten, and hours at twenty.
-_GUARDED = {Fn.DIVIDE, Fn.MOD, Fn.SQRT, Fn.LN, Fn.DATE_TRUNC}
+_GUARDED = {Function.DIVIDE, Function.MOD, Function.SQRT, Function.LN, Function.DATE_TRUNC}
 _COPIES = 4
 
 
-Leaf = Callable[[Scalar], Bound | None]
+Leaf = Callable[[Scalar], TypedScalar | None]
 
 
-def bind(scalar: Scalar, leaf: Leaf, *, rows: bool) -> Bound:
+def bind(scalar: Scalar, leaf: Leaf, *, rows: bool) -> TypedScalar:
     """A scalar with its type and bounds. `leaf` knows the nodes that are names, and may know any other whole.
 
     Over `rows` bounds are asked for wherever a value is computed with; released values need none.
@@ -90,7 +110,7 @@ class _Binder:
         self.leaf = leaf
         self.rows = rows
 
-    def bind(self, node: Scalar) -> Bound:
+    def bind(self, node: Scalar) -> TypedScalar:
         known = self.leaf(node)
         if known is not None:
             return known
@@ -99,12 +119,12 @@ class _Binder:
                 return self.literal(node)
             case Case():
                 return self.case(node)
-            case Call(Fn.CAST, (inner, _)):
+            case Call(Function.CAST, (inner, _)):
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)
                 return operand if result is operand else self.weighed(result, [operand.weight] * 2, node)
             case Call(name, arguments):
-                function = Fn(name)
+                function = Function(name)
                 operands = [self.bind(argument) for argument in arguments]
                 weights = [o.weight for o in operands]
                 if function in _GUARDED:
@@ -112,37 +132,41 @@ class _Binder:
                 return self.weighed(self.call(node, function, operands), weights, node)
         raise AssertionError(f"nothing is known of {node!r}")
 
-    def weighed(self, result: Bound, weights: list[int], node: Scalar) -> Bound:
+    def weighed(self, result: TypedScalar, weights: list[int], node: Scalar) -> TypedScalar:
         """The result, with what it takes to compute; refused where that is too much."""
         weight = 1 + sum(weights)
         if weight > MOST_PARTS:
             what, fix = "an expression has too many parts", "ask several smaller questions"
-            raise Refused(Code.TOO_LARGE, what, at=place_of(node), fix=fix)
+            raise Refused(ErrorCode.TOO_LARGE, what, at=find_location(node), fix=fix)
         return replace(result, weight=weight)
 
-    def literal(self, node: Literal) -> Bound:
+    def literal(self, node: Literal) -> TypedScalar:
         match node.value:
             case None:
-                return Bound(node, None)
+                return TypedScalar(node, None)
             case bool():
-                return Bound(node, Type.BOOL, nullable=False)
+                return TypedScalar(node, Type.BOOL, nullable=False)
             case int(value):
                 if not LEAST_INT <= value <= MOST_INT:
-                    raise Refused(Code.OVERFLOW, f"{value} does not fit 64 bits", at=node.at, fix=f"write {value}.0")
-                return Bound(node, Type.INT, Fraction(value), Fraction(value), Fraction(abs(value)), nullable=False)
+                    raise Refused(
+                        ErrorCode.OVERFLOW, f"{value} does not fit 64 bits", at=node.at, fix=f"write {value}.0"
+                    )
+                return TypedScalar(
+                    node, Type.INT, Fraction(value), Fraction(value), Fraction(abs(value)), nullable=False
+                )
             case Fraction() as number:
                 if abs(number) > _LARGEST_FLOAT:
-                    raise Refused(Code.OVERFLOW, "the number is too large", at=node.at, fix="use a smaller one")
-                return Bound(node, Type.FLOAT, number, number, abs(number), nullable=False)
+                    raise Refused(ErrorCode.OVERFLOW, "the number is too large", at=node.at, fix="use a smaller one")
+                return TypedScalar(node, Type.FLOAT, number, number, abs(number), nullable=False)
             case str():
-                return Bound(node, Type.TEXT, nullable=False)
+                return TypedScalar(node, Type.TEXT, nullable=False)
             case datetime.date():
                 return constant_date(node.value, node)
 
-    def call(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
-        if self.rows and function in FINISHING_ONLY:
+    def call(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        if self.rows and function in POST_PROCESSING_ONLY:
             raise Refused(
-                Code.UNKNOWN_FUNCTION,
+                ErrorCode.UNKNOWN_FUNCTION,
                 f"{function.upper()} over rows is not answered",
                 at=node.at,
                 fix="use FLOOR(x + 0.5)",
@@ -150,71 +174,74 @@ class _Binder:
         count = _ARGUMENTS.get(function, len(operands))
         if len(operands) != count:
             what = f"{function.upper()} takes {count} argument{'s' if count > 1 else ''}"
-            raise Refused(Code.TYPE, what, at=node.at, fix="see the list of functions")
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="see the list of functions")
         if function in CONDITIONS:
             self.expect(operands, {Type.BOOL}, node, f"{function.upper()} takes conditions")
-            return Bound(Call(function, scalars_of(operands)), Type.BOOL, nullable=any_null(operands))
-        if function in COMPARISONS or function is Fn.IN:
+            return TypedScalar(Call(function, scalars_of(operands)), Type.BOOL, nullable=any_null(operands))
+        if function in COMPARISONS or function is Function.IN:
             return self.comparison(node, function, operands)
         if function in DATE_PARTS:
             return self.date_part(node, function, operands)
         match function:
-            case Fn.IS_NULL:
-                return Bound(Call(function, scalars_of(operands)), Type.BOOL, nullable=False)
-            case Fn.LEAST | Fn.GREATEST | Fn.COALESCE:
+            case Function.IS_NULL:
+                return TypedScalar(Call(function, scalars_of(operands)), Type.BOOL, nullable=False)
+            case Function.LEAST | Function.GREATEST | Function.COALESCE:
                 return self.choice(node, function, operands)
-            case Fn.MOD:
+            case Function.MOD:
                 return self.modulo(node, operands)
-            case Fn.POWER:
+            case Function.POWER:
                 return self.power(node, operands)
-            case Fn.SQRT | Fn.LN | Fn.EXP:
+            case Function.SQRT | Function.LN | Function.EXP:
                 return self.curve(node, function, operands)
-            case Fn.SIGN:
+            case Function.SIGN:
                 return self.sign(node, operands)
-            case Fn.LOWER | Fn.UPPER | Fn.TRIM | Fn.SUBSTRING | Fn.CONCAT:
+            case Function.LOWER | Function.UPPER | Function.TRIM | Function.SUBSTRING | Function.CONCAT:
                 return self.text(node, function, operands)
-            case Fn.LENGTH:
+            case Function.LENGTH:
                 return self.length(node, operands)
-            case Fn.LIKE:
+            case Function.LIKE:
                 return self.like(node, operands)
-            case Fn.DATE_TRUNC:
+            case Function.DATE_TRUNC:
                 return self.date_trunc(node, operands)
-            case Fn.DAYS:
+            case Function.DAYS:
                 return self.days(node, operands)
-            case Fn.SUBTRACT if any(o.type is Type.DATE for o in operands):
+            case Function.SUBTRACT if any(o.type is Type.DATE for o in operands):
                 return self.days(node, operands)
-            case Fn.ROUND:
+            case Function.ROUND:
                 return self.rounded(node, operands)
         return self.arithmetic(node, function, operands)
 
-    def comparison(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
+    def comparison(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         operands = self.same(node, operands)
         kind = operands[0].type
         if any(o.type is None for o in operands):
-            raise Refused(Code.TYPE, "a comparison with NULL is never true", at=node.at, fix="write x IS NULL")
-        if function in COMPARISONS - {Fn.EQUAL, Fn.UNEQUAL} and kind in {Type.TEXT, Type.BOOL}:
+            raise Refused(ErrorCode.TYPE, "a comparison with NULL is never true", at=node.at, fix="write x IS NULL")
+        if function in COMPARISONS - {Function.EQUAL, Function.UNEQUAL} and kind in {Type.TEXT, Type.BOOL}:
             raise Refused(
-                Code.TYPE, f"{kind} has no order that all engines share", at=node.at, fix="compare with =, <> or IN"
+                ErrorCode.TYPE,
+                f"{kind} has no order that all engines share",
+                at=node.at,
+                fix="compare with =, <> or IN",
             )
-        scalars = tuple(unclamped(operand, operands) for operand in operands)
-        return Bound(Call(function, scalars), Type.BOOL, nullable=any_null(operands))
+        scalars = tuple(drop_clamp(operand, operands) for operand in operands)
+        return TypedScalar(Call(function, scalars), Type.BOOL, nullable=any_null(operands))
 
-    def choice(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
+    def choice(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """LEAST, GREATEST and COALESCE skip NULLs, so an operand that may be NULL bounds nothing from its own side."""
         operands = self.same(node, operands)
-        if function is not Fn.COALESCE:
-            self.expect(operands, {*NUMBERS, Type.DATE}, node, f"{function.upper()} compares numbers and dates")
+        if function is not Function.COALESCE:
+            self.expect(operands, {*NUMERIC_TYPES, Type.DATE}, node, f"{function.upper()} compares numbers and dates")
         sure = [o for o in operands if not o.nullable]
         result = one_of(Call(function, scalars_of(operands)), operands, nullable=not sure)
-        if function is Fn.LEAST:
+        if function is Function.LEAST:
             caps = [v for v in (result.upper, *(o.upper for o in sure)) if v is not None]
             return replace(result, upper=min(caps, default=None))
-        if function is Fn.GREATEST:
+        if function is Function.GREATEST:
             floors = [v for v in (result.lower, *(o.lower for o in sure)) if v is not None]
             return replace(result, lower=max(floors, default=None))
         return result
 
-    def case(self, node: Case) -> Bound:
+    def case(self, node: Case) -> TypedScalar:
         """One of the results, whatever the conditions say."""
         conditions = [self.bind(when) for when, _ in node.branches]
         self.expect(conditions, {Type.BOOL}, node, "WHEN takes a condition")
@@ -223,23 +250,23 @@ class _Binder:
         result = one_of(Case(branches, results[-1].scalar), results, nullable=any_null(results))
         return self.weighed(result, [o.weight for o in (*conditions, *results)], node)
 
-    def arithmetic(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
+    def arithmetic(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """The operators, ABS, FLOOR and CEIL: interval arithmetic over the ends."""
-        self.expect(operands, NUMBERS, node, f"{function.upper()} takes numbers")
+        self.expect(operands, NUMERIC_TYPES, node, f"{function.upper()} takes numbers")
         self.known(operands, node)
-        if function in {Fn.FLOOR, Fn.CEIL} and operands[0].type is Type.INT:
+        if function in {Function.FLOOR, Function.CEIL} and operands[0].type is Type.INT:
             return operands[0]  # engines make it a double, which cannot hold all of it
-        if function is Fn.DIVIDE or len(operands) == 2:
-            operands = self.same(node, operands, force_float=function is Fn.DIVIDE)
+        if function is Function.DIVIDE or len(operands) == 2:
+            operands = self.same(node, operands, force_float=function is Function.DIVIDE)
         scalar = Call(function, scalars_of(operands))
         if not self.rows:
-            return Bound(scalar, operands[0].type)
+            return TypedScalar(scalar, operands[0].type)
         lower, upper, step = interval(function, operands)
         # bounds may exclude zero where a double still underflows to it
-        nullable = any_null(operands) or (function is Fn.DIVIDE and not is_constant(operands[1]))
-        return self.number(node, Bound(scalar, operands[0].type, lower, upper, step, nullable))
+        nullable = any_null(operands) or (function is Function.DIVIDE and not is_constant(operands[1]))
+        return self.number(node, TypedScalar(scalar, operands[0].type, lower, upper, step, nullable))
 
-    def modulo(self, node: Call, operands: list[Bound]) -> Bound:
+    def modulo(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """MOD(a, b) is a - b * t with a/b cut off to the whole number t, so it has the sign of a; NULL where b is 0.
 
         |MOD(a, b)| <= |a| and < |b|. MOD(a, -b) = MOD(a, b), so an engine divides by |b|: dividing the least integer
@@ -249,97 +276,99 @@ class _Binder:
         self.known(operands[1:], node)
         left, right = operands
         positive = right.lower is not None and right.lower >= 0
-        divisor = right.scalar if positive else Call(Fn.ABS, (right.scalar,))
-        scalar = Call(Fn.MOD, (left.scalar, divisor))
+        divisor = right.scalar if positive else Call(Function.ABS, (right.scalar,))
+        scalar = Call(Function.MOD, (left.scalar, divisor))
         if not self.rows or right.lower is None or right.upper is None:
-            return Bound(scalar, Type.INT)
+            return TypedScalar(scalar, Type.INT)
         most = max(abs(right.lower), abs(right.upper), Fraction(1)) - 1
         lower = -min(max(-least_of(left), Fraction(0)), most)
         upper = min(max(most_of(left), Fraction(0)), most)
         nullable = any_null(operands) or right.lower <= 0 <= right.upper
-        return Bound(scalar, Type.INT, lower, upper, grid_of(operands), nullable)
+        return TypedScalar(scalar, Type.INT, lower, upper, grid_of(operands), nullable)
 
-    def power(self, node: Call, operands: list[Bound]) -> Bound:
+    def power(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """POWER(x, n) for a constant whole n that is not negative, as a float; POWER(x, 0) is 1.
 
         It is monotone on either side of zero, so its extremes are at the ends and at zero.
         """
-        self.expect(operands, NUMBERS, node, "POWER takes numbers")
+        self.expect(operands, NUMERIC_TYPES, node, "POWER takes numbers")
         exponent = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
-        if not isinstance(exponent, int | Fraction) or exponent % 1 or not 0 <= exponent <= MOST_POWER:
-            what = f"POWER takes a constant whole exponent from 0 to {MOST_POWER}"
-            raise Refused(Code.TYPE, what, at=node.at, fix="POWER(x, 2), or 1 / POWER(x, 2)")
+        if not isinstance(exponent, int | Fraction) or exponent % 1 or not 0 <= exponent <= MAX_POWER:
+            what = f"POWER takes a constant whole exponent from 0 to {MAX_POWER}"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="POWER(x, 2), or 1 / POWER(x, 2)")
         self.known(operands[:1], node)
         base, n = as_float(operands[0]), int(exponent)
-        scalar = Call(Fn.POWER, (base.scalar, Literal(Fraction(n))))
+        scalar = Call(Function.POWER, (base.scalar, Literal(Fraction(n))))
         if not self.rows or base.lower is None or base.upper is None:
-            return Bound(scalar, Type.FLOAT)
+            return TypedScalar(scalar, Type.FLOAT)
         ends = [base.lower**n, base.upper**n, *([Fraction(0)] if n and base.lower < 0 < base.upper else [])]
         step = None if base.step is None else base.step**n
-        return self.number(node, Bound(scalar, Type.FLOAT, min(ends), max(ends), step, base.nullable))
+        return self.number(node, TypedScalar(scalar, Type.FLOAT, min(ends), max(ends), step, base.nullable))
 
-    def curve(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
+    def curve(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """SQRT, LN and EXP, as floats. SQRT of less than 0 and LN of 0 or less are NULL.
 
         All three increase, so their bounds are at the ends, rounded outward. LN falls without end toward 0: it has no
         lower bound where its operand's is not above 0. Only a constant is sure not to round to what has no value.
         """
-        self.expect(operands, NUMBERS, node, f"{function.upper()} takes a number")
+        self.expect(operands, NUMERIC_TYPES, node, f"{function.upper()} takes a number")
         self.known(operands, node)
         operand = as_float(operands[0])
         scalar = Call(function, (operand.scalar,))
         if not self.rows or operand.lower is None or operand.upper is None:
-            return Bound(scalar, Type.FLOAT)
-        if function is Fn.EXP and operand.upper > _LARGEST_EXPONENT:
+            return TypedScalar(scalar, Type.FLOAT)
+        if function is Function.EXP and operand.upper > _LARGEST_EXPONENT:
             raise _too_large(node.at)
         lower, upper = curve_range(function, operand.lower, operand.upper)
-        sure = function is Fn.EXP or (is_constant(operand) and operand.lower > 0)
-        return self.number(node, Bound(scalar, Type.FLOAT, lower, upper, nullable=operand.nullable or not sure))
+        sure = function is Function.EXP or (is_constant(operand) and operand.lower > 0)
+        return self.number(node, TypedScalar(scalar, Type.FLOAT, lower, upper, nullable=operand.nullable or not sure))
 
-    def sign(self, node: Call, operands: list[Bound]) -> Bound:
+    def sign(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """-1, 0 or 1. The sign of a float is that of a double, which may round to zero and beyond."""
-        self.expect(operands, NUMBERS, node, "SIGN takes a number")
+        self.expect(operands, NUMERIC_TYPES, node, "SIGN takes a number")
         (operand,) = operands
         low, high = -1, 1
         if operand.type is Type.INT:
             low, high = (_sign(least_of(operand)), _sign(most_of(operand)))
-        scalar = Call(Fn.SIGN, scalars_of(operands))
-        return Bound(scalar, Type.INT, Fraction(low), Fraction(high), Fraction(1), operand.nullable)
+        scalar = Call(Function.SIGN, scalars_of(operands))
+        return TypedScalar(scalar, Type.INT, Fraction(low), Fraction(high), Fraction(1), operand.nullable)
 
-    def text(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
+    def text(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """A text made of texts. NULL where one of them is."""
-        texts = operands[:1] if function is Fn.SUBSTRING else operands
+        texts = operands[:1] if function is Function.SUBSTRING else operands
         self.expect(texts, {Type.TEXT}, node, f"{function.upper()} takes texts")
         for other in operands[len(texts) :]:
             value = other.scalar.value if isinstance(other.scalar, Literal) else None
             if type(value) is not int or not 1 <= value <= MOST_POSITION:
                 what = "SUBSTRING takes a constant start and length, from 1"
-                raise Refused(Code.TYPE, what, at=node.at, fix="SUBSTRING(x, 1, 3)")
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="SUBSTRING(x, 1, 3)")
         parts = sum(o.texts for o in texts)
         if parts > MOST_TEXTS:
             what = f"a text is put together from {parts} texts; {MOST_TEXTS} is the most"
-            raise Refused(Code.TOO_LARGE, what, at=node.at, fix="put fewer together")
-        return Bound(Call(function, scalars_of(operands)), Type.TEXT, nullable=any_null(texts), texts=parts)
+            raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="put fewer together")
+        return TypedScalar(Call(function, scalars_of(operands)), Type.TEXT, nullable=any_null(texts), texts=parts)
 
-    def length(self, node: Call, operands: list[Bound]) -> Bound:
+    def length(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """The number of characters, from 0. That it ends somewhere is no bound to add noise by: none is declared."""
         self.expect(operands, {Type.TEXT}, node, "LENGTH takes a text")
-        scalar = Call(Fn.LENGTH, scalars_of(operands))
-        return Bound(scalar, Type.INT, Fraction(0), MOST_INT, Fraction(1), operands[0].nullable)
+        scalar = Call(Function.LENGTH, scalars_of(operands))
+        return TypedScalar(scalar, Type.INT, Fraction(0), MOST_INT, Fraction(1), operands[0].nullable)
 
-    def like(self, node: Call, operands: list[Bound]) -> Bound:
+    def like(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """Whether a text is as a constant pattern says, in which % and _ stand for others. There is no escape."""
         self.expect(operands, {Type.TEXT}, node, "LIKE takes texts")
         pattern = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
         if not isinstance(pattern, str) or "\\" in pattern:
             what = "LIKE takes a constant pattern without a backslash"
-            raise Refused(Code.TYPE, what, at=node.at, fix="x LIKE 'flu%': % stands for any text, _ for one character")
+            raise Refused(
+                ErrorCode.TYPE, what, at=node.at, fix="x LIKE 'flu%': % stands for any text, _ for one character"
+            )
         if len(pattern) > MOST_PATTERN:
             what = f"a pattern has at most {MOST_PATTERN} characters"
-            raise Refused(Code.TOO_LARGE, what, at=node.at, fix="write a shorter one")
-        return Bound(Call(Fn.LIKE, scalars_of(operands)), Type.BOOL, nullable=operands[0].nullable)
+            raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="write a shorter one")
+        return TypedScalar(Call(Function.LIKE, scalars_of(operands)), Type.BOOL, nullable=operands[0].nullable)
 
-    def date_part(self, node: Call, function: Fn, operands: list[Bound]) -> Bound:
+    def date_part(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """A part of a date: YEAR, QUARTER, MONTH, DAY, or WEEKDAY from Monday = 1.
 
         A date without bounds may be one that has no end, whose parts are NULL.
@@ -347,61 +376,64 @@ class _Binder:
         (operand,) = self.dates(operands, node, f"{function.upper()} takes a date")
         lower, upper = part_range(function, operand)
         nullable = operand.nullable or not operand.bounded
-        return Bound(Call(function, (operand.scalar,)), Type.INT, lower, upper, Fraction(1), nullable)
+        return TypedScalar(Call(function, (operand.scalar,)), Type.INT, lower, upper, Fraction(1), nullable)
 
-    def date_trunc(self, node: Call, operands: list[Bound]) -> Bound:
+    def date_trunc(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """The first day of the year, quarter, month or week; it increases, so its bounds are at the ends.
 
         A date without bounds may lie where an engine has no first day for it, so outside of the years 1 to 9999 the
         result is NULL.
         """
         unit = operands[0].scalar.value if isinstance(operands[0].scalar, Literal) else None
-        if not isinstance(unit, str) or unit.lower() not in UNITS:
-            what = f"DATE_TRUNC takes one of {', '.join(UNITS)}"
-            raise Refused(Code.TYPE, what, at=node.at, fix="DATE_TRUNC('month', d)")
+        if not isinstance(unit, str) or unit.lower() not in DATE_UNITS:
+            what = f"DATE_TRUNC takes one of {', '.join(DATE_UNITS)}"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="DATE_TRUNC('month', d)")
         unit = unit.lower()
         (operand,) = self.dates(operands[1:], node, "DATE_TRUNC takes a date")
         if unit == "day" or unit in ALSO.get(operand.unit or "", ()):
             return operand
-        scalar: Scalar = Call(Fn.DATE_TRUNC, (Literal(unit), operand.scalar))
+        scalar: Scalar = Call(Function.DATE_TRUNC, (Literal(unit), operand.scalar))
         lower = None if operand.lower is None else day_of(unit, operand.lower)
         upper = None if operand.upper is None else day_of(unit, operand.upper)
         safe = operand.bounded or operand.unit is not None
         if not safe:
             first, last = Literal(datetime.date.min), Literal(datetime.date.max)
-            after, before = Call(Fn.GREATER_EQUAL, (operand.scalar, first)), Call(Fn.LESS_EQUAL, (operand.scalar, last))
-            scalar = Case(((Call(Fn.AND, (after, before)), scalar),), Literal(None))
-        return Bound(scalar, Type.DATE, lower, upper, Fraction(1), operand.nullable or not safe, unit)
+            after, before = (
+                Call(Function.GREATER_EQUAL, (operand.scalar, first)),
+                Call(Function.LESS_EQUAL, (operand.scalar, last)),
+            )
+            scalar = Case(((Call(Function.AND, (after, before)), scalar),), Literal(None))
+        return TypedScalar(scalar, Type.DATE, lower, upper, Fraction(1), operand.nullable or not safe, unit)
 
-    def days(self, node: Call, operands: list[Bound]) -> Bound:
+    def days(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """DAYS(a, b), or a - b, is the days from b to a; without declared bounds where one of the dates has none."""
-        takes = "DAYS takes dates" if node.function == Fn.DAYS else "a date is subtracted from a date"
+        takes = "DAYS takes dates" if node.function == Function.DAYS else "a date is subtracted from a date"
         left, right = self.dates(operands, node, takes)
         lower = None if left.lower is None or right.upper is None else left.lower - right.upper
         upper = None if left.upper is None or right.lower is None else left.upper - right.lower
         low, high = LEAST_INT if lower is None else lower, MOST_INT if upper is None else upper
         nullable = any_null([left, right]) or not (left.bounded and right.bounded)
-        return Bound(Call(Fn.DAYS, scalars_of([left, right])), Type.INT, low, high, Fraction(1), nullable)
+        return TypedScalar(Call(Function.DAYS, scalars_of([left, right])), Type.INT, low, high, Fraction(1), nullable)
 
-    def rounded(self, node: Call, operands: list[Bound]) -> Bound:
+    def rounded(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """ROUND of a released value, to a constant number of digits."""
-        self.expect(operands, NUMBERS, node, "ROUND takes numbers")
+        self.expect(operands, NUMERIC_TYPES, node, "ROUND takes numbers")
         digits = node.arguments[1:]
         if any(not isinstance(d, Literal) or not isinstance(d.value, int) or d.value > 15 for d in digits):
-            raise Refused(Code.TYPE, "ROUND takes a constant number of digits", at=node.at, fix="ROUND(AVG(x), 2)")
-        return Bound(Call(Fn.ROUND, scalars_of(operands)), operands[0].type, nullable=operands[0].nullable)
+            raise Refused(ErrorCode.TYPE, "ROUND takes a constant number of digits", at=node.at, fix="ROUND(AVG(x), 2)")
+        return TypedScalar(Call(Function.ROUND, scalars_of(operands)), operands[0].type, nullable=operands[0].nullable)
 
-    def known(self, operands: Iterable[Bound], node: Scalar) -> None:
+    def known(self, operands: Iterable[TypedScalar], node: Scalar) -> None:
         """Over rows, refuse to compute with what has no declared bounds."""
         if self.rows and not all(operand.bounded for operand in operands):
             raise Refused(
-                Code.UNBOUNDED,
+                ErrorCode.UNBOUNDED,
                 "an operand has no declared bounds, so the result has none",
-                at=place_of(node),
+                at=find_location(node),
                 fix="bound it first: GREATEST(0, LEAST(x, 1000)), or ask the owner for lower and upper",
             )
 
-    def number(self, node: Call, result: Bound) -> Bound:
+    def number(self, node: Call, result: TypedScalar) -> TypedScalar:
         """A number over rows, with bounds that stay short when they are computed with, rounded outward."""
         lower, upper, step = result.lower, result.upper, result.step
         self.fits(result, node.at)
@@ -413,40 +445,42 @@ class _Binder:
             step = None
         return replace(result, lower=lower, upper=upper, step=step)
 
-    def fits(self, result: Bound, at: Place | None) -> None:
+    def fits(self, result: TypedScalar, at: SourceLocation | None) -> None:
         """Refuse what the machine's numbers could not hold."""
         low, high = (LEAST_INT, MOST_INT) if result.type is Type.INT else (-_LARGEST_FLOAT, _LARGEST_FLOAT)
         if result.lower is not None and result.upper is not None and not low < result.lower <= result.upper < high:
             raise _too_large(at)
 
-    def same(self, node: Scalar, operands: list[Bound], force_float: bool = False) -> list[Bound]:
+    def same(self, node: Scalar, operands: list[TypedScalar], force_float: bool = False) -> list[TypedScalar]:
         """The operands in one type: integers beside floats become floats, text beside dates becomes dates."""
         kinds = {o.type for o in operands if o.type is not None}
-        if Type.FLOAT in kinds | ({Type.FLOAT} if force_float else set()) and kinds <= NUMBERS:
+        if Type.FLOAT in kinds | ({Type.FLOAT} if force_float else set()) and kinds <= NUMERIC_TYPES:
             return [as_float(o) for o in operands]
         if kinds == {Type.DATE, Type.TEXT}:
             return [as_date(o, node) for o in operands]
         if len(kinds) > 1:
-            raise mixed(node, operands)
+            raise mixed_types_error(node, operands)
         return operands
 
-    def dates(self, operands: list[Bound], node: Scalar, what: str) -> list[Bound]:
+    def dates(self, operands: list[TypedScalar], node: Scalar, what: str) -> list[TypedScalar]:
         """The operands as dates: a text that is a date is read as one."""
         read = [as_date(o, node) if isinstance(o.scalar, Literal) else o for o in operands]
         self.expect(read, {Type.DATE}, node, what)
         return read
 
-    def expect(self, operands: Iterable[Bound], kinds: set[Type] | frozenset[Type], node: Scalar, what: str) -> None:
+    def expect(
+        self, operands: Iterable[TypedScalar], kinds: set[Type] | frozenset[Type], node: Scalar, what: str
+    ) -> None:
         for operand in operands:
             if operand.type not in kinds:
                 fix = "leave NULL out" if operand.type is None else "check the column's type in the schema"
                 found = operand.type or "NULL"
-                raise Refused(Code.TYPE, f"{what}, got {found}", at=place_of(node), fix=fix)
+                raise Refused(ErrorCode.TYPE, f"{what}, got {found}", at=find_location(node), fix=fix)
 
 
-def _too_large(at: Place | None) -> Refused:
+def _too_large(at: SourceLocation | None) -> Refused:
     what = "the result could be too large for the machine"
-    return Refused(Code.OVERFLOW, what, at=at, fix="use smaller factors")
+    return Refused(ErrorCode.OVERFLOW, what, at=at, fix="use smaller factors")
 
 
 def _sign(number: Fraction) -> int:

@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.operands import kind_of, words_of
-from tacit.query.bound import Bound
-from tacit.query.functions import Fn
+from tacit.query.bound import TypedScalar
+from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Literal
-from tacit.query.types import NUMBERS, TYPES, Type
+from tacit.query.types import NUMERIC_TYPES, TYPES_BY_NAME, Type
 
 
-def cast(node: Call, operand: Bound, *, rows: bool) -> Bound:
+def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
     """The operand of a cast, bound, as the type that is asked for."""
     kind = node.arguments[1].value if isinstance(node.arguments[1], Literal) else None
-    wanted = TYPES[str(kind)]
+    wanted = TYPES_BY_NAME[str(kind)]
     if operand.type in {wanted, None}:
         return operand
     if operand.type is Type.BOOL and wanted is Type.INT:
-        opposite = Call(Fn.NOT, (operand.scalar,))
+        opposite = Call(Function.NOT, (operand.scalar,))
         scalar = Case(((operand.scalar, Literal(1)), (opposite, Literal(0))), Literal(None))
-        return Bound(scalar, Type.INT, Fraction(0), Fraction(1), Fraction(1), operand.nullable)
+        return TypedScalar(scalar, Type.INT, Fraction(0), Fraction(1), Fraction(1), operand.nullable)
     assert operand.type is not None
     written = words_of(node.arguments[0])
     what = f"CAST of {written}, which is {kind_of(operand)}, to {str(kind).upper()} is not answered"
-    raise Refused(Code.UNSUPPORTED, what, at=node.at, fix=_instead(written, operand.type, wanted, rows=rows))
+    raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=_instead(written, operand.type, wanted, rows=rows))
 
 
 def _instead(written: str, given: Type, wanted: Type, *, rows: bool) -> str:
@@ -41,9 +41,9 @@ def _instead(written: str, given: Type, wanted: Type, *, rows: bool) -> str:
             return f"write YEAR({written}), MONTH({written}) or DAY({written})"
         case Type.BOOL, Type.TEXT:
             return f"write CASE WHEN {written} THEN 'yes' ELSE 'no' END"
-        case number, Type.BOOL if number in NUMBERS:
+        case number, Type.BOOL if number in NUMERIC_TYPES:
             return f"write {written} <> 0"
-        case number, Type.TEXT if number in NUMBERS:
+        case number, Type.TEXT if number in NUMERIC_TYPES:
             return f"compare it as the number it is: {written} = 3"
         case Type.DATE, Type.TEXT:
             return f"compare it as the date it is: {written} = DATE '2025-12-31'"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from tacit.aggregates.base import VectorMeasurement
-from tacit.privacy.sensitivity import Contribution, l1
+from tacit.privacy.sensitivity import ContributionBounds, l1_sensitivity
 from tacit.privacy.unit import Neighbors
 
 
 def vector_l1_sensitivity(
-    vector: VectorMeasurement, each: Contribution, neighbors: Neighbors, groups: int | None
+    vector: VectorMeasurement, each: ContributionBounds, neighbors: Neighbors, groups: int | None
 ) -> int:
     """Return the L1 sensitivity of a vector; `groups` is how many there are, None where that is private."""
-    rows = Contribution(each.groups, 1) if vector.is_per_unit else each
-    return l1(rows, vector.lower, vector.upper, neighbors, 2 * each.groups if groups is None else groups)
+    rows = ContributionBounds(each.groups, 1) if vector.is_per_unit else each
+    return l1_sensitivity(rows, vector.lower, vector.upper, neighbors, 2 * each.groups if groups is None else groups)
 
 
-def contribution_to_account(each: Contribution, named: bool) -> Contribution:
+def contribution_to_account(each: ContributionBounds, named: bool) -> ContributionBounds:
     """Return the bounds that a unit is accounted by: those it was kept within where units are `named`, else one group.
 
     **Theorem.** Where a row is its own unit and stands in t rows of the source, it moves vectors and choices by no more
@@ -29,16 +29,16 @@ def contribution_to_account(each: Contribution, named: bool) -> Contribution:
     a >= b and with those that shrink if not; in each of the two sets the larger of a and b adds up to at most t, which
     is one group's price, and two are paid. Losses whose ranges add up to a range have that range together.
     """
-    return each if named else Contribution(1, each.rows)
+    return each if named else ContributionBounds(1, each.rows)
 
 
-def l0_sensitivity(each: Contribution, neighbors: Neighbors, groups: int | None) -> int:
+def l0_sensitivity(each: ContributionBounds, neighbors: Neighbors, groups: int | None) -> int:
     """Return the number of groups that one unit can change: its own, and under replace those of the other unit too."""
     most = each.groups if neighbors is Neighbors.ADD_REMOVE else 2 * each.groups
     return most if groups is None else min(most, groups)
 
 
-def count_selections(each: Contribution, neighbors: Neighbors, groups: int | None) -> int:
+def count_selections(each: ContributionBounds, neighbors: Neighbors, groups: int | None) -> int:
     """Return how many selections those in all groups cost together, each of them made for r rows of a unit.
 
     **Theorem.** Where a unit has at most T >= r rows in all, they cost no more than floor(2T/(r + 1)) of them, under
@@ -58,7 +58,7 @@ def count_selections(each: Contribution, neighbors: Neighbors, groups: int | Non
 
 
 def vector_l2_sensitivity(
-    vector: VectorMeasurement, each: Contribution, neighbors: Neighbors, groups: int | None
+    vector: VectorMeasurement, each: ContributionBounds, neighbors: Neighbors, groups: int | None
 ) -> tuple[int, int]:
     """Return (shift, coordinates) such that one unit moves the vector by at most shift * sqrt(coordinates) in L2.
 

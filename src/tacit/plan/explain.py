@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.answers.answer import percent
-from tacit.answers.recipe import Recipe
-from tacit.arithmetic import within
+from tacit.answers.answer import format_percent
+from tacit.answers.post_processing_plan import PostProcessingPlan
+from tacit.arithmetic import to_rational_between
 from tacit.errors import Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
@@ -19,8 +19,8 @@ from tacit.plan.noise import Part, Pick, Shown
 from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
-from tacit.query.nodes import Released, walk
-from tacit.query.types import NUMBERS
+from tacit.query.nodes import ReleasedValue, walk
+from tacit.query.types import NUMERIC_TYPES
 
 _ROWS = (100, 1_000, 10_000)  # group sizes for which the error of a mean is shown
 
@@ -39,7 +39,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnAccuracy:
     """How accurate a column would be. `error` is the half-width of a count or sum; a mean's depends on the rows."""
 
     name: str
@@ -64,7 +64,7 @@ class Explanation:
     keys: str
     confidence: float
     noise: tuple[Noise, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnAccuracy, ...]
     notes: tuple[str, ...]
     refused: Refused | None = None
 
@@ -106,7 +106,7 @@ class Explanation:
             else:
                 moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"
                 lines.append(f"  {noise.name}: {moved}; {noise.law} noise of scale {noise.scale:,.6g}")
-        often = f"{percent(self.confidence)} of the time"
+        often = f"{format_percent(self.confidence)} of the time"
         for column in self.columns:
             if column.said:
                 lines.append(f"  {column.name}: {column.said}")
@@ -127,7 +127,7 @@ class Explanation:
 
 def explain(plan: Plan, policy: Policy, confidence: Any) -> Explanation:
     """The plan in words, at a confidence."""
-    level = within("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
+    level = to_rational_between("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     epsilon, delta = plan.price
     return Explanation(
         epsilon=float(epsilon),
@@ -170,16 +170,16 @@ def _law(mechanism: Quantile | PermuteAndFlip | TopK) -> str:
             return "a choice by frequency, permute and flip"
 
 
-def _columns(recipe: Recipe, confidence: Fraction) -> list[Column]:
+def _columns(recipe: PostProcessingPlan, confidence: Fraction) -> list[ColumnAccuracy]:
     columns = []
     for result in recipe.results:
-        if isinstance(result.scalar, Released):
+        if isinstance(result.scalar, ReleasedValue):
             value = recipe.values[result.scalar.index]
             error = value.half_width(recipe.parts, confidence)
             by_rows = value.half_widths_by_rows(recipe.parts, _ROWS, confidence)
             pairs = tuple(zip(_ROWS, by_rows, strict=True)) if by_rows else ()
             said = value.describe(recipe.parts, confidence)
-            columns.append(Column(result.name, None if error is None else float(error), pairs, said))
-        elif result.type in NUMBERS and any(isinstance(node, Released) for node in walk(result.scalar)):
-            columns.append(Column(result.name, None, ()))
+            columns.append(ColumnAccuracy(result.name, None if error is None else float(error), pairs, said))
+        elif result.type in NUMERIC_TYPES and any(isinstance(node, ReleasedValue) for node in walk(result.scalar)):
+            columns.append(ColumnAccuracy(result.name, None, ()))
     return columns

@@ -8,42 +8,42 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.scope import no_column
-from tacit.query.functions import Fn
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
     Call,
     Case,
-    Column,
-    Derived,
-    Order,
-    Output,
+    ColumnReference,
+    DerivedTable,
+    OrderItem,
     Query,
     Scalar,
+    SelectItem,
     is_star,
-    scalars,
     walk,
+    walk_clauses,
 )
 
 
-def flattened(query: Query) -> Query:
+def flatten_query(query: Query) -> Query:
     """The question as one query, if it is one around another; otherwise as it is."""
-    if not isinstance(query.source, Derived) or not isinstance(query.source.query, Query) or aggregates(query):
+    if not isinstance(query.source, DerivedTable) or not isinstance(query.source.query, Query) or aggregates(query):
         return query
-    inner = flattened(query.source.query)
+    inner = flatten_query(query.source.query)
     if not aggregates(inner) or query.having is not None:
         return query
     limited = inner.limit is not None or inner.offset
     if limited and (query.where is not None or query.order or query.limit is not None or query.offset):
         fix = "filter, order and limit in one of the two queries"
-        raise Refused(Code.UNSUPPORTED, "LIMIT in a subquery is not answered", at=query.at, fix=fix)
+        raise Refused(ErrorCode.UNSUPPORTED, "LIMIT in a subquery is not answered", at=query.at, fix=fix)
     return _Around(query, inner, query.source.alias).one()
 
 
 def aggregates(query: Query) -> bool:
     """Whether a query groups its rows or aggregates them."""
-    return bool(query.keys) or any(isinstance(node, Aggregate) for s in scalars(query) for node in walk(s))
+    return bool(query.keys) or any(isinstance(node, Aggregate) for s in walk_clauses(query) for node in walk(s))
 
 
 class _Around:
@@ -59,11 +59,13 @@ class _Around:
         named = {output.name.lower() for output in outputs}
         where = None if query.where is None else self.read(query.where)
         if where is not None and inner.having is not None:
-            where = Call(Fn.AND, (inner.having, where))
+            where = Call(Function.AND, (inner.having, where))
         order = tuple(
             item
-            if isinstance(item.scalar, Column) and item.scalar.table is None and item.scalar.name.lower() in named
-            else Order(self.read(item.scalar), item.descending, item.nulls_first)
+            if isinstance(item.scalar, ColumnReference)
+            and item.scalar.table is None
+            and item.scalar.name.lower() in named
+            else OrderItem(self.read(item.scalar), item.descending, item.nulls_first)
             for item in query.order
         )
         limited = query.limit is not None or bool(query.offset)
@@ -77,14 +79,14 @@ class _Around:
             at=query.at,
         )
 
-    def outputs(self, output: Output) -> tuple[Output, ...]:
+    def outputs(self, output: SelectItem) -> tuple[SelectItem, ...]:
         if is_star(output.scalar):
             return self.inner.outputs
-        return (Output(output.name, self.read(output.scalar)),)
+        return (SelectItem(output.name, self.read(output.scalar)),)
 
     def read(self, scalar: Scalar) -> Scalar:
         match scalar:
-            case Column(name, table):
+            case ColumnReference(name, table):
                 found = self.known.get(name.lower())
                 if found is None or (table is not None and table.lower() != self.alias.lower()):
                     raise no_column(self.alias, scalar, [output.name for output in self.inner.outputs])

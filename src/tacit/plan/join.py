@@ -5,81 +5,96 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tacit.errors import Code, Refused
-from tacit.plan.bounds import Bound
+from tacit.errors import ErrorCode, Refused
+from tacit.plan.bounds import TypedScalar
 from tacit.plan.scope import Field, Relation, condition
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
-from tacit.query.nodes import Call, Column, Fold, Joined, Match, Rows, Scalar, Scan, Select, Stack, place_of, walk
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
+from tacit.query.nodes import (
+    Call,
+    ColumnReference,
+    EquiJoin,
+    Join,
+    PerUnitAggregation,
+    Projection,
+    RelationalNode,
+    RowUnion,
+    Scalar,
+    Scan,
+    find_location,
+    walk,
+)
 from tacit.query.types import Type
 
-_Pair = tuple[Field | None, Field | None, Bound, Bound]
+_Pair = tuple[Field | None, Field | None, TypedScalar, TypedScalar]
 
 
-def joined(left: Relation, right: Relation, node: Joined, new_names: Iterator[str]) -> Relation:
+def join_relations(left: Relation, right: Relation, node: Join, new_names: Iterator[str]) -> Relation:
     """The join of two relations, or Refused where a row could become another unit's or too many."""
     if node.outer:
-        right = _filled(right, new_names)
+        right = _fill_right_side(right, new_names)
     names = [*left.sources, *right.sources]
     if len({name.lower() for name in names}) < len(names):
         fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
-        raise Refused(Code.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
+        raise Refused(ErrorCode.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
     # A row of the right side may be found by many of the left, so nothing of it stays unique.
-    theirs = tuple(replace(f, unique=False) for f in _hidden(right, node.using))
+    theirs = tuple(replace(f, unique=False) for f in _hide_using_columns(right, node.using))
     both = replace(left, fields=(*left.fields, *theirs), sources=tuple(names))
     pairs, rest = _pairs(left, right, both, node)
     if not pairs:
         fix = f"match a column of each: ON {left.sources[0]}.x = {right.sources[0]}.x, and more with AND"
         raise _refuse(node, "a join without an equality of columns", fix)
-    rows: Rows = Match(left.rows, right.rows, tuple((p[2].scalar, p[3].scalar) for p in pairs), node.outer)
-    kept = _merged(left, right, pairs, node)
+    rows: RelationalNode = EquiJoin(left.rows, right.rows, tuple((p[2].scalar, p[3].scalar) for p in pairs), node.outer)
+    kept = _merge_units(left, right, pairs, node)
     fields = tuple(_maybe_null(f) if node.outer and f in both.fields[len(left.fields) :] else f for f in both.fields)
     whole = replace(kept, rows=rows, fields=fields, sources=tuple(names))
     if not rest:
         return whole
     if node.outer:
         raise _refuse(node, "LEFT JOIN with a condition that is no equality of columns", "filter with WHERE instead")
-    where = [condition(whole.bind(part), "ON", place_of(part)) for part in rest]
-    columns = tuple((name, Column(name)) for name in columns_of(rows))
-    return replace(whole, rows=Select(rows, columns, where[0] if len(where) == 1 else Call(Fn.AND, tuple(where))))
+    where = [condition(whole.bind(part), "ON", find_location(part)) for part in rest]
+    columns = tuple((name, ColumnReference(name)) for name in columns_of(rows))
+    return replace(
+        whole, rows=Projection(rows, columns, where[0] if len(where) == 1 else Call(Function.AND, tuple(where)))
+    )
 
 
-def _filled(right: Relation, new_names: Iterator[str]) -> Relation:
+def _fill_right_side(right: Relation, new_names: Iterator[str]) -> Relation:
     """The right side of a LEFT JOIN, each field that is never NULL computed before rows are matched.
 
     Such a field holds a value in place of a missing one. Computed after the join, it would hold that value in the rows
     that match nothing, too, and these would be counted and added up.
     """
-    columns: list[tuple[str, Scalar]] = [(name, Column(name)) for name in columns_of(right.rows)]
+    columns: list[tuple[str, Scalar]] = [(name, ColumnReference(name)) for name in columns_of(right.rows)]
     fields = list(right.fields)
     for position, found in enumerate(right.fields):
-        if not found.bound.nullable and not isinstance(found.bound.scalar, Column):
+        if not found.bound.nullable and not isinstance(found.bound.scalar, ColumnReference):
             name = next(new_names)
             columns.append((name, found.bound.scalar))
-            fields[position] = replace(found, bound=replace(found.bound, scalar=Column(name)))
+            fields[position] = replace(found, bound=replace(found.bound, scalar=ColumnReference(name)))
     if fields == list(right.fields):
         return right
-    return replace(right, rows=Select(right.rows, tuple(columns)), fields=tuple(fields))
+    return replace(right, rows=Projection(right.rows, tuple(columns)), fields=tuple(fields))
 
 
-def columns_of(rows: Rows) -> Iterator[str]:
+def columns_of(rows: RelationalNode) -> Iterator[str]:
     """The names of the columns that rows have."""
     match rows:
         case Scan(_, columns):
             yield from (here for _, here in columns)
-        case Select(_, columns):
+        case Projection(_, columns):
             yield from (name for name, _ in columns)
-        case Match(left, right):
+        case EquiJoin(left, right):
             yield from columns_of(left)
             yield from columns_of(right)
-        case Fold(_, keys, measures):
+        case PerUnitAggregation(_, keys, measures):
             yield from (name for name, _ in keys)
             yield from (name for name, _ in measures)
-        case Stack(parts):
+        case RowUnion(parts):
             yield from columns_of(parts[0])
 
 
-def _merged(left: Relation, right: Relation, pairs: list[_Pair], node: Joined) -> Relation:
+def _merge_units(left: Relation, right: Relation, pairs: list[_Pair], node: Join) -> Relation:
     """Whose rows the joined ones are, and how many may be kept of a unit."""
     if right.people is None:
         if not any(theirs is not None and theirs.unique for _, theirs, _, _ in pairs):
@@ -113,20 +128,20 @@ def _merged(left: Relation, right: Relation, pairs: list[_Pair], node: Joined) -
         raise _refuse(node, what, fix)
     # Without a cap on all rows the product is no cap either: it is at least the larger k times the product of the r.
     total = left.each.most * right.each.most
-    each = Contribution(max(left.each.groups, right.each.groups), left.each.rows * right.each.rows, total)
+    each = ContributionBounds(max(left.each.groups, right.each.groups), left.each.rows * right.each.rows, total)
     return replace(left, each=each, single=left.single and right.single)
 
 
-def _pairs(left: Relation, right: Relation, both: Relation, node: Joined) -> tuple[list[_Pair], list[Scalar]]:
+def _pairs(left: Relation, right: Relation, both: Relation, node: Join) -> tuple[list[_Pair], list[Scalar]]:
     """The equalities between the two sides, and the conditions that are none."""
     pairs: list[_Pair] = []
     rest: list[Scalar] = []
     for name in node.using:
-        column = Column(name, at=node.at)
+        column = ColumnReference(name, at=node.at)
         pairs.append(_pair(left, right, column, column))
     parts: tuple[Scalar, ...] = ()
     if node.on is not None:
-        parts = node.on.arguments if isinstance(node.on, Call) and node.on.function == Fn.AND else (node.on,)
+        parts = node.on.arguments if isinstance(node.on, Call) and node.on.function == Function.AND else (node.on,)
     for part in parts:
         sides = _sides(part, left, both)
         if sides is None:
@@ -138,12 +153,12 @@ def _pairs(left: Relation, right: Relation, both: Relation, node: Joined) -> tup
 
 def _sides(part: Scalar, left: Relation, both: Relation) -> tuple[Scalar, Scalar] | None:
     """The sides of an equality, the left relation's first, if each side is about one relation only."""
-    if not isinstance(part, Call) or part.function != Fn.EQUAL:
+    if not isinstance(part, Call) or part.function != Function.EQUAL:
         return None
     ours = {id(f) for f in left.fields}
     about = []
     for side in part.arguments:
-        found = {id(both.field_of(n)) in ours for n in walk(side) if isinstance(n, Column)}
+        found = {id(both.field_of(n)) in ours for n in walk(side) if isinstance(n, ColumnReference)}
         about.append(found.pop() if len(found) == 1 else None)
     if about == [True, False]:
         return part.arguments[0], part.arguments[1]
@@ -155,25 +170,27 @@ def _pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> _Pai
     two, second = _side(right, theirs)
     if first.type is not second.type and None not in (first.type, second.type):
         what = f"{first.type} and {second.type} do not go together"
-        raise Refused(Code.TYPE, what, at=getattr(ours, "at", None), fix="join columns of one type")
+        raise Refused(ErrorCode.TYPE, what, at=getattr(ours, "at", None), fix="join columns of one type")
     if first.type is Type.FLOAT:
         what = "a join on floats is not answered"
-        raise Refused(Code.UNSUPPORTED, what, at=getattr(ours, "at", None), fix="join on int, text or date columns")
+        raise Refused(
+            ErrorCode.UNSUPPORTED, what, at=getattr(ours, "at", None), fix="join on int, text or date columns"
+        )
     return one, two, first, second
 
 
-def _side(relation: Relation, scalar: Scalar) -> tuple[Field | None, Bound]:
+def _side(relation: Relation, scalar: Scalar) -> tuple[Field | None, TypedScalar]:
     """One side of an equality. A unit, and what is unique, is taken as it lies: clamped, two of them could be equal."""
     scalar = relation.bare(scalar)
-    found = relation.field_of(scalar) if isinstance(scalar, Column) else None
+    found = relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
     if found is not None and found.is_unit and relation.unit is not None:
-        return found, replace(found.bound, scalar=Column(relation.unit))
+        return found, replace(found.bound, scalar=ColumnReference(relation.unit))
     if found is not None and found.unique:
-        return found, replace(found.bound, scalar=Column(found.raw))
+        return found, replace(found.bound, scalar=ColumnReference(found.raw))
     return found, relation.bind(scalar)
 
 
-def _hidden(right: Relation, using: tuple[str, ...]) -> tuple[Field, ...]:
+def _hide_using_columns(right: Relation, using: tuple[str, ...]) -> tuple[Field, ...]:
     """The right side's fields, those of USING by their qualified names only."""
     names = {name.lower() for name in using}
     return tuple(replace(f, hidden=True) if f.name.lower() in names else f for f in right.fields)
@@ -184,7 +201,7 @@ def _maybe_null(found: Field) -> Field:
     return replace(found, bound=replace(found.bound, nullable=True), is_unit=False)
 
 
-def _not_unique(public: Relation, on: list[Field | None], node: Joined, fix: str | None = None) -> Refused:
+def _not_unique(public: Relation, on: list[Field | None], node: Join, fix: str | None = None) -> Refused:
     """Which column of the public side it is that rows may share, and the one that they do not."""
     named = next((f"{f.source}.{f.name}" for f in on if f is not None), f"an expression of {public.sources[0]}")
     unique = next((f"{f.source}.{f.name}" for f in public.fields if f.unique), None)
@@ -199,5 +216,5 @@ def _not_unique(public: Relation, on: list[Field | None], node: Joined, fix: str
     )
 
 
-def _refuse(node: Joined, what: str, fix: str) -> Refused:
-    return Refused(Code.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix)
+def _refuse(node: Join, what: str, fix: str) -> Refused:
+    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.operands import kind_of, words_of
-from tacit.query.bound import Bound
-from tacit.query.nodes import Call, Case, Literal, Scalar, place_of
-from tacit.query.types import NUMBERS, Type
+from tacit.query.bound import TypedScalar
+from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
+from tacit.query.types import NUMERIC_TYPES, Type
 
 _TRUTHS = dict.fromkeys(("true", "t", "yes", "1"), "TRUE") | dict.fromkeys(("false", "f", "no", "0"), "FALSE")
 
 
-def mixed(node: Scalar, operands: list[Bound]) -> Refused:
+def mixed_types_error(node: Scalar, operands: list[TypedScalar]) -> Refused:
     """A refusal of operands of several types, as a comparison, a list or CASE has them."""
     parts: tuple[Scalar, ...] = ()
     if isinstance(node, Call):
@@ -25,11 +25,11 @@ def mixed(node: Scalar, operands: list[Bound]) -> Refused:
     other, second = next(pair for pair in known if not _go_together(pair[1].type, first.type))
     what = f"{words_of(one)} is {kind_of(first)} and {words_of(other)} is {kind_of(second)}, which do not go together"
     fix = _constant(other, first.type, one) or _constant(one, second.type, other) or "use values of one type"
-    return Refused(Code.TYPE, what, at=place_of(node), fix=fix)
+    return Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
 
 
 def _go_together(one: Type | None, other: Type | None) -> bool:
-    return one == other or {one, other} <= NUMBERS or {one, other} == {Type.DATE, Type.TEXT}
+    return one == other or {one, other} <= NUMERIC_TYPES or {one, other} == {Type.DATE, Type.TEXT}
 
 
 def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> str:

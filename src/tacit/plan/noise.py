@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.guard import rho_within
+from tacit.accounting.filters import max_rho
 from tacit.aggregates.base import Measurement, QuantileMeasurement, TopKMeasurement, VectorMeasurement
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
@@ -21,8 +21,8 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.contribution import count_selections, l0_sensitivity, vector_l1_sensitivity, vector_l2_sensitivity
-from tacit.privacy.loss import Approximate, BoundedRange, Compose, Concentrated, Loss, Pure, Repeat
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.loss import ApproximateDp, BoundedRange, Compose, ConcentratedDp, Loss, PureDp, Repeat
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
 
 
@@ -68,7 +68,7 @@ class Spending:
 class Setting:
     """What one unit can do to an answer: kept groups and rows, the relation, the number of groups if it is public."""
 
-    each: Contribution
+    each: ContributionBounds
     neighbors: Neighbors
     groups: int | None
 
@@ -89,7 +89,7 @@ def spend(needed: Mapping[Measurement, Fraction], price: Fraction, delta: Fracti
     still = {need for need, move in moves.items() if move == 0}  # what no row can move costs nothing
     weights = {need: Fraction(0) if need in still else weight for need, weight in needed.items()}
     if at.groups is None:
-        return _selected(weights, moves, price, delta, at)
+        return _plan_with_private_keys(weights, moves, price, delta, at)
     total = sum(weights.values()) or Fraction(1)
     shares = {need: price * weight / total for need, weight in weights.items()}
     laplace, gaussian = _laplace(shares, moves), _gaussian(shares, delta, at)
@@ -97,7 +97,7 @@ def spend(needed: Mapping[Measurement, Fraction], price: Fraction, delta: Fracti
     return _spending(needed, shares, noisy, moves, at, None, delta if noisy is gaussian else Fraction(0))
 
 
-def _selected(
+def _plan_with_private_keys(
     weights: Mapping[Measurement, Fraction],
     moves: Mapping[VectorMeasurement, int],
     price: Fraction,
@@ -111,7 +111,7 @@ def _selected(
     """
     if delta == 0:
         raise Refused(
-            Code.PRIVATE_KEY,
+            ErrorCode.PRIVATE_KEY,
             "which keys occur is private, and showing them needs a delta, which the policy sets to zero",
             fix="group by a column with declared values, or ask the owner for a delta",
         )
@@ -154,7 +154,7 @@ def _gaussian(shares: Mapping[Measurement, Fraction], delta: Fraction, at: Setti
     vectors = [need for need, share in shares.items() if isinstance(need, VectorMeasurement) and share > 0]
     if delta == 0 or not vectors:
         return None
-    rho = rho_within(sum((shares[need] for need in vectors), Fraction(0)), delta)
+    rho = max_rho(sum((shares[need] for need in vectors), Fraction(0)), delta)
     squares = sum((shares[need] ** 2 for need in vectors), Fraction(0))
     if rho == 0:
         return None
@@ -163,11 +163,11 @@ def _gaussian(shares: Mapping[Measurement, Fraction], delta: Fraction, at: Setti
         if isinstance(need, VectorMeasurement):
             shift, coordinates = vector_l2_sensitivity(need, at.each, at.neighbors, at.groups)
             part = rho * share**2 / squares if share > 0 else rho
-            noises[need] = Gaussian(_rounded(Gaussian.for_rho(part, shift, coordinates).variance))
+            noises[need] = Gaussian(_round_up(Gaussian.for_rho(part, shift, coordinates).variance))
     return noises
 
 
-def _rounded(variance: Fraction) -> Fraction:
+def _round_up(variance: Fraction) -> Fraction:
     """A little more, with few digits: a short name for the same noise."""
     scale = Fraction(10) ** 12
     return Fraction(-(-variance * scale // 1)) / scale if variance < 10**6 else Fraction(-(-variance // 1))
@@ -210,7 +210,7 @@ def _spending(
         if isinstance(selecting, PartitionSelection):
             losses.append(selecting.loss())
         else:
-            losses.append(Approximate(Fraction(0), selecting.delta))
+            losses.append(ApproximateDp(Fraction(0), selecting.delta))
     return Spending(tuple(parts), shown, Compose(tuple(losses)), delta)
 
 
@@ -219,7 +219,7 @@ def _gaussian_loss(need: VectorMeasurement, noise: Gaussian, at: Setting) -> Los
     shift, coordinates = vector_l2_sensitivity(need, at.each, at.neighbors, at.groups)
     if at.each.total is None or need.is_per_unit:
         return noise.loss(shift, coordinates)
-    return Concentrated(noise.rho(shift, coordinates))
+    return ConcentratedDp(noise.rho(shift, coordinates))
 
 
 def _pick(need: QuantileMeasurement | TopKMeasurement, share: Fraction, at: Setting) -> Pick:
@@ -244,4 +244,4 @@ def _choosing(pick: Pick, choices: int) -> Loss:
         case TopK(epsilon, count):
             return Repeat(BoundedRange(epsilon / count), choices * count)
         case PermuteAndFlip(epsilon):
-            return Repeat(Pure(epsilon), choices)
+            return Repeat(PureDp(epsilon), choices)

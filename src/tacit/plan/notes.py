@@ -14,20 +14,30 @@ from itertools import islice
 from tacit.engines.evaluate import is_like
 from tacit.errors import Refused
 from tacit.plan.scope import Field, Relation
-from tacit.query.functions import COMPARISONS, Fn
-from tacit.query.nodes import Aggregation, Call, Column, Literal, Query, Scalar, Value, scalars, walk
-from tacit.query.refuse import plain
-from tacit.query.types import NUMBERS, Key, Type, iso_date
+from tacit.query.functions import COMPARISONS, Function
+from tacit.query.nodes import (
+    Aggregation,
+    Call,
+    ColumnReference,
+    Literal,
+    LiteralValue,
+    Query,
+    Scalar,
+    walk,
+    walk_clauses,
+)
+from tacit.query.refusals import to_printable
+from tacit.query.types import NUMERIC_TYPES, Key, Type, parse_iso_date
 
 _MOST = 5  # notes about constants
 _LOOKED_AT = 100  # comparisons, so that a long question takes no longer
 _COMPARED = 1_000  # declared values that a pattern is held against
 _LISTED = 10  # values that a note names
 _SEEN_FROM_THE_RIGHT = {
-    Fn.LESS: Fn.GREATER,
-    Fn.GREATER: Fn.LESS,
-    Fn.LESS_EQUAL: Fn.GREATER_EQUAL,
-    Fn.GREATER_EQUAL: Fn.LESS_EQUAL,
+    Function.LESS: Function.GREATER,
+    Function.GREATER: Function.LESS,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
 }
 
 
@@ -50,70 +60,76 @@ def about_constants(query: Query, relation: Relation) -> tuple[str, ...]:
     The data may hold values that are not declared, so it is not said that none is equal. A column with bounds is read
     within them, so that no row meets a condition beyond them is true of all data.
     """
-    return tuple(dict.fromkeys(_found(query, relation)))[:_MOST]
+    return tuple(dict.fromkeys(_find_comparisons(query, relation)))[:_MOST]
 
 
-def _found(query: Query, relation: Relation) -> Iterator[str]:
+def _find_comparisons(query: Query, relation: Relation) -> Iterator[str]:
     named = {output.name.lower(): output.scalar for output in query.outputs}
     finishing = {id(clause) for clause in (query.having, *(item.scalar for item in query.order))}
-    nodes = ((clause, _compared(node)) for clause in scalars(query) for node in walk(clause))
+    nodes = ((clause, _read_comparison(node)) for clause in walk_clauses(query) for node in walk(clause))
     comparisons = ((clause, compared) for clause, compared in nodes if compared is not None)
     for clause, (column, function, values) in islice(comparisons, _LOOKED_AT):
         alias = named.get(column.name.lower(), column) if id(clause) in finishing else column
-        if not isinstance(alias, Column) or alias.name.lower() != column.name.lower():
+        if not isinstance(alias, ColumnReference) or alias.name.lower() != column.name.lower():
             continue  # the name of an output, which stands for something else there
         field = _field(column, relation)
         if field is not None:
-            yield from _said(field, function, values)
+            yield from _describe_comparison(field, function, values)
 
 
-def _compared(node: Scalar) -> tuple[Column, Fn, list[Value]] | None:
+def _read_comparison(node: Scalar) -> tuple[ColumnReference, Function, list[LiteralValue]] | None:
     """The column, the comparison and the constants, where a node compares a column with constants."""
     if not isinstance(node, Call):
         return None
-    parts = tuple(a.arguments[0] if isinstance(a, Call) and a.function == Fn.CAST else a for a in node.arguments)
+    parts = tuple(a.arguments[0] if isinstance(a, Call) and a.function == Function.CAST else a for a in node.arguments)
     match Call(node.function, parts):
-        case Call(function, (Column() as column, Literal(value))) if function in COMPARISONS | {Fn.LIKE}:
-            return column, Fn(function), [value]
-        case Call(function, (Literal(value), Column() as column)) if function in COMPARISONS:
-            return column, _SEEN_FROM_THE_RIGHT.get(Fn(function), Fn(function)), [value]
-        case Call(Fn.IN, (Column() as column, *items)):
-            return column, Fn.IN, [item.value for item in items if isinstance(item, Literal)]
+        case Call(function, (ColumnReference() as column, Literal(value))) if function in COMPARISONS | {Function.LIKE}:
+            return column, Function(function), [value]
+        case Call(function, (Literal(value), ColumnReference() as column)) if function in COMPARISONS:
+            return column, _SEEN_FROM_THE_RIGHT.get(Function(function), Function(function)), [value]
+        case Call(Function.IN, (ColumnReference() as column, *items)):
+            return column, Function.IN, [item.value for item in items if isinstance(item, Literal)]
     return None
 
 
-def _field(column: Column, relation: Relation) -> Field | None:
+def _field(column: ColumnReference, relation: Relation) -> Field | None:
     try:
         return relation.field_of(column)
     except Refused:  # the name of an output
         return None
 
 
-def _said(field: Field, function: Fn, values: list[Value]) -> Iterator[str]:
-    constants = [value for value in (_typed(value, field.bound.type) for value in values) if value is not None]
-    if function is Fn.LIKE:
+def _describe_comparison(field: Field, function: Function, values: list[LiteralValue]) -> Iterator[str]:
+    constants = [
+        value for value in (_convert_constant(value, field.bound.type) for value in values) if value is not None
+    ]
+    if function is Function.LIKE:
         yield from _unlike(field, str(constants[0]) if constants else "%")
-    elif field.values is not None and function in {Fn.EQUAL, Fn.UNEQUAL, Fn.IN}:
+    elif field.values is not None and function in {Function.EQUAL, Function.UNEQUAL, Function.IN}:
         known = frozenset(field.values)
-        yield from _undeclared(field, field.values, [value for value in constants if value not in known])
+        yield from _describe_undeclared(field, field.values, [value for value in constants if value not in known])
     elif field.raw:  # a column as it is declared, and none that is computed
         beyond = [value for value in constants if _is_beyond(function, _number(value), field)]
-        if beyond and (function is not Fn.IN or len(beyond) == len(constants)):
-            sign = f"{function.upper()} ({_listed(beyond)})" if function is Fn.IN else f"{function} {_shown(beyond[0])}"
+        if beyond and (function is not Function.IN or len(beyond) == len(constants)):
+            sign = (
+                f"{function.upper()} ({_join_names(beyond)})"
+                if function is Function.IN
+                else f"{function} {_format_constant(beyond[0])}"
+            )
             yield f"{field.name} {sign} is true of no row: {field.name} is declared from {_range(field)}."
 
 
-def _undeclared(field: Field, declared: tuple[Key, ...], values: list[Key | Fraction]) -> Iterator[str]:
-    alike: dict[str, Key] = {_folded(known): known for known in declared} if values else {}
+def _describe_undeclared(field: Field, declared: tuple[Key, ...], values: list[Key | Fraction]) -> Iterator[str]:
+    alike: dict[str, Key] = {_fold_case(known): known for known in declared} if values else {}
     for value in values[:_LOOKED_AT]:
-        near = alike.get(_folded(value))
+        near = alike.get(_fold_case(value))
         if near is not None:
-            yield f"No declared {field.name} is {_shown(value)}; did you mean {_shown(near)}?"
+            yield f"No declared {field.name} is {_format_constant(value)}; did you mean {_format_constant(near)}?"
         elif field.other is None:  # where others are expected, it may be one of them
-            yield f"No declared {field.name} is {_shown(value)}; there are {_listed(declared)}."
+            yield f"No declared {field.name} is {_format_constant(value)}; there are {_join_names(declared)}."
 
 
-def _folded(value: Key | Fraction) -> str:
+def _fold_case(value: Key | Fraction) -> str:
     return str(value).strip().casefold()
 
 
@@ -121,13 +137,13 @@ def _unlike(field: Field, pattern: str) -> Iterator[str]:
     texts = [value for value in field.values or () if isinstance(value, str)]
     few = 0 < len(texts) <= _COMPARED
     if few and field.other is None and not any(is_like(text, pattern) for text in texts):
-        yield f"No declared {field.name} is like {_shown(pattern)}; there are {_listed(tuple(texts))}."
+        yield f"No declared {field.name} is like {_format_constant(pattern)}; there are {_join_names(tuple(texts))}."
 
 
-def _typed(value: Value, kind: Type | None) -> Key | Fraction | None:
+def _convert_constant(value: LiteralValue, kind: Type | None) -> Key | Fraction | None:
     """A constant as a value of the column's type, as comparing reads it; None for what is none."""
     if kind is Type.DATE and isinstance(value, str):
-        return iso_date(value)
+        return parse_iso_date(value)
     return None if kind in {Type.BOOL, None} else value
 
 
@@ -137,7 +153,7 @@ def _number(value: Key | Fraction) -> Fraction | None:
     return None if isinstance(value, str) else Fraction(value)
 
 
-def _is_beyond(function: Fn, value: Fraction | None, field: Field) -> bool:
+def _is_beyond(function: Function, value: Fraction | None, field: Field) -> bool:
     """Whether no value within the bounds compares so with this one, also where all three are rounded to doubles."""
     bound = field.bound
     if value is None or not bound.bounded or bound.lower is None or bound.upper is None:
@@ -146,36 +162,36 @@ def _is_beyond(function: Fn, value: Fraction | None, field: Field) -> bool:
     if bound.type is Type.FLOAT:
         number, low, high = (Fraction(float(one)) for one in (value, low, high))
     match function:
-        case Fn.EQUAL | Fn.IN:
+        case Function.EQUAL | Function.IN:
             return not low <= number <= high
-        case Fn.LESS:
+        case Function.LESS:
             return number <= low
-        case Fn.LESS_EQUAL:
+        case Function.LESS_EQUAL:
             return number < low
-        case Fn.GREATER:
+        case Function.GREATER:
             return number >= high
-        case Fn.GREATER_EQUAL:
+        case Function.GREATER_EQUAL:
             return number > high
     return False
 
 
 def _range(field: Field) -> str:
     ends = [end for end in (field.bound.lower, field.bound.upper) if end is not None]
-    if field.bound.type in NUMBERS:
-        return " to ".join(_shown(end) for end in ends)
+    if field.bound.type in NUMERIC_TYPES:
+        return " to ".join(_format_constant(end) for end in ends)
     return " to ".join(str(datetime.date.fromordinal(int(end))) for end in ends)
 
 
-def _shown(value: Key | Fraction) -> str:
+def _format_constant(value: Key | Fraction) -> str:
     match value:
         case str():
-            return f"'{plain(value)}'"
+            return f"'{to_printable(value)}'"
         case Fraction() if value.denominator != 1:
             return f"{float(value):.10g}"
     return str(value)
 
 
-def _listed(values: tuple[Key, ...] | list[Key | Fraction]) -> str:
+def _join_names(values: tuple[Key, ...] | list[Key | Fraction]) -> str:
     more = len(values) - _LISTED
-    shown = ", ".join(_shown(value) for value in values[:_LISTED])
+    shown = ", ".join(_format_constant(value) for value in values[:_LISTED])
     return f"{shown} and {more:,} more" if more > 0 else shown

@@ -7,21 +7,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from tacit.errors import Code, Refused
-from tacit.query.bound import LEAST_INT, MOST_INT, Bound
-from tacit.query.functions import Fn
-from tacit.query.nodes import Call, Clamp, Literal, Scalar, ToFloat, place_of
-from tacit.query.refuse import plain
-from tacit.query.types import Type, iso_date
+from tacit.errors import ErrorCode, Refused
+from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
+from tacit.query.functions import Function
+from tacit.query.nodes import Call, Clamp, Literal, Scalar, ToFloat, find_location
+from tacit.query.refusals import to_printable
+from tacit.query.types import Type, parse_iso_date
 
 
 def words_of(node: Scalar) -> str:
     """A part of the question as it is written there, or as much of it as fits a sentence."""
-    at = place_of(node)
-    return "this" if at is None else plain(at.words)
+    at = find_location(node)
+    return "this" if at is None else to_printable(at.words)
 
 
-def kind_of(operand: Bound) -> str:
+def kind_of(operand: TypedScalar) -> str:
     """The type of an operand, as a sentence has it."""
     match operand.type:
         case None:
@@ -33,30 +33,30 @@ def kind_of(operand: Bound) -> str:
     return f"a {operand.type}"
 
 
-def scalars_of(operands: Iterable[Bound]) -> tuple[Scalar, ...]:
+def scalars_of(operands: Iterable[TypedScalar]) -> tuple[Scalar, ...]:
     """What they are computed by."""
     return tuple(o.scalar for o in operands)
 
 
-def any_null(operands: Iterable[Bound]) -> bool:
+def any_null(operands: Iterable[TypedScalar]) -> bool:
     """Whether one of them may be NULL."""
     return any(o.nullable for o in operands)
 
 
-def is_constant(operand: Bound) -> bool:
+def is_constant(operand: TypedScalar) -> bool:
     """Whether this is a literal, and not zero as a double."""
     scalar = operand.scalar.operand if isinstance(operand.scalar, ToFloat) else operand.scalar
     return isinstance(scalar, Literal) and isinstance(scalar.value, int | Fraction) and float(scalar.value) != 0
 
 
-def unclamped(operand: Bound, operands: list[Bound]) -> Scalar:
+def drop_clamp(operand: TypedScalar, operands: list[TypedScalar]) -> Scalar:
     """An integer that is compared with constants strictly within its bounds need not be clamped: clamping moves no
     value across any of them, and makes none equal to one. A NULL that is read as a bound stays one."""
     match operand.scalar:
         case Clamp(inner, lower, upper, True):
             plain: Scalar = inner
-        case Call(Fn.COALESCE, (Clamp(inner, lower, upper, True), Literal() as missing)):
-            plain = Call(Fn.COALESCE, (inner, missing))
+        case Call(Function.COALESCE, (Clamp(inner, lower, upper, True), Literal() as missing)):
+            plain = Call(Function.COALESCE, (inner, missing))
         case _:
             return operand.scalar
     for other in operands:
@@ -67,7 +67,7 @@ def unclamped(operand: Bound, operands: list[Bound]) -> Scalar:
     return plain
 
 
-def as_float(operand: Bound) -> Bound:
+def as_float(operand: TypedScalar) -> TypedScalar:
     """An integer as a float, within the same bounds; anything else as it is."""
     if operand.type is not Type.INT:
         return operand
@@ -78,22 +78,22 @@ def as_float(operand: Bound) -> Bound:
     return replace(operand, scalar=ToFloat(operand.scalar), type=Type.FLOAT, lower=lower, upper=upper, step=step)
 
 
-def as_date(operand: Bound, node: Scalar) -> Bound:
+def as_date(operand: TypedScalar, node: Scalar) -> TypedScalar:
     """A text that is written as a date, as that date; any other text is refused."""
     if operand.type is not Type.TEXT:
         return operand
     if not isinstance(operand.scalar, Literal):
         what, fix = "a date is compared with a date, got text", "write DATE '2025-12-31', or a column that is a date"
-        raise Refused(Code.TYPE, what, at=place_of(node), fix=fix)
+        raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
     text = str(operand.scalar.value)
-    date = iso_date(text)
+    date = parse_iso_date(text)
     if date is None:
         fix = "write a day that there is, with its year first: '2025-12-31'"
-        raise Refused(Code.TYPE, f"'{plain(text)}' is no date", at=place_of(node), fix=fix)
+        raise Refused(ErrorCode.TYPE, f"'{to_printable(text)}' is no date", at=find_location(node), fix=fix)
     return constant_date(date, Literal(date))
 
 
-def constant_date(day: datetime.date, scalar: Scalar) -> Bound:
+def constant_date(day: datetime.date, scalar: Scalar) -> TypedScalar:
     """A constant date."""
     number = Fraction(day.toordinal())
-    return Bound(scalar, Type.DATE, number, number, Fraction(1), nullable=False)
+    return TypedScalar(scalar, Type.DATE, number, number, Fraction(1), nullable=False)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tacit.accounting.guard import GRAINS_PER_EPSILON, cost, whole
+from tacit.accounting.filters import GRAINS_PER_EPSILON, cost, whole
 from tacit.aggregates.base import (
     Measurement,
     QuantileMeasurement,
@@ -27,32 +27,32 @@ from tacit.aggregates.base import (
     VectorMeasurement,
 )
 from tacit.aggregates.registry import function_of
-from tacit.answers.recipe import KeyColumn, Recipe
-from tacit.answers.stored import Group, Release
-from tacit.arithmetic import within
+from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
+from tacit.answers.stored import GroupKeys, Release
+from tacit.arithmetic import to_rational_between
 from tacit.canonical import canonical_text
-from tacit.engines.base import Cell
-from tacit.errors import Code, Refused
+from tacit.engines.base import MeasureValue
+from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.canonical import PLANS
 from tacit.plan.contribution import contribution_to_account
-from tacit.plan.flatten import flattened
+from tacit.plan.flatten import flatten_query
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_rows
 from tacit.plan.scope import Relation, Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
-from tacit.privacy.sensitivity import Contribution
-from tacit.query.functions import Fn
-from tacit.query.nodes import Aggregation, Call, Column, Measure, Query, Scalar, place_of
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregation, Call, ColumnReference, ExactStatistic, Query, Scalar, find_location
 from tacit.query.types import Key
 from tacit.sampling.bits import Bits
 
-LEAST_EPSILON = Fraction(1, 10**6)
-MOST_EPSILON = Fraction(1000)
+MIN_EPSILON = Fraction(1, 10**6)
+MAX_EPSILON = Fraction(1000)
 _MOST_LOOKS = 10**7  # some seconds of choosing
 
 
@@ -68,7 +68,7 @@ class Plan:
     exact: Aggregation
     parts: tuple[Part | Pick, ...]
     shown: Shown | None
-    recipe: Recipe
+    recipe: PostProcessingPlan
     loss: Loss
     delta: Fraction
     key: str
@@ -89,14 +89,14 @@ class Plan:
         groups = MAX_GROUPS if self.recipe.groups is None else self.recipe.groups
         return groups * max(len(self.parts), len(self.recipe.results))
 
-    def release(self, exact: Mapping[Group, tuple[Cell, ...]], bits: Bits) -> Release:
+    def release(self, exact: Mapping[GroupKeys, tuple[MeasureValue, ...]], bits: Bits) -> Release:
         """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
         A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
         taken in the order of their keys, which does not depend on how the data lies.
         """
         if self.shown is None:
-            groups: list[Group] = list(product(*(key.values or () for key in self.exact.keys)))
+            groups: list[GroupKeys] = list(product(*(key.values or () for key in self.exact.keys)))
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
         counted = self._counted()
         counts = {group: _number(counted, exact[group]) for group in sorted(exact, key=_order)}
@@ -115,20 +115,26 @@ class Plan:
         """What the selection of keys looks at: the part that it counts by, or the number of units."""
         assert self.shown is not None
         if self.shown.part is None:
-            return self._located(((1, Measure("units", None)),))
+            return self._located(((1, ExactStatistic("units", None)),))
         part = self.parts[self.shown.part]
         assert isinstance(part, Part)
         return self._located(part.need.terms)
 
-    def _located(self, terms: tuple[tuple[int, Measure], ...]) -> _Terms:
+    def _located(self, terms: tuple[tuple[int, ExactStatistic], ...]) -> _Terms:
         """Each factor with the position of its measure, found once for all groups."""
         return [(factor, self.exact.measures.index(measure)) for factor, measure in terms]
 
     def _part(
-        self, part: Part | Pick, exact: Mapping[Group, tuple[Cell, ...]], groups: list[Group], bits: Bits
+        self,
+        part: Part | Pick,
+        exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
+        groups: list[GroupKeys],
+        bits: Bits,
     ) -> list[int]:
         if isinstance(part, Part):
-            nothing: tuple[Cell, ...] = tuple({} if m.function == "histogram" else 0 for m in self.exact.measures)
+            nothing: tuple[MeasureValue, ...] = tuple(
+                {} if m.function == "histogram" else 0 for m in self.exact.measures
+            )
             terms = self._located(part.need.terms)
             values = [_number(terms, exact.get(group, nothing)) for group in groups]
             return part.mechanism.release(values, bits)
@@ -141,7 +147,7 @@ class Plan:
         return chosen
 
 
-def _number(terms: _Terms, row: tuple[Cell, ...]) -> int:
+def _number(terms: _Terms, row: tuple[MeasureValue, ...]) -> int:
     total = 0
     for factor, position in terms:
         cell = row[position]
@@ -157,14 +163,14 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     of the same number, and equal shares of a budget fit into it. `rounded=False` plans as ledgers of earlier versions
     know a question.
     """
-    price = within("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)
+    price = to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     price = whole(price) if rounded else price
-    query = flattened(query)
+    query = flatten_query(query)
     scope = Scope(policy)
     relation = scope.relation(query.source)
     if relation.people is None:
         raise Refused(
-            Code.UNSUPPORTED,
+            ErrorCode.UNSUPPORTED,
             "a question over public tables only is not answered",
             at=query.at,
             fix="read public tables where they are; join one to a private table to use it here",
@@ -173,14 +179,14 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
     averaged = frozenset(a.required for a in halves.aggregates if a.aggregate.function == "avg")
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
-    chosen = _weighted(halves, needed)
+    chosen = _collect_needs(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))
     if recipe.groups is None and policy.question_delta == 0:
         private = next(key for key, known in zip(query.keys, halves.keys, strict=True) if known.values is None)
         raise Refused(
-            Code.PRIVATE_KEY,
+            ErrorCode.PRIVATE_KEY,
             f"which keys occur is private, and showing them needs a delta, {_no_delta(policy)}",
-            at=place_of(private),
+            at=find_location(private),
             fix="group by a column with declared values, or ask the owner for a delta",
         )
     each = (
@@ -190,7 +196,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     )
     if recipe.groups is None and relation.unit is None and not relation.single and each.rows > 1:
         raise Refused(
-            Code.PRIVATE_KEY,
+            ErrorCode.PRIVATE_KEY,
             "private keys over rows that may occur several times are not answered",
             at=query.at,
             fix="group by a column with declared values",
@@ -208,27 +214,29 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     )
 
 
-def _weighted(halves: Halves, needed: list[tuple[Measurement, ...]]) -> dict[Measurement, Fraction]:
+def _collect_needs(halves: Halves, needed: list[tuple[Measurement, ...]]) -> dict[Measurement, Fraction]:
     """All that is needed, once, in an order of its own, each with the largest weight that an aggregate gives it."""
     found: dict[Measurement, Fraction] = {}
     for asked, some in zip(halves.aggregates, needed, strict=True):
         for need, weight in zip(some, function_of(asked.aggregate).budget_weights, strict=False):
             found[need] = max(found.get(need, Fraction(0)), weight)
-    return {need: found[need] for need in sorted(found, key=_written)}
+    return {need: found[need] for need in sorted(found, key=_need_text)}
 
 
-def _written(need: Measurement) -> str:
+def _need_text(need: Measurement) -> str:
     return canonical_text(need, PLANS)
 
 
-def _recipe(query: Query, halves: Halves, needed: list[tuple[Measurement, ...]], chosen: list[Measurement]) -> Recipe:
+def _recipe(
+    query: Query, halves: Halves, needed: list[tuple[Measurement, ...]], chosen: list[Measurement]
+) -> PostProcessingPlan:
     """How to read the released parts, in the order chosen."""
     values = []
     places = {need: place for place, need in enumerate(chosen)}
     for asked, some in zip(halves.aggregates, needed, strict=True):
         positions = [places[need] for need in some]
         values.append(function_of(asked.aggregate).estimator(asked, some, positions))
-    return Recipe(
+    return PostProcessingPlan(
         keys=_keys(halves),
         parts=Releases(),
         values=tuple(values),
@@ -247,15 +255,15 @@ def _keys(halves: Halves) -> tuple[KeyColumn, ...]:
     return tuple(KeyColumn(kind, None if private else key.values) for kind, key in pairs)
 
 
-def _exact(halves: Halves, relation: Relation, each: Contribution, spending: Spending) -> Aggregation:
+def _exact(halves: Halves, relation: Relation, each: ContributionBounds, spending: Spending) -> Aggregation:
     """What the engine is told. A unit with one row at most needs no bounding, only to be somebody's."""
     measures = [measure for part in spending.parts for measure in part.need.measures]
     if spending.shown is not None and spending.shown.part is None:
-        measures.append(Measure("units", None))
+        measures.append(ExactStatistic("units", None))
     where, unit = halves.where, relation.unit
     if relation.single and unit is not None:
-        somebody: Scalar = Call(Fn.NOT, (Call(Fn.IS_NULL, (Column(unit),)),))
-        where, unit = somebody if where is None else Call(Fn.AND, (where, somebody)), None
+        somebody: Scalar = Call(Function.NOT, (Call(Function.IS_NULL, (ColumnReference(unit),)),))
+        where, unit = somebody if where is None else Call(Function.AND, (where, somebody)), None
     return Aggregation(relation.rows, where, unit, halves.keys, each, tuple(dict.fromkeys(measures)))
 
 
@@ -264,7 +272,7 @@ def _check_lists(chosen: Iterable[Measurement], groups: int | None, query: Query
     for need in chosen:
         if isinstance(need, TopKMeasurement) and need.k * len(need.values) * (groups or MAX_GROUPS) > _MOST_LOOKS:
             what = f"{need.name} in so many groups has too many values to choose from"
-            raise Refused(Code.TOO_LARGE, what, at=query.at, fix="name fewer values, or ask with fewer groups")
+            raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix="name fewer values, or ask with fewer groups")
 
 
 def _read(part: Part | Pick) -> ReleasedVector | ReleasedSelection:
@@ -288,7 +296,7 @@ def _choices(part: Pick, cell: Mapping[Key, int], bits: Bits) -> list[int]:
     return [part.mechanism.release(counts, bits)]
 
 
-def _order(group: Group) -> tuple[Any, ...]:
+def _order(group: GroupKeys) -> tuple[Any, ...]:
     """An order of keys that depends on the keys alone; NULL comes last."""
     return tuple((key is None, "" if key is None else key) for key in group)
 

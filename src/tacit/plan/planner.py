@@ -11,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-from tacit.accounting.guard import is_whole
+from tacit.accounting.filters import is_whole
 from tacit.aggregates.registry import read_question
-from tacit.arithmetic import rational
-from tacit.errors import Code, Refused
+from tacit.arithmetic import to_rational
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.plan import Plan, plan_for
 from tacit.plan.question import Question
@@ -42,12 +42,12 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
         plan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
     else:
         plan = plan_for(query, policy, question.epsilon)
-        if not is_whole(rational("epsilon", question.epsilon)):
+        if not is_whole(to_rational("epsilon", question.epsilon)):
             former = plan_for(query, policy, question.epsilon, rounded=False)
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
         fix = "ask for fewer columns at a time, or group by fewer or coarser keys: FLOOR(age / 10)"
-        raise Refused(Code.TOO_LARGE, what, at=query.at, fix=fix)
+        raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix=fix)
     return Plans(plan, former)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from tacit.arithmetic import within as within_range
+from tacit.arithmetic import to_rational_between as within_range
 from tacit.errors import ParameterError
 
 _LEAST_CONFIDENCE, _MOST_CONFIDENCE = Fraction(1, 100), 1 - Fraction(1, 10**9)

@@ -12,10 +12,10 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tacit.arithmetic import ball, common_step, precision
-from tacit.engines.evaluate import part, truncated
-from tacit.query.bound import LEAST_INT, MOST_INT, Bound
-from tacit.query.functions import Fn
+from tacit.arithmetic import common_grid_step, to_interval, working_precision
+from tacit.engines.evaluate import extract_date_part, truncate_date
+from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
+from tacit.query.functions import Function
 from tacit.query.nodes import Scalar
 from tacit.query.types import Key, Type
 
@@ -26,11 +26,16 @@ SMALLEST_EXPONENT = -1000  # EXP of it is 0 as a double
 # The units on whose first days all first days of a unit lie.
 ALSO = {"year": ("year", "quarter", "month"), "quarter": ("quarter", "month"), "month": ("month",), "week": ("week",)}
 # What holds a part of a date, within which it only goes up, and the largest there is.
-_HOLDERS = {Fn.QUARTER: ("year", 4), Fn.MONTH: ("year", 12), Fn.DAY: ("month", 31), Fn.WEEKDAY: ("week", 7)}
+_HOLDERS = {
+    Function.QUARTER: ("year", 4),
+    Function.MONTH: ("year", 12),
+    Function.DAY: ("month", 31),
+    Function.WEEKDAY: ("week", 7),
+}
 _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
 
 
-def domain(bound: Bound, most: int) -> tuple[Key, ...] | None:
+def domain(bound: TypedScalar, most: int) -> tuple[Key, ...] | None:
     """All values that are not NULL, in increasing order: public, for bounds and grids are. None if more than `most`.
 
     Integers with declared bounds, floats on a grid of whole numbers, booleans, and dates with bounds have such a list,
@@ -53,25 +58,25 @@ def domain(bound: Bound, most: int) -> tuple[Key, ...] | None:
     return found if len(found) <= most else None
 
 
-def least_of(operand: Bound) -> Fraction:
+def least_of(operand: TypedScalar) -> Fraction:
     """The lower bound of an integer."""
     return LEAST_INT if operand.lower is None else operand.lower
 
 
-def most_of(operand: Bound) -> Fraction:
+def most_of(operand: TypedScalar) -> Fraction:
     """The upper bound of an integer."""
     return MOST_INT if operand.upper is None else operand.upper
 
 
-def one_of(scalar: Scalar, operands: list[Bound], nullable: bool) -> Bound:
+def one_of(scalar: Scalar, operands: list[TypedScalar], nullable: bool) -> TypedScalar:
     """A scalar whose value is always that of one of the operands."""
     kind = next((o.type for o in operands if o.type is not None), None)
     lower, upper = hull(operands)
     texts = max(o.texts for o in operands)
-    return Bound(scalar, kind, lower, upper, grid_of(operands), nullable, _common_unit(operands), texts)
+    return TypedScalar(scalar, kind, lower, upper, grid_of(operands), nullable, _common_unit(operands), texts)
 
 
-def _common_unit(operands: list[Bound]) -> str | None:
+def _common_unit(operands: list[TypedScalar]) -> str | None:
     """The longest unit on whose first days all operands lie, if they are dates."""
     known = [o for o in operands if o.type is not None]
     if any(o.type is not Type.DATE for o in known):
@@ -79,7 +84,7 @@ def _common_unit(operands: list[Bound]) -> str | None:
     return next((unit for unit in ALSO if known and all(_lies_on(unit, o) for o in known)), None)
 
 
-def _lies_on(unit: str, operand: Bound) -> bool:
+def _lies_on(unit: str, operand: TypedScalar) -> bool:
     if operand.unit is not None:
         return unit in ALSO[operand.unit]
     return operand.lower is not None and operand.lower == operand.upper == day_of(unit, operand.lower)
@@ -87,19 +92,19 @@ def _lies_on(unit: str, operand: Bound) -> bool:
 
 def day_of(unit: str, day: Fraction) -> Fraction:
     """The first day of the unit that a day lies in."""
-    return Fraction(truncated(unit, datetime.date.fromordinal(int(day))).toordinal())
+    return Fraction(truncate_date(unit, datetime.date.fromordinal(int(day))).toordinal())
 
 
-def part_range(function: Fn, operand: Bound) -> tuple[Fraction, Fraction]:
+def part_range(function: Function, operand: TypedScalar) -> tuple[Fraction, Fraction]:
     """The least and the largest part that a date may have."""
     first, last = (None if o is None else datetime.date.fromordinal(int(o)) for o in (operand.lower, operand.upper))
-    if function is Fn.YEAR:
+    if function is Function.YEAR:
         lower = LEAST_INT if first is None else Fraction(first.year)
         return lower, MOST_INT if last is None else Fraction(last.year)
     holder, natural = _HOLDERS[function]
-    if first is None or last is None or truncated(holder, first) != truncated(holder, last):
+    if first is None or last is None or truncate_date(holder, first) != truncate_date(holder, last):
         return Fraction(1), Fraction(natural)
-    return Fraction(part(function, first)), Fraction(part(function, last))
+    return Fraction(extract_date_part(function, first)), Fraction(extract_date_part(function, last))
 
 
 def _dates(unit: str | None, first: int, last: int) -> Iterator[datetime.date]:
@@ -107,14 +112,14 @@ def _dates(unit: str | None, first: int, last: int) -> Iterator[datetime.date]:
     if unit is None:
         yield from map(datetime.date.fromordinal, range(first, last + 1))
         return
-    day = truncated(unit, datetime.date.fromordinal(first)).toordinal()
+    day = truncate_date(unit, datetime.date.fromordinal(first)).toordinal()
     while day <= last:
         if day >= first:
             yield datetime.date.fromordinal(day)
         after = day + _LONGEST[unit]  # in the next unit, and not beyond it
         if after > datetime.date.max.toordinal():
             return
-        day = truncated(unit, datetime.date.fromordinal(after)).toordinal()
+        day = truncate_date(unit, datetime.date.fromordinal(after)).toordinal()
 
 
 def _multiples(step: int, lower: Fraction, upper: Fraction) -> Iterator[int]:
@@ -124,7 +129,7 @@ def _multiples(step: int, lower: Fraction, upper: Fraction) -> Iterator[int]:
     return iter(range(math.ceil(lower / step) * step, math.floor(upper) + 1, step))
 
 
-def hull(operands: list[Bound]) -> tuple[Fraction | None, Fraction | None]:
+def hull(operands: list[TypedScalar]) -> tuple[Fraction | None, Fraction | None]:
     """The least interval that holds every operand's; NULLs have none."""
     known = [o for o in operands if o.type is not None]
     lowers = [o.lower for o in known]
@@ -134,7 +139,7 @@ def hull(operands: list[Bound]) -> tuple[Fraction | None, Fraction | None]:
     return lower, upper
 
 
-def grid_of(operands: list[Bound]) -> Fraction | None:
+def grid_of(operands: list[TypedScalar]) -> Fraction | None:
     """A grid that all operands lie on."""
     step = Fraction(0)
     for operand in operands:
@@ -142,38 +147,40 @@ def grid_of(operands: list[Bound]) -> Fraction | None:
             continue
         if operand.step is None:
             return None
-        step = common_step(step, operand.step)
+        step = common_grid_step(step, operand.step)
     return step
 
 
-def interval(function: Fn, operands: list[Bound]) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+def interval(
+    function: Function, operands: list[TypedScalar]
+) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
     """Interval arithmetic, and the grid of the result."""
     (low, high), *rest = [(o.lower, o.upper) for o in operands]
     assert low is not None
     assert high is not None
     step = operands[0].step
     match function:
-        case Fn.NEGATE:
+        case Function.NEGATE:
             return -high, -low, step
-        case Fn.ABS:
+        case Function.ABS:
             return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high)), step
-        case Fn.FLOOR:
+        case Function.FLOOR:
             return Fraction(math.floor(low)), Fraction(math.floor(high)), Fraction(1)
-        case Fn.CEIL:
+        case Function.CEIL:
             return Fraction(math.ceil(low)), Fraction(math.ceil(high)), Fraction(1)
     other_low, other_high = rest[0]
     assert other_low is not None
     assert other_high is not None
     match function:
-        case Fn.ADD:
+        case Function.ADD:
             return low + other_low, high + other_high, grid_of(operands)
-        case Fn.SUBTRACT:
+        case Function.SUBTRACT:
             return low - other_high, high - other_low, grid_of(operands)
-        case Fn.MULTIPLY:
+        case Function.MULTIPLY:
             corners = [a * b for a in (low, high) for b in (other_low, other_high)]
             other = operands[1].step
             return min(corners), max(corners), None if step is None or other is None else step * other
-        case Fn.DIVIDE:
+        case Function.DIVIDE:
             if other_low <= 0 <= other_high:
                 return None, None, None
             corners = [a / b for a in (low, high) for b in (other_low, other_high)]
@@ -182,23 +189,23 @@ def interval(function: Fn, operands: list[Bound]) -> tuple[Fraction | None, Frac
     raise AssertionError(f"no rule for {function}")
 
 
-def curve_range(function: Fn, low: Fraction, high: Fraction) -> tuple[Fraction | None, Fraction]:
+def curve_range(function: Function, low: Fraction, high: Fraction) -> tuple[Fraction | None, Fraction]:
     """Bounds of SQRT, LN or EXP between two ends; zero where there is no value at all."""
     match function:
-        case Fn.SQRT:
-            return _enclosed(function, max(low, Fraction(0)))[0], _enclosed(function, max(high, Fraction(0)))[1]
-        case Fn.LN:
-            upper = _enclosed(function, high)[1] if high > 0 else Fraction(0)
-            return _enclosed(function, low)[0] if low > 0 else None, upper
-    lower = _enclosed(function, low)[0] if low >= SMALLEST_EXPONENT else Fraction(0)
-    return lower, _enclosed(function, max(high, Fraction(SMALLEST_EXPONENT)))[1]
+        case Function.SQRT:
+            return _enclose(function, max(low, Fraction(0)))[0], _enclose(function, max(high, Fraction(0)))[1]
+        case Function.LN:
+            upper = _enclose(function, high)[1] if high > 0 else Fraction(0)
+            return _enclose(function, low)[0] if low > 0 else None, upper
+    lower = _enclose(function, low)[0] if low >= SMALLEST_EXPONENT else Fraction(0)
+    return lower, _enclose(function, max(high, Fraction(SMALLEST_EXPONENT)))[1]
 
 
-def _enclosed(function: Fn, number: Fraction) -> tuple[Fraction, Fraction]:
+def _enclose(function: Function, number: Fraction) -> tuple[Fraction, Fraction]:
     """Two rationals that the function's value lies between, or is: the ends of a certified interval."""
-    with precision(128):
-        operand = ball(number)
-        value = {Fn.SQRT: operand.sqrt, Fn.LN: operand.log, Fn.EXP: operand.exp}[function]()
+    with working_precision(128):
+        operand = to_interval(number)
+        value = {Function.SQRT: operand.sqrt, Function.LN: operand.log, Function.EXP: operand.exp}[function]()
         return _rational(value.lower()), _rational(value.upper())
 
 

@@ -12,30 +12,30 @@ from math import prod
 from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.base import BoundAggregate
 from tacit.aggregates.registry import function_of
-from tacit.answers.recipe import Result
-from tacit.errors import Code, Place, Refused
-from tacit.plan.bounds import Bound, bind, domain
+from tacit.answers.post_processing_plan import OutputColumn
+from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.scope import Field, Relation, condition
-from tacit.query.functions import Fn
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
     Call,
     Case,
-    Column,
+    ColumnReference,
     GroupKey,
-    KeyOf,
     Literal,
-    Order,
-    Output,
+    OrderItem,
     Quantize,
     Query,
-    Released,
+    ReleasedKey,
+    ReleasedValue,
     Scalar,
+    SelectItem,
+    find_location,
     is_star,
-    place_of,
     walk,
 )
-from tacit.query.types import NUMBERS, Key, Type
+from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 MAX_GROUPS = 10_000
 MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by itself
@@ -49,9 +49,9 @@ class Halves:
     keys: tuple[GroupKey, ...]
     key_types: tuple[Type, ...]
     aggregates: tuple[BoundAggregate, ...]
-    results: tuple[Result, ...]
+    results: tuple[OutputColumn, ...]
     having: Scalar | None
-    order: tuple[Order, ...]
+    order: tuple[OrderItem, ...]
 
 
 def split(query: Query, relation: Relation) -> Halves:
@@ -72,37 +72,45 @@ class _Splitter:
     def halves(self) -> Halves:
         query = self.query
         where = (
-            None if query.where is None else condition(self.relation.bind(query.where), "WHERE", place_of(query.where))
+            None
+            if query.where is None
+            else condition(self.relation.bind(query.where), "WHERE", find_location(query.where))
         )
         for scalar in query.keys:
             self.key(scalar)
         self.count_groups()
         results = tuple(self.result(output) for output in query.outputs)
         having = (
-            None if query.having is None else condition(self.finishing(query.having), "HAVING", place_of(query.having))
+            None
+            if query.having is None
+            else condition(self.finishing(query.having), "HAVING", find_location(query.having))
         )
         order = tuple(
-            Order(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
+            OrderItem(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
         )
         if not self.aggregates:
             fix = "add COUNT(*), SUM(x) or AVG(x)"
-            raise Refused(Code.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
+            raise Refused(ErrorCode.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
         return Halves(where, tuple(self.keys), tuple(self.key_types), tuple(self.aggregates), results, having, order)
 
     def key(self, scalar: Scalar) -> None:
         """A grouping scalar, with its public keys if it has some. An alias of an output stands for it."""
-        if isinstance(scalar, Column) and scalar.table is None and not self.is_field(scalar):
+        if isinstance(scalar, ColumnReference) and scalar.table is None and not self.is_field(scalar):
             scalar = self.named.get(scalar.name.lower(), scalar)
         scalar = self.relation.bare(scalar)
         if any(isinstance(node, Aggregate) for node in walk(scalar)):
-            raise Refused(Code.AGGREGATE, "GROUP BY takes no aggregate", at=place_of(scalar), fix="group by columns")
-        found = self.relation.field_of(scalar) if isinstance(scalar, Column) else None
+            raise Refused(
+                ErrorCode.AGGREGATE, "GROUP BY takes no aggregate", at=find_location(scalar), fix="group by columns"
+            )
+        found = self.relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
         bound = self.relation.bind(scalar)
         if bound.type is None:
-            raise Refused(Code.TYPE, "NULL is no key", at=place_of(scalar), fix="group by a column")
+            raise Refused(ErrorCode.TYPE, "NULL is no key", at=find_location(scalar), fix="group by a column")
         resolved = self.relation.resolved(scalar)
         if resolved in self.known:
-            raise Refused(Code.AMBIGUOUS, "GROUP BY names a column twice", at=place_of(scalar), fix="name each once")
+            raise Refused(
+                ErrorCode.AMBIGUOUS, "GROUP BY names a column twice", at=find_location(scalar), fix="name each once"
+            )
         self.known.append(resolved)
         values = found.values if found is not None and found.values is not None else domain(bound, MAX_RANGE)
         if bound.type is Type.FLOAT:
@@ -112,97 +120,99 @@ class _Splitter:
         self.keys.append(GroupKey(*_with_other(bound.scalar, values, found)))
         self.key_types.append(bound.type)
 
-    def whole_key(self, bound: Bound, values: tuple[Key, ...] | None, scalar: Scalar) -> GroupKey:
+    def whole_key(self, bound: TypedScalar, values: tuple[Key, ...] | None, scalar: Scalar) -> GroupKey:
         """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""
         whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
         if not whole or not bound.bounded or bound.lower is None or bound.upper is None:
             fix = "group by FLOOR(x / 10), which has whole values and bounds"
-            raise Refused(Code.TYPE, "a float is no key", at=place_of(scalar), fix=fix)
+            raise Refused(ErrorCode.TYPE, "a float is no key", at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
 
-    def is_field(self, column: Column) -> bool:
+    def is_field(self, column: ColumnReference) -> bool:
         return any(f.name.lower() == column.name.lower() for f in self.relation.fields)
 
     def count_groups(self) -> None:
         groups = prod(len(key.values) for key in self.keys if key.values is not None)
         if groups > MAX_GROUPS and all(key.values is not None for key in self.keys):
             raise Refused(
-                Code.TOO_MANY_GROUPS,
+                ErrorCode.TOO_MANY_GROUPS,
                 f"the keys make {groups:,} groups; {MAX_GROUPS:,} is the most",
-                at=place_of(self.query.keys[0]),
+                at=find_location(self.query.keys[0]),
                 fix="group by fewer columns, or by coarser ones: FLOOR(age / 10)",
             )
 
-    def result(self, output: Output) -> Result:
+    def result(self, output: SelectItem) -> OutputColumn:
         if is_star(output.scalar):
             fix = "SELECT COUNT(*), AVG(x), ... instead"
-            raise Refused(Code.RAW_COLUMN, "* would show rows as they are", at=place_of(output.scalar), fix=fix)
+            raise Refused(
+                ErrorCode.RAW_COLUMN, "* would show rows as they are", at=find_location(output.scalar), fix=fix
+            )
         if isinstance(output.scalar, Aggregate) and function_of(output.scalar).gives_list:
             bound = self.aggregate(output.scalar)
             assert bound.type is not None
-            return Result(output.name, bound.scalar, bound.type, many=True)
+            return OutputColumn(output.name, bound.scalar, bound.type, many=True)
         bound = bind(output.scalar, self.leaf, rows=False)
         if bound.type is None:
             what = f"column {output.name} is always NULL"
-            raise Refused(Code.TYPE, what, at=place_of(output.scalar), fix="leave it out")
-        return Result(output.name, bound.scalar, bound.type)
+            raise Refused(ErrorCode.TYPE, what, at=find_location(output.scalar), fix="leave it out")
+        return OutputColumn(output.name, bound.scalar, bound.type)
 
-    def finishing(self, scalar: Scalar) -> Bound:
+    def finishing(self, scalar: Scalar) -> TypedScalar:
         """A scalar of HAVING or ORDER BY, where the names of outputs may be used too."""
         return bind(scalar, self.leaf_or_output, rows=False)
 
-    def leaf_or_output(self, node: Scalar) -> Bound | None:
-        if isinstance(node, Column) and node.table is None and node.name.lower() in self.named:
+    def leaf_or_output(self, node: Scalar) -> TypedScalar | None:
+        if isinstance(node, ColumnReference) and node.table is None and node.name.lower() in self.named:
             named = self.named[node.name.lower()]
             if isinstance(named, Aggregate) and function_of(named).gives_list:
                 raise _a_list(named, node.at)
             return bind(named, self.leaf, rows=False)
         return self.leaf(node)
 
-    def leaf(self, node: Scalar) -> Bound | None:
+    def leaf(self, node: Scalar) -> TypedScalar | None:
         """An aggregate or a key, as a value of the noisy table; None for what is computed from these."""
         if isinstance(node, Aggregate):
             if function_of(node).gives_list:
                 raise _a_list(node, node.at)
             return self.aggregate(node)
-        if self.known and isinstance(node, Column | Call | Case) and self.is_over_rows(node):
+        if self.known and isinstance(node, ColumnReference | Call | Case) and self.is_over_rows(node):
             known = self.relation.resolved(node)
             if known in self.known:
                 index = self.known.index(known)
-                return Bound(KeyOf(index), self.key_types[index])
-        if isinstance(node, Column):
+                return TypedScalar(ReleasedKey(index), self.key_types[index])
+        if isinstance(node, ColumnReference):
             raise self.raw(node)
         return None
 
     def is_over_rows(self, scalar: Scalar) -> bool:
         """Whether it is made of columns alone: no aggregate, and no name of an output."""
         return not any(
-            isinstance(node, Aggregate) or (isinstance(node, Column) and not self.is_field(node))
+            isinstance(node, Aggregate) or (isinstance(node, ColumnReference) and not self.is_field(node))
             for node in walk(scalar)
         )
 
-    def raw(self, node: Column) -> Refused:
+    def raw(self, node: ColumnReference) -> Refused:
         found = self.relation.field_of(node)
-        function = "AVG" if found.bound.type in NUMBERS else "COUNT"
+        function = "AVG" if found.bound.type in NUMERIC_TYPES else "COUNT"
         group = "" if found.values is None else ", or into GROUP BY"
         return Refused(
-            Code.RAW_COLUMN,
+            ErrorCode.RAW_COLUMN,
             f"{node.name} would show the values of single rows",
             at=node.at,
             fix=f"put it into an aggregate: {function}({node.name}){group}",
         )
 
-    def aggregate(self, node: Aggregate) -> Bound:
+    def aggregate(self, node: Aggregate) -> TypedScalar:
         asked = self.asked(node)
         place = self.aggregates.setdefault(asked, len(self.aggregates))
-        return Bound(Released(place), function_of(node).result_type(asked))
+        return TypedScalar(ReleasedValue(place), function_of(node).result_type(asked))
 
     def asked(self, node: Aggregate) -> BoundAggregate:
         if node.argument is None:
             return BoundAggregate(node, None, None, of_unit=False)
         node = replace(node, argument=self.relation.bare(node.argument))
         assert node.argument is not None
-        found = self.relation.field_of(node.argument) if isinstance(node.argument, Column) else None
+        found = self.relation.field_of(node.argument) if isinstance(node.argument, ColumnReference) else None
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
             return BoundAggregate(node, None, None, of_unit=True)
         others = tuple(self.relation.bind(self.relation.bare(other)) for other in node.others)
@@ -211,17 +221,17 @@ class _Splitter:
     def declared(self, scalar: Scalar) -> tuple[Key, ...] | None:
         """The declared values of a column, or of one that FILTER leaves out of some rows."""
         match scalar:
-            case Column():
+            case ColumnReference():
                 return self.relation.field_of(scalar).values
-            case Case(((_, Column() as column),), Literal(None)):
+            case Case(((_, ColumnReference() as column),), Literal(None)):
                 return self.relation.field_of(column).values
         return None
 
 
-def _a_list(node: Aggregate, at: Place | None) -> Refused:
+def _a_list(node: Aggregate, at: SourceLocation | None) -> Refused:
     what = f"{quote_aggregate(node)} gives a list, and a list stands by itself in the select list"
     fix = "leave out what is computed, compared or ordered with it; MODE(x) gives one value"
-    return Refused(Code.TYPE, what, at=at, fix=fix)
+    return Refused(ErrorCode.TYPE, what, at=at, fix=fix)
 
 
 def _with_other(
@@ -230,5 +240,5 @@ def _with_other(
     """A key whose undeclared values are read as the one that stands for all others, where there is one."""
     if found is None or found.other is None or values is None:
         return scalar, values
-    listed = Call(Fn.IN, (scalar, *(Literal(value) for value in values)))
+    listed = Call(Function.IN, (scalar, *(Literal(value) for value in values)))
     return Case(((listed, scalar),), Literal(found.other)), (*values, found.other)

@@ -11,9 +11,9 @@ from decimal import Decimal
 from fractions import Fraction
 from urllib.parse import urlsplit
 
-from tacit.accounting.guard import Share
-from tacit.policy.locate import dotted, quoted
-from tacit.policy.model import ROW, Column, Key, Policy, Table, Type
+from tacit.accounting.filters import DeltaSplit
+from tacit.policy.locate import format_path, quote_string
+from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table, Type
 
 MAX_NAME = 128
 MAX_DIGITS = 1000
@@ -27,7 +27,7 @@ _NEEDED = "counting units, grouping by them in a subquery and joining on them ne
 
 
 @dataclass(frozen=True)
-class Remark:
+class PolicyAdvice:
     """Advice about what stands at `path`. The policy is valid without heeding it."""
 
     path: str
@@ -37,63 +37,69 @@ class Remark:
         return f"{self.path}: {self.text}"
 
 
-def remarks(policy: Policy) -> tuple[Remark, ...]:
+def check_policy(policy: Policy) -> tuple[PolicyAdvice, ...]:
     """Advice about a valid policy, in the order of its sections."""
-    hidden = _hidden(policy)
+    hidden = _private_keys_problem(policy)
     tables = (remark for table in policy.tables for remark in _about_table(table, hidden))
     return (*_about_ledger(policy), *_about_privacy(policy), *tables, *_about_analysts(policy))
 
 
-def _about_ledger(policy: Policy) -> Iterator[Remark]:
+def _about_ledger(policy: Policy) -> Iterator[PolicyAdvice]:
     books = policy.books
     if books is None:
         return
     if isinstance(books.store, str):
         if urlsplit(books.store).password:
-            yield Remark("ledger.store", "holds a password, and a policy is public; keep it in ~/.pgpass or PGPASSWORD")
+            yield PolicyAdvice(
+                "ledger.store", "holds a password, and a policy is public; keep it in ~/.pgpass or PGPASSWORD"
+            )
     elif books.witness.parent == books.store.parent:
         text = "lies beside the ledger, so an older copy of the whole folder goes unnoticed"
-        yield Remark("ledger.witness", f"{text}; name a file on another disk")
+        yield PolicyAdvice("ledger.witness", f"{text}; name a file on another disk")
 
 
-def _about_privacy(policy: Policy) -> Iterator[Remark]:
+def _about_privacy(policy: Policy) -> Iterator[PolicyAdvice]:
     epsilon, delta = policy.budget.epsilon, policy.budget.delta
     scale = "below 0.1 is high privacy, 0.1 to 1 is good"
     if epsilon > MEANINGLESS:
-        yield Remark("privacy.epsilon", f"{decimal_text(epsilon)} is close to meaningless as a promise; {scale}")
+        yield PolicyAdvice(
+            "privacy.epsilon", f"{format_decimal(epsilon)} is close to meaningless as a promise; {scale}"
+        )
     elif epsilon > LARGE:
-        yield Remark("privacy.epsilon", f"{decimal_text(epsilon)} is large; {scale}")
+        yield PolicyAdvice("privacy.epsilon", f"{format_decimal(epsilon)} is large; {scale}")
     if delta > LARGE_DELTA:
         text = f"is the chance that the promise fails altogether; keep it {DELTA_RULE}"
-        yield Remark("privacy.delta", f"{decimal_text(delta)} {text}")
+        yield PolicyAdvice("privacy.delta", f"{format_decimal(delta)} {text}")
     elif delta == 0:
         text = "0 means that epsilons add up one by one; a small delta admits many more small questions"
-        yield Remark("privacy.delta", f"{text}, and GROUP BY keys that are not declared; keep it {DELTA_RULE}")
+        yield PolicyAdvice("privacy.delta", f"{text}, and GROUP BY keys that are not declared; keep it {DELTA_RULE}")
     elif policy.delta_per_question == 0:
         text = "0 means that no question may use the delta: keys that are not declared are refused"
-        yield Remark("privacy.delta_per_question", text)
+        yield PolicyAdvice("privacy.delta_per_question", text)
 
 
-def _about_analysts(policy: Policy) -> Iterator[Remark]:
+def _about_analysts(policy: Policy) -> Iterator[PolicyAdvice]:
     overall = policy.budget
     for analyst in policy.analysts:
         for name in ("epsilon", "delta"):
             own, cap = getattr(analyst.budget, name), getattr(overall, name)
             if own > cap:
-                text = f"{decimal_text(own)} is more than the overall {decimal_text(cap)}, which binds"
-                yield Remark(dotted(("analysts", analyst.name, name)), text)
+                text = f"{format_decimal(own)} is more than the overall {format_decimal(cap)}, which binds"
+                yield PolicyAdvice(format_path(("analysts", analyst.name, name)), text)
     plain = [analyst.name for analyst in policy.analysts if analyst.budget.delta == 0]
     if overall.delta and plain:
         names = ", ".join(plain[:5]) + (" and others" if len(plain) > 5 else "")
         text = "without a delta of one's own, epsilons add up one by one"
-        yield Remark("analysts", f"{text} ({names}); a small delta admits many more small questions")
+        yield PolicyAdvice("analysts", f"{text} ({names}); a small delta admits many more small questions")
     total = sum((a.budget.epsilon for a in policy.analysts), Fraction(0))
     if len(policy.analysts) > 1 and total > overall.epsilon:
-        text = f"their epsilons add up to {decimal_text(total)}, more than the overall {decimal_text(overall.epsilon)}"
-        yield Remark("analysts", f"{text}: who asks first may leave less than their own cap to the others")
+        text = (
+            f"their epsilons add up to {format_decimal(total)}, more than the overall {format_decimal(overall.epsilon)}"
+        )
+        yield PolicyAdvice("analysts", f"{text}: who asks first may leave less than their own cap to the others")
 
 
-def _hidden(policy: Policy) -> str:
+def _private_keys_problem(policy: Policy) -> str:
     """Why private keys can never be shown; nothing where some analyst can pay for them."""
     price = policy.delta_per_question
     if price == 0:
@@ -101,39 +107,43 @@ def _hidden(policy: Policy) -> str:
     most = max((min(a.budget.delta, policy.budget.delta) for a in policy.analysts), default=Fraction(0))
     if most == 0:
         return "showing them costs a delta, and no analyst has one"
-    if price > most * Share().basic:
-        return f"showing them costs delta {decimal_text(price)}, and half of no analyst's delta is so much"
+    if price > most * DeltaSplit().basic:
+        return f"showing them costs delta {format_decimal(price)}, and half of no analyst's delta is so much"
     return ""
 
 
-def _about_table(table: Table, hidden: str) -> Iterator[Remark]:
+def _about_table(table: Table, hidden: str) -> Iterator[PolicyAdvice]:
     """`hidden` says why private keys cannot be shown, if so."""
     path = ("tables", table.name)
     if table.public and not any(column.unique for column in table.columns):
         text = "has no unique column, so no question can join it; write unique = true where no two rows share a value"
-        yield Remark(dotted(path), text)
+        yield PolicyAdvice(format_path(path), text)
     rows = table.max_groups * table.max_rows_per_group
     called = "max_groups times max_rows_per_group"
     if table.max_rows is not None and table.max_rows >= rows:
         text = f"leaves nothing out, because {called} is {rows}; raise these up to it, or leave it out"
-        yield Remark(dotted((*path, "max_rows")), text)
+        yield PolicyAdvice(format_path((*path, "max_rows")), text)
     elif table.max_rows is not None:
         rows, called = table.max_rows, "max_rows"
     if rows > LARGE_CONTRIBUTION:
         text = f"{called} is {rows}, and the noise of every count grows with it"
-        yield Remark(dotted(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply")
-    if table.unit == ROW and table.column(ROW) is not None:
-        yield Remark(dotted((*path, "unit")), f'"{ROW}" means each row, and not the column of that name')
+        yield PolicyAdvice(
+            format_path(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply"
+        )
+    if table.unit == ROW_UNIT and table.column(ROW_UNIT) is not None:
+        yield PolicyAdvice(
+            format_path((*path, "unit")), f'"{ROW_UNIT}" means each row, and not the column of that name'
+        )
     unit = table.column(table.unit) if isinstance(table.unit, str) else None
-    if unit is not None and table.unit != ROW:
+    if unit is not None and table.unit != ROW_UNIT:
         text = f"is the unit, and listed it may be named in WHERE, to ask about one alone; leave it out: {_NEEDED}"
-        yield Remark(dotted((*path, "columns", unit.name)), text)
+        yield PolicyAdvice(format_path((*path, "columns", unit.name)), text)
     for column in table.columns:
-        if column is unit and table.unit != ROW:
+        if column is unit and table.unit != ROW_UNIT:
             continue
         text = _about_column(column) or ("" if table.public else _about_keys(column, hidden))
         if text:
-            yield Remark(dotted((*path, "columns", column.name)), text)
+            yield PolicyAdvice(format_path((*path, "columns", column.name)), text)
 
 
 def _about_column(column: Column) -> str:
@@ -153,12 +163,12 @@ def _about_keys(column: Column, hidden: str) -> str:
     return f"in GROUP BY a value is shown only where enough units hold it; {public}"
 
 
-def decimal_text(number: Fraction) -> str:
+def format_decimal(number: Fraction) -> str:
     """The number as a person would write it: as a decimal wherever it has one, and exact unless absurdly long.
 
-    >>> decimal_text(Fraction(1, 10)), decimal_text(Fraction(-5, 4)), decimal_text(Fraction(1, 3))
+    >>> format_decimal(Fraction(1, 10)), format_decimal(Fraction(-5, 4)), format_decimal(Fraction(1, 3))
     ('0.1', '-1.25', '1/3')
-    >>> decimal_text(Fraction(1, 10**9)), decimal_text(Fraction(10**15))
+    >>> format_decimal(Fraction(1, 10**9)), format_decimal(Fraction(10**15))
     ('1e-9', '1000000000000000')
     """
     places = _places(number.denominator)
@@ -183,14 +193,14 @@ def _places(denominator: int) -> int | None:
     return max(twos, fives) if rest == 1 else None
 
 
-KEYS = {
+KEY_DESCRIPTIONS = {
     Type.TEXT: "text",
     Type.INT: "a whole number that fits 64 bits",
     Type.DATE: "a date such as 2024-12-31",
 }
 
 
-def key_of(value: object, kind: Type) -> Key | None:
+def parse_key(value: object, kind: Type) -> Key | None:
     """The value as a key of the type, or None if it is not one."""
     if kind is Type.INT and isinstance(value, int) and not isinstance(value, bool) and value in INT64:
         return int(value)
@@ -206,16 +216,16 @@ def key_of(value: object, kind: Type) -> Key | None:
     return None
 
 
-def name_flaw(name: str) -> str:
+def find_name_problem(name: str) -> str:
     """What is wrong with a name, or nothing."""
     if not name:
         return "a name cannot be empty"
     if len(name) > MAX_NAME:
         return f"a name has at most {MAX_NAME} characters"
-    return "" if is_clean(name) else "a name has no control characters"
+    return "" if is_one_clean_line(name) else "a name has no control characters"
 
 
-def is_clean(text: str) -> bool:
+def is_one_clean_line(text: str) -> bool:
     """Whether the text has no control characters, no line breaks and no halves of characters."""
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
 
@@ -225,7 +235,7 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def exact(value: object) -> Fraction | None:
+def parse_number(value: object) -> Fraction | None:
     """The number that the decimal text says; None for what is not a number, not finite or absurdly long."""
     if isinstance(value, float):
         value = Decimal(float.__repr__(value))
@@ -240,14 +250,14 @@ def exact(value: object) -> Fraction | None:
     return number if max(abs(number.numerator), number.denominator) < 10**MAX_DIGITS else None
 
 
-def shown(value: object) -> str:
+def describe_value(value: object) -> str:
     """The value as its owner would know it again, briefly."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float | Decimal | Fraction):
         return _shown_number(value)
     if isinstance(value, str):
-        return quoted(value if len(value) <= 40 else value[:37] + "...")
+        return quote_string(value if len(value) <= 40 else value[:37] + "...")
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if value is None:
@@ -258,10 +268,10 @@ def shown(value: object) -> str:
 
 
 def _shown_number(value: float | Decimal | Fraction) -> str:
-    number = exact(value)
+    number = parse_number(value)
     if number is None:
         finite = isinstance(value, int | Fraction) or Decimal(value).is_finite()
         return "a number of too many digits" if finite else str(value).lower()[:3]
     point = ".0" if isinstance(value, float | Decimal) and number.denominator == 1 else ""
-    text = decimal_text(number) + point
+    text = format_decimal(number) + point
     return text if len(text) <= 40 else text[:37] + "..."

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tacit.errors import Code, Place, PolicyError
+from tacit.errors import ErrorCode, PolicyError, SourceLocation
 from tacit.policy import locate
-from tacit.policy.check import INT64, decimal_text, shown
-from tacit.policy.model import ENGINES, Analyst, Books, Budget, Policy, is_database
+from tacit.policy.check import INT64, describe_value, format_decimal
+from tacit.policy.model import ENGINES, DeclaredAnalyst, LedgerLocation, Policy, PrivacyBudget, is_database_url
 from tacit.policy.section import Section
-from tacit.policy.tables import tables
+from tacit.policy.tables import load_tables
 from tacit.privacy.unit import Neighbors
 
 MAX_EPSILON = 1000
@@ -35,10 +35,10 @@ def load(policy: str | os.PathLike[str] | Mapping[str, Any]) -> Policy:
     if isinstance(policy, Mapping):
         return _policy(Section(policy, (), None), Path.cwd(), None)
     if not isinstance(policy, str | os.PathLike):
-        what = f"a policy is a path or a dict, not {shown(policy)}"
-        raise PolicyError(Code.POLICY, what, fix="start from a template: tacit init")
+        what = f"a policy is a path or a dict, not {describe_value(policy)}"
+        raise PolicyError(ErrorCode.POLICY, what, fix="start from a template: tacit init")
     path = Path(os.fsdecode(policy)).absolute()
-    file = locate.File(_read(path), path.name)
+    file = locate.TomlFile(_read(path), path.name)
     return _policy(Section(_parse(file), (), file), path.parent, path)
 
 
@@ -49,29 +49,31 @@ def _read(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         fix = "start from a template: tacit init"
-        raise PolicyError(Code.POLICY, f"cannot read {path}: {(reason or 'it failed').lower()}", fix=fix) from error
+        raise PolicyError(
+            ErrorCode.POLICY, f"cannot read {path}: {(reason or 'it failed').lower()}", fix=fix
+        ) from error
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
-        at = locate.File(before, path.name).at(len(before), len(before))
-        raise PolicyError(Code.POLICY, "the file is not UTF-8 text", at=at, fix="save it as UTF-8") from error
+        at = locate.TomlFile(before, path.name).at(len(before), len(before))
+        raise PolicyError(ErrorCode.POLICY, "the file is not UTF-8 text", at=at, fix="save it as UTF-8") from error
 
 
-def _parse(file: locate.File) -> dict[str, Any]:
+def _parse(file: locate.TomlFile) -> dict[str, Any]:
     """The tables of the file, with decimals as they are written."""
     try:
         return tomllib.loads(file.text, parse_float=_decimal)
     except tomllib.TOMLDecodeError as error:
         what = re.sub(r" \(at .*\)$", "", str(error)).lower()
         fix = "text stands in quotes, an inline table { ... } on one line, and each key once"
-        raise PolicyError(Code.POLICY, f"not TOML: {what}", at=_syntax_place(file, str(error)), fix=fix) from error
+        raise PolicyError(ErrorCode.POLICY, f"not TOML: {what}", at=_syntax_place(file, str(error)), fix=fix) from error
     except (ValueError, RecursionError) as error:
         what = "a number is too long, or lists are nested too deeply"
-        raise PolicyError(Code.POLICY, what, fix="compare it with what tacit init writes") from error
+        raise PolicyError(ErrorCode.POLICY, what, fix="compare it with what tacit init writes") from error
 
 
-def _syntax_place(file: locate.File, message: str) -> Place:
+def _syntax_place(file: locate.TomlFile, message: str) -> SourceLocation:
     """Where the parser says that it stopped."""
     found = re.search(r"\(at line (\d+), column (\d+)\)$", message)
     if found is None:  # at the end of the document
@@ -97,7 +99,7 @@ def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
     privacy.only("neighbors", "epsilon", "delta", "delta_per_question")
     neighbors = privacy.choice("neighbors", *Neighbors) if "neighbors" in privacy.entries else Neighbors.ADD_REMOVE
     budget = _budget(privacy)
-    analysts = top.section("analysts").sections("[analysts.{}]", "ada", _spaced)
+    analysts = top.section("analysts").sections("[analysts.{}]", "ada", _is_padded)
     return Policy(
         source,
         epoch,
@@ -105,10 +107,10 @@ def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
         Neighbors(neighbors),
         budget,
         _delta_per_question(privacy, budget.delta),
-        tables(top.section("tables")),
+        load_tables(top.section("tables")),
         tuple(_analyst(section) for section in analysts),
         _engine(data),
-        _prepared(data, folder, source),
+        _locate_copy(data, folder, source),
     )
 
 
@@ -119,7 +121,7 @@ def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
     match _engine(at):
         case "postgres":
             source = at.text("source", "name the database: postgresql://host/database")
-            if not is_database(source):
+            if not is_database_url(source):
                 at.fail("is not the URL of a database", "source", fix="write postgresql://host/database")
             return source, epoch
         case "spark":
@@ -132,7 +134,7 @@ def _engine(at: Section) -> str:
     return at.choice("engine", *ENGINES) if "engine" in at.entries else ENGINES[0]
 
 
-def _prepared(at: Section, folder: Path, source: Path | str | None) -> Path | None:
+def _locate_copy(at: Section, folder: Path, source: Path | str | None) -> Path | None:
     """Where the prepared copy lies, if there is one."""
     if "prepared" not in at.entries:
         return None
@@ -144,7 +146,7 @@ def _prepared(at: Section, folder: Path, source: Path | str | None) -> Path | No
     return path
 
 
-def _books(at: Section, folder: Path, path: Path | None, source: Path | str | None) -> Books | None:
+def _books(at: Section, folder: Path, path: Path | None, source: Path | str | None) -> LedgerLocation | None:
     """The ledger, its key and its witness; the last two are named after the ledger unless the policy names them.
 
     A new ledger so has a new witness. They lie beside a ledger's file, and beside the policy where it is a database.
@@ -173,7 +175,7 @@ def _books(at: Section, folder: Path, path: Path | None, source: Path | str | No
         {"store": store, "key": key, "witness": witness},
         {"policy": path, "data": source if isinstance(source, Path) else None},
     )
-    return Books(store, key, witness)
+    return LedgerLocation(store, key, witness)
 
 
 def _store(at: Section, folder: Path) -> Path | str:
@@ -187,11 +189,11 @@ def _store(at: Section, folder: Path) -> Path | str:
     except ValueError:
         at.fail("is not a URL", "store", fix=fix)
     if parts.scheme not in ("postgresql", "postgres"):
-        at.fail(f"no ledger is kept in {shown(parts.scheme)}", "store", fix=f"name a file, or {fix}")
+        at.fail(f"no ledger is kept in {describe_value(parts.scheme)}", "store", fix=f"name a file, or {fix}")
     if not parts.path.strip("/"):
         at.fail("the URL names no database", "store", fix=fix)
     if parts.fragment and not re.fullmatch(r"[A-Za-z0-9_]{1,50}", parts.fragment):
-        what = f"{shown(parts.fragment)} does not name a ledger"
+        what = f"{describe_value(parts.fragment)} does not name a ledger"
         at.fail(what, "store", fix="after the #, use up to 50 letters of the alphabet, digits and underscores")
     return named
 
@@ -206,25 +208,25 @@ def _check_apart(at: Section, own: dict[str, Path | str], others: dict[str, Path
                 at.fail(f"cannot be the same file as the {first}", name, fix="give it a file of its own")
 
 
-def _budget(at: Section) -> Budget:
+def _budget(at: Section) -> PrivacyBudget:
     epsilon = at.number("epsilon", f"above 0 and at most {MAX_EPSILON}", lambda e: 0 < e <= MAX_EPSILON)
     if "delta" not in at.entries:
-        return Budget(epsilon, Fraction(0))
-    return Budget(epsilon, at.number("delta", "from 0 to below 1", lambda d: 0 <= d < 1))
+        return PrivacyBudget(epsilon, Fraction(0))
+    return PrivacyBudget(epsilon, at.number("delta", "from 0 to below 1", lambda d: 0 <= d < 1))
 
 
 def _delta_per_question(at: Section, delta: Fraction) -> Fraction:
     if "delta_per_question" not in at.entries:
         return delta / 1000
-    rule = f"from 0 to delta, which is {decimal_text(delta)}"
+    rule = f"from 0 to delta, which is {format_decimal(delta)}"
     return at.number("delta_per_question", rule, lambda d: 0 <= d <= delta)
 
 
-def _analyst(at: Section) -> Analyst:
+def _analyst(at: Section) -> DeclaredAnalyst:
     at.only("epsilon", "delta", "refresh")
     monthly = "refresh" in at.entries and bool(at.choice("refresh", "monthly"))
-    return Analyst(str(at.path[-1]), _budget(at), monthly)
+    return DeclaredAnalyst(str(at.path[-1]), _budget(at), monthly)
 
 
-def _spaced(name: str) -> str:
+def _is_padded(name: str) -> str:
     return "an analyst's name has no spaces" if any(c.isspace() for c in name) else ""

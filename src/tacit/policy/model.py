@@ -13,11 +13,11 @@ from tacit.privacy.unit import Neighbors
 from tacit.query.types import Key as Key
 from tacit.query.types import Type as Type
 
-ROW = "row"
+ROW_UNIT = "row"
 ENGINES = ("duckdb", "postgres", "spark")  # the first is the default
 
 
-def is_database(source: str) -> bool:
+def is_database_url(source: str) -> bool:
     """Whether a source is the URL of a PostgreSQL database."""
     return source.startswith(("postgresql://", "postgres://"))
 
@@ -45,7 +45,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Through:
+class UnitForeignKey:
     """How a table reaches its unit: `column` names a row of `table` by its unique `key`, and the unit is that row's."""
 
     column: str
@@ -66,7 +66,7 @@ class Table:
     """
 
     name: str
-    unit: str | Through | None
+    unit: str | UnitForeignKey | None
     columns: tuple[Column, ...]
     max_groups: int = 1
     max_rows_per_group: int = 1
@@ -84,7 +84,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Budget:
+class PrivacyBudget:
     """A cap on what may be spent."""
 
     epsilon: Fraction
@@ -92,16 +92,16 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Analyst:
+class DeclaredAnalyst:
     """Someone who may ask, up to a cap of their own: in all, or in each calendar month."""
 
     name: str
-    budget: Budget
+    budget: PrivacyBudget
     monthly: bool = False
 
 
 @dataclass(frozen=True)
-class Books:
+class LedgerLocation:
     """Where spending is recorded: a file or a PostgreSQL database, the key that signs it, the witness outside it."""
 
     store: Path | str
@@ -119,12 +119,12 @@ class Policy:
 
     source: Path | str | None
     epoch: int
-    books: Books | None
+    books: LedgerLocation | None
     neighbors: Neighbors
-    budget: Budget
+    budget: PrivacyBudget
     delta_per_question: Fraction
     tables: tuple[Table, ...]
-    analysts: tuple[Analyst, ...]
+    analysts: tuple[DeclaredAnalyst, ...]
     engine: str = ENGINES[0]
     prepared: Path | None = None
     has_delta: bool = True  # for whoever asks
@@ -133,7 +133,7 @@ class Policy:
         """The table of that name in any case, or None."""
         return next((t for t in self.tables if t.name.lower() == name.lower()), None)
 
-    def analyst(self, name: str) -> Analyst | None:
+    def analyst(self, name: str) -> DeclaredAnalyst | None:
         """The analyst of exactly that name, or None."""
         return next((a for a in self.analysts if a.name == name), None)
 
@@ -177,7 +177,9 @@ def _meaning(table: Table) -> list[object]:
         ]
         for c in table.columns
     ]
-    unit = [table.unit.column, table.unit.table, table.unit.key] if isinstance(table.unit, Through) else table.unit
+    unit = (
+        [table.unit.column, table.unit.table, table.unit.key] if isinstance(table.unit, UnitForeignKey) else table.unit
+    )
     total = [] if table.max_rows is None else [table.max_rows]
     return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns, *total]
 

@@ -23,7 +23,7 @@ _DATE: Json = {"type": "string", "pattern": _DAY}
 _YES: Json = {"type": "boolean"}
 
 
-def schema() -> Json:
+def build_json_schema() -> Json:
     """The whole schema, as plain values."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -34,21 +34,25 @@ def schema() -> Json:
                 "data": _object(
                     {
                         "engine": {"enum": list(ENGINES)},
-                        "source": _said(_TEXT, "A file or folder, a database's URL, or a schema of Spark's catalog."),
-                        "prepared": _said(_TEXT, "A copy for speed, which tacit prepare makes."),
-                        "epoch": _said(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
+                        "source": _describe_shape(
+                            _TEXT, "A file or folder, a database's URL, or a schema of Spark's catalog."
+                        ),
+                        "prepared": _describe_shape(_TEXT, "A copy for speed, which tacit prepare makes."),
+                        "epoch": _describe_shape(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
                     }
                 ),
                 "ledger": _object(
                     {
-                        "store": _said(_TEXT, "A file, or postgresql://host/database."),
-                        "key": _said(_TEXT, "The file of the key that signs receipts."),
-                        "witness": _said(_TEXT, "The file that notices an older copy of the ledger."),
+                        "store": _describe_shape(_TEXT, "A file, or postgresql://host/database."),
+                        "key": _describe_shape(_TEXT, "The file of the key that signs receipts."),
+                        "witness": _describe_shape(_TEXT, "The file that notices an older copy of the ledger."),
                     }
                 ),
                 "privacy": _privacy(),
-                "tables": _said(_named({"anyOf": [_private(), _public()]}), "The tables that may be named."),
-                "analysts": _said(_named(_analyst(), "^\\S+$"), "Who may ask, each up to a cap."),
+                "tables": _describe_shape(
+                    _entries_by_name({"anyOf": [_private(), _public()]}), "The tables that may be named."
+                ),
+                "analysts": _describe_shape(_entries_by_name(_analyst(), "^\\S+$"), "Who may ask, each up to a cap."),
             },
             ["privacy", "tables", "analysts"],
         ),
@@ -56,22 +60,22 @@ def schema() -> Json:
 
 
 def _privacy() -> Json:
-    neighbors = _said({"enum": [str(n) for n in Neighbors]}, "With or without one unit, or one for another.")
-    share = _said(_delta(), "What one question may use of delta; a thousandth, unless said.")
+    neighbors = _describe_shape({"enum": [str(n) for n in Neighbors]}, "With or without one unit, or one for another.")
+    share = _describe_shape(_delta(), "What one question may use of delta; a thousandth, unless said.")
     whole = {"neighbors": neighbors, **_budget(), "delta_per_question": share}
-    return _said(_object(whole, ["epsilon"]), "What is promised over all analysts together.")
+    return _describe_shape(_object(whole, ["epsilon"]), "What is promised over all analysts together.")
 
 
 def _analyst() -> Json:
-    refresh = _said({"enum": ["monthly"]}, "The cap counts anew in each calendar month.")
+    refresh = _describe_shape({"enum": ["monthly"]}, "The cap counts anew in each calendar month.")
     return _object({**_budget(), "refresh": refresh}, ["epsilon"])
 
 
 def _budget() -> Json:
     epsilon = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_EPSILON}
     return {
-        "epsilon": _said(epsilon, "Below 0.1 is high privacy, 0.1 to 1 is good, above 5 is large."),
-        "delta": _said(_delta(), "The chance that the promise fails altogether."),
+        "epsilon": _describe_shape(epsilon, "Below 0.1 is high privacy, 0.1 to 1 is good, above 5 is large."),
+        "delta": _describe_shape(_delta(), "The chance that the promise fails altogether."),
     }
 
 
@@ -85,11 +89,15 @@ def _private() -> Json:
     return _object(
         {
             "public": {"const": False},
-            "unit": _said(unit, 'The column that says whose row it is; "row"; or the way to a table that has it.'),
-            "people": _said(_TEXT, "Tables whose units are the same people have the same name for them."),
-            "max_groups": _said(_count(MAX_GROUPS), "Groups of one answer that one unit may touch."),
-            "max_rows_per_group": _said(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in each group."),
-            "max_rows": _said(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in all groups together."),
+            "unit": _describe_shape(
+                unit, 'The column that says whose row it is; "row"; or the way to a table that has it.'
+            ),
+            "people": _describe_shape(_TEXT, "Tables whose units are the same people have the same name for them."),
+            "max_groups": _describe_shape(_count(MAX_GROUPS), "Groups of one answer that one unit may touch."),
+            "max_rows_per_group": _describe_shape(
+                _count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in each group."
+            ),
+            "max_rows": _describe_shape(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in all groups together."),
             "columns": _columns(),
         },
         ["unit", "columns"],
@@ -97,17 +105,17 @@ def _private() -> Json:
 
 
 def _public() -> Json:
-    public = _said({"const": True}, "Its rows are nobody's: they may be joined to private ones.")
-    unique = _said(_YES, "No two rows share a value, so others may be joined on it.")
+    public = _describe_shape({"const": True}, "Its rows are nobody's: they may be joined to private ones.")
+    unique = _describe_shape(_YES, "No two rows share a value, so others may be joined on it.")
     return _object({"public": public, "columns": _columns(unique=unique)}, ["public", "columns"])
 
 
 def _columns(**more: Json) -> Json:
-    never = _said(_YES, "false: a missing number is read as lower, and averages are sharper.")
+    never = _describe_shape(_YES, "false: a missing number is read as lower, and averages are sharper.")
     ends = {"lower": _WHOLE, "upper": _WHOLE}
     reals = {"lower": _REAL, "upper": _REAL, "step": {"type": "number", "exclusiveMinimum": 0}}
     days = {"lower": _DATE, "upper": _DATE}
-    return _named(
+    return _entries_by_name(
         {
             "anyOf": [
                 _column(Type.INT, {**ends, "nullable": never, **_keys(_WHOLE), "other": _WHOLE}, more),
@@ -136,7 +144,7 @@ def _count(most: int) -> Json:
     return {"type": "integer", "minimum": 1, "maximum": most}
 
 
-def _named(each: Json, pattern: str = "") -> Json:
+def _entries_by_name(each: Json, pattern: str = "") -> Json:
     """Entries whose names are the owner's."""
     names: Json = {"minLength": 1, "maxLength": MAX_NAME} | ({"pattern": pattern} if pattern else {})
     return {"type": "object", "minProperties": 1, "propertyNames": names, "additionalProperties": each}
@@ -151,5 +159,5 @@ def _object(entries: Json, required: list[str] | None = None) -> Json:
     }
 
 
-def _said(shape: Json, text: str) -> Json:
+def _describe_shape(shape: Json, text: str) -> Json:
     return shape | {"description": text}

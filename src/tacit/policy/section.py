@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from tacit.errors import Code, PolicyError
+from tacit.errors import ErrorCode, PolicyError
 from tacit.policy import locate
-from tacit.policy.check import MAX_NAME, exact, is_clean, name_flaw, shown
+from tacit.policy.check import MAX_NAME, describe_value, find_name_problem, is_one_clean_line, parse_number
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,14 @@ class Section:
     """A table of the policy, which knows its path and so can say where a mistake is."""
 
     entries: Mapping[Any, Any]
-    path: locate.Path
-    file: locate.File | None
+    path: locate.KeyPath
+    file: locate.TomlFile | None
 
     def fail(self, what: str, *keys: str | int, fix: str = "", key: bool = False) -> NoReturn:
         """Refuse what stands at the keys below this table; `key` points at the key and not at its value."""
         path = (*self.path, *keys)
         at = self.file.place(path, key=key) if self.file else None
-        raise PolicyError(Code.POLICY, f"{locate.dotted(path) or 'the policy'}: {what}", at=at, fix=fix)
+        raise PolicyError(ErrorCode.POLICY, f"{locate.format_path(path) or 'the policy'}: {what}", at=at, fix=fix)
 
     def only(self, *known: str) -> None:
         """Refuse keys that mean nothing here."""
@@ -39,14 +39,14 @@ class Section:
         """The keys, which are text."""
         for name in self.entries:
             if not isinstance(name, str):
-                self.fail(f"a key must be text, not {shown(name)}", fix="put it in quotes")
+                self.fail(f"a key must be text, not {describe_value(name)}", fix="put it in quotes")
             yield str.__str__(name)
 
     def section(self, name: str, fix: str = "") -> Section:
         """The table of that name; an empty one if it is not there."""
         value = self.entries.get(name, {})
         if not isinstance(value, Mapping):
-            self.fail(f"must be a table, not {shown(value)}", name, fix=fix or f"write it as [{name}]")
+            self.fail(f"must be a table, not {describe_value(value)}", name, fix=fix or f"write it as [{name}]")
         return Section(value, (*self.path, name), self.file)
 
     def sections(self, entry: str, example: str, flaw: Callable[[str], str] = lambda name: "") -> Iterator[Section]:
@@ -54,9 +54,9 @@ class Section:
         if not self.entries:
             self.fail("there is none", fix=f"declare at least one: {entry.format(example)}")
         for name in self.names():
-            if wrong := flaw(name) or name_flaw(name):
+            if wrong := flaw(name) or find_name_problem(name):
                 self.fail(wrong, name, fix="choose another name", key=True)
-            yield self.section(name, fix=f"write it as {entry.format(locate.toml_key(name))}")
+            yield self.section(name, fix=f"write it as {entry.format(locate.format_key(name))}")
 
     def need(self, name: str, fix: str) -> Any:
         """The value, which must be there."""
@@ -68,16 +68,16 @@ class Section:
         """A number that keeps the rule."""
         fix = f"give a number {rule}"
         value = self.need(name, fix)
-        number = exact(value)
+        number = parse_number(value)
         if number is None or not holds(number):
-            self.fail(f"must be a number {rule}, not {shown(value)}", name, fix=fix)
+            self.fail(f"must be a number {rule}, not {describe_value(value)}", name, fix=fix)
         return number
 
     def whole(self, name: str, least: int, most: int, fix: str) -> int:
         """An integer from `least` to `most`."""
         value = self.need(name, fix)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            self.fail(f"must be a whole number from {least} to {most}, not {shown(value)}", name, fix=fix)
+            self.fail(f"must be a whole number from {least} to {most}, not {describe_value(value)}", name, fix=fix)
         return int(value)
 
     def text(self, name: str, fix: str) -> str:
@@ -85,8 +85,8 @@ class Section:
         value = self.need(name, fix)
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
-        if not isinstance(value, str) or not value or not is_clean(value):
-            self.fail(f"must be text, not empty and on one line, not {shown(value)}", name, fix=fix)
+        if not isinstance(value, str) or not value or not is_one_clean_line(value):
+            self.fail(f"must be text, not empty and on one line, not {describe_value(value)}", name, fix=fix)
         return str.__str__(value)
 
     def choice(self, name: str, *options: str) -> str:
@@ -95,7 +95,7 @@ class Section:
         value = self.need(name, f"give {one_of}")
         if not isinstance(value, str) or value not in options:
             fix = _nearest(value, options) if isinstance(value, str) else ""
-            self.fail(f"must be {one_of}, not {shown(value)}", name, fix=fix or f"give {one_of}")
+            self.fail(f"must be {one_of}, not {describe_value(value)}", name, fix=fix or f"give {one_of}")
         return str.__str__(value)
 
 

@@ -6,8 +6,8 @@ import datetime
 from dataclasses import replace
 from fractions import Fraction
 
-from tacit.policy.check import INT64, KEYS, MAX_NAME, decimal_text, key_of, shown
-from tacit.policy.model import ROW, Column, Key, Table, Through, Type
+from tacit.policy.check import INT64, KEY_DESCRIPTIONS, MAX_NAME, describe_value, format_decimal, parse_key
+from tacit.policy.model import ROW_UNIT, Column, Key, Table, Type, UnitForeignKey
 from tacit.policy.section import Section
 
 UNFILLED = "?"
@@ -24,22 +24,23 @@ _MEANING = {
 }
 
 
-def tables(at: Section) -> tuple[Table, ...]:
+def load_tables(at: Section) -> tuple[Table, ...]:
     """All tables. One that reaches its unit through another is checked against it."""
     found = {
-        str(section.path[-1]): (section, _table(section)) for section in at.sections("[tables.{}]", "visits", Repeats())
+        str(section.path[-1]): (section, _table(section))
+        for section in at.sections("[tables.{}]", "visits", DuplicateNames())
     }
     if all(table.public for _, table in found.values()):
         at.fail("all of them are public, so nobody is protected", fix="declare a private table, with its unit")
     return tuple(
-        _reached(section, table, {name: t for name, (_, t) in found.items()}) for section, table in found.values()
+        _follow_unit(section, table, {name: t for name, (_, t) in found.items()}) for section, table in found.values()
     )
 
 
-def _reached(at: Section, table: Table, known: dict[str, Table]) -> Table:
+def _follow_unit(at: Section, table: Table, known: dict[str, Table]) -> Table:
     """A table with the people of the one that it reaches its unit through."""
     above, seen = table, {table.name}
-    while isinstance(above.unit, Through):
+    while isinstance(above.unit, UnitForeignKey):
         parent = known.get(above.unit.table)
         if parent is None or parent.name in seen:
             what = f"there is no table {above.unit.table} to find the unit in" if parent is None else "goes in a circle"
@@ -48,7 +49,7 @@ def _reached(at: Section, table: Table, known: dict[str, Table]) -> Table:
                 "unit",
                 fix='name a private table and its unique column: { through = "order_id", to = "orders.id" }',
             )
-        if parent.public or parent.unit == ROW:
+        if parent.public or parent.unit == ROW_UNIT:
             at.fail(f"{parent.name} has no unit to be reached", "unit", fix=f"give {parent.name} a column as its unit")
         seen.add(parent.name)
         above = parent
@@ -60,7 +61,7 @@ def _table(at: Section) -> Table:
     name = str(at.path[-1])
     public = at.entries.get("public", False)
     if not isinstance(public, bool):
-        at.fail(f"must be true or false, not {shown(public)}", "public", fix="write public = true")
+        at.fail(f"must be true or false, not {describe_value(public)}", "public", fix="write public = true")
     if public:
         for key in ("unit", "people", "max_groups", "max_rows_per_group", "max_rows"):
             if key in at.entries:
@@ -76,8 +77,8 @@ def _table(at: Section) -> Table:
     return Table(name, unit, _columns(at, public=False), groups, rows, people, total)
 
 
-def _unit(at: Section) -> str | Through:
-    fix = f'name the column that says whose row it is, or write unit = "{ROW}" where each row is one person'
+def _unit(at: Section) -> str | UnitForeignKey:
+    fix = f'name the column that says whose row it is, or write unit = "{ROW_UNIT}" where each row is one person'
     if "unit" in at.entries and not isinstance(at.entries["unit"], str):
         way = at.section("unit", fix=fix)
         way.only("through", "to")
@@ -85,7 +86,7 @@ def _unit(at: Section) -> str | Through:
         table, _, key = way.text("to", "name the other table and its unique column: orders.id").partition(".")
         if not table or not key:
             way.fail("must be a table and its unique column", "to", fix='to = "orders.id"')
-        return Through(column, table, key)
+        return UnitForeignKey(column, table, key)
     unit = at.text("unit", fix)
     if unit == UNFILLED:
         at.fail("fill in the unit of protection: it is never read from the data", "unit", fix=fix)
@@ -95,21 +96,23 @@ def _unit(at: Section) -> str | Through:
 
 
 def _columns(at: Section, *, public: bool) -> tuple[Column, ...]:
-    columns = at.section("columns").sections('{} = {{ type = "int" }}', "age", Repeats())
+    columns = at.section("columns").sections('{} = {{ type = "int" }}', "age", DuplicateNames())
     return tuple(_column(column, public=public) for column in columns)
 
 
-def _contribution(at: Section, unit: str | Through, name: str, most: int) -> int:
+def _contribution(at: Section, unit: str | UnitForeignKey, name: str, most: int) -> int:
     """How much of one unit is counted. No default for a unit of many rows: it decides both noise and bias."""
-    fix = f'give {_MEANING[name]}; or write unit = "{ROW}" where each row is one person'
-    if unit != ROW:
+    fix = f'give {_MEANING[name]}; or write unit = "{ROW_UNIT}" where each row is one person'
+    if unit != ROW_UNIT:
         return at.whole(name, 1, most, fix)
     if name in at.entries and at.whole(name, 1, most, fix) != 1:
-        at.fail(f'must be 1 or left out where unit = "{ROW}"', name, fix="leave it out, or name a column as the unit")
+        at.fail(
+            f'must be 1 or left out where unit = "{ROW_UNIT}"', name, fix="leave it out, or name a column as the unit"
+        )
     return 1
 
 
-def _total(at: Section, unit: str | Through, others: dict[str, int]) -> int | None:
+def _total(at: Section, unit: str | UnitForeignKey, others: dict[str, int]) -> int | None:
     """How many rows of one unit count in all, if that is declared. The other caps are not above it."""
     if "max_rows" not in at.entries:
         return None
@@ -117,7 +120,7 @@ def _total(at: Section, unit: str | Through, others: dict[str, int]) -> int | No
     for name, cap in others.items():
         if cap > total:
             at.fail(f"{cap} is more than max_rows, which is {total}", name, fix=f"write {name} = {total}, or less")
-    return None if unit == ROW else total
+    return None if unit == ROW_UNIT else total
 
 
 def _column(at: Section, *, public: bool) -> Column:
@@ -144,9 +147,9 @@ def _other(at: Section, kind: Type, values: tuple[Key, ...] | None) -> Key | Non
         return None
     if values is None or kind not in (Type.TEXT, Type.INT):
         at.fail("stands for values that are not listed, so it needs a list", "other", fix="give values too")
-    key = key_of(at.entries["other"], kind)
+    key = parse_key(at.entries["other"], kind)
     if key is None or key in values:
-        at.fail(f"must be {KEYS[kind]}, and not one of the values", "other", fix='other = "Other", say')
+        at.fail(f"must be {KEY_DESCRIPTIONS[kind]}, and not one of the values", "other", fix='other = "Other", say')
     return key
 
 
@@ -175,7 +178,7 @@ def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
 
 def _bound_text(kind: Type, bound: Fraction) -> str:
     """A bound as its owner wrote it: that of a date is a day."""
-    return datetime.date.fromordinal(int(bound)).isoformat() if kind is Type.DATE else decimal_text(bound)
+    return datetime.date.fromordinal(int(bound)).isoformat() if kind is Type.DATE else format_decimal(bound)
 
 
 def _is_whole(number: Fraction) -> bool:
@@ -185,9 +188,9 @@ def _is_whole(number: Fraction) -> bool:
 def _day(at: Section, name: str) -> Fraction:
     """A date, as the number of its day."""
     fix = f'write {name} = 2025-12-31, or "2025-12-31"'
-    day = key_of(at.need(name, fix), Type.DATE)
+    day = parse_key(at.need(name, fix), Type.DATE)
     if not isinstance(day, datetime.date):
-        at.fail(f"must be {KEYS[Type.DATE]}, not {shown(at.entries[name])}", name, fix=fix)
+        at.fail(f"must be {KEY_DESCRIPTIONS[Type.DATE]}, not {describe_value(at.entries[name])}", name, fix=fix)
     return Fraction(day.toordinal())
 
 
@@ -204,8 +207,8 @@ def _step(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | Non
     for name, bound in ("lower", lower), ("upper", upper):
         below = bound // step * step
         if below != bound:
-            fix = f"the nearest are {decimal_text(below)} and {decimal_text(below + step)}"
-            at.fail(f"must be a multiple of the step, which is {decimal_text(step)}", name, fix=fix)
+            fix = f"the nearest are {format_decimal(below)} and {format_decimal(below + step)}"
+            at.fail(f"must be a multiple of the step, which is {format_decimal(step)}", name, fix=fix)
     return step
 
 
@@ -217,23 +220,28 @@ def _values(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | N
         why = "are always false and true" if kind is Type.BOOL else "cannot be listed"
         at.fail(f"the keys of {kind} columns {why}", "values", fix="leave it out")
     if not isinstance(values, list | tuple) or not 1 <= len(values) <= MAX_VALUES:
-        size = f"{len(values)} of them" if isinstance(values, list | tuple) else shown(values)
+        size = f"{len(values)} of them" if isinstance(values, list | tuple) else describe_value(values)
         at.fail(f"must be a list of 1 to {MAX_VALUES} keys, not {size}", "values", fix="list the public keys")
     seen: dict[Key, int] = {}
     for index, value in enumerate(values):
-        key = key_of(value, kind)
+        key = parse_key(value, kind)
         if key is None:
-            at.fail(f"must be {KEYS[kind]}, not {shown(value)}", "values", index, fix=f"give {KEYS[kind]}")
+            at.fail(
+                f"must be {KEY_DESCRIPTIONS[kind]}, not {describe_value(value)}",
+                "values",
+                index,
+                fix=f"give {KEY_DESCRIPTIONS[kind]}",
+            )
         number = key.toordinal() if isinstance(key, datetime.date) else key
         if lower is not None and upper is not None and isinstance(number, int) and not lower <= number <= upper:
             limits = f"from {_bound_text(kind, lower)} to {_bound_text(kind, upper)}"
             at.fail(f"{key} is outside the bounds, {limits}", "values", index, fix="leave it out or widen the bounds")
         if seen.setdefault(key, index) != index:
-            at.fail(f"{shown(value)} is there twice", "values", index, fix="leave one out")
+            at.fail(f"{describe_value(value)} is there twice", "values", index, fix="leave one out")
     return tuple(seen)
 
 
-class Repeats:
+class DuplicateNames:
     """Finds names that SQL, which ignores case, could not tell apart."""
 
     def __init__(self) -> None:
@@ -242,4 +250,4 @@ class Repeats:
     def __call__(self, name: str) -> str:
         """What is wrong with a name, after those before it."""
         first = self.seen.setdefault(name.lower(), name)
-        return "" if first == name else f"differs from {shown(first)} in case only"
+        return "" if first == name else f"differs from {describe_value(first)} in case only"

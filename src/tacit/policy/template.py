@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tacit.policy.check import DELTA_RULE
-from tacit.policy.locate import quoted, toml_key
-from tacit.policy.model import Type, is_database
+from tacit.policy.locate import format_key, quote_string
+from tacit.policy.model import Type, is_database_url
 
 _TOP = """\
 # Who is protected, what may be asked about, and how much may be told. Everything in this file is public.
@@ -107,13 +107,13 @@ _COLUMNS = {
 }
 
 
-def template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]]) -> str:
+def render_template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]]) -> str:
     """The text of a policy for these tables, with a "?" wherever the owner must decide.
 
     `load` refuses it, naming the line, until every "?" is filled in. Without tables it is a complete example.
     """
-    engine = "postgres" if source is not None and is_database(source) else "duckdb"
-    named = _NO_SOURCE if source is None else _SOURCE.format(quoted(source))
+    engine = "postgres" if source is not None and is_database_url(source) else "duckdb"
+    named = _NO_SOURCE if source is None else _SOURCE.format(quote_string(source))
     data = _DATA.format(engine=engine, source=named, rule=DELTA_RULE)
     if tables:
         hint = 'Fill in each "?", then see what it promises: tacit check'
@@ -125,21 +125,21 @@ def template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]
 
 
 def _table(name: str, columns: Sequence[tuple[str, Type]]) -> str:
-    keys = [toml_key(column) for column, _ in columns]
+    keys = [format_key(column) for column, _ in columns]
     width = max(map(len, keys), default=0)
     lines = [
-        f"{'# ' * names_someone(column)}{key:<{width}} = {_COLUMNS[kind]}\n"
+        f"{'# ' * is_identifier_name(column)}{key:<{width}} = {_COLUMNS[kind]}\n"
         for key, (column, kind) in zip(keys, columns, strict=True)
     ]
-    unit = next((column for column, _ in columns if names_someone(column)), None)
-    hint = "" if unit is None else f"    # {quoted(unit)}, perhaps"
-    return _TABLE.format(name=toml_key(name), hint=hint) + "".join(lines)
+    unit = next((column for column, _ in columns if is_identifier_name(column)), None)
+    hint = "" if unit is None else f"    # {quote_string(unit)}, perhaps"
+    return _TABLE.format(name=format_key(name), hint=hint) + "".join(lines)
 
 
-def names_someone(column: str) -> bool:
+def is_identifier_name(column: str) -> bool:
     """Whether a column is called like one that says whose row it is.
 
-    >>> [names_someone(name) for name in ("id", "patient_id", "CustomerId", "paid", "age")]
+    >>> [is_identifier_name(name) for name in ("id", "patient_id", "CustomerId", "paid", "age")]
     [True, True, True, False, False]
     """
     return column.lower() == "id" or column.lower().endswith(("_id", "-id", " id")) or column.endswith(("Id", "ID"))

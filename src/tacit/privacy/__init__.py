@@ -1,37 +1,37 @@
 """The vocabulary: who is protected, how much one unit can change, what was done, what it promises."""
 
 from tacit.privacy.loss import (
-    Approximate,
+    ApproximateDp,
     BoundedRange,
     Compose,
-    Concentrated,
-    ContinuousGaussian,
-    ContinuousLaplace,
+    ConcentratedDp,
+    ContinuousGaussianNoise,
+    ContinuousLaplaceNoise,
     GaussianNoise,
     Group,
     LaplaceNoise,
     Loss,
     Parallel,
-    Pure,
+    PureDp,
     Repeat,
     Sampled,
 )
 from tacit.privacy.unit import Neighbors
 
 __all__ = [
-    "Approximate",
+    "ApproximateDp",
     "BoundedRange",
     "Compose",
-    "Concentrated",
-    "ContinuousGaussian",
-    "ContinuousLaplace",
+    "ConcentratedDp",
+    "ContinuousGaussianNoise",
+    "ContinuousLaplaceNoise",
     "GaussianNoise",
     "Group",
     "LaplaceNoise",
     "Loss",
     "Neighbors",
     "Parallel",
-    "Pure",
+    "PureDp",
     "Repeat",
     "Sampled",
 ]

@@ -1,7 +1,7 @@
 """What is promised, to whom, and what follows from it. Conversions go one way: each gives something weaker.
 
->>> Dp(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE).for_replace()
-Dp(epsilon=Fraction(2, 1), delta=Fraction(0, 1), neighbors=<Neighbors.REPLACE: 'replace'>)
+>>> DpGuarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE).for_replace()
+DpGuarantee(epsilon=Fraction(2, 1), delta=Fraction(0, 1), neighbors=<Neighbors.REPLACE: 'replace'>)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.arithmetic import ball, ball_above, precision, rounded_up
+from tacit.arithmetic import ball_above, rounded_up, to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 
@@ -22,7 +22,7 @@ _FAR = 700.0  # the largest logarithm of an order that is tried; its exponential
 
 
 @dataclass(frozen=True)
-class Dp:
+class DpGuarantee:
     """(epsilon, delta)-DP: P[M(D) in T] <= e^epsilon P[M(D') in T] + delta for neighbors D, D' and every event T."""
 
     epsilon: Fraction
@@ -33,7 +33,7 @@ class Dp:
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ParameterError("guarantee", f"there is no {self!r:.200}", fix="epsilon >= 0 and delta in [0, 1]")
 
-    def for_group(self, size: int) -> Dp:
+    def for_group(self, size: int) -> DpGuarantee:
         """**Theorem.** For k units: (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1)).
 
         Proof: along k steps, P_0(T) <= e^epsilon P_1(T) + delta <= ... <= e^{k epsilon} P_k(T) plus the geometric sum
@@ -42,17 +42,17 @@ class Dp:
         if size < 1:
             raise ParameterError("size", f"must be at least one, got {size}", fix="a group has one unit or more")
         total = group_delta(self.epsilon, self.delta, size)
-        return Dp(self.epsilon * size, total, self.neighbors)
+        return DpGuarantee(self.epsilon * size, total, self.neighbors)
 
-    def for_replace(self) -> Dp:
+    def for_replace(self) -> DpGuarantee:
         """**Theorem.** Replacing a unit is removing one and adding one: a group of two under ADD_REMOVE."""
         if self.neighbors is Neighbors.REPLACE:
             return self
         pair = self.for_group(2)
-        return Dp(pair.epsilon, pair.delta, Neighbors.REPLACE)
+        return DpGuarantee(pair.epsilon, pair.delta, Neighbors.REPLACE)
 
 
-def epsilon_of_rho(rho: float, delta: float) -> float:
+def epsilon_from_rho(rho: float, delta: float) -> float:
     """The epsilon of rho-zCDP at this delta, rounded up.
 
     **Theorem** (Canonne, Kamath, Steinke 2020, proposition 12). For every order a > 1, rho-zCDP is (epsilon, delta)-DP
@@ -67,15 +67,15 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     if delta <= 0 or rho == math.inf:
         return math.inf
     t, found = _order_of_rho(rho, delta)
-    with precision(_BITS):
-        less = ball(Fraction(math.exp(t)))
-        room = -ball(Fraction(delta)).log() - less.log1p()
-        proven = ball_above(ball(Fraction(rho)) * (1 + less) + room / less - (1 / less).log1p())
+    with working_precision(_BITS):
+        less = to_interval(Fraction(math.exp(t)))
+        room = -to_interval(Fraction(delta)).log() - less.log1p()
+        proven = ball_above(to_interval(Fraction(rho)) * (1 + less) + room / less - (1 / less).log1p())
     return max(0.0, found * _MARGIN, proven)
 
 
 def near_epsilon_of_rho(rho: float, delta: float) -> float:
-    """`epsilon_of_rho` in doubles alone: the same number but for rounding, to search with. It proves nothing."""
+    """`epsilon_from_rho` in doubles alone: the same number but for rounding, to search with. It proves nothing."""
     return max(0.0, _order_of_rho(rho, delta)[1] * _MARGIN)
 
 
@@ -91,7 +91,7 @@ def _order_of_rho(rho: float, delta: float) -> tuple[float, float]:
     return _best(at, 0.5 * (math.log(ratio) if 0 < ratio < math.inf else -math.log(rho)))
 
 
-def delta_of_rho(rho: float, epsilon: float) -> float:
+def delta_from_rho(rho: float, epsilon: float) -> float:
     """The delta of rho-zCDP at this epsilon, by the same theorem, rounded up: never zero unless rho is."""
     if rho == 0:
         return 0.0
@@ -104,9 +104,9 @@ def delta_of_rho(rho: float, epsilon: float) -> float:
 
     guess = math.log(epsilon - rho) - math.log(2) - math.log(rho) if epsilon > rho else -7.0
     t, found = _best(at, max(guess, -7.0))
-    with precision(_BITS):
-        less = ball(Fraction(math.exp(t)))
-        power = less * (ball(Fraction(rho)) * (1 + less) - ball(Fraction(epsilon)))
+    with working_precision(_BITS):
+        less = to_interval(Fraction(math.exp(t)))
+        power = less * (to_interval(Fraction(rho)) * (1 + less) - to_interval(Fraction(epsilon)))
         proven = ball_above((power - (1 + less) * (1 / less).log1p() - less.log()).exp())
     return min(1.0, max(math.exp(min(0.0, found)) * _MARGIN, proven))
 
@@ -117,18 +117,20 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
         return min(Fraction(1), delta * size)
     if delta * size >= 1 or epsilon * (size - 1) > 1000:
         return Fraction(1)
-    with precision(_BITS + 2 * math.ceil(epsilon * size)):
-        factor = (ball(epsilon * size).expm1() / ball(epsilon).expm1()) * ball(delta)
+    with working_precision(_BITS + 2 * math.ceil(epsilon * size)):
+        factor = (to_interval(epsilon * size).expm1() / to_interval(epsilon).expm1()) * to_interval(delta)
         return min(Fraction(1), rounded_up(factor))
 
 
 def _best(function: Callable[[float], float], guess: float) -> tuple[float, float]:
     """Where a function of the logarithm of an order is least, near a guess, and how low."""
     middle = min(max(guess, 8 - _FAR), _FAR - 8)
-    return least(function, middle - 8, middle + 8)
+    return minimize_unimodal(function, middle - 8, middle + 8)
 
 
-def least(function: Callable[[float], float], low: float, high: float, steps: int = 40) -> tuple[float, float]:
+def minimize_unimodal(
+    function: Callable[[float], float], low: float, high: float, steps: int = 40
+) -> tuple[float, float]:
     """Golden section: where a function with one valley is least, and how low."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)

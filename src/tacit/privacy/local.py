@@ -5,9 +5,9 @@ Nothing here may be published, not even as a size of noise: local sensitivity de
 `mechanisms/smooth.py` and `mechanisms/propose.py` use it with a proof.
 
 >>> scores = [50] * 15 + [51] * 14 + [90]
->>> median_local(scores, 0, 100)
+>>> median_local_sensitivity(scores, 0, 100)
 1
->>> median_distance(scores, 0, 100, bound=1)
+>>> median_distance_to_bound(scores, 0, 100, bound=1)
 14
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, integer, integers, precision, within
+from tacit.arithmetic import to_integer, to_integers, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Smooth:
+class SmoothSensitivity:
     """The smooth sensitivity width exp(-beta steps), kept as three exact numbers: it is irrational."""
 
     width: int
@@ -36,14 +36,14 @@ class Smooth:
 
     def value(self) -> arb:
         """The number, as an interval at the working precision."""
-        return (-ball(self.beta * self.steps)).exp() * self.width
+        return (-to_interval(self.beta * self.steps)).exp() * self.width
 
 
-def clamped(values: Any, lower: int, upper: int) -> list[int]:
+def clamp_and_sort(values: Any, lower: int, upper: int) -> list[int]:
     """The values moved into [lower, upper], each on its own, and sorted; there is at least one."""
-    if integer("lower", lower) > integer("upper", upper):
+    if to_integer("lower", lower) > to_integer("upper", upper):
         raise ParameterError("upper", f"is below lower: {upper} < {lower}", fix="choose upper of at least lower")
-    found = sorted(min(max(value, lower), upper) for value in integers("values", values))
+    found = sorted(min(max(value, lower), upper) for value in to_integers("values", values))
     if not found:
         raise ParameterError(
             "values", "there are none", fix="the number of rows is public: ask only where it is positive"
@@ -51,12 +51,12 @@ def clamped(values: Any, lower: int, upper: int) -> list[int]:
     return found
 
 
-def median_local(values: Sequence[int], lower: int, upper: int) -> int:
+def median_local_sensitivity(values: Sequence[int], lower: int, upper: int) -> int:
     """How far one changed row can move the lower median of these values."""
-    return median_after(values, lower, upper, 0)
+    return median_sensitivity_at_distance(values, lower, upper, 0)
 
 
-def median_after(values: Sequence[int], lower: int, upper: int, changes: int) -> int:
+def median_sensitivity_at_distance(values: Sequence[int], lower: int, upper: int, changes: int) -> int:
     """The largest local sensitivity of the lower median among all data with at most `changes` rows changed.
 
     **Theorem** (Nissim, Raskhodnikova, Smith 2007, for any rank m). With x_1 <= ... <= x_n, x_0 = lower and
@@ -69,19 +69,19 @@ def median_after(values: Sequence[int], lower: int, upper: int, changes: int) ->
     between x_i and x_j with i > m, then i - m of the k - s other changed rows were taken from below it, so that the
     stretch from x_m to x_j is at least as wide and has at most k rows inside; likewise with j < m.
     """
-    x = _padded(values, lower, upper)
-    middle, reach = (len(x) - 1) // 2, integer("changes", changes, least=0) + 1
+    x = _pad(values, lower, upper)
+    middle, reach = (len(x) - 1) // 2, to_integer("changes", changes, least=0) + 1
     return max(x[min(i + reach, len(x) - 1)] - x[i] for i in range(max(0, middle - reach), middle + 1))
 
 
-def median_distance(values: Sequence[int], lower: int, upper: int, bound: int) -> int | None:
+def median_distance_to_bound(values: Sequence[int], lower: int, upper: int, bound: int) -> int | None:
     """How many rows must change before the local sensitivity of the median passes `bound`; None where it never does.
 
-    The least k with `median_after(k)` > bound. One changed row moves this number by at most one, as it moves any
-    distance to a set. Takes one sort and one pass.
+    The least k with `median_sensitivity_at_distance(k)` > bound. One changed row moves this number by at most one, as
+    it moves any distance to a set. Takes one sort and one pass.
     """
-    x = _padded(values, lower, upper)
-    bound = integer("bound", bound, least=0)
+    x = _pad(values, lower, upper)
+    bound = to_integer("bound", bound, least=0)
     middle = (len(x) - 1) // 2
     best, j = None, middle
     for i in range(middle + 1):  # x_i grows, so the first j beyond the bound moves right
@@ -93,7 +93,7 @@ def median_distance(values: Sequence[int], lower: int, upper: int, bound: int) -
     return best
 
 
-def median_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> Smooth:
+def median_smooth_sensitivity(values: Sequence[int], lower: int, upper: int, beta: Any) -> SmoothSensitivity:
     """The smooth sensitivity of the lower median: the largest median_after(k) exp(-beta k) over all k, exactly.
 
     **Theorem** (Nissim, Raskhodnikova, Smith 2007). It is at least the local sensitivity, and one changed row
@@ -103,7 +103,7 @@ def median_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> S
     (x_k - c)/(x_j - c) grows with c for x_k >= x_j, so halving i and the range of j takes n log n comparisons. Two
     different products are never equal, exp(beta k) being irrational: each comparison is decided with certainty.
     """
-    x = _padded(values, lower, upper)
+    x = _pad(values, lower, upper)
     middle = (len(x) - 1) // 2
     decay, best = _decay(beta), (0, 0)
     todo = [(0, middle, middle, len(x) - 1)]
@@ -120,16 +120,16 @@ def median_smooth(values: Sequence[int], lower: int, upper: int, beta: Any) -> S
             todo.append((first, i - 1, least, at))
         if i < last:
             todo.append((i + 1, last, at, most))
-    return Smooth(*best, decay)
+    return SmoothSensitivity(*best, decay)
 
 
 def _decay(beta: Any) -> Fraction:
-    return within("beta", beta, Fraction(1, 10**9), Fraction(10**6))
+    return to_rational_between("beta", beta, Fraction(1, 10**9), Fraction(10**6))
 
 
-def _padded(values: Sequence[int], lower: int, upper: int) -> list[int]:
+def _pad(values: Sequence[int], lower: int, upper: int) -> list[int]:
     """x_0 = lower, the sorted values, x_(n+1) = upper."""
-    return [lower, *clamped(values, lower, upper), upper]
+    return [lower, *clamp_and_sort(values, lower, upper), upper]
 
 
 def _is_larger(one: tuple[int, int], other: tuple[int, int], beta: Fraction) -> bool:
@@ -142,8 +142,8 @@ def _is_larger(one: tuple[int, int], other: tuple[int, int], beta: Fraction) -> 
         return gap > 0
     bits = 128
     while True:
-        with precision(bits):
-            difference = ball(Fraction(a, b)).log() - ball(beta * (k - m))
+        with working_precision(bits):
+            difference = to_interval(Fraction(a, b)).log() - to_interval(beta * (k - m))
             if difference > 0 or difference < 0:
                 return bool(difference > 0)
         bits *= 2

@@ -44,7 +44,7 @@ class GaussianNoise:
 
 
 @dataclass(frozen=True)
-class ContinuousLaplace:
+class ContinuousLaplaceNoise:
     """Real Laplace noise of `scale` on a number that moves by at most one. For comparison: Tacit samples integers."""
 
     scale: Fraction
@@ -54,7 +54,7 @@ class ContinuousLaplace:
 
 
 @dataclass(frozen=True)
-class ContinuousGaussian:
+class ContinuousGaussianNoise:
     """Real Gaussian noise of standard deviation `sigma` on a vector that moves by at most one in L2."""
 
     sigma: Fraction
@@ -64,7 +64,7 @@ class ContinuousGaussian:
 
 
 @dataclass(frozen=True)
-class Pure:
+class PureDp:
     """Anything that is epsilon-DP; randomized response loses exactly this."""
 
     epsilon: Fraction
@@ -84,7 +84,7 @@ class BoundedRange:
 
 
 @dataclass(frozen=True)
-class Approximate:
+class ApproximateDp:
     """Anything that is (epsilon, delta)-DP."""
 
     epsilon: Fraction
@@ -95,7 +95,7 @@ class Approximate:
 
 
 @dataclass(frozen=True)
-class Concentrated:
+class ConcentratedDp:
     """Anything that is rho-zCDP."""
 
     rho: Fraction
@@ -155,12 +155,12 @@ class Group:
 Leaf = (
     LaplaceNoise
     | GaussianNoise
-    | ContinuousLaplace
-    | ContinuousGaussian
-    | Pure
+    | ContinuousLaplaceNoise
+    | ContinuousGaussianNoise
+    | PureDp
     | BoundedRange
-    | Approximate
-    | Concentrated
+    | ApproximateDp
+    | ConcentratedDp
 )
 Loss = Leaf | Compose | Repeat | Parallel | Sampled | Group
 
@@ -169,12 +169,12 @@ Loss = Leaf | Compose | Repeat | Parallel | Sampled | Group
 _STORED: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "laplace": (LaplaceNoise, ("scale", "sensitivity")),
     "gaussian": (GaussianNoise, ("variance", "shift", "coordinates")),
-    "continuous-laplace": (ContinuousLaplace, ("scale",)),
-    "continuous-gaussian": (ContinuousGaussian, ("sigma",)),
-    "pure": (Pure, ("epsilon",)),
+    "continuous-laplace": (ContinuousLaplaceNoise, ("scale",)),
+    "continuous-gaussian": (ContinuousGaussianNoise, ("sigma",)),
+    "pure": (PureDp, ("epsilon",)),
     "bounded-range": (BoundedRange, ("epsilon",)),
-    "approximate": (Approximate, ("epsilon", "delta")),
-    "concentrated": (Concentrated, ("rho",)),
+    "approximate": (ApproximateDp, ("epsilon", "delta")),
+    "concentrated": (ConcentratedDp, ("rho",)),
     "compose": (Compose, ("parts",)),
     "repeat": (Repeat, ("loss", "times")),
     "parallel": (Parallel, ("parts", "neighbors")),

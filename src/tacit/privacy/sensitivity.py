@@ -1,7 +1,7 @@
 """How far one unit can move a vector of grouped counts or sums.
 
->>> each = Contribution(groups=4, rows=3)
->>> l1(each, lower=0, upper=1, neighbors=Neighbors.ADD_REMOVE, domain=10)
+>>> each = ContributionBounds(groups=4, rows=3)
+>>> l1_sensitivity(each, lower=0, upper=1, neighbors=Neighbors.ADD_REMOVE, domain=10)
 12
 """
 
@@ -13,7 +13,7 @@ from tacit.privacy.unit import Neighbors
 
 
 @dataclass(frozen=True)
-class Contribution:
+class ContributionBounds:
     """What is left of one unit after bounding: at most `groups` groups, `rows` rows in each and `total` in all.
 
     `total` is None where the other two say as much, and they are never more than it.
@@ -38,7 +38,7 @@ class Contribution:
         return self.groups * self.rows if self.total is None else self.total
 
 
-def l1(each: Contribution, lower: int, upper: int, neighbors: Neighbors, domain: int) -> int:
+def l1_sensitivity(each: ContributionBounds, lower: int, upper: int, neighbors: Neighbors, domain: int) -> int:
     """The L1 sensitivity of a vector of `domain` group sums, each row adding an integer in [lower, upper].
 
     **Theorem.** Let r = rows and T the most rows in all: `total`, or r min(groups, domain) if that is less. Let M be

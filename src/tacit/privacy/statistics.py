@@ -1,6 +1,6 @@
 """Global sensitivity: how far one row can move a statistic, over all databases of a declared range.
 
->>> sensitivity(mean, rows=30, lower=0, upper=100, neighbors=Neighbors.REPLACE)
+>>> global_sensitivity(mean, rows=30, lower=0, upper=100, neighbors=Neighbors.REPLACE)
 Fraction(10, 3)
 
 The statistics are here too, in exact arithmetic, so that every figure can be checked against its definition.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import integer, rational
+from tacit.arithmetic import to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 
@@ -50,12 +50,12 @@ def histogram(values: Sequence[int], bins: int) -> tuple[int, ...]:
     return tuple(sum(1 for value in values if value == bin) for bin in range(bins))
 
 
-def squared_distance(values: Sequence[Number], target: Number) -> Fraction:
+def mean_target_score(values: Sequence[Number], target: Number) -> Fraction:
     """The score -(mean - target)^2 of one candidate `target` in the range, for selecting a mean."""
     return -((mean(values) - target) ** 2)
 
 
-def sensitivity(
+def global_sensitivity(
     statistic: Callable[..., Any],
     *,
     neighbors: Neighbors,
@@ -96,20 +96,20 @@ def sensitivity(
         return Fraction(1)
     replace = neighbors is Neighbors.REPLACE
     if statistic is histogram:
-        several = integer("bins", bins, least=1) > 1
+        several = to_integer("bins", bins, least=1) > 1
         return Fraction(2 * several if replace else 1)
     low, high = _range(lower, upper)
     width = high - low
     if statistic is total:
         return width if replace else max(abs(low), abs(high))
-    n = integer("rows", rows, least=1 if replace else 2)
+    n = to_integer("rows", rows, least=1 if replace else 2)
     if statistic is mean:
         return width / n
     if statistic is variance:
         return width**2 * Fraction(n - 1, n * n)
     if statistic is median:
         return width
-    if statistic is squared_distance:
+    if statistic is mean_target_score:
         return width**2 * Fraction(2 * n - 1, n * n)
     raise ParameterError(
         "statistic", f"no sensitivity is known for {statistic!r:.60}", fix="sensitivity(mean, ...), say"
@@ -122,7 +122,7 @@ def _range(lower: Any, upper: Any) -> tuple[Fraction, Fraction]:
             raise ParameterError(
                 name, "without it one row can move the statistic without bound", fix="clamp the values"
             )
-    low, high = rational("lower", lower), rational("upper", upper)
+    low, high = to_rational("lower", lower), to_rational("upper", upper)
     if low > high:
         raise ParameterError("upper", f"is below lower: {high} < {low}", fix="choose upper of at least lower")
     return low, high

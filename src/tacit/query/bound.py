@@ -12,7 +12,7 @@ LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
 
 
 @dataclass(frozen=True)
-class Bound:
+class TypedScalar:
     """A lowered scalar and what is publicly known of its values.
 
     `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to

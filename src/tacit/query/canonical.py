@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from tacit.canonical import Table, tag
-from tacit.privacy.sensitivity import Contribution
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
 from tacit.query import nodes
-from tacit.query.functions import Fn
+from tacit.query.functions import Function
 
 NODES: Table = {
-    Contribution: tag("Contribution", "groups rows", later="total"),
-    Fn: tag("Fn"),
+    ContributionBounds: tag("Contribution", "groups rows", later="total"),
+    Function: tag("Fn"),
     Neighbors: tag("Neighbors"),
     nodes.Aggregation: tag("Aggregation", "source where unit keys keep measures salt"),
     nodes.Call: tag("Call", "function arguments"),
     nodes.Case: tag("Case", "branches otherwise"),
     nodes.Clamp: tag("Clamp", "operand lower upper whole"),
-    nodes.Column: tag("Column", "name table"),
-    nodes.Fold: tag("Fold", "source keys measures"),
+    nodes.ColumnReference: tag("Column", "name table"),
+    nodes.PerUnitAggregation: tag("Fold", "source keys measures"),
     nodes.GroupKey: tag("GroupKey", "scalar values"),
     nodes.Literal: tag("Literal", "value"),
-    nodes.Match: tag("Match", "left right on outer"),
-    nodes.Measure: tag("Measure", "function argument"),
+    nodes.EquiJoin: tag("Match", "left right on outer"),
+    nodes.ExactStatistic: tag("Measure", "function argument"),
     nodes.Quantize: tag("Quantize", "operand step lower upper"),
     nodes.Scan: tag("Scan", "table columns"),
-    nodes.Select: tag("Select", "source columns where"),
-    nodes.Stack: tag("Stack", "parts"),
+    nodes.Projection: tag("Select", "source columns where"),
+    nodes.RowUnion: tag("Stack", "parts"),
     nodes.ToFloat: tag("ToFloat", "operand"),
 }

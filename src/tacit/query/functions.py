@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Fn(StrEnum):
+class Function(StrEnum):
     """Functions over rows and over released values, by the name SQL has for them."""
 
     ADD = "+"
@@ -59,13 +59,15 @@ class Fn(StrEnum):
     CAST = "cast"  # bound by the types of columns, and seen by no engine
 
 
-FINISHING_ONLY = frozenset({Fn.ROUND})
-COMPARISONS = frozenset({Fn.EQUAL, Fn.UNEQUAL, Fn.LESS, Fn.LESS_EQUAL, Fn.GREATER, Fn.GREATER_EQUAL})
-CONDITIONS = frozenset({Fn.AND, Fn.OR, Fn.NOT})
-DATE_PARTS = frozenset({Fn.YEAR, Fn.QUARTER, Fn.MONTH, Fn.DAY, Fn.WEEKDAY})
+POST_PROCESSING_ONLY = frozenset({Function.ROUND})
+COMPARISONS = frozenset(
+    {Function.EQUAL, Function.UNEQUAL, Function.LESS, Function.LESS_EQUAL, Function.GREATER, Function.GREATER_EQUAL}
+)
+CONDITIONS = frozenset({Function.AND, Function.OR, Function.NOT})
+DATE_PARTS = frozenset({Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.WEEKDAY})
 
-UNITS = ("year", "quarter", "month", "week", "day")  # of DATE_TRUNC; a week starts on Monday
-MOST_POWER = 10  # the largest exponent of POWER
+DATE_UNITS = ("year", "quarter", "month", "week", "day")  # of DATE_TRUNC; a week starts on Monday
+MAX_POWER = 10  # the largest exponent of POWER
 MOST_TEXTS = 8  # texts that one text may be put together from
 MOST_PATTERN = 100  # characters of a pattern of LIKE
 MOST_POSITION = 2**31 - 1  # the largest start and length of SUBSTRING

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tacit.errors import Place
-from tacit.privacy.sensitivity import Contribution
+from tacit.errors import SourceLocation
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.types import Key
 
 STAR = "*"  # the name of a column that stands for all of them
-Value = int | Fraction | str | bool | datetime.date | None
+LiteralValue = int | Fraction | str | bool | datetime.date | None
 
 
 def _place() -> Any:
@@ -28,17 +28,17 @@ def _place() -> Any:
 class Literal:
     """A constant. A number with a point or an exponent is a Fraction and of type float."""
 
-    value: Value
-    at: Place | None = _place()
+    value: LiteralValue
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnReference:
     """A column by name; `table` is the qualifier, if one was written."""
 
     name: str
     table: str | None = None
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Call:
 
     function: str
     arguments: tuple[Scalar, ...]
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Case:
 
     branches: tuple[tuple[Scalar, Scalar], ...]
     otherwise: Scalar
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Aggregate:
     share: Fraction | None = None
     count: int | None = None
     others: tuple[Scalar, ...] = ()
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
@@ -104,24 +104,24 @@ class Quantize:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedValue:
     """A value of the noisy table, by its position among the released ones. Finishing only."""
 
     index: int
 
 
 @dataclass(frozen=True)
-class KeyOf:
+class ReleasedKey:
     """A key of the noisy table, by its position. Finishing only."""
 
     index: int
 
 
-Scalar = Literal | Column | Call | Case | Aggregate | Clamp | ToFloat | Quantize | Released | KeyOf
+Scalar = Literal | ColumnReference | Call | Case | Aggregate | Clamp | ToFloat | Quantize | ReleasedValue | ReleasedKey
 
 
 @dataclass(frozen=True)
-class Output:
+class SelectItem:
     """One item of the select list, with the name it will have."""
 
     name: str
@@ -129,7 +129,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderItem:
     """One item of ORDER BY."""
 
     scalar: Scalar
@@ -138,68 +138,68 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Named:
+class TableReference:
     """A table of the policy, and the name it has in the question."""
 
     table: str
     alias: str
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedTable:
     """A subquery, or a name that WITH gave to one."""
 
-    query: Query | Union
+    query: Query | UnionAll
     alias: str
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
-class Joined:
+class Join:
     """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN."""
 
-    left: From
-    right: From
+    left: FromItem
+    right: FromItem
     on: Scalar | None
     using: tuple[str, ...]
     outer: bool
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
-From = Named | Derived | Joined
+FromItem = TableReference | DerivedTable | Join
 
 
 @dataclass(frozen=True)
 class Query:
     """SELECT outputs FROM source WHERE ... GROUP BY keys HAVING ... ORDER BY ... LIMIT ... OFFSET ..."""
 
-    source: From
-    outputs: tuple[Output, ...]
+    source: FromItem
+    outputs: tuple[SelectItem, ...]
     where: Scalar | None
     keys: tuple[Scalar, ...]
     having: Scalar | None
-    order: tuple[Order, ...]
+    order: tuple[OrderItem, ...]
     limit: int | None
     offset: int
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
-class Union:
+class UnionAll:
     """UNION ALL. Columns are matched by their position, and named as in the first part."""
 
     parts: tuple[Query, ...]
-    at: Place | None = _place()
+    at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
-class Measure:
+class ExactStatistic:
     """What an engine computes in each group, an integer unless said otherwise.
 
     count: rows where `argument` is not NULL, or all rows; sum: of the integers that `argument` gives; distinct: the
     number of its values that are not NULL; units: the number of units; histogram: how many rows have each of its
-    values that are not NULL. Inside a `Fold` also min and max.
+    values that are not NULL. Inside a `PerUnitAggregation` also min and max.
     """
 
     function: str
@@ -215,44 +215,44 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Select:
+class Projection:
     """For each row of `source` where `where` is true, named scalars."""
 
-    source: Rows
+    source: RelationalNode
     columns: tuple[tuple[str, Scalar], ...]
     where: Scalar | None = None
 
 
 @dataclass(frozen=True)
-class Match:
+class EquiJoin:
     """Each row of `left` with each row of `right` that gives the same values; NULL is the same as nothing.
 
     With `outer`, a row of `left` that matches nothing stays, with NULLs. The names of both sides differ.
     """
 
-    left: Rows
-    right: Rows
+    left: RelationalNode
+    right: RelationalNode
     on: tuple[tuple[Scalar, Scalar], ...]
     outer: bool = False
 
 
 @dataclass(frozen=True)
-class Fold:
+class PerUnitAggregation:
     """One row for each combination of keys that occurs, NULL being a value: the keys, and exact aggregates."""
 
-    source: Rows
+    source: RelationalNode
     keys: tuple[tuple[str, Scalar], ...]
-    measures: tuple[tuple[str, Measure], ...]
+    measures: tuple[tuple[str, ExactStatistic], ...]
 
 
 @dataclass(frozen=True)
-class Stack:
+class RowUnion:
     """The rows of all parts, which have the same names in the same order."""
 
-    parts: tuple[Rows, ...]
+    parts: tuple[RelationalNode, ...]
 
 
-Rows = Scan | Select | Match | Fold | Stack
+RelationalNode = Scan | Projection | EquiJoin | PerUnitAggregation | RowUnion
 
 
 @dataclass(frozen=True)
@@ -275,18 +275,18 @@ class Aggregation:
     in the order of their keys and values. So the choice looks at the unit's own rows only, and never at where they lie.
     """
 
-    source: Rows
+    source: RelationalNode
     where: Scalar | None
     unit: str | None
     keys: tuple[GroupKey, ...]
-    keep: Contribution
-    measures: tuple[Measure, ...]
+    keep: ContributionBounds
+    measures: tuple[ExactStatistic, ...]
     salt: str = ""
 
 
 def is_star(scalar: Scalar) -> bool:
     """Whether this is * in a select list."""
-    return isinstance(scalar, Column) and scalar.name == STAR
+    return isinstance(scalar, ColumnReference) and scalar.name == STAR
 
 
 def children(scalar: Scalar) -> tuple[Scalar, ...]:
@@ -311,7 +311,7 @@ def walk(scalar: Scalar) -> Iterator[Scalar]:
         yield from walk(child)
 
 
-def scalars(query: Query) -> Iterator[Scalar]:
+def walk_clauses(query: Query) -> Iterator[Scalar]:
     """Every scalar that a query holds, clause by clause."""
     yield from (output.scalar for output in query.outputs)
     yield from query.keys
@@ -319,6 +319,6 @@ def scalars(query: Query) -> Iterator[Scalar]:
     yield from (clause for clause in (query.where, query.having) if clause is not None)
 
 
-def place_of(scalar: Scalar) -> Place | None:
+def find_location(scalar: Scalar) -> SourceLocation | None:
     """Where the scalar stands in the text, if it came from there."""
     return getattr(scalar, "at", None)

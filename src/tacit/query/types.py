@@ -18,7 +18,7 @@ class Type(StrEnum):
     DATE = "date"
 
 
-NUMBERS = frozenset({Type.INT, Type.FLOAT})
+NUMERIC_TYPES = frozenset({Type.INT, Type.FLOAT})
 
 _CALLED = {
     Type.INT: "int integer bigint int4 int8 int64",
@@ -27,10 +27,12 @@ _CALLED = {
     Type.BOOL: "bool boolean logical",
     Type.DATE: "date",
 }
-TYPES = {name: kind for kind, names in _CALLED.items() for name in names.split()}  # by the names that CAST has for them
+TYPES_BY_NAME = {
+    name: kind for kind, names in _CALLED.items() for name in names.split()
+}  # by the names that CAST has for them
 
 
-def iso_date(text: str) -> datetime.date | None:
+def parse_iso_date(text: str) -> datetime.date | None:
     """The date that YYYY-MM-DD says, or None."""
     try:
         return datetime.date.fromisoformat(text) if len(text) == len("2025-12-31") and text[4] == "-" else None

@@ -18,28 +18,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, certified_floor
+from tacit.arithmetic import certified_floor, to_interval
 from tacit.errors import ParameterError
 from tacit.sampling.bits import Bits
-from tacit.sampling.real import is_below
-from tacit.sampling.uniform import below
+from tacit.sampling.lazy_uniform import is_below
+from tacit.sampling.uniform import draw_below
 
 if TYPE_CHECKING:
     from flint import arb
 
-TRUSTED = 40
+TRUSTED_BITS = 40
 _SMALL = 1 << 44  # a U below 2^-20
 Floats = npt.NDArray[np.float64]
 
 
-def rational(chance: Fraction, bits: Bits) -> bool:
+def draw_rational(chance: Fraction, bits: Bits) -> bool:
     """Heads with probability `chance`."""
     if not 0 <= chance <= 1:
         raise ParameterError("chance", f"is no probability: {chance}", fix="choose it between 0 and 1")
-    return below(chance.denominator, bits) < chance.numerator
+    return draw_below(chance.denominator, bits) < chance.numerator
 
 
-def dyadics(chance: Fraction, count: int, bits: Bits) -> npt.NDArray[np.bool_]:
+def draw_array_dyadic(chance: Fraction, count: int, bits: Bits) -> npt.NDArray[np.bool_]:
     """`count` coins, heads with a probability that is a multiple of 2^-64 below one: a word each, compared."""
     edge = chance * 2**64
     if not 0 <= chance < 1 or edge.denominator != 1:
@@ -48,15 +48,17 @@ def dyadics(chance: Fraction, count: int, bits: Bits) -> npt.NDArray[np.bool_]:
     return heads
 
 
-def exp_minus(x: Fraction, bits: Bits, trusted: int = TRUSTED) -> bool:
+def draw_exp(x: Fraction, bits: Bits, trusted: int = TRUSTED_BITS) -> bool:
     """Heads with probability exp(-x), for x >= 0."""
     if x < 0:
         raise ParameterError("x", f"exp(-x) is no probability for {x}", fix="choose x of at least 0")
     near = float(min(x, Fraction(10**6)))  # -ln U is far below that
-    return exp_minus_near(near, near * 2.0**-52, lambda: x, bits, trusted)
+    return draw_exp_from_float(near, near * 2.0**-52, lambda: x, bits, trusted)
 
 
-def exp_minus_near(x: float, error: float, exactly: Callable[[], Fraction], bits: Bits, trusted: int = TRUSTED) -> bool:
+def draw_exp_from_float(
+    x: float, error: float, exactly: Callable[[], Fraction], bits: Bits, trusted: int = TRUSTED_BITS
+) -> bool:
     """Heads with probability exp(-exactly()), where x is within `error` of it; beyond 64 both may be anything."""
     word = int(bits.words(1)[0])
     if word >= _SMALL:
@@ -66,8 +68,8 @@ def exp_minus_near(x: float, error: float, exactly: Callable[[], Fraction], bits
     return is_below(word, 64, bits, _exp_minus(exactly()))
 
 
-def exp_minus_each(
-    x: Floats, error: float, exactly: Callable[[int], Fraction], bits: Bits, trusted: int = TRUSTED
+def draw_exp_array(
+    x: Floats, error: float, exactly: Callable[[int], Fraction], bits: Bits, trusted: int = TRUSTED_BITS
 ) -> npt.NDArray[np.bool_]:
     """For each i heads with probability exp(-exactly(i)), where x[i] is within `error` of the rational exactly(i)."""
     words = bits.words(len(x))
@@ -82,17 +84,17 @@ def exp_minus_each(
     return heads
 
 
-def exp_minus_beginning(word: int, x: Fraction, bits: Bits) -> bool:
+def is_below_exp(word: int, x: Fraction, bits: Bits) -> bool:
     """Whether U < exp(-x), for the U that begins with these 64 bits."""
     return is_below(word, 64, bits, _exp_minus(x))
 
 
-def coin(chance: Callable[[], arb], bits: Bits) -> bool:
+def draw_certified(chance: Callable[[], arb], bits: Bits) -> bool:
     """Heads with a probability that is known as an interval at the working precision."""
     return is_below(int(bits.words(1)[0]), 64, bits, chance)
 
 
-def coins(chance: Callable[[], arb], count: int, bits: Bits) -> npt.NDArray[np.bool_]:
+def draw_array_certified(chance: Callable[[], arb], count: int, bits: Bits) -> npt.NDArray[np.bool_]:
     """`count` such coins: the first 64 bits of U against the certified floor of 2^64 chance, and more where equal."""
     edge = min(certified_floor(lambda: chance() * 2**64), 2**64 - 1)
     words = bits.words(count)
@@ -104,6 +106,6 @@ def coins(chance: Callable[[], arb], count: int, bits: Bits) -> npt.NDArray[np.b
 
 def _exp_minus(x: Fraction) -> Callable[[], arb]:
     def chance() -> arb:
-        return (-ball(x)).exp()  # at the precision of the moment, so not computed beforehand
+        return (-to_interval(x)).exp()  # at the precision of the moment, so not computed beforehand
 
     return chance

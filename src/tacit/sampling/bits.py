@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from tacit.arithmetic import integer
+from tacit.arithmetic import to_integer
 
 Words = npt.NDArray[np.uint64]
 
@@ -86,7 +86,7 @@ class SystemBits(Uncopyable):
 
     def words(self, count: int) -> Words:
         """The next `count` words, none of which is ever given out again."""
-        wanted = integer("count", count, least=0)
+        wanted = to_integer("count", count, least=0)
         while True:
             idle = self._idle  # this one list, should `refresh` replace it meanwhile
             try:
@@ -153,7 +153,7 @@ class _Stream:
         return made
 
 
-def refreshed(bits: Bits) -> Bits:
+def refresh_bits(bits: Bits) -> Bits:
     """The source itself, refreshed where it can be: replayed bits stay what they are."""
     refresh = getattr(bits, "refresh", None)
     if refresh is not None:
@@ -165,11 +165,11 @@ _numbers = itertools.count()  # of streams: no two of a process are made of the 
 _alive: weakref.WeakSet[SystemBits] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _forget_streams() -> None:
     """In a forked child: let go of the streams, which are the parent's."""
     for source in list(_alive):
         source.refresh()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forget_streams)

@@ -3,7 +3,7 @@
 **How.** A discrete Laplace draw y of scale t, the least integer above sqrt(variance), is kept with probability
 exp(-(|y| - variance/t)^2 / (2 variance)): what is kept has the discrete Gaussian law (Canonne, Kamath, Steinke 2020,
 with any exact Laplace draw and any exact coin). How often it is drawn again says nothing about what is kept. Where many
-draws of a narrow law are wanted, a table of the law (`table.py`) is quicker.
+draws of a narrow law are wanted, a table of the law (`cdf_table.py`) is quicker.
 
 **Theorem.** The law of a draw is the discrete Gaussian law, exactly: both the proposal and the coin are exact.
 """
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, precision
+from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
 from tacit.sampling import laplace, wide
-from tacit.sampling.bernoulli import TRUSTED, exp_minus, exp_minus_each, exp_minus_near
+from tacit.sampling.bernoulli import TRUSTED_BITS, draw_exp, draw_exp_array, draw_exp_from_float
 from tacit.sampling.bits import Bits
-from tacit.sampling.table import Table, is_worthwhile
+from tacit.sampling.cdf_table import CdfTable, is_table_worthwhile
 
 if TYPE_CHECKING:
     from flint import arb
@@ -35,48 +35,48 @@ _DOUBLES = 2**900  # variances up to which sizes are doubles
 _NARROW = 2**10  # standard deviations for which a table may be made
 
 
-def draw(variance: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
+def draw(variance: Fraction, bits: Bits, trusted: int = TRUSTED_BITS) -> int:
     """One draw."""
-    scale, wide, deviation = _prepared(variance.numerator, variance.denominator)
+    scale, wide, deviation = _proposal_constants(variance.numerator, variance.denominator)
     while True:
         y = laplace.draw(wide, bits, trusted)
         if _is_kept(abs(y), scale, deviation, variance, bits, trusted):
             return y
 
 
-def draws(variance: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
+def draw_array(variance: Fraction, count: int, bits: Bits, trusted: int = TRUSTED_BITS) -> npt.NDArray[np.int64]:
     """`count` independent draws; the standard deviation is at most 2^40."""
     scale = _proposal(variance)
     if scale > _WIDEST:
         raise OverflowError("draws of this width do not fit 64 bits: use draw")
-    if trusted == TRUSTED and scale <= _NARROW and is_worthwhile(count, _entries(variance)):
+    if trusted == TRUSTED_BITS and scale <= _NARROW and is_table_worthwhile(count, _entries(variance)):
         return _table(variance).draws(count, bits)
     kept = np.empty(count, dtype=np.int64)
     have = 0
     while have < count:
-        y = laplace.draws(Fraction(scale), int(1.35 * (count - have)) + 16, bits, trusted)
-        good = y[_accepted(np.abs(y), scale, variance, bits, trusted)][: count - have]
+        y = laplace.draw_array(Fraction(scale), int(1.35 * (count - have)) + 16, bits, trusted)
+        good = y[_accept_each(np.abs(y), scale, variance, bits, trusted)][: count - have]
         kept[have : have + len(good)] = good
         have += len(good)
     return kept
 
 
-def any_draws(variance: Fraction, count: int, bits: Bits) -> list[int]:
+def draw_integers(variance: Fraction, count: int, bits: Bits) -> list[int]:
     """Return `count` independent draws, as integers of any size. The standard deviation is at least 2^20."""
     scale = _proposal(variance)
     kept: list[int] = []
     while len(kept) < count:
-        drawn = wide.any_draws(Fraction(scale), int(1.35 * (count - len(kept))) + 16, bits)
+        drawn = wide.draw_integers(Fraction(scale), int(1.35 * (count - len(kept))) + 16, bits)
         if variance > _DOUBLES:
-            coins = [exp_minus(_excess(abs(y), scale, variance), bits) for y in drawn]
+            coins = [draw_exp(_excess(abs(y), scale, variance), bits) for y in drawn]
         else:
-            coins = _accepted([abs(y) for y in drawn], scale, variance, bits, TRUSTED).tolist()
+            coins = _accept_each([abs(y) for y in drawn], scale, variance, bits, TRUSTED_BITS).tolist()
         kept += [y for y, heads in zip(drawn, coins, strict=True) if heads][: count - len(kept)]
     return kept
 
 
 @lru_cache(maxsize=1024)  # the columns of one question mostly share their noise
-def tail(variance: Fraction, chance: Fraction) -> int:
+def tail_quantile(variance: Fraction, chance: Fraction) -> int:
     """A w with P(|k| > w) <= chance, where 0 < chance < 1: the least one, or for wide laws at most one step above.
 
     The sum over k > w is at most the integral from w + 1/2 on beyond the standard deviation, where the density is
@@ -103,7 +103,7 @@ def _proposal(variance: Fraction) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _prepared(numerator: int, denominator: int) -> tuple[int, Fraction, float]:
+def _proposal_constants(numerator: int, denominator: int) -> tuple[int, Fraction, float]:
     """The proposal's scale, twice, and the standard deviation; looked up by integers, which hash quickly."""
     variance = Fraction(numerator, denominator)
     scale = _proposal(variance)
@@ -120,9 +120,9 @@ def _deviation(variance: Fraction) -> float:
 def _is_kept(size: int, scale: int, deviation: float, variance: Fraction, bits: Bits, trusted: int) -> bool:
     """The coin of one proposal, in doubles where they reach."""
     if deviation == math.inf:
-        return exp_minus(_excess(size, scale, variance), bits, trusted)
+        return draw_exp(_excess(size, scale, variance), bits, trusted)
     x = (size / deviation - deviation / scale) ** 2 / 2  # as in _accepted
-    return exp_minus_near(x, _ERROR, lambda: _excess(size, scale, variance), bits, trusted)
+    return draw_exp_from_float(x, _ERROR, lambda: _excess(size, scale, variance), bits, trusted)
 
 
 def _excess(size: int, scale: int, variance: Fraction) -> Fraction:
@@ -130,7 +130,7 @@ def _excess(size: int, scale: int, variance: Fraction) -> Fraction:
     return (size - variance / scale) ** 2 / (2 * variance)
 
 
-def _accepted(
+def _accept_each(
     sizes: npt.NDArray[np.int64] | list[int], scale: int, variance: Fraction, bits: Bits, trusted: int
 ) -> npt.NDArray[np.bool_]:
     """The coins of the proposals.
@@ -145,7 +145,7 @@ def _accepted(
     x -= deviation / scale
     x *= x
     x *= 0.5
-    return exp_minus_each(x, _ERROR, lambda i: _excess(int(sizes[i]), scale, variance), bits, trusted)
+    return draw_exp_array(x, _ERROR, lambda i: _excess(int(sizes[i]), scale, variance), bits, trusted)
 
 
 def _entries(variance: Fraction) -> int:
@@ -154,7 +154,7 @@ def _entries(variance: Fraction) -> int:
 
 
 @lru_cache(maxsize=32)
-def _table(variance: Fraction) -> Table:
+def _table(variance: Fraction) -> CdfTable:
     """The law as a table."""
     edge = _entries(variance)
 
@@ -175,7 +175,7 @@ def _table(variance: Fraction) -> Table:
         reach = min(max(k, -len(weights)), len(weights) - 1)
         return (rest + sum((weights[abs(j)] for j in range(1 - len(weights), reach + 1)), weights[0] * 0)) / total
 
-    return Table(-edge, shares, exactly)
+    return CdfTable(-edge, shares, exactly)
 
 
 def _weights(variance: Fraction) -> list[arb]:
@@ -183,7 +183,7 @@ def _weights(variance: Fraction) -> list[arb]:
     from flint import ctx
 
     reach = math.isqrt(math.ceil(2 * variance * (ctx.prec + 32))) + 2
-    exponent = -1 / (2 * ball(variance))
+    exponent = -1 / (2 * to_interval(variance))
     return [(exponent * (k * k)).exp() for k in range(reach + 1)]
 
 
@@ -191,25 +191,25 @@ def _rest(variance: Fraction, last: int) -> arb:
     """An interval that holds the sum of exp(-k^2 / 2v) over k > last, which is at most v/last exp(-last^2 / 2v)."""
     from flint import arb
 
-    bound = ball(variance) / last * (-(ball(Fraction(last * last)) / (2 * ball(variance)))).exp()
+    bound = to_interval(variance) / last * (-(to_interval(Fraction(last * last)) / (2 * to_interval(variance)))).exp()
     return arb(0).union(bound)
 
 
 def _summed_tail(variance: Fraction, chance: Fraction) -> int:
     """The least w, by adding up from the far end."""
-    with precision(128 + chance.denominator.bit_length()):
+    with working_precision(128 + chance.denominator.bit_length()):
         weights = _weights(variance)
         total = 2 * sum(weights, weights[0] * 0) - weights[0] + 2 * _rest(variance, len(weights) - 1)
         beyond = 2 * _rest(variance, len(weights) - 1)
         for w in range(len(weights) - 2, -1, -1):
             beyond += 2 * weights[w + 1]
-            if not beyond <= ball(chance) * total:
+            if not beyond <= to_interval(chance) * total:
                 return w + 1
     return 0
 
 
 def _is_beyond(variance: Fraction, w: int, chance: Fraction) -> bool:
     """Whether less than `chance` lies beyond w, by the integral from w + 1/2 on: erfc((w + 1/2) / sqrt(2 variance))."""
-    with precision(128 + chance.denominator.bit_length()):
-        edge = ball(Fraction(2 * w + 1, 2)) / (2 * ball(variance)).sqrt()
-        return bool(edge.erfc() + 3 * (-19 * ball(variance)).exp() <= ball(chance))
+    with working_precision(128 + chance.denominator.bit_length()):
+        edge = to_interval(Fraction(2 * w + 1, 2)) / (2 * to_interval(variance)).sqrt()
+        return bool(edge.erfc() + 3 * (-19 * to_interval(variance)).exp() <= to_interval(chance))

@@ -7,8 +7,8 @@ the sign. Since P(|k| >= m) = 2 q^m / (1 + q) for m >= 1, the magnitude is the l
 
     m = floor(x),  x = scale (ln(2/(1 + q)) - ln U).
 
-`inverse.py` computes that floor exactly, at machine speed. Where many draws of a narrow law are wanted, a table of the
-law (`table.py`) is quicker still, and where draws of a wide one are wanted, `wide.py`.
+`exponential_inversion.py` computes that floor exactly, at machine speed. Where many draws of a narrow law are wanted, a
+table of the law (`cdf_table.py`) is quicker still, and where draws of a wide one are wanted, `wide.py`.
 
 **Theorem.** The law of a draw is the discrete Laplace law, exactly. `docs/proofs/laplace.md` has the error analysis.
 
@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import ball, certified_floor, precision
+from tacit.arithmetic import certified_floor, to_interval, working_precision
 from tacit.errors import ParameterError
-from tacit.sampling import inverse, wide
+from tacit.sampling import exponential_inversion, wide
 from tacit.sampling.bits import Bits
-from tacit.sampling.inverse import TRUSTED
-from tacit.sampling.table import Table, is_worthwhile
+from tacit.sampling.cdf_table import CdfTable, is_table_worthwhile
+from tacit.sampling.exponential_inversion import TRUSTED_BITS
 
 if TYPE_CHECKING:
     from flint import arb
@@ -43,44 +43,44 @@ _NARROW = 2**10  # scales for which a table may be made
 _WIDE = 2**24  # scales above which a logarithm leaves too many draws undecided
 
 
-def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED) -> int:
+def draw(scale: Fraction, bits: Bits, trusted: int = TRUSTED_BITS) -> int:
     """One draw."""
     word = int(bits.words(1)[0])
     offset = _offset(scale.numerator, scale.denominator)
-    magnitude = inverse.floor(scale, offset, word >> 1, _BITS, trusted)
+    magnitude = exponential_inversion.invert(scale, offset, word >> 1, _BITS, trusted)
     if magnitude is None:
-        magnitude = _certified(scale, word >> 1, bits)
+        magnitude = _draw_certified(scale, word >> 1, bits)
     return -magnitude if word & 1 else magnitude
 
 
-def draws(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED) -> npt.NDArray[np.int64]:
+def draw_array(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED_BITS) -> npt.NDArray[np.int64]:
     """`count` independent draws. The scale is at most 2^50, so that every magnitude fits."""
-    if trusted == TRUSTED and 0 < scale <= _NARROW and is_worthwhile(count, _entries(scale)):
+    if trusted == TRUSTED_BITS and 0 < scale <= _NARROW and is_table_worthwhile(count, _entries(scale)):
         return _table(scale).draws(count, bits)
-    if trusted == TRUSTED and scale > _WIDE:
-        return wide.draws(scale, count, bits)
+    if trusted == TRUSTED_BITS and scale > _WIDE:
+        return wide.draw_array(scale, count, bits)
     words = bits.words(count)
     uniform = words >> np.uint64(1)
     offset = _offset(scale.numerator, scale.denominator)
-    magnitude, undecided = inverse.floors(scale, offset, uniform, _BITS, trusted)
+    magnitude, undecided = exponential_inversion.invert_array(scale, offset, uniform, _BITS, trusted)
     for index in np.flatnonzero(undecided):
-        magnitude[index] = _certified(scale, int(uniform[index]), bits)
+        magnitude[index] = _draw_certified(scale, int(uniform[index]), bits)
     sign = 1 - 2 * (words & np.uint64(1)).astype(np.int64)
     return magnitude * sign
 
 
-def tail(scale: Fraction, chance: Fraction) -> int:
+def tail_quantile(scale: Fraction, chance: Fraction) -> int:
     """The least w >= 0 with P(|k| > w) <= chance, where 0 < chance < 1.
 
     P(|k| > w) = 2 q^(w+1) / (1 + q), so w + 1 is the ceiling of scale ln(2 / ((1 + q) chance)). That number is no
     integer: q is transcendental (Lindemann), so 2 q^(w+1) = chance (1 + q) has no solution. Below zero, w = 0.
     """
-    return max(0, certified_floor(lambda: ball(scale) * ((_twice_share(scale) / ball(chance)).log())))
+    return max(0, certified_floor(lambda: to_interval(scale) * ((_twice_share(scale) / to_interval(chance)).log())))
 
 
 def _twice_share(scale: Fraction) -> arb:
     """2 / (1 + q) as an interval at the working precision."""
-    return 2 / (1 + (-1 / ball(scale)).exp())
+    return 2 / (1 + (-1 / to_interval(scale)).exp())
 
 
 @lru_cache(maxsize=4096)
@@ -88,13 +88,13 @@ def _offset(numerator: int, denominator: int) -> float:
     """ln(2 / (1 + q)), correct to the last place or next to it; looked up by integers, which hash quickly."""
     if numerator <= 0:
         raise ParameterError("scale", f"must be positive, got {numerator}/{denominator}", fix="choose a scale above 0")
-    with precision(96):
+    with working_precision(96):
         return float(_twice_share(Fraction(numerator, denominator)).log().mid())
 
 
-def _certified(scale: Fraction, uniform: int, bits: Bits) -> int:
+def _draw_certified(scale: Fraction, uniform: int, bits: Bits) -> int:
     """The magnitude for the U that begins with these 63 bits, drawing more of them until it is certain."""
-    return inverse.certified(scale, lambda: _twice_share(scale).log(), uniform, _BITS, bits)
+    return exponential_inversion.invert_certified(scale, lambda: _twice_share(scale).log(), uniform, _BITS, bits)
 
 
 def _entries(scale: Fraction) -> int:
@@ -103,15 +103,15 @@ def _entries(scale: Fraction) -> int:
 
 
 @lru_cache(maxsize=32)
-def _table(scale: Fraction) -> Table:
+def _table(scale: Fraction) -> CdfTable:
     """The law as a table: F(k) is q^-k / (1 + q) below zero, and 1 - q^(k+1) / (1 + q) from there on."""
     edge = _entries(scale)
 
     def exactly(k: int) -> arb:
-        q = (-1 / ball(scale)).exp()
+        q = (-1 / to_interval(scale)).exp()
         return q ** (-k) / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
 
     def shares() -> Iterator[arb]:
         return (exactly(k) for k in range(-edge, edge + 1))
 
-    return Table(-edge, shares, exactly)
+    return CdfTable(-edge, shares, exactly)

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import loops
-from tacit.arithmetic import ball, certified_floor
-from tacit.sampling import cells
+from tacit.arithmetic import certified_floor, to_interval
+from tacit.sampling import table_lookup
 from tacit.sampling.bits import Bits
-from tacit.sampling.cells import CELLS, Octets
-from tacit.sampling.table import Table
+from tacit.sampling.cdf_table import CdfTable
+from tacit.sampling.table_lookup import TABLE_CELLS, Uint8Array
 
 if TYPE_CHECKING:
     from flint import arb
@@ -46,14 +46,14 @@ class Coins:
     def __init__(self, chance: Fraction | Callable[[], arb]) -> None:
         def share_of(ones: int) -> Any:
             p: Any = chance if isinstance(chance, Fraction) else chance()
-            return p**ones * (1 - p) ** (8 - ones) * CELLS
+            return p**ones * (1 - p) ** (8 - ones) * TABLE_CELLS
 
         ones = np.bitwise_count(np.arange(256, dtype=np.uint8)).tolist()
         whole = [_floor(chance, share_of, c) for c in range(9)]
-        self._cells = np.zeros(CELLS, dtype=np.uint8)
+        self._cells = np.zeros(TABLE_CELLS, dtype=np.uint8)
         self._owned = sum(whole[c] for c in ones)
         self._cells[: self._owned] = np.repeat(np.arange(256, dtype=np.uint8), [whole[c] for c in ones])
-        left = CELLS - self._owned
+        left = TABLE_CELLS - self._owned
 
         def shares() -> Iterator[arb]:
             rest = [(share_of(c) - whole[c]) / left for c in range(9)]
@@ -68,22 +68,22 @@ class Coins:
 
             return arb(octet > 0) if not 0 <= octet < 255 else list(shares())[octet + 1]
 
-        self._residual = Table(-1, shares, share) if left else None
+        self._residual = CdfTable(-1, shares, share) if left else None
 
-    def octets(self, count: int, bits: Bits) -> Octets:
+    def octets(self, count: int, bits: Bits) -> Uint8Array:
         """`count` bytes of independent coins."""
-        found: Octets = np.empty(count, dtype=np.uint8)
+        found: Uint8Array = np.empty(count, dtype=np.uint8)
         self.fill(found, bits)
         return found
 
-    def fill(self, found: Octets, bits: Bits) -> None:
+    def fill(self, found: Uint8Array, bits: Bits) -> None:
         """Put such bytes into a row of them."""
         for _ in self.filling(found, BLOCK, bits):
             pass
 
-    def filling(self, found: Octets, step: int, bits: Bits) -> Iterator[slice]:
+    def filling(self, found: Uint8Array, step: int, bits: Bits) -> Iterator[slice]:
         """The same, `step` bytes at a time; yields each block when it is filled, while it is near the processor."""
-        look_up = loops.better(len(found), cells.loop, cells.plain)
+        look_up = loops.choose_implementation(len(found), table_lookup.look_up_loop, table_lookup.look_up_numpy)
         rest = np.empty(min(step, len(found)), dtype=np.int64)
         for start in range(0, len(found), step):
             part = found[start : start + step]
@@ -99,4 +99,4 @@ def _floor(chance: object, share_of: Callable[[int], Any], ones: int) -> int:
 
 
 def _interval(number: Any) -> arb:
-    return ball(number) if isinstance(number, Fraction) else number
+    return to_interval(number) if isinstance(number, Fraction) else number

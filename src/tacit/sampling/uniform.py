@@ -13,7 +13,7 @@ from tacit.errors import ParameterError
 from tacit.sampling.bits import Bits
 
 
-def below(n: int, bits: Bits) -> int:
+def draw_below(n: int, bits: Bits) -> int:
     """An integer from 0 to n - 1, each with probability 1/n, however large n is."""
     _check(n)
     size = (n - 1).bit_length()
@@ -27,7 +27,7 @@ def below(n: int, bits: Bits) -> int:
             return drawn
 
 
-def belows(n: int, count: int, bits: Bits) -> npt.NDArray[np.int64]:
+def draw_array_below(n: int, count: int, bits: Bits) -> npt.NDArray[np.int64]:
     """`count` independent integers from 0 to n - 1; n is at most 2^63."""
     _check(n)
     if n > 2**63:

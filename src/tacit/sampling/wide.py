@@ -27,14 +27,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.sampling import geometric
-from tacit.sampling.bernoulli import exp_minus_beginning
+from tacit.sampling.bernoulli import is_below_exp
 from tacit.sampling.bits import Bits
 
 _WIDEST = 2**50  # the largest scale whose draws fit 64 bits
 _COARSE = 20  # bits of the scale of b
 
 
-def draws(scale: Fraction, count: int, bits: Bits) -> npt.NDArray[np.int64]:
+def draw_array(scale: Fraction, count: int, bits: Bits) -> npt.NDArray[np.int64]:
     """Return `count` independent draws. The scale is from 2^20 to 2^50."""
     if scale > _WIDEST:
         raise OverflowError("draws of this scale do not fit 64 bits: use any_draws")
@@ -43,7 +43,7 @@ def draws(scale: Fraction, count: int, bits: Bits) -> npt.NDArray[np.int64]:
     left = np.arange(count)
     while left.size:
         minus = _minus(left.size, bits)
-        coarse = geometric.draws(scale / 2**shift, left.size, bits)
+        coarse = geometric.draw_array(scale / 2**shift, left.size, bits)
         if coarse.size and coarse.max() >= 1 << (62 - shift):  # at most once in exp(2^12) draws
             raise OverflowError("a draw does not fit 64 bits")
         fine = _fine_words(scale, shift, left.size, bits)
@@ -53,14 +53,14 @@ def draws(scale: Fraction, count: int, bits: Bits) -> npt.NDArray[np.int64]:
     return found
 
 
-def any_draws(scale: Fraction, count: int, bits: Bits) -> list[int]:
+def draw_integers(scale: Fraction, count: int, bits: Bits) -> list[int]:
     """Return `count` independent draws, as integers of any size. The scale is at least 2^20."""
     shift = _shift(scale)
     found: list[int] = []
     while len(found) < count:
         more = count - len(found)
         signs = _minus(more, bits).tolist()
-        coarse = geometric.draws(scale / 2**shift, more, bits).tolist()
+        coarse = geometric.draw_array(scale / 2**shift, more, bits).tolist()
         fine = _fine_integers(scale, shift, more, bits)
         for minus, high, low in zip(signs, coarse, fine, strict=True):
             magnitude = high << shift | low
@@ -96,7 +96,7 @@ def _fine_words(scale: Fraction, shift: int, count: int, bits: Bits) -> npt.NDAr
         drawn_again = [
             place
             for place in _unsure(coins)
-            if not exp_minus_beginning(int(coins[place]), Fraction(int(fine[left[place]])) / scale, bits)
+            if not is_below_exp(int(coins[place]), Fraction(int(fine[left[place]])) / scale, bits)
         ]
         left = left[drawn_again]
     return fine
@@ -114,7 +114,7 @@ def _fine_integers(scale: Fraction, shift: int, count: int, bits: Bits) -> list[
     fine = [value & mask for value in fine]
     for place in _unsure(coins):
         coin = int(coins[place])
-        while not exp_minus_beginning(coin, Fraction(fine[place]) / scale, bits):
+        while not is_below_exp(coin, Fraction(fine[place]) / scale, bits):
             fine[place] = int.from_bytes((~bits.words(width)).tobytes(), "little") & mask
             coin = int(bits.words(1)[0])
     return fine

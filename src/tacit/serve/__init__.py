@@ -1,1 +1,1 @@
-"""A curator behind a counter: HTTP, the PostgreSQL wire and the console."""
+"""A curator as a server: HTTP, the PostgreSQL wire and the console."""

@@ -60,7 +60,7 @@ class BackgroundProcess:
             return None
         try:
             if self._process is None:
-                self._process = _started()
+                self._process = _start_process()
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             _send(self._process.stdin, request)
@@ -80,7 +80,7 @@ class BackgroundProcess:
                         stream.close()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     """The process. It reads no input but requests, and a Ctrl-C is for the server, which ends it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.Popen(  # noqa: S603 - this interpreter and this module

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tacit.serve.addresses import Network, address_group, is_trusted
-from tacit.serve.limits import Rate
+from tacit.serve.limits import RateLimiter
 
 _log = logging.getLogger("tacit.serve")
 
@@ -158,7 +158,7 @@ class Connections:
         self._numbers: dict[int, ServedConnection] = {}  # by descriptor
         self._holders: Counter[str] = Counter()
         self._strangers = 0
-        self._arrivals = Rate(_PER_SECOND, _BURST)
+        self._arrivals = RateLimiter(_PER_SECOND, _BURST)
         self._spare = _spare()
 
     def __len__(self) -> int:

@@ -6,12 +6,12 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from tacit.demo.clinic import build
-from tacit.serve import people
-from tacit.serve.people import Role
-from tacit.serve.server import Listening, Settings, run
+from tacit.demo.clinic import build_clinic
+from tacit.serve import credentials
+from tacit.serve.credentials import Role
+from tacit.serve.server import ListenAddresses, ServerConfig, run_server
 
-PEOPLE = {"ada": Role.ANALYST, "ben": Role.ANALYST, "owner": Role.OWNER}
+DEMO_USERS = {"ada": Role.ANALYST, "ben": Role.ANALYST, "owner": Role.OWNER}
 _PORTS = (8080, 5433)  # of HTTP and of PostgreSQL, where nobody else has them
 
 
@@ -20,23 +20,27 @@ def serve_clinic(folder: Path, say: Callable[[str], None]) -> None:
 
     Passwords are made anew each time, so a clinic that is kept opens with those that are said last.
     """
-    policy = build(folder)
-    place = people.people_of(policy)
-    known = people.read(place)
+    policy = build_clinic(folder)
+    place = credentials.credentials_path(policy)
+    known = credentials.read_credentials(place)
     passwords = {}
-    for name, role in PEOPLE.items():
-        made = people.add(place, name, role) if known.named(name) is None else people.rotate(place, name)
+    for name, role in DEMO_USERS.items():
+        made = (
+            credentials.add_credential(place, name, role)
+            if known.named(name) is None
+            else credentials.rotate_credential(place, name)
+        )
         passwords[name] = made.password
 
-    def ready(listening: Listening) -> None:
+    def ready(listening: ListenAddresses) -> None:
         say(f"The clinic is open: {listening.http}")
-        for name, role in PEOPLE.items():
+        for name, role in DEMO_USERS.items():
             say(f"  name {name:<6} password {passwords[name]}   {role}")
         say(f"As a database: psql {listening.postgres.replace('://', '://ada@')}/clinic")
         say("Stop with Ctrl-C.")
 
     http, postgres = (port if _is_free(port) else 0 for port in _PORTS)
-    run(policy, Settings(http=http, postgres=postgres), ready)
+    run_server(policy, ServerConfig(http=http, postgres=postgres), ready)
 
 
 def _is_free(port: int) -> bool:

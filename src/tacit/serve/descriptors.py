@@ -20,7 +20,7 @@ def connections_allowed() -> int:
     A quarter of the descriptors, and no fewer than 96, stay for the ledger, data files and catalog processes. What is
     open at the moment is subtracted too.
     """
-    limit = _raised()
+    limit = _raise_limit()
     most = min(_MOST, limit - _open_now() - max(_RESERVE, limit // 4))
     if most < _LEAST:
         what = f"{limit} open files are too few for a server: the data, the ledger and connections share them"
@@ -28,7 +28,7 @@ def connections_allowed() -> int:
     return most
 
 
-def _raised() -> int:
+def _raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -16,22 +16,31 @@ from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from tacit import __version__
-from tacit.client import carry
-from tacit.errors import Code, Refused, TacitError
+from tacit.client import arrow_stream
+from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.addresses import Network
-from tacit.serve.bearer import Caller, Checkers
-from tacit.serve.console import pages
-from tacit.serve.desk import Desk
-from tacit.serve.door import Door, Role
-from tacit.serve.express import Express
-from tacit.serve.forms import Failure, QuestionForm
-from tacit.serve.guard import Application, Guard
+from tacit.serve.authentication import Authenticator, Role
+from tacit.serve.console import routes
+from tacit.serve.key_authentication import Caller, KeyCheckPool
 from tacit.serve.metrics import Metrics
-from tacit.serve.receipts import receipt_of
-from tacit.serve.replies import CSV, JSON, TEXT, as_json, chosen, failure, reply, told
+from tacit.serve.middleware import Application, RequestMiddleware
+from tacit.serve.models import ErrorResponse, QuestionBody
+from tacit.serve.receipts import load_receipt
+from tacit.serve.repeat_fast_path import RepeatFastPath
+from tacit.serve.responses import (
+    CSV,
+    JSON,
+    TEXT,
+    answer_response,
+    encode_json,
+    error_response,
+    error_to_dict,
+    negotiate_media_type,
+)
+from tacit.serve.service import CuratorService
 
 _ASK = "/v1/ask"
-_WHEN = {
+_STATUS_DESCRIPTIONS = {
     400: "The request or the SQL cannot be read.",
     401: "No key, or one that lets nobody in.",
     402: "The budget does not admit the price.",
@@ -45,17 +54,27 @@ _WHEN = {
 }
 
 
-def app_of(
-    desk: Desk, door: Door, *, metrics: Metrics | None = None, secure: bool = False, proxies: Sequence[Network] = ()
+def build_app(
+    service: CuratorService,
+    authenticator: Authenticator,
+    *,
+    metrics: Metrics | None = None,
+    secure: bool = False,
+    proxies: Sequence[Network] = (),
 ) -> Application:
     """The application with its pages, behind its guard. `secure` says that callers come over TLS."""
-    api = api_of(desk, door, metrics := metrics or Metrics())
-    pages.mount(api, desk, door, secure=secure)
+    api = build_api(service, authenticator, metrics := metrics or Metrics())
+    routes.add_console(api, service, authenticator, secure=secure)
     route = next(each for each in api.routes if getattr(each, "path", "") == _ASK)
-    return Guard(Express(api, desk, door, metrics, path=_ASK, route=route), metrics, secure=secure, proxies=proxies)
+    return RequestMiddleware(
+        RepeatFastPath(api, service, authenticator, metrics, path=_ASK, route=route),
+        metrics,
+        secure=secure,
+        proxies=proxies,
+    )
 
 
-def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
+def build_api(service: CuratorService, authenticator: Authenticator, metrics: Metrics) -> FastAPI:
     """The routes, for which others may add pages. They are only ever served behind the guard."""
     api = FastAPI(
         title="Tacit",
@@ -64,17 +83,17 @@ def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
         docs_url=None,  # these load scripts from elsewhere
         redoc_url=None,
     )
-    api.state.desk, api.state.door, api.state.metrics = desk, door, metrics
-    api.state.checkers = Checkers(door)
-    api.exception_handler(TacitError)(_of_tacit)
-    api.exception_handler(RequestValidationError)(_of_request)
-    api.exception_handler(HTTPException)(_of_http)
+    api.state.service, api.state.authenticator, api.state.metrics = service, authenticator, metrics
+    api.state.checkers = KeyCheckPool(authenticator)
+    api.exception_handler(TacitError)(_handle_tacit_error)
+    api.exception_handler(RequestValidationError)(_handle_validation_error)
+    api.exception_handler(HTTPException)(_handle_http_error)
 
     def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-        return {status: {"model": Failure, "description": _WHEN[status]} for status in statuses}
+        return {status: {"model": ErrorResponse, "description": _STATUS_DESCRIPTIONS[status]} for status in statuses}
 
-    refusals = errors(*(status for status in _WHEN if status != 404))
-    media: dict[str, Any] = {kind: {} for kind in (JSON, CSV, carry.MEDIA, TEXT)}
+    refusals = errors(*(status for status in _STATUS_DESCRIPTIONS if status != 404))
+    media: dict[str, Any] = {kind: {} for kind in (JSON, CSV, arrow_stream.ARROW_STREAM, TEXT)}
     api.post(_ASK, responses={200: {"content": media}, **refusals}, tags=["questions"])(ask)
     api.post("/v1/explain", responses=errors(400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
     api.get("/v1/schema", responses=errors(401, 429, 503), tags=["questions"])(schema)
@@ -82,7 +101,7 @@ def api_of(desk: Desk, door: Door, metrics: Metrics) -> FastAPI:
     api.get("/v1/receipts/{entry}", responses=errors(400, 401, 404, 429, 503), tags=["questions"])(receipt)
     api.get("/healthz", response_class=PlainTextResponse, tags=["operation"])(healthz)
     api.get("/metrics", response_class=PlainTextResponse, responses=errors(401, 403, 429, 503), tags=["operation"])(
-        metrics_of
+        get_metrics
     )
     return api
 
@@ -99,25 +118,25 @@ Accept = Annotated[str, Header(alias="Accept", include_in_schema=False)]
 
 
 async def ask(
-    request: Request, who: Caller, form: Annotated[QuestionForm, Body()], name: IdempotencyKey = "", accept: Accept = ""
+    request: Request, who: Caller, form: Annotated[QuestionBody, Body()], name: IdempotencyKey = "", accept: Accept = ""
 ) -> Response:
     """Ask a question and pay for it. The same question again is free."""
-    media = _chosen(accept)  # before anything is paid
-    answer = await _desk(request).ask(who.name, form.question(request=name))
-    return await reply(answer, media, partial(_desk(request).write, who.name))
+    media = _negotiate(accept)  # before anything is paid
+    answer = await _service(request).ask(who.name, form.question(request=name))
+    return await answer_response(answer, media, partial(_service(request).write, who.name))
 
 
-async def explain(request: Request, who: Caller, form: Annotated[QuestionForm, Body()]) -> Response:
+async def explain(request: Request, who: Caller, form: Annotated[QuestionBody, Body()]) -> Response:
     """What a question would cost and how accurate it would be. Free: no data is touched."""
-    found = await _desk(request).explain(who.name, form.question())
-    return _json({**found.to_dict(), "text": str(found)})
+    found = await _service(request).explain(who.name, form.question())
+    return _json_response({**found.to_dict(), "text": str(found)})
 
 
 async def schema(request: Request, who: Caller) -> Response:
     """What may be asked about: tables, columns, bounds and keys."""
-    found = _desk(request).schema()
-    plain, text = await _desk(request).look(who.name, lambda: (found.to_dict(), str(found)))
-    return _json({**plain, "text": text})
+    found = _service(request).schema()
+    plain, text = await _service(request).look(who.name, lambda: (found.to_dict(), str(found)))
+    return _json_response({**plain, "text": text})
 
 
 async def budget(
@@ -127,20 +146,20 @@ async def budget(
 ) -> Response:
     """What is spent and what is left."""
     if analyst not in {"", who.name} and who.role is Role.ANALYST:
-        raise Refused(Code.FORBIDDEN, "the budgets of others are not for analysts", fix="leave the name out")
-    desk, whose = _desk(request), analyst or who.name
-    opened = desk.curator.analyst(whose)
-    found = await desk.look(who.name, lambda: opened.budget)
-    return _json({**found.to_dict(), "remaining": found.remaining, "text": str(found)})
+        raise Refused(ErrorCode.FORBIDDEN, "the budgets of others are not for analysts", fix="leave the name out")
+    service, whose = _service(request), analyst or who.name
+    opened = service.curator.analyst(whose)
+    found = await service.look(who.name, lambda: opened.budget)
+    return _json_response({**found.to_dict(), "remaining": found.remaining, "text": str(found)})
 
 
 async def receipt(
     request: Request, who: Caller, entry: Annotated[int, Path(ge=1, le=2**63 - 1, description="As on the answer.")]
 ) -> Response:
     """The receipt of an answer again, signed. Analysts see their own."""
-    curator = _desk(request).curator
+    curator = _service(request).curator
     whose = who.name if who.role is Role.ANALYST else None
-    return _json(await _desk(request).look(who.name, lambda: receipt_of(curator, entry, whose)))
+    return _json_response(await _service(request).look(who.name, lambda: load_receipt(curator, entry, whose)))
 
 
 async def healthz() -> str:
@@ -148,58 +167,60 @@ async def healthz() -> str:
     return "ok\n"
 
 
-async def metrics_of(request: Request, who: Caller) -> str:
+async def get_metrics(request: Request, who: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
     if who.role is Role.ANALYST:
-        raise Refused(Code.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
-    text: str = request.app.state.metrics.text(seats_taken=_desk(request).taken)
+        raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
+    text: str = request.app.state.metrics.text(seats_taken=_service(request).taken)
     return text
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def _service(request: Request) -> CuratorService:
+    service: CuratorService = request.app.state.service
+    return service
 
 
-def _chosen(accept: str) -> str:
+def _negotiate(accept: str) -> str:
     try:
-        return chosen(accept)
+        return negotiate_media_type(accept)
     except Refused as error:
         raise HTTPException(406, error.fix) from None
 
 
-def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(as_json(value), status, headers, media_type=JSON)
+def _json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode_json(value), status, headers, media_type=JSON)
 
 
-async def _of_tacit(request: Request, error: Exception) -> Response:
+async def _handle_tacit_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, TacitError)
     request.app.state.metrics.error(str(error.code))
-    return failure(error)
+    return error_response(error)
 
 
-async def _of_request(request: Request, error: Exception) -> Response:
+async def _handle_validation_error(request: Request, error: Exception) -> Response:
     """What FastAPI found wrong: which field, and never what stood in it."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if first["loc"][:1] == ("body",) and kind != JSON and not kind.endswith("+json"):
         what = "the body is not sent as JSON"  # curl -d says that it is a form
-        return await _of_tacit(request, Refused(Code.PROTOCOL, what, fix=f"send Content-Type: {JSON}"))
+        return await _handle_tacit_error(request, Refused(ErrorCode.PROTOCOL, what, fix=f"send Content-Type: {JSON}"))
     place = ".".join(str(part) for part in first["loc"] if isinstance(part, str))[:100]
     fix = 'send JSON such as {"sql": "SELECT COUNT(*) FROM visits", "epsilon": 0.5}'
-    return await _of_tacit(request, Refused(Code.PROTOCOL, f"{place}: {first['type'].replace('_', ' ')}", fix=fix))
+    return await _handle_tacit_error(
+        request, Refused(ErrorCode.PROTOCOL, f"{place}: {first['type'].replace('_', ' ')}", fix=fix)
+    )
 
 
-async def _of_http(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        problem = Refused(Code.NOT_FOUND, "there is no such address", fix="see /openapi.json")
+        problem = Refused(ErrorCode.NOT_FOUND, "there is no such address", fix="see /openapi.json")
     elif error.status_code == 406:
-        problem = Refused(Code.PROTOCOL, "no media type of Accept is offered", fix=str(error.detail))
+        problem = Refused(ErrorCode.PROTOCOL, "no media type of Accept is offered", fix=str(error.detail))
     elif error.status_code == 405:
-        problem = Refused(Code.PROTOCOL, "this address has another method", fix="see /openapi.json")
+        problem = Refused(ErrorCode.PROTOCOL, "this address has another method", fix="see /openapi.json")
     else:
-        problem = Refused(Code.PROTOCOL, "the request cannot be read", fix="see /openapi.json")
+        problem = Refused(ErrorCode.PROTOCOL, "the request cannot be read", fix="see /openapi.json")
     request.app.state.metrics.error(str(problem.code))
-    return _json(told(problem), error.status_code, dict(error.headers or {}))
+    return _json_response(error_to_dict(problem), error.status_code, dict(error.headers or {}))

@@ -1,6 +1,6 @@
 """How often: so many requests a second for each person, and ever longer waits after wrong keys and passwords.
 
->>> rate = Rate(per_second=1.0, burst=2)
+>>> rate = RateLimiter(per_second=1.0, burst=2)
 >>> [rate.take("ada", now=0.0) for _ in range(3)]  # the third must wait a second
 [0.0, 0.0, 1.0]
 >>> rate.take("ada", now=1.0)
@@ -17,7 +17,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.serve.addresses import address_group
 
 LONGEST = 4.0  # seconds that a try may have to wait
@@ -27,7 +27,7 @@ _MOST_COUNTED = 20  # failures: a minute after the last one, tries are free agai
 _MOST = 20_000  # names or addresses kept; those unused for longest are forgotten first
 
 
-class Rate:
+class RateLimiter:
     """A bucket of `burst` tokens for each name, refilled at `per_second`.
 
     In any stretch of t seconds a name is granted at most burst + t * per_second requests. Proof: every grant takes a
@@ -61,7 +61,7 @@ class Rate:
         return 0.0 if granted else (1 - tokens) / self.per_second
 
 
-class Attempts:
+class FailedAttempts:
     """Tries to be let in, by account and address: ten failures are free, each further one makes the next try wait.
 
     A try counts as a failure from its beginning until it has succeeded, so tries at the same time count each other.
@@ -87,7 +87,7 @@ class Attempts:
         if self._waiting[group] >= _MOST_WAITING:
             fix = f"wait {LONGEST:.0f} seconds"
             what = "too many tries from this address are waiting"
-            raise Refused(Code.RATE, what, fix=fix, retry_after=LONGEST)
+            raise Refused(ErrorCode.RATE, what, fix=fix, retry_after=LONGEST)
         self._waiting[group] += 1
         try:
             tried = Try()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from tacit.serve.buckets import edge
+from tacit.serve.timing import round_up_to_bucket
 
 _LAST = 20.48  # seconds: the largest step that has a line of its own
 
@@ -32,7 +32,7 @@ class Metrics:
         """Count a response. A route is a name from the table of routes, never what a caller wrote."""
         with self._lock:
             self._requests[route, status] += 1
-            self._steps[edge(seconds)] += 1
+            self._steps[round_up_to_bucket(seconds)] += 1
 
     def error(self, code: str) -> None:
         """Count an error by its code."""
@@ -50,7 +50,7 @@ class Metrics:
         lines += ["# HELP tacit_errors_total Errors by code.", "# TYPE tacit_errors_total counter"]
         lines += [f'tacit_errors_total{{code="{code}"}} {count}' for code, count in errors]
         lines += ["# HELP tacit_response_seconds Response times in steps.", "# TYPE tacit_response_seconds histogram"]
-        step, below = edge(0), 0
+        step, below = round_up_to_bucket(0), 0
         while step <= _LAST:
             below += steps.pop(step, 0)
             lines.append(f'tacit_response_seconds_bucket{{le="{step:g}"}} {below}')

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 
 T = TypeVar("T")
 
@@ -29,9 +29,9 @@ class Scheduler:
     """Runs work in `workers` threads; at most `places` run or wait, of one analyst at most a quarter of these.
 
     **Theorem.** With two workers or more, no analyst alone occupies all of them, and where n analysts are active, one
-    has at most max(1, workers // n) of them at a time. Proof: `_next` starts work of an analyst only below `_share`,
-    which is at most that and at most workers - 1, and work is started by nothing else. (What was started when fewer
-    were active runs to its end.)
+    has at most max(1, workers // n) of them at a time. Proof: `_next` starts work of an analyst only below
+    `_format_share`, which is at most that and at most workers - 1, and work is started by nothing else. (What was
+    started when fewer were active runs to its end.)
 
     Among those who wait below their share, the one with the fewest running is next, then the one who used the least
     time of late. An analyst's own work is done in the order in which it came.
@@ -65,10 +65,10 @@ class Scheduler:
             if self.closed:
                 raise stopping()
             if self._inside.total() >= self._places:
-                raise Refused(Code.BUSY, "all seats are taken", fix="ask again in a moment")
+                raise Refused(ErrorCode.BUSY, "all places are taken", fix="ask again in a moment")
             if self._inside[who] >= self._own_places:
                 what = f"{who} has {self._own_places} questions waiting already"
-                raise Refused(Code.BUSY, what, fix="wait for one of them")
+                raise Refused(ErrorCode.BUSY, what, fix="wait for one of them")
             self._inside[who] += 1
             self._futures.add(future)
             self._waiting.setdefault(who, deque()).append((future, work))
@@ -175,4 +175,4 @@ def _run(future: Future[Any], work: Callable[[], Any]) -> None:
 
 def stopping() -> Refused:
     """The refusal of a server that stops."""
-    return Refused(Code.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged")
+    return Refused(ErrorCode.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged")

@@ -20,11 +20,11 @@ from tacit.curator.curator import open as open_curator
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
 from tacit.serve.addresses import LOOPBACK, Network
+from tacit.serve.authentication import Authenticator, credentials_path
 from tacit.serve.connections import SWEEP, Connections
 from tacit.serve.descriptors import connections_allowed
-from tacit.serve.desk import CELLS, SECONDS, Desk
-from tacit.serve.door import Door, people_of
-from tacit.serve.logs import discreet
+from tacit.serve.log_redaction import redact_logs
+from tacit.serve.service import MAX_CELLS, MAX_ENGINE_SECONDS, CuratorService
 from tacit.serve.tls import Certificate, is_loopback
 
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from tacit.serve.pgwire import Listener
 
 _log = logging.getLogger("tacit.serve")
-_SWITCH = 0.0001  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
-_COLLECTED = (10_000, 10, 10)  # a million new objects before all are looked through, while nobody else can work
+_THREAD_SWITCH_INTERVAL = (
+    0.0001  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
+)
+_GC_THRESHOLDS = (10_000, 10, 10)  # a million new objects before all are looked through, while nobody else can work
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerConfig:
     """Where to listen, and how. A port of 0 is any free one; None is no listener.
 
     `proxied` says that a proxy on the way to this server speaks TLS: plain connections are then accepted from
@@ -59,8 +61,8 @@ class Settings:
     patience: float = 10.0
     proxies: tuple[Network, ...] = ()
     proxy_protocol: bool = False
-    cells: int = CELLS
-    limit: float = SECONDS
+    cells: int = MAX_CELLS
+    limit: float = MAX_ENGINE_SECONDS
     connections: int | None = None
 
     def __post_init__(self) -> None:
@@ -81,24 +83,24 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Listening:
+class ListenAddresses:
     """Where the listeners are, once they are."""
 
     http: str
     postgres: str
 
 
-def run(policy: Path, settings: Settings, ready: Callable[[Listening], None]) -> None:
+def run_server(policy: Path, settings: ServerConfig, ready: Callable[[ListenAddresses], None]) -> None:
     """Serve until a signal says to stop. `ready` is told where."""
-    discreet()
-    sys.setswitchinterval(_SWITCH)
+    redact_logs()
+    sys.setswitchinterval(_THREAD_SWITCH_INTERVAL)
     with open_curator(policy) as curator:
-        door = Door(people_of(policy.absolute()), curator.policy)
+        authenticator = Authenticator(credentials_path(policy.absolute()), curator.policy)
         gc.collect()
         gc.freeze()  # what is here stays, and need not be looked through while people wait
-        gc.set_threshold(*_COLLECTED)
+        gc.set_threshold(*_GC_THRESHOLDS)
         try:
-            left = asyncio.run(serve(curator, door, settings, ready))
+            left = asyncio.run(serve_curator(curator, authenticator, settings, ready))
         finally:
             gc.unfreeze()
         if left:
@@ -109,16 +111,16 @@ def run(policy: Path, settings: Settings, ready: Callable[[Listening], None]) ->
             os._exit(0)
 
 
-async def serve(
+async def serve_curator(
     curator: Curator,
-    door: Door,
-    settings: Settings,
-    ready: Callable[[Listening], None],
+    authenticator: Authenticator,
+    settings: ServerConfig,
+    ready: Callable[[ListenAddresses], None],
     stop: asyncio.Event | None = None,
 ) -> int:
     """Serve until `stop` is set or a signal comes; then how many questions still run."""
     stopping = stop or asyncio.Event()
-    desk = Desk(
+    service = CuratorService(
         curator,
         workers=settings.workers,
         seats=settings.seats,
@@ -128,15 +130,15 @@ async def serve(
     )
     connections = Connections(settings.connections or connections_allowed())
     with _signals(stopping), contextlib.ExitStack() as opened:
-        http = _http(desk, door, settings, connections, opened)
-        wire = await _wire(desk, door, settings, connections)
+        http = _make_http_server(service, authenticator, settings, connections, opened)
+        wire = await _start_pgwire(service, authenticator, settings, connections)
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait())]
         place = ""
         if http is not None:
             server, listener = http
             tasks.append(asyncio.create_task(server.serve(sockets=[listener])))
             place = _address("https" if settings.certificate else "http", listener)
-        ready(Listening(place, _address("postgresql", wire.sockets[0]) if wire is not None else ""))
+        ready(ListenAddresses(place, _address("postgresql", wire.sockets[0]) if wire is not None else ""))
         sweeper = asyncio.create_task(_sweep(connections))
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         _log.info("stopping")
@@ -146,12 +148,12 @@ async def serve(
             wire.close()
         if http is not None:
             http[0].should_exit = True
-        await desk.close(settings.patience)
+        await service.close(settings.patience)
         await asyncio.gather(*tasks)
         if wire is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(wire.wait_closed(), 1)
-    return desk.taken
+    return service.taken
 
 
 async def _sweep(connections: Connections) -> None:
@@ -160,8 +162,12 @@ async def _sweep(connections: Connections) -> None:
         connections.sweep()
 
 
-def _http(
-    desk: Desk, door: Door, settings: Settings, connections: Connections, opened: contextlib.ExitStack
+def _make_http_server(
+    service: CuratorService,
+    authenticator: Authenticator,
+    settings: ServerConfig,
+    connections: Connections,
+    opened: contextlib.ExitStack,
 ) -> tuple[uvicorn.Server, socket.socket] | None:
     """The HTTP server with its socket, bound before anything else, so that a taken port is said at once."""
     if settings.http is None:
@@ -169,8 +175,8 @@ def _http(
     try:
         import uvicorn
 
-        from tacit.serve.heads import protocol
-        from tacit.serve.http import app_of
+        from tacit.serve.header_limits import choose_http_protocol
+        from tacit.serve.http import build_app
     except ImportError:
         raise missing_extra("serve", "serving", "fastapi and uvicorn") from None
 
@@ -181,8 +187,8 @@ def _http(
 
     certificate = settings.certificate
     config = uvicorn.Config(
-        app_of(desk, door, secure=certificate is not None or settings.proxied, proxies=settings.trusted),
-        http=protocol(connections),
+        build_app(service, authenticator, secure=certificate is not None or settings.proxied, proxies=settings.trusted),
+        http=choose_http_protocol(connections),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -196,22 +202,24 @@ def _http(
     )
     if certificate is not None:
         certificate.context()  # an error in our words
-    listener = connections.listen(_bound(settings.host, settings.http), settings.trusted)
+    listener = connections.listen(_bind_socket(settings.host, settings.http), settings.trusted)
     return Server(config), opened.enter_context(listener)
 
 
-async def _wire(desk: Desk, door: Door, settings: Settings, connections: Connections) -> Listener | None:
+async def _start_pgwire(
+    service: CuratorService, authenticator: Authenticator, settings: ServerConfig, connections: Connections
+) -> Listener | None:
     if settings.postgres is None:
         return None
-    from tacit.serve.pgwire import start
+    from tacit.serve.pgwire import start_listener
 
     made = settings.certificate
     tls, der = (made.context(), made.der) if made else (None, None)
     try:
         proxies = settings.trusted if settings.proxy_protocol else ()
-        return await start(
-            desk,
-            door,
+        return await start_listener(
+            service,
+            authenticator,
             settings.host,
             settings.postgres,
             tls,
@@ -220,10 +228,10 @@ async def _wire(desk: Desk, door: Door, settings: Settings, connections: Connect
             proxies=proxies,
         )
     except OSError as error:
-        raise _taken("postgres", settings.host, settings.postgres) from error
+        raise _port_error("postgres", settings.host, settings.postgres) from error
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind_socket(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)  # asyncio sends at once where it sees that it is TCP
@@ -234,13 +242,13 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise _taken("http", host, port) from error
+        raise _port_error("http", host, port) from error
     listener.listen(1024)  # whoever comes before the loop takes them waits
     listener.setblocking(False)
     return listener
 
 
-def _taken(name: str, host: str, port: int) -> ParameterError:
+def _port_error(name: str, host: str, port: int) -> ParameterError:
     return ParameterError(name, f"{host}:{port} cannot be listened on", fix=f"choose another port: --{name} {port + 1}")
 
 

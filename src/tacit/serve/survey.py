@@ -22,20 +22,20 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from tacit.errors import Code, Refused, TacitError
-from tacit.local.survey.reports import LARGEST, Report
-from tacit.local.survey.store import Store
+from tacit.errors import ErrorCode, Refused, TacitError
+from tacit.local.survey.reports import MAX_REPORT_BYTES, SurveyReport
+from tacit.local.survey.store import ReportStore
 from tacit.serve.addresses import LOOPBACK, Network, address_group, client_address
-from tacit.serve.guard import Application, Guard
-from tacit.serve.heads import protocol
-from tacit.serve.limits import Rate
+from tacit.serve.header_limits import choose_http_protocol
+from tacit.serve.limits import RateLimiter
 from tacit.serve.metrics import Metrics
-from tacit.serve.replies import JSON, as_json, failure, told
-from tacit.serve.server import Settings
-from tacit.serve.survey_page import page as page_of
-from tacit.serve.survey_place import address, bound
+from tacit.serve.middleware import Application, RequestMiddleware
+from tacit.serve.responses import JSON, encode_json, error_response, error_to_dict
+from tacit.serve.server import ServerConfig
+from tacit.serve.survey_page import render_page as page_of
+from tacit.serve.survey_place import bind_socket, public_address
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -49,28 +49,28 @@ _STATIC = {
     "mark.svg": "image/svg+xml",
 }
 _MOST_WAITING = 1000
-_PACE = 2.0  # seconds between counts that are told
+_COUNT_INTERVAL = 2.0  # seconds between counts that are told
 _BURST = 60  # reports at once from one address: a classroom behind one
 
 
-class Box:
+class ReportWriter:
     """Reports on their way to the disk: those that come while one sync runs share the next.
 
     `put` returns once the report is on the disk, or is known to be there already.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ReportStore) -> None:
         self.store = store
-        self._waiting: list[tuple[Report, asyncio.Future[bool]]] = []
+        self._waiting: list[tuple[SurveyReport, asyncio.Future[bool]]] = []
         self._worker: asyncio.Task[None] | None = None
 
-    async def put(self, report: Report) -> bool:
+    async def put(self, report: SurveyReport) -> bool:
         """Whether the report was new."""
         if self.store.knows(report):
             return False
         if len(self._waiting) >= _MOST_WAITING:
             fix = "wait 1 second and send it again"
-            raise Refused(Code.BUSY, "too many reports are waiting", fix=fix, retry_after=1)
+            raise Refused(ErrorCode.BUSY, "too many reports are waiting", fix=fix, retry_after=1)
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((report, done))
         if self._worker is None:
@@ -93,19 +93,21 @@ class Box:
         self._worker = None
 
 
-def app_of(store: Store, *, rate: float = 5.0, secure: bool = False, proxies: Sequence[Network] = ()) -> Application:
+def build_survey_app(
+    store: ReportStore, *, rate: float = 5.0, secure: bool = False, proxies: Sequence[Network] = ()
+) -> Application:
     """The application behind its guard. `rate` is reports a second from one address, after a burst.
 
     Where `proxies` are named, theirs is the word on whose address it is, and nobody else's.
     """
-    survey, box, limit, metrics = store.survey, Box(store), Rate(rate, _BURST), Metrics()
+    survey, box, limit, metrics = store.survey, ReportWriter(store), RateLimiter(rate, _BURST), Metrics()
     folder = files("tacit.serve.console")
     static = {name: (folder / "static" / name).read_bytes() for name in _STATIC}
     version = hashlib.sha256(b"".join(static.values())).hexdigest()[:12]
     page = page_of(survey, (folder / "templates" / "survey.html").read_text("utf-8"), version)
 
     async def show(request: Request) -> Response:
-        return HTMLResponse(page, headers={"content-security-policy": POLICY})
+        return HTMLResponse(page, headers={"content-security-policy": CONTENT_SECURITY_POLICY})
 
     async def form(request: Request) -> Response:
         return Response(survey.to_json(), media_type=JSON)
@@ -122,16 +124,20 @@ def app_of(store: Store, *, rate: float = 5.0, secure: bool = False, proxies: Se
         seconds = limit.take(address_group(client_address(peer, ",".join(forwarded), proxies)))
         if seconds > 0:
             fix = f"wait {seconds + 1:.0f} seconds"
-            raise Refused(Code.RATE, "too many reports came from here", fix=fix, retry_after=seconds)
+            raise Refused(ErrorCode.RATE, "too many reports came from here", fix=fix, retry_after=seconds)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise Refused(Code.PROTOCOL, "a report is JSON", fix=f"send it as {JSON}")  # no other site's form is
+            raise Refused(ErrorCode.PROTOCOL, "a report is JSON", fix=f"send it as {JSON}")  # no other site's form is
         data = await request.body()
-        if len(data) > LARGEST:
-            raise Refused(Code.TOO_LARGE, f"a report has at most {LARGEST:,} bytes", fix="send one report at a time")
+        if len(data) > MAX_REPORT_BYTES:
+            raise Refused(
+                ErrorCode.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES:,} bytes", fix="send one report at a time"
+            )
         if not await box.put(survey.accept(data)):
-            again = Refused(Code.REPORT, "a report with this id is there already", fix="it counts once; nothing to do")
-            return Response(as_json(told(again)), 409, media_type=JSON)
-        return Response(as_json({"taken": True}), 201, media_type=JSON)
+            again = Refused(
+                ErrorCode.REPORT, "a report with this id is there already", fix="it counts once; nothing to do"
+            )
+            return Response(encode_json(error_to_dict(again)), 409, media_type=JSON)
+        return Response(encode_json({"taken": True}), 201, media_type=JSON)
 
     routes = [
         _route("/", show, "GET"),
@@ -139,13 +145,13 @@ def app_of(store: Store, *, rate: float = 5.0, secure: bool = False, proxies: Se
         _route("/static/{name}", file, "GET"),
         _route("/reports", take, "POST"),
     ]
-    handlers: dict[Any, Any] = {TacitError: _of_tacit, HTTPException: _of_http}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), metrics, secure=secure)
+    handlers: dict[Any, Any] = {TacitError: _handle_tacit_error, HTTPException: _handle_http_error}
+    return RequestMiddleware(Starlette(routes=routes, exception_handlers=handlers), metrics, secure=secure)
 
 
-async def serve(
-    store: Store,
-    settings: Settings,
+async def serve_survey(
+    store: ReportStore,
+    settings: ServerConfig,
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
     rate: float = 5.0,
@@ -161,13 +167,13 @@ async def serve(
     if certificate is not None:
         certificate.context()  # an error in our words
     config = uvicorn.Config(
-        app_of(
+        build_survey_app(
             store,
             rate=rate,
             secure=certificate is not None or settings.proxied,
             proxies=(proxies or LOOPBACK) if settings.proxied else (),
         ),
-        http=protocol(),
+        http=choose_http_protocol(),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -180,10 +186,10 @@ async def serve(
         ssl_keyfile=str(certificate.key) if certificate else None,
     )
     server = _Server(config)
-    with bound(settings) as listener, _signals(stopping):
+    with bind_socket(settings) as listener, _signals(stopping):
         serving, waiting = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stopping.wait())
-        counting = asyncio.create_task(_count(store, counted or (lambda reports: None)))
-        ready(address(settings, listener))
+        counting = asyncio.create_task(_report_count(store, counted or (lambda reports: None)))
+        ready(public_address(settings, listener))
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
         stopping.set()
@@ -192,10 +198,10 @@ async def serve(
         await asyncio.gather(serving, waiting)
 
 
-async def _count(store: Store, counted: Callable[[int], None]) -> None:
+async def _report_count(store: ReportStore, counted: Callable[[int], None]) -> None:
     seen = store.counts.users
     while True:
-        await asyncio.sleep(_PACE)
+        await asyncio.sleep(_COUNT_INTERVAL)
         if store.counts.users != seen:
             seen = store.counts.users
             counted(seen)
@@ -204,7 +210,7 @@ async def _count(store: Store, counted: Callable[[int], None]) -> None:
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # they are taken by `serve`
+        yield  # they are taken by `serve_survey`
 
 
 @contextlib.contextmanager
@@ -232,15 +238,15 @@ def _route(path: str, endpoint: Callable[[Request], Any], method: str) -> Route:
     return route
 
 
-async def _of_tacit(request: Request, error: Exception) -> Response:
+async def _handle_tacit_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, TacitError)
-    found = failure(error)
-    if error.code is Code.TOO_LARGE:
+    found = error_response(error)
+    if error.code is ErrorCode.TOO_LARGE:
         found.status_code = 413
     return found
 
 
-async def _of_http(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    problem = Refused(Code.NOT_FOUND, "there is no such address", fix="see /")
-    return Response(as_json(told(problem)), error.status_code, media_type=JSON)
+    problem = Refused(ErrorCode.NOT_FOUND, "there is no such address", fix="see /")
+    return Response(encode_json(error_to_dict(problem)), error.status_code, media_type=JSON)

@@ -1,8 +1,8 @@
 """What a survey's page says before anyone answers: the questions, their chances, and what a report can make likely.
 
->>> likely(Fraction(3))  # the two coins: from 1 in 2 to 3 in 4
+>>> format_posterior(Fraction(3))  # the two coins: from 1 in 2 to 3 in 4
 '75 %'
->>> likely(Fraction(220265, 10))  # epsilon 10
+>>> format_posterior(Fraction(220265, 10))  # epsilon 10
 '99.996 %'
 """
 
@@ -16,19 +16,25 @@ from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
-from tacit.local.survey.choices import Several
+from tacit.local.survey.choices import MultipleChoiceQuestion
 from tacit.local.survey.form import Survey
-from tacit.local.survey.numbers import Number
-from tacit.local.survey.outlook import PROOF
-from tacit.local.survey.questions import Question
+from tacit.local.survey.numbers import NumberQuestion
+from tacit.local.survey.outlook import CONVINCING_ODDS
+from tacit.local.survey.questions import SurveyQuestion
 from tacit.local.survey.rounding import places_up
-from tacit.local.survey.words import chances, epsilon_text, plain, surer, surer_of_all
+from tacit.local.survey.words import (
+    describe_answer_bound,
+    describe_randomization,
+    describe_report_bound,
+    epsilon_text,
+    format_number,
+)
 
 _NEARLY = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
-class Promise:
+class PrivacyStatement:
     """What may be promised of a survey, and what is said of the coins' outcome before it is sent."""
 
     head: str
@@ -37,7 +43,7 @@ class Promise:
     hides_little: bool
 
 
-def promise(survey: Survey) -> Promise:
+def state_privacy(survey: Survey) -> PrivacyStatement:
     """What the survey's numbers bear out.
 
     **Theorem.** Whoever held anything about a person for as likely as not holds it, once they see a report, for at most
@@ -48,20 +54,22 @@ def promise(survey: Survey) -> Promise:
     together, one = survey.odds, max(question.price.odds for question in survey.questions)
     stays, thought = "Your true answers stay here", "what someone thought 50 % likely"
     unsure = "Some of these may be what you said and some may not: nobody can be sure which."
-    if together <= PROOF:
-        proves = f"So nothing that is sent proves anything about you: {thought} becomes {likely(together)} at most."
-        return Promise(stays, proves, unsure, False)
-    if one <= PROOF:
+    if together <= CONVINCING_ODDS:
+        most = format_posterior(together)
+        proves = f"So nothing that is sent proves anything about you: {thought} becomes {most} at most."
+        return PrivacyStatement(stays, proves, unsure, False)
+    if one <= CONVINCING_ODDS:
         proves = (
             f"So no answer that is sent proves anything about you, but all together tell much: {thought} becomes "
-            f"{likely(one)} at most by one of them, {likely(together)} at most by all."
+            f"{format_posterior(one)} at most by one of them, {format_posterior(together)} at most by all."
         )
-        return Promise(stays, proves, unsure, False)
-    proves = f"The coins seldom change what you say: {thought} can become {likely(one)} by one answer, nearly a proof."
-    return Promise("This survey hides little", proves, "Most of it is likely to be just what you said.", True)
+        return PrivacyStatement(stays, proves, unsure, False)
+    after = format_posterior(one)
+    proves = f"The coins seldom change what you say: {thought} can become {after} by one answer, nearly a proof."
+    return PrivacyStatement("This survey hides little", proves, "Most of it is likely to be just what you said.", True)
 
 
-def likely(odds: Fraction) -> str:
+def format_posterior(odds: Fraction) -> str:
     """What 1 in 2 becomes at most, in percent, rounded up, and never to 100."""
     left = 100 / (1 + Fraction(odds))  # what is missing to certainty
     if left < _NEARLY:
@@ -70,7 +78,7 @@ def likely(odds: Fraction) -> str:
     return f"{places_up(100 - left, digits)} %"
 
 
-def page(survey: Survey, template: str, version: str) -> str:
+def render_page(survey: Survey, template: str, version: str) -> str:
     """The page: every word of the survey is escaped."""
     environment = Environment(
         loader=DictLoader({"survey.html": template}),
@@ -83,25 +91,25 @@ def page(survey: Survey, template: str, version: str) -> str:
     return environment.get_template("survey.html").render(
         survey=survey,
         form=form,
-        questions=[_asked(question) for question in survey.questions],
-        promise=promise(survey),
-        total=surer_of_all(survey.odds),
+        questions=[_describe_question(question) for question in survey.questions],
+        promise=state_privacy(survey),
+        total=describe_report_bound(survey.odds),
         epsilon=epsilon_text(survey.total.epsilon),
         version=version,
     )
 
 
-def _asked(question: Question) -> dict[str, Any]:
+def _describe_question(question: SurveyQuestion) -> dict[str, Any]:
     """What the page says of one question."""
     about: dict[str, Any] = {
         "question": question,
-        "chances": chances(question).replace(" %", "\u00a0%"),
-        "surer": surer(question.price.odds),
+        "chances": describe_randomization(question).replace(" %", "\u00a0%"),
+        "surer": describe_answer_bound(question.price.odds),
         "missing": "Please answer this: leaving it out would tell something.",
     }
-    if isinstance(question, Several):
+    if isinstance(question, MultipleChoiceQuestion):
         about["missing"] = f"Please choose at most {question.most}."
-    if isinstance(question, Number):
-        ends = {name: plain(getattr(question, name)) for name in ("lower", "upper", "step")}
+    if isinstance(question, NumberQuestion):
+        ends = {name: format_number(getattr(question, name)) for name in ("lower", "upper", "step")}
         about |= ends | {"missing": f"Please give a number from {ends['lower']} to {ends['upper']}, in plain digits."}
     return about

@@ -8,55 +8,55 @@ import socket
 from cryptography import x509
 
 from tacit.errors import ParameterError
-from tacit.serve.server import Settings
+from tacit.serve.server import ServerConfig
 from tacit.serve.tls import Certificate, is_loopback
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - not bound here, only compared
 _LAST = 65535
 
 
-def bound(settings: Settings) -> socket.socket:
+def bind_socket(settings: ServerConfig) -> socket.socket:
     """The socket, listening: whoever comes before the loop takes them waits."""
     host, port = settings.host, settings.http or 0
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except OSError as error:
-        raise _nowhere(host) from error
+        raise _address_error(host) from error
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise _nowhere(host) from error
+            raise _address_error(host) from error
         private = error.errno == errno.EACCES
         next_one = 8090 if private else port + 1 if port < _LAST else port - 1
         what = f"{host}:{port} cannot be listened on: {'it takes more rights' if private else 'it is taken'}"
         raise ParameterError("port", what, fix=f"choose another: --port {next_one}") from error
 
 
-def address(settings: Settings, listener: socket.socket) -> str:
+def public_address(settings: ServerConfig, listener: socket.socket) -> str:
     """What people type. A page that listens everywhere is told by a name or number of this machine."""
     host, port = listener.getsockname()[:2]
     if host in _EVERYWHERE:
-        host = _typed(settings.certificate)
-    elif settings.certificate is not None and not _numeric(settings.host):
+        host = _choose_host(settings.certificate)
+    elif settings.certificate is not None and not _is_numeric(settings.host):
         host = settings.host  # the certificate has the name, not the number behind it
     host = f"[{host}]" if ":" in host else host
     return f"{'https' if settings.certificate else 'http'}://{host}:{port}/"
 
 
-def reachable(host: str) -> str:
+def reachable_host(host: str) -> str:
     """By what others reach a page that listens on `host`: a self-made certificate should be for that."""
-    return _own()[0] if host in _EVERYWHERE else host
+    return _own_hosts()[0] if host in _EVERYWHERE else host
 
 
-def _typed(certificate: Certificate | None) -> str:
+def _choose_host(certificate: Certificate | None) -> str:
     """A name or number of this machine that its certificate has, where it has one."""
-    own, names = _own(), _names(certificate) if certificate is not None else []
+    own, names = _own_hosts(), _certificate_names(certificate) if certificate is not None else []
     fitting = [each for each in own if each in names]
     return [*fitting, *names, *own][0]
 
 
-def _names(certificate: Certificate) -> list[str]:
+def _certificate_names(certificate: Certificate) -> list[str]:
     found = x509.load_pem_x509_certificate(certificate.certificate.read_bytes())
     try:
         alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -66,12 +66,12 @@ def _names(certificate: Certificate) -> list[str]:
     return [str(name) for name in names if "*" not in str(name) and not is_loopback(str(name))]
 
 
-def _own() -> list[str]:
+def _own_hosts() -> list[str]:
     """This machine's number, which any phone can reach, and its name, which its own network may know."""
-    return [each for each in (_outward(), socket.gethostname()) if each]
+    return [each for each in (_outward_address(), socket.gethostname()) if each]
 
 
-def _outward() -> str:
+def _outward_address() -> str:
     """The number by which this machine would reach others, and they it. Nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -82,9 +82,9 @@ def _outward() -> str:
     return "" if found in _EVERYWHERE else found
 
 
-def _numeric(host: str) -> bool:
+def _is_numeric(host: str) -> bool:
     return ":" in host or host.replace(".", "").isdigit()
 
 
-def _nowhere(host: str) -> ParameterError:
+def _address_error(host: str) -> ParameterError:
     return ParameterError("host", f"{host} is no address of this machine", fix="--host 127.0.0.1")

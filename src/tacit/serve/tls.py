@@ -65,22 +65,22 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def self_made(policy: Path, host: str) -> Certificate:
+def load_self_signed(policy: Path, host: str) -> Certificate:
     """The server's own certificate, beside the policy; a new one where there is none, or not for long or this host."""
     made = Certificate(policy.with_suffix(".tls.pem"), policy.with_suffix(".tls.key"))
-    names = _names(host)
-    if not _serves(made, names):
-        _make(made, names)
+    names = _server_names(host)
+    if not _is_usable(made, names):
+        _write_self_signed(made, names)
     return made
 
 
-def _names(host: str) -> list[str]:
+def _server_names(host: str) -> list[str]:
     """All names under which this server may be reached."""
     own = [] if host in {"0.0.0.0", "::"} else [host]  # noqa: S104 - not bound here, only compared
     return list(dict.fromkeys(["localhost", "127.0.0.1", "::1", socket.gethostname(), *own]))
 
 
-def _serves(made: Certificate, names: list[str]) -> bool:
+def _is_usable(made: Certificate, names: list[str]) -> bool:
     try:
         found = x509.load_pem_x509_certificate(made.certificate.read_bytes())
         alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -89,11 +89,11 @@ def _serves(made: Certificate, names: list[str]) -> bool:
     return (
         made.key.exists()
         and found.not_valid_after_utc > datetime.now(UTC) + _RENEW
-        and set(map(_general, names)) <= set(alternatives)
+        and set(map(_to_general_name, names)) <= set(alternatives)
     )
 
 
-def _make(made: Certificate, names: list[str]) -> None:
+def _write_self_signed(made: Certificate, names: list[str]) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tacit")])
     now = datetime.now(UTC)
@@ -120,7 +120,7 @@ def _make(made: Certificate, names: list[str]) -> None:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_to_general_name(name) for name in names]), critical=False)
         .add_extension(identifier, critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
         .sign(key, hashes.SHA256())
@@ -136,7 +136,7 @@ def _make(made: Certificate, names: list[str]) -> None:
         raise ParameterError("tls-self", "the certificate cannot be written", fix=fix) from error
 
 
-def _general(name: str) -> x509.GeneralName:
+def _to_general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

@@ -15,7 +15,7 @@ from typing import Any
 from tacit.policy.model import Column
 from tacit.query.types import Type
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 
 _FAR = 10**6  # how far beyond its bound an extreme number lies
 _TEXTS = 8  # texts that occur where none are listed
@@ -29,25 +29,25 @@ Style = Callable[[Column, int], Any]
 
 def ordinary(column: Column, bits: Bits) -> Any:
     """A value as it may occur."""
-    if below(_ODD, bits) == 0:
+    if draw_below(_ODD, bits) == 0:
         odd = _odd(column)
-        return odd[below(len(odd), bits)]
+        return odd[draw_below(len(odd), bits)]
     if column.values is not None:
-        return column.values[below(len(column.values), bits)]
+        return column.values[draw_below(len(column.values), bits)]
     match column.type:
         case Type.BOOL:
-            return below(2, bits) == 1
+            return draw_below(2, bits) == 1
         case Type.TEXT:  # common ones and rare ones: the least of two draws
-            return text(min(below(_TEXTS, bits), below(_TEXTS, bits)))
+            return text(min(draw_below(_TEXTS, bits), draw_below(_TEXTS, bits)))
         case Type.DATE:
             first, last = _range(column)
-            return datetime.date.fromordinal(first + below(last - first + 1, bits))
+            return datetime.date.fromordinal(first + draw_below(last - first + 1, bits))
         case Type.INT:
             first, last = _range(column)
-            return first + below(last - first + 1, bits)
+            return first + draw_below(last - first + 1, bits)
     lower, upper = _ends(column)
     step = column.step or (upper - lower) / _STEPS or 1
-    return float(lower + step * below(int((upper - lower) / step) + 1, bits))
+    return float(lower + step * draw_below(int((upper - lower) / step) + 1, bits))
 
 
 def text(number: int) -> str:

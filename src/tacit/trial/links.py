@@ -5,66 +5,70 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.errors import ParameterError
-from tacit.policy.model import ROW, Column, Policy, Table, Through
+from tacit.policy.model import ROW_UNIT, Column, Policy, Table, UnitForeignKey
 from tacit.query.types import Type
 
 
-def parents_first(policy: Policy, people: str) -> list[Table]:
+def order_by_reference(policy: Policy, people: str) -> list[Table]:
     """The tables of these people; one that reaches its unit through another comes after that."""
     left = [table for table in policy.tables if table.people == people and not table.public]
     ordered: list[Table] = []
     while left:
         done = {table.name for table in ordered}
-        ready = [t for t in left if not isinstance(t.unit, Through) or t.unit.table in done]
+        ready = [t for t in left if not isinstance(t.unit, UnitForeignKey) or t.unit.table in done]
         ordered += ready
         left = [table for table in left if table not in ready]
     return ordered
 
 
-def keys_of(policy: Policy, table: Table) -> list[str]:
+def referenced_keys(policy: Policy, table: Table) -> list[str]:
     """The columns of a table by which others reach it."""
-    keys = [t.unit.key for t in policy.tables if isinstance(t.unit, Through) and t.unit.table == table.name]
-    return [spelled(policy, table.name, key) for key in dict.fromkeys(keys)]
+    keys = [t.unit.key for t in policy.tables if isinstance(t.unit, UnitForeignKey) and t.unit.table == table.name]
+    return [declared_name(policy, table.name, key) for key in dict.fromkeys(keys)]
 
 
-def is_key(policy: Policy, table: Table) -> bool:
+def is_keyed_by_unit(policy: Policy, table: Table) -> bool:
     """Whether others reach a table by the very column that is its unit: then each unit has one row."""
-    return isinstance(table.unit, str) and table.unit.lower() in {key.lower() for key in keys_of(policy, table)}
+    return isinstance(table.unit, str) and table.unit.lower() in {key.lower() for key in referenced_keys(policy, table)}
 
 
-def spelled(policy: Policy, table: str, column: str) -> str:
+def declared_name(policy: Policy, table: str, column: str) -> str:
     """A column as it is declared, or as it is named where it is not."""
     found = policy.table(table)
     declared = None if found is None else found.column(column)
     return column if declared is None else declared.name
 
 
-def links_of(policy: Policy, table: Table) -> list[str]:
+def link_columns(policy: Policy, table: Table) -> list[str]:
     """The columns that say whose row it is, and those by which other tables reach it."""
     own = (
         [table.unit.column]
-        if isinstance(table.unit, Through)
+        if isinstance(table.unit, UnitForeignKey)
         else [table.unit]
-        if table.unit not in {None, ROW}
+        if table.unit not in {None, ROW_UNIT}
         else []
     )
-    return list(dict.fromkeys([*(spelled(policy, table.name, str(name)) for name in own), *keys_of(policy, table)]))
+    return list(
+        dict.fromkeys(
+            [*(declared_name(policy, table.name, str(name)) for name in own), *referenced_keys(policy, table)]
+        )
+    )
 
 
 def free_columns(policy: Policy, table: Table) -> list[Column]:
     """The columns that may hold anything."""
-    taken = set(links_of(policy, table))
+    taken = set(link_columns(policy, table))
     return [column for column in table.columns if column.name not in taken]
 
 
-def columns_of(policy: Policy, table: Table) -> dict[str, Type]:
+def column_types(policy: Policy, table: Table) -> dict[str, Type]:
     """All columns of a table with their types: the declared ones, and those that link it."""
     return {c.name: c.type for c in table.columns} | {
-        name: kind_of(policy, table.name, name) for name in links_of(policy, table)
+        name: link_type(policy, table.name, name) for name in link_columns(policy, table)
     }
 
 
-def kind_of(policy: Policy, table: str, column: str) -> Type:
+def link_type(policy: Policy, table: str, column: str) -> Type:
     """The type of a linking column: what is declared for it, or for one that it is matched with; else integers."""
     matched = {(table, column.lower())}
     people = {t.name: t.people for t in policy.tables}
@@ -72,12 +76,14 @@ def kind_of(policy: Policy, table: str, column: str) -> Type:
     while grown:
         before = len(matched)
         for other in policy.tables:
-            if isinstance(other.unit, Through):
+            if isinstance(other.unit, UnitForeignKey):
                 ends = {(other.name, other.unit.column.lower()), (other.unit.table, other.unit.key.lower())}
                 matched |= ends if ends & matched else set()
-            elif other.unit not in {None, ROW}:
+            elif other.unit not in {None, ROW_UNIT}:
                 same = {
-                    (t.name, str(t.unit).lower()) for t in policy.tables if isinstance(t.unit, str) and t.unit != ROW
+                    (t.name, str(t.unit).lower())
+                    for t in policy.tables
+                    if isinstance(t.unit, str) and t.unit != ROW_UNIT
                 }
                 same = {(name, unit) for name, unit in same if people[name] == other.people}
                 matched |= same if same & matched else set()
@@ -86,9 +92,9 @@ def kind_of(policy: Policy, table: str, column: str) -> Type:
     return declared[0] if declared else Type.INT
 
 
-def name_of(policy: Policy, table: str, column: str, number: int) -> Any:
+def key_value(policy: Policy, table: str, column: str, number: int) -> Any:
     """The unit, or the key, of this number."""
-    match kind_of(policy, table, column):
+    match link_type(policy, table, column):
         case Type.INT:
             return number
         case Type.FLOAT:
@@ -99,6 +105,6 @@ def name_of(policy: Policy, table: str, column: str, number: int) -> Any:
     raise ParameterError("policy", what, fix="name units by an integer or a text")
 
 
-def unit_name(policy: Policy, table: Table, number: int) -> dict[str, Any]:
+def unit_keys(policy: Policy, table: Table, number: int) -> dict[str, Any]:
     """What says that a row is of the unit of this number."""
-    return {name: name_of(policy, table.name, name, number) for name in links_of(policy, table)}
+    return {name: key_value(policy, table.name, name, number) for name in link_columns(policy, table)}

@@ -13,16 +13,24 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.errors import ParameterError
-from tacit.policy.model import ROW, Column, Policy, Table, Through
+from tacit.policy.model import ROW_UNIT, Column, Policy, Table, UnitForeignKey
 from tacit.privacy.unit import Neighbors
 from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 from tacit.trial import generate
 from tacit.trial.generate import Style
-from tacit.trial.links import columns_of, free_columns, is_key, keys_of, name_of, parents_first, spelled
+from tacit.trial.links import (
+    column_types,
+    declared_name,
+    free_columns,
+    is_keyed_by_unit,
+    key_value,
+    order_by_reference,
+    referenced_keys,
+)
 
-ARROW = {
+ARROW_TYPES = {
     Type.INT: pa.int64(),
     Type.FLOAT: pa.float64(),
     Type.TEXT: pa.string(),
@@ -43,29 +51,29 @@ Rows = dict[str, list[Row]]
 
 
 @dataclass(frozen=True, eq=False)
-class Database:
+class SyntheticDatabase:
     """The tables of a policy, as Arrow tables by name. Two databases are the same only where they are one object."""
 
     tables: Mapping[str, pa.Table]
     says: str = ""
 
-    def __deepcopy__(self, memo: object) -> Database:
+    def __deepcopy__(self, memo: object) -> SyntheticDatabase:
         """Itself: nobody can write into an Arrow table."""
         return self
 
 
 @dataclass(frozen=True)
-class Pair:
+class NeighboringDatabases:
     """Two databases that differ in one unit, as the policy's relation has it."""
 
     says: str
-    one: Database
-    other: Database
+    one: SyntheticDatabase
+    other: SyntheticDatabase
 
 
-def pairs(
+def generate_neighbors(
     policy: Policy, units: int = 100, seed: int = 0, crowds: tuple[str, ...] = ("mixed", "even")
-) -> tuple[Pair, ...]:
+) -> tuple[NeighboringDatabases, ...]:
     """Neighbors: for each kind of people and each crowd, every way in which one unit may stand out of it.
 
     A mixed crowd has all that occurs, an even one lies at the bounds by turns, and in one of units that are alike each
@@ -73,31 +81,31 @@ def pairs(
     """
     if not 1 <= units <= _MOST_UNITS:
         raise ParameterError("units", f"{units} is no size to generate", fix=f"choose from 1 to {_MOST_UNITS}")
-    ways = tuple(_ways(policy.neighbors))
+    ways = tuple(_unit_changes(policy.neighbors))
     found = []
     kinds = tuple(dict.fromkeys(table.people for table in policy.tables if not table.public))
     for crowd in crowds:
-        base = _crowd(policy, units, seed, _CROWDS[crowd])
+        base = _population(policy, units, seed, _CROWDS[crowd])
         without = _database(policy, base, f"{units} units, {crowd}")
         for people in kinds:
             made = dict.fromkeys(style for _, here, there in ways for style in (here, there))
-            with_one: dict[Style | None, Database] = {None: without}
+            with_one: dict[Style | None, SyntheticDatabase] = {None: without}
             for place, lone in enumerate(each for each in made if each is not None):
                 sizes = _sizes(policy, people)
                 if lone is generate.few:
                     sizes = dict.fromkeys(sizes, (1, 1))
-                rows = _unit(policy, people, units + 1 + place, sizes, lone)
+                rows = _unit_rows(policy, people, units + 1 + place, sizes, lone)
                 both = {name: base[name] + rows.get(name, []) for name in base}
                 with_one[lone] = _database(policy, both, f"{without.says}, and one {lone.__name__}")
             whose = f" of {people}" if len(kinds) > 1 else ""
             found += [
-                Pair(f"{says}, among {crowd} rows{whose}", with_one[here], with_one[there])
+                NeighboringDatabases(f"{says}, among {crowd} rows{whose}", with_one[here], with_one[there])
                 for says, here, there in ways
             ]
     return tuple(found)
 
 
-def _ways(neighbors: Neighbors) -> Iterator[tuple[str, Style | None, Style | None]]:
+def _unit_changes(neighbors: Neighbors) -> Iterator[tuple[str, Style | None, Style | None]]:
     """What one unit is in the first database and in the second."""
     high, low, common, missing, few = generate.high, generate.low, generate.common, generate.missing, generate.few
     if neighbors is Neighbors.ADD_REMOVE:
@@ -108,23 +116,25 @@ def _ways(neighbors: Neighbors) -> Iterator[tuple[str, Style | None, Style | Non
             yield f"one unit replaced, {here.__name__} by {there.__name__}", here, there
 
 
-def _crowd(policy: Policy, units: int, seed: int, style: Style | None) -> Rows:
+def _population(policy: Policy, units: int, seed: int, style: Style | None) -> Rows:
     """The rows that both neighbors have: public ones, those of many units, and some that are nobody's."""
     bits = ReplayBits(f"tacit generates {seed}".encode())
     rows: Rows = {table.name: _public(policy, table) if table.public else [] for table in policy.tables}
     for people in dict.fromkeys(table.people for table in policy.tables if not table.public):
         for number in range(1, units + 1):
             most = 1 if style is generate.common else 3
-            sizes = {t.name: 1 + below(most, bits) for t in policy.tables if t.people == people and not t.public}
-            made = _unit(policy, people, number, {name: (1, size) for name, size in sizes.items()}, style, turn=number)
+            sizes = {t.name: 1 + draw_below(most, bits) for t in policy.tables if t.people == people and not t.public}
+            made = _unit_rows(
+                policy, people, number, {name: (1, size) for name, size in sizes.items()}, style, turn=number
+            )
             for name, some in made.items():
                 table = policy.table(name)
                 assert table is not None
                 for row in some:
                     if style is None:
                         row.update({c.name: generate.ordinary(c, bits) for c in free_columns(policy, table)})
-                if style is None and some and table.unit != ROW and below(_NOBODY, bits) == 0:
-                    some.append(dict.fromkeys(columns_of(policy, table)))
+                if style is None and some and table.unit != ROW_UNIT and draw_below(_NOBODY, bits) == 0:
+                    some.append(dict.fromkeys(column_types(policy, table)))
                 rows[name] += some
     return rows
 
@@ -139,27 +149,27 @@ def _sizes(policy: Policy, people: str) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def _unit(
+def _unit_rows(
     policy: Policy, people: str, number: int, sizes: dict[str, tuple[int, int]], style: Style | None, turn: int = 0
 ) -> Rows:
     """The rows of one unit in all tables of its people; each in its table's groups, one group after the other."""
     made: Rows = {}
-    for table in parents_first(policy, people):
-        groups, each = (1, 1) if table.unit == ROW or is_key(policy, table) else sizes[table.name]
+    for table in order_by_reference(policy, people):
+        groups, each = (1, 1) if table.unit == ROW_UNIT or is_keyed_by_unit(policy, table) else sizes[table.name]
         rows = []
         for index in range(groups * each):
             place = turn + index // each
             row = {c.name: None if style is None else style(c, place) for c in table.columns}
-            if isinstance(table.unit, Through):
+            if isinstance(table.unit, UnitForeignKey):
                 owners = made[table.unit.table]
-                key = spelled(policy, table.unit.table, table.unit.key)
-                row[spelled(policy, table.name, table.unit.column)] = owners[index % len(owners)][key]
-            elif table.unit != ROW:
+                key = declared_name(policy, table.unit.table, table.unit.key)
+                row[declared_name(policy, table.name, table.unit.column)] = owners[index % len(owners)][key]
+            elif table.unit != ROW_UNIT:
                 assert isinstance(table.unit, str)
-                row[spelled(policy, table.name, table.unit)] = name_of(policy, table.name, table.unit, number)
-            for key in keys_of(policy, table):
+                row[declared_name(policy, table.name, table.unit)] = key_value(policy, table.name, table.unit, number)
+            for key in referenced_keys(policy, table):
                 if key.lower() != str(table.unit).lower():
-                    row[key] = name_of(policy, table.name, key, _KEYS * number + index)
+                    row[key] = key_value(policy, table.name, key, _KEYS * number + index)
             rows.append(row)
         made[table.name] = rows
     return made
@@ -183,16 +193,18 @@ def _domain(policy: Policy, column: Column) -> list[Any]:
     return list(dict.fromkeys(value for value in drawn if value is not None and value == value))  # noqa: PLR0124 - NaN
 
 
-def empty(policy: Policy) -> dict[str, pa.Table]:
+def empty_tables(policy: Policy) -> dict[str, pa.Table]:
     """The tables with no rows but public ones."""
     rows = {table.name: _public(policy, table) if table.public else [] for table in policy.tables}
     return dict(_database(policy, rows, "").tables)
 
 
-def _database(policy: Policy, rows: Rows, says: str) -> Database:
+def _database(policy: Policy, rows: Rows, says: str) -> SyntheticDatabase:
     tables = {}
     for table in policy.tables:
-        kinds = columns_of(policy, table)
-        columns = {name: pa.array([row[name] for row in rows[table.name]], ARROW[kind]) for name, kind in kinds.items()}
+        kinds = column_types(policy, table)
+        columns = {
+            name: pa.array([row[name] for row in rows[table.name]], ARROW_TYPES[kind]) for name, kind in kinds.items()
+        }
         tables[table.name] = pa.table(columns)
-    return Database(tables, says)
+    return SyntheticDatabase(tables, says)

@@ -3,7 +3,7 @@
 >>> from tacit.policy.load import load
 >>> flats = {"unit": "row", "columns": {"rent": {"type": "int", "lower": 0, "upper": 9}}}
 >>> policy = load({"privacy": {"epsilon": 1}, "tables": {"flats": flats}, "analysts": {"ada": {"epsilon": 1}}})
->>> questions(policy)[:3]
+>>> generate_questions(policy)[:3]
 ('SELECT COUNT(*) AS n FROM flats', 'SELECT COUNT(rent) AS n FROM flats', 'SELECT SUM(rent) AS x FROM flats')
 """
 
@@ -15,20 +15,20 @@ from tacit.aggregates.registry import read_question
 from tacit.errors import Refused
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
-from tacit.policy.model import ROW, Column, Policy, Table
-from tacit.query.types import NUMBERS, Type
+from tacit.policy.model import ROW_UNIT, Column, Policy, Table
+from tacit.query.types import NUMERIC_TYPES, Type
 
 _MOST_KEYS = 20  # public keys of one question; more make the answer long and tell no more
 _NUMBERS = ("SUM({})", "AVG({})", "STDDEV({})", "VAR_SAMP({})", "MEDIAN({})", "MIN({})", "MAX({})", "QUANTILE({}, 0.9)")
 
 
-def questions(policy: Policy) -> tuple[str, ...]:
+def generate_questions(policy: Policy) -> tuple[str, ...]:
     """The questions that the policy answers, in an order that starts with the simplest."""
     asked = dict.fromkeys(text for table in policy.tables if not table.public for text in _about(policy, table))
-    return tuple(text for text in asked if _answered(text, policy))
+    return tuple(text for text in asked if _is_answered(text, policy))
 
 
-def _answered(text: str, policy: Policy) -> bool:
+def _is_answered(text: str, policy: Policy) -> bool:
     """Whether a question is planned rather than refused."""
     try:
         Planner(policy).plan(Question(text, epsilon=1))
@@ -38,15 +38,15 @@ def _answered(text: str, policy: Policy) -> bool:
 
 
 def _about(policy: Policy, table: Table) -> Iterator[str]:
-    source = name(table.name)
-    numbers = [name(c.name) for c in table.columns if c.type in NUMBERS and c.lower is not None]
-    listed = [name(c.name) for c in table.columns if _lists(c)]
-    private = [name(c.name) for c in table.columns if c.type is Type.TEXT and c.values is None]
-    conditions = [name(c.name) for c in table.columns if c.type is Type.BOOL]
-    dates = [name(c.name) for c in table.columns if c.type is Type.DATE and c.lower is not None]
+    source = quote_identifier(table.name)
+    numbers = [quote_identifier(c.name) for c in table.columns if c.type in NUMERIC_TYPES and c.lower is not None]
+    listed = [quote_identifier(c.name) for c in table.columns if _lists(c)]
+    private = [quote_identifier(c.name) for c in table.columns if c.type is Type.TEXT and c.values is None]
+    conditions = [quote_identifier(c.name) for c in table.columns if c.type is Type.BOOL]
+    dates = [quote_identifier(c.name) for c in table.columns if c.type is Type.DATE and c.lower is not None]
     yield f"SELECT COUNT(*) AS n FROM {source}"
     if table.columns:
-        yield f"SELECT COUNT({name(table.columns[0].name)}) AS n FROM {source}"
+        yield f"SELECT COUNT({quote_identifier(table.columns[0].name)}) AS n FROM {source}"
     yield from _of_units(table, source)
     for one in numbers[:1]:
         for aggregate in _NUMBERS:
@@ -61,21 +61,21 @@ def _about(policy: Policy, table: Table) -> Iterator[str]:
     for key in listed[:1]:
         yield f"SELECT MODE({key}) AS x FROM {source}"
         yield f"SELECT TOP_K({key}, 2) AS x FROM {source}"
-        yield from _grouped(source, key, numbers[:1], conditions[:1])
+        yield from _grouped_questions(source, key, numbers[:1], conditions[:1])
     if len(listed) > 1:
         yield f"SELECT {listed[0]}, {listed[1]}, COUNT(*) AS n FROM {source} GROUP BY {listed[0]}, {listed[1]}"
     for key in private[:1]:
         yield f"SELECT {key}, COUNT(*) AS n FROM {source} GROUP BY {key}"
         for one in numbers[:1]:
             yield f"SELECT {key}, SUM({one}) AS x FROM {source} GROUP BY {key}"
-    yield from _joined(policy, table, source)
+    yield from _join_clauses(policy, table, source)
 
 
 def _lists(column: Column) -> bool:
     return column.values is not None and len(column.values) <= _MOST_KEYS and column.type is not Type.BOOL
 
 
-def _grouped(source: str, key: str, numbers: list[str], conditions: list[str]) -> Iterator[str]:
+def _grouped_questions(source: str, key: str, numbers: list[str], conditions: list[str]) -> Iterator[str]:
     yield f"SELECT {key}, COUNT(*) AS n FROM {source} GROUP BY {key}"
     yield f"SELECT {key}, COUNT(*) AS n FROM {source} GROUP BY {key} HAVING COUNT(*) > 5"
     yield f"SELECT {key}, COUNT(*) AS n FROM {source} GROUP BY {key} ORDER BY n DESC LIMIT 1"
@@ -89,27 +89,27 @@ def _grouped(source: str, key: str, numbers: list[str], conditions: list[str]) -
 
 def _of_units(table: Table, source: str) -> Iterator[str]:
     """Questions about units rather than rows."""
-    if not isinstance(table.unit, str) or table.unit == ROW:
+    if not isinstance(table.unit, str) or table.unit == ROW_UNIT:
         return
-    unit = name(table.unit)
+    unit = quote_identifier(table.unit)
     yield f"SELECT COUNT(DISTINCT {unit}) AS n FROM {source}"
     each = f"SELECT {unit}, COUNT(*) AS m FROM {source} GROUP BY {unit}"
     yield f"WITH each AS ({each}) SELECT COUNT(*) AS n FROM each WHERE m > 1"
 
 
-def _joined(policy: Policy, table: Table, source: str) -> Iterator[str]:
+def _join_clauses(policy: Policy, table: Table, source: str) -> Iterator[str]:
     """Joins to the public tables that have a unique column of a name that the table has too."""
     for other in policy.tables:
         for column in other.columns if other.public else ():
             if column.unique and table.column(column.name) is not None:
-                tables = f"{source} JOIN {name(other.name)} USING ({name(column.name)})"
+                tables = f"{source} JOIN {quote_identifier(other.name)} USING ({quote_identifier(column.name)})"
                 yield f"SELECT COUNT(*) AS n FROM {tables}"
                 for number in other.columns:
-                    if number.type in NUMBERS and number.lower is not None and table.column(number.name) is None:
-                        yield f"SELECT SUM({name(number.name)}) AS x FROM {tables}"
+                    if number.type in NUMERIC_TYPES and number.lower is not None and table.column(number.name) is None:
+                        yield f"SELECT SUM({quote_identifier(number.name)}) AS x FROM {tables}"
 
 
-def name(text: str) -> str:
+def quote_identifier(text: str) -> str:
     """A name as SQL has it: in quotes where it could be read as anything else."""
     quoted = '"' + text.replace('"', '""') + '"'
     if not text.isascii() or not text.isidentifier():

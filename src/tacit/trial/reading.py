@@ -1,8 +1,8 @@
 """Answers as numbers and words, for audits: all that an analyst is shown of them, one answer after the other.
 
-Finishing many releases one by one is slow, and most of the time goes into setting up. `finish_all` stacks them into
-one table, with the number of the release as a further key, and runs the real finishing once. Its rows are those of the
-single answers: finishing works row by row, except that LIMIT counts rows, which is done here for each answer.
+Finishing many releases one by one is slow, and most of the time goes into setting up. `postprocess_all` stacks them
+into one table, with the number of the release as a further key, and runs the real finishing once. Its rows are those of
+the single answers: finishing works row by row, except that LIMIT counts rows, which is done here for each answer.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from tacit.answers.answer import Answer
-from tacit.answers.finish import finish
-from tacit.answers.recipe import KeyColumn, Recipe, Result
-from tacit.answers.stored import Group, Release, pack
-from tacit.query.nodes import KeyOf, Released
+from tacit.answers.post_process import post_process
+from tacit.answers.post_processing_plan import KeyColumn, OutputColumn, PostProcessingPlan
+from tacit.answers.stored import GroupKeys, Release, pack
+from tacit.query.nodes import ReleasedKey, ReleasedValue
 from tacit.query.types import Type
 
 Rows = list[tuple[Any, ...]]
@@ -30,17 +30,17 @@ _LEVEL = Fraction(19, 20)
 _NUMBERS = frozenset({Type.INT, Type.FLOAT, Type.DATE})
 
 
-def finish_all(releases: Sequence[Release], recipe: Recipe) -> Iterator[Rows]:
+def postprocess_all(releases: Sequence[Release], recipe: PostProcessingPlan) -> Iterator[Rows]:
     """What `finish` shows of each release: the values of its rows, without their error bars."""
-    public: list[Group] = list(product(*(key.values or () for key in recipe.keys)))
+    public: list[GroupKeys] = list(product(*(key.values or () for key in recipe.keys)))
     keys = (*(replace(key, values=None) for key in recipe.keys), KeyColumn(Type.INT, None))
     results = [replace(result, name=f"c{index}") for index, result in enumerate(recipe.results)]
-    results.append(Result("number", KeyOf(len(recipe.keys)), Type.INT))
+    results.append(OutputColumn("number", ReleasedKey(len(recipe.keys)), Type.INT))
     stacked = replace(recipe, keys=keys, results=tuple(results), limit=None, offset=0)
     last = None if recipe.limit is None else recipe.offset + recipe.limit
     start = 0
     while start < len(releases):
-        groups: list[Group] = []
+        groups: list[GroupKeys] = []
         end = start
         while end < len(releases) and (end == start or len(groups) < _STACKED):
             shown = releases[end].groups
@@ -49,7 +49,7 @@ def finish_all(releases: Sequence[Release], recipe: Recipe) -> Iterator[Rows]:
         some = releases[start:end]
         parts = [[number for release in some for number in release.parts[part]] for part in range(len(recipe.parts))]
         nobody: Any = None  # no receipt: nothing is charged
-        table = finish(pack(Release(groups, parts)), stacked, nobody, _LEVEL).to_arrow(intervals=False)
+        table = post_process(pack(Release(groups, parts)), stacked, nobody, _LEVEL).to_arrow(intervals=False)
         rows: list[Rows] = [[] for _ in some]
         *columns, numbers = [column.to_pylist() for column in table.columns]
         for number, *values in zip(numbers, *columns, strict=True):
@@ -58,13 +58,13 @@ def finish_all(releases: Sequence[Release], recipe: Recipe) -> Iterator[Rows]:
         start = end
 
 
-def rows_of(answer: Answer) -> Rows:
+def answer_rows(answer: Answer) -> Rows:
     """The values of an answer's rows, without their error bars."""
     return [tuple(cell.value for cell in row) for row in answer.cells()]
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerEncoder:
     """Turns the rows of answers into outputs of one shape.
 
     Where every answer has the same rows and no NULL, an output is its numbers. Otherwise it starts with a word for
@@ -72,13 +72,13 @@ class Reading:
     Two answers with different values have different outputs. `places` are the groups in a fixed order.
     """
 
-    recipe: Recipe
-    places: tuple[Group, ...]
+    recipe: PostProcessingPlan
+    places: tuple[GroupKeys, ...]
 
     def outputs(self, answers: Iterable[Rows]) -> Any:
         """One output for each answer: an array of numbers, a list of words, or a list of tuples of both."""
         results = self.recipe.results
-        counted = [i for i, r in enumerate(results) if r.type in _NUMBERS and not isinstance(r.scalar, KeyOf)]
+        counted = [i for i, r in enumerate(results) if r.type in _NUMBERS and not isinstance(r.scalar, ReleasedKey)]
         words = [i for i in range(len(results)) if i not in counted]
         if self.is_steady:
             numbers = np.array([self._numbers(rows, counted) for rows in answers], dtype=np.float64)
@@ -110,8 +110,8 @@ class Reading:
         """Whether all answers have the same rows of numbers, whatever was released."""
         recipe = self.recipe
         never_null = all(
-            isinstance(result.scalar, KeyOf)
-            or (isinstance(result.scalar, Released) and recipe.values[result.scalar.index].is_always_number)
+            isinstance(result.scalar, ReleasedKey)
+            or (isinstance(result.scalar, ReleasedValue) and recipe.values[result.scalar.index].is_always_number)
             for result in recipe.results
         )
         return never_null and recipe.groups is not None and not self._is_ranked and recipe.having is None
@@ -119,7 +119,7 @@ class Reading:
     @cached_property
     def _is_ranked(self) -> bool:
         """Whether a row is known by its place rather than by its keys."""
-        named = {result.scalar.index for result in self.recipe.results if isinstance(result.scalar, KeyOf)}
+        named = {result.scalar.index for result in self.recipe.results if isinstance(result.scalar, ReleasedKey)}
         chosen = self.recipe.order or self.recipe.limit is not None or self.recipe.offset
         return bool(chosen) or len(named) < len(self.recipe.keys)
 
@@ -137,13 +137,15 @@ class Reading:
         return numbers
 
     @cached_property
-    def _known(self) -> dict[Group, int]:
+    def _known(self) -> dict[GroupKeys, int]:
         return {group: place for place, group in enumerate(self.places)}
 
     @cached_property
     def _keys(self) -> list[int]:
         """In which column each key is shown."""
-        shown = {r.scalar.index: column for column, r in enumerate(self.recipe.results) if isinstance(r.scalar, KeyOf)}
+        shown = {
+            r.scalar.index: column for column, r in enumerate(self.recipe.results) if isinstance(r.scalar, ReleasedKey)
+        }
         return [shown[key] for key in sorted(shown)]
 
 

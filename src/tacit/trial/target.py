@@ -17,16 +17,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacit.errors import ParameterError
-from tacit.policy.model import ROW, Column, Policy, Table
-from tacit.query.types import NUMBERS, Type
+from tacit.policy.model import ROW_UNIT, Column, Policy, Table
+from tacit.query.types import NUMERIC_TYPES, Type
 from tacit.sampling.bits import ReplayBits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 from tacit.trial import generate
-from tacit.trial.links import columns_of, unit_name
-from tacit.trial.neighbors import ARROW, Database, empty
-from tacit.trial.questions import name
+from tacit.trial.links import column_types, unit_keys
+from tacit.trial.neighbors import ARROW_TYPES, SyntheticDatabase, empty_tables
+from tacit.trial.questions import quote_identifier
 
-FEWEST, MOST = 8, 1_000  # people; a subset, or its complement, has to fit the longest list that a question may hold
+MIN_PEOPLE, MOST = 8, 1_000  # people; a subset, or its complement, has to fit the longest list that a question may hold
 _LISTED = 50  # values of a list that are written out
 _WIDEST = 10**5  # numbers that one column may stand for
 _ROOM = 2  # numbers for each person, at least
@@ -35,7 +35,7 @@ Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class AttackTarget:
     """Who is attacked: a table in which each person has one row.
 
     `secret` is the condition that says the bit; `number` the expression that tells people apart, `numbers` everyone's.
@@ -48,7 +48,7 @@ class Target:
     numbers: tuple[int, ...]
     numbered: int  # the numbers go from 0 to this, which nobody has
     truth: Bits
-    database: Database
+    database: SyntheticDatabase
 
     @property
     def people(self) -> int:
@@ -79,7 +79,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _PublicDigit:
     """A public column as a digit: an expression from 0 to size - 1, and the value that each digit stands for."""
 
     column: Column
@@ -94,16 +94,16 @@ class _Known:
         return datetime.date.fromordinal(day) if self.column.type is Type.DATE else day
 
 
-def target(policy: Policy, people: int = 100, seed: int = 0) -> Target:
+def generate_target(policy: Policy, people: int = 100, seed: int = 0) -> AttackTarget:
     """A crowd of so many for the first table that has a secret and columns enough to tell them apart."""
-    if not FEWEST <= people <= MOST:
-        raise ParameterError("people", f"{people} is no crowd to attack", fix=f"choose from {FEWEST} to {MOST}")
+    if not MIN_PEOPLE <= people <= MOST:
+        raise ParameterError("people", f"{people} is no crowd to attack", fix=f"choose from {MIN_PEOPLE} to {MOST}")
     most = 0
     for table in policy.tables:
         if table.public or not isinstance(table.unit, str):
             continue
         for column, condition in _secrets(table):
-            known, size = _telling(table, column, people)
+            known, size = _identifying_columns(table, column, people)
             if size >= _ROOM * people:
                 return _crowd(policy, table, column, condition, known, people, seed)
             most = max(most, size // _ROOM)
@@ -115,20 +115,20 @@ def _secrets(table: Table) -> Iterator[tuple[Column, str]]:
     """Columns whose value could be a secret, and the condition that says it: true or false before others."""
     for column in table.columns:
         if column.type is Type.BOOL:
-            yield column, name(column.name)
+            yield column, quote_identifier(column.name)
     for column in table.columns:
         if column.values is not None and len(column.values) > 1 and column.type is Type.TEXT:
-            yield column, f"{name(column.name)} = {_text(str(column.values[0]))}"
+            yield column, f"{quote_identifier(column.name)} = {_text(str(column.values[0]))}"
     for column in table.columns:
-        if column.type in NUMBERS and column.lower is not None and column.upper is not None:
+        if column.type in NUMERIC_TYPES and column.lower is not None and column.upper is not None:
             middle = int((column.lower + column.upper) // 2) + 1
             if middle <= column.upper and column.values is None:
-                yield column, f"{name(column.name)} >= {middle}"
+                yield column, f"{quote_identifier(column.name)} >= {middle}"
 
 
-def _telling(table: Table, secret: Column, people: int) -> tuple[tuple[_Known, ...], int]:
+def _identifying_columns(table: Table, secret: Column, people: int) -> tuple[tuple[_PublicDigit, ...], int]:
     """The first public columns that together tell so many people apart, and how many they do."""
-    found: list[_Known] = []
+    found: list[_PublicDigit] = []
     size = 1
     for column in table.columns:
         digit = None if column == secret or column.name == table.unit else _digit(column)
@@ -138,14 +138,14 @@ def _telling(table: Table, secret: Column, people: int) -> tuple[tuple[_Known, .
     return tuple(found), size
 
 
-def _digit(column: Column) -> _Known | None:
+def _digit(column: Column) -> _PublicDigit | None:
     """A column as a digit, where it is one of few values that everybody knows."""
-    said = name(column.name)
+    said = quote_identifier(column.name)
     if column.values is not None:
         if column.type not in {Type.TEXT, Type.INT} or not 1 < len(column.values) <= _LISTED:
             return None
         cases = [(v if column.type is Type.INT else _text(str(v)), i) for i, v in enumerate(column.values)]
-        return _Known(column, f"CASE {said} {' '.join(f'WHEN {v} THEN {i}' for v, i in cases)} END", len(cases))
+        return _PublicDigit(column, f"CASE {said} {' '.join(f'WHEN {v} THEN {i}' for v, i in cases)} END", len(cases))
     if column.type not in {Type.INT, Type.DATE} or column.lower is None or column.upper is None:
         return None
     size = int(column.upper - column.lower) + 1
@@ -153,13 +153,19 @@ def _digit(column: Column) -> _Known | None:
         return None
     if column.type is Type.DATE:
         first = datetime.date.fromordinal(int(column.lower)).isoformat()
-        return _Known(column, f"DATE_DIFF('day', DATE '{first}', {said})", size)
-    return _Known(column, said if column.lower == 0 else f"({said} - {int(column.lower)})", size)
+        return _PublicDigit(column, f"DATE_DIFF('day', DATE '{first}', {said})", size)
+    return _PublicDigit(column, said if column.lower == 0 else f"({said} - {int(column.lower)})", size)
 
 
 def _crowd(
-    policy: Policy, table: Table, secret: Column, condition: str, known: tuple[_Known, ...], people: int, seed: int
-) -> Target:
+    policy: Policy,
+    table: Table,
+    secret: Column,
+    condition: str,
+    known: tuple[_PublicDigit, ...],
+    people: int,
+    seed: int,
+) -> AttackTarget:
     """People with different numbers, and fair bits that do not depend on them."""
     bits = ReplayBits(f"tacit attacks {seed}".encode())
     text = known[0].text
@@ -169,28 +175,28 @@ def _crowd(
     numbers: list[int] = []
     taken: set[int] = set()
     while len(numbers) < people:
-        number = below(size, bits)
+        number = draw_below(size, bits)
         if number not in taken:
             taken.add(number)
             numbers.append(number)
-    truth = [below(2, bits) == 1 for _ in numbers]
+    truth = [draw_below(2, bits) == 1 for _ in numbers]
     rows = []
     for place, (number, bit) in enumerate(zip(numbers, truth, strict=True)):
-        row = dict.fromkeys(columns_of(policy, table)) | {c.name: generate.ordinary(c, bits) for c in table.columns}
+        row = dict.fromkeys(column_types(policy, table)) | {c.name: generate.ordinary(c, bits) for c in table.columns}
         rest = number
         for digit in reversed(known):
             rest, own = divmod(rest, digit.size)
             row[digit.column.name] = digit.value(own)
         row[secret.name] = _secret(secret, bit)
-        if table.unit != ROW:
+        if table.unit != ROW_UNIT:
             assert isinstance(table.unit, str)
-            row |= unit_name(policy, table, place + 1)
+            row |= unit_keys(policy, table, place + 1)
         rows.append(row)
-    kinds = columns_of(policy, table)
-    own_rows = pa.table({key: pa.array([row[key] for row in rows], ARROW[kind]) for key, kind in kinds.items()})
-    database = Database(empty(policy) | {table.name: own_rows}, f"{people} people in {table.name}")
-    return Target(
-        name(table.name),
+    kinds = column_types(policy, table)
+    own_rows = pa.table({key: pa.array([row[key] for row in rows], ARROW_TYPES[kind]) for key, kind in kinds.items()})
+    database = SyntheticDatabase(empty_tables(policy) | {table.name: own_rows}, f"{people} people in {table.name}")
+    return AttackTarget(
+        quote_identifier(table.name),
         condition,
         tuple(digit.column.name for digit in known),
         text,

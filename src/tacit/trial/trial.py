@@ -18,43 +18,43 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.claim import Claim
-from tacit.audit.statistical import Finding, audit
-from tacit.curator.curator import Curator, check_links, limits, shapes
-from tacit.engines.base import Groups
-from tacit.engines.duckdb import DuckDB
+from tacit.audit.statistical import AuditResult, audit
+from tacit.curator.curator import Curator, budget_limits, check_join_columns, table_schemas
+from tacit.engines.base import GroupedMeasures
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import ParameterError
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.threshold import Threshold
-from tacit.plan.plan import MOST_EPSILON, Plan
+from tacit.plan.plan import MAX_EPSILON, Plan
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.policy.load import load
-from tacit.policy.model import Analyst, Budget, Policy
+from tacit.policy.model import DeclaredAnalyst, Policy, PrivacyBudget
 from tacit.sampling.bits import Bits, ReplayBits
-from tacit.trial.apart import apart, side
-from tacit.trial.neighbors import Database, Pair, pairs
-from tacit.trial.questions import questions
-from tacit.trial.reading import Reading, finish_all, rows_of
-from tacit.trial.twin import Twin, scratch
+from tacit.trial.distance import estimate_distance, sample_releases
+from tacit.trial.neighbors import NeighboringDatabases, SyntheticDatabase, generate_neighbors
+from tacit.trial.questions import generate_questions
+from tacit.trial.reading import AnswerEncoder, answer_rows, postprocess_all
+from tacit.trial.unprotected import UnprotectedDatabase, temporary_ledgers
 
-WHO = "auditor"
+AUDITOR = "auditor"
 _MOST_UNITS = 5_000  # of a crowd that is as large as a private key needs to be shown
 
-Mechanism = Callable[[Database, int], Any]
+Mechanism = Callable[[SyntheticDatabase, int], Any]
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Case:
+class AuditCase:
     """A question at a price: what it claims, the pair of neighbors that it tells apart best, and its answers."""
 
     question: str
     claim: Claim
-    pair: Pair
+    pair: NeighboringDatabases
     mechanism: Mechanism
 
 
-class Trial:
+class PolicyAuditor:
     """Plays neighboring databases, generated from a policy alone, through the real code.
 
     `units` is the size of the databases. The same seed gives the same databases and the same noise: bits are replayed,
@@ -69,54 +69,54 @@ class Trial:
         seed: int = 0,
         bits: Bits | None = None,
     ) -> None:
-        self.policy = _generous(policy if isinstance(policy, Policy) else load(policy))
+        self.policy = _with_unlimited_budget(policy if isinstance(policy, Policy) else load(policy))
         self.bits = ReplayBits(f"tacit tries {seed}".encode()) if bits is None else bits
-        self.pairs = pairs(self.policy, units, seed)
+        self.pairs = generate_neighbors(self.policy, units, seed)
         self._seed = seed
-        self._alike: dict[int, tuple[Pair, ...]] = {}
-        self._engines: dict[Database, DuckDB] = {}
-        self._exact: dict[tuple[Database, str], Groups] = {}
-        self._folder = scratch()
+        self._alike: dict[int, tuple[NeighboringDatabases, ...]] = {}
+        self._engines: dict[SyntheticDatabase, DuckDBEngine] = {}
+        self._exact: dict[tuple[SyntheticDatabase, str], GroupedMeasures] = {}
+        self._folder = temporary_ledgers()
         self._ledgers = 0
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
         """Questions of every aggregate and clause that the policy answers."""
-        return questions(self.policy)
+        return generate_questions(self.policy)
 
     def mechanism(self, question: str, epsilon: Any, *, whole: bool = False, stored: bool = False) -> Mechanism:
         """A function (database, size) that gives `size` independent answers to a question at a price.
 
-        With `whole`, each one comes from `Analyst.ask` itself: parse, plan, reserve, engine, release, commit, finish,
-        with a new ledger each time, because a repeat in one ledger is the same answer.
+        With `whole`, each one comes from `DeclaredAnalyst.ask` itself: parse, plan, reserve, engine, release, commit,
+        finish, with a new ledger each time, because a repeat in one ledger is the same answer.
 
         Without it, what does not depend on chance happens once: the question is planned once and the engine runs once
         for each database. The plan's own `release` then draws from the same bits as `ask`, `size` times, and the real
         `finish` reads all of them in one table (`reading.finish_all`). Left out are the ledger and `pack` to its bytes
         for each answer. Both ways have one law, and show the same for the same release.
 
-        An output is what an analyst is shown, as `Reading` says; error bars follow from it and are left out. With
+        An output is what an analyst is shown, as `AnswerEncoder` says; error bars follow from it and are left out. With
         `stored` it is what the ledger stores: all that is shown follows from it, so it tells at least as much.
         """
         if whole and stored:
             raise ParameterError("stored", "what a whole ask gives is what is shown", fix="leave one of the two out")
         plan = Planner(self.policy).plan(Question(question, epsilon))
-        reading = Reading(plan.recipe, self._places(plan))
+        reading = AnswerEncoder(plan.recipe, self._places(plan))
 
-        def answers(database: Database, size: int) -> Any:
+        def answers(database: SyntheticDatabase, size: int) -> Any:
             if whole:
-                return reading.outputs(rows_of(self._ask(database, question, epsilon)) for _ in range(size))
+                return reading.outputs(answer_rows(self._ask(database, question, epsilon)) for _ in range(size))
             exact = self.exact(plan, database)
             releases = [plan.release(exact, self.bits) for _ in range(size)]
-            return reading.stored(releases) if stored else reading.outputs(finish_all(releases, plan.recipe))
+            return reading.stored(releases) if stored else reading.outputs(postprocess_all(releases, plan.recipe))
 
         return answers
 
     def unprotected(self, question: str) -> Mechanism:
         """A function (database, size) that gives the true answer `size` times: a plain DuckDB over the same tables."""
 
-        def answers(database: Database, size: int) -> Any:
-            with Twin(database) as twin:
+        def answers(database: SyntheticDatabase, size: int) -> Any:
+            with UnprotectedDatabase(database) as twin:
                 rows = twin.ask(question)
             values = [value for row in rows for value in row]
             if all(isinstance(value, int | float) for value in values):
@@ -125,12 +125,12 @@ class Trial:
 
         return answers
 
-    def case(self, question: str, epsilon: Any, *, stored: bool = False) -> Case:
+    def case(self, question: str, epsilon: Any, *, stored: bool = False) -> AuditCase:
         """The question at its price, ready to be audited."""
         plan = Planner(self.policy).plan(Question(question, epsilon))
         price, delta = plan.price
         mechanism = self.mechanism(question, epsilon, stored=stored)
-        return Case(question, Claim.epsilon(price, delta), self.worst(plan), mechanism)
+        return AuditCase(question, Claim.epsilon(price, delta), self.worst(plan), mechanism)
 
     def audit(
         self,
@@ -142,7 +142,7 @@ class Trial:
         seed: int = 0,
         stored: bool = False,
         progress: Progress | None = None,
-    ) -> Finding:
+    ) -> AuditResult:
         """A statistical audit of the answers to a question, against the price that the plan claims for them."""
         case = self.case(question, epsilon, stored=stored)
         finding = audit(
@@ -157,14 +157,14 @@ class Trial:
         )
         return replace(finding, pair=case.pair.says)
 
-    def worst(self, plan: Plan) -> Pair:
+    def worst(self, plan: Plan) -> NeighboringDatabases:
         """The pair that the plan's release tells apart best, by a rough measure. Any pair gives a valid audit."""
         found = self.pairs_for(plan)
         databases = dict.fromkeys(database for pair in found for database in (pair.one, pair.other))
-        sides = {database: side(plan, self.exact(plan, database), self.bits) for database in databases}
-        return max(found, key=lambda pair: apart(plan, sides[pair.one], sides[pair.other]))
+        sides = {database: sample_releases(plan, self.exact(plan, database), self.bits) for database in databases}
+        return max(found, key=lambda pair: estimate_distance(plan, sides[pair.one], sides[pair.other]))
 
-    def pairs_for(self, plan: Plan) -> tuple[Pair, ...]:
+    def pairs_for(self, plan: Plan) -> tuple[NeighboringDatabases, ...]:
         """The neighbors; for private keys also those in which just enough units hold one for it to be shown."""
         if plan.shown is None:
             return self.pairs
@@ -173,10 +173,10 @@ class Trial:
         if units > _MOST_UNITS:
             return self.pairs
         if units not in self._alike:
-            self._alike[units] = pairs(self.policy, units, self._seed, ("alike",))
+            self._alike[units] = generate_neighbors(self.policy, units, self._seed, ("alike",))
         return self.pairs + self._alike[units]
 
-    def exact(self, plan: Plan, database: Database) -> Groups:
+    def exact(self, plan: Plan, database: SyntheticDatabase) -> GroupedMeasures:
         """What the engine gives, once for each database. It never leaves an audit."""
         engine = self.engine(database)
         key = (database, plan.key)
@@ -184,15 +184,15 @@ class Trial:
             self._exact[key] = engine.run(plan.exact)
         return self._exact[key]
 
-    def engine(self, database: Database) -> DuckDB:
+    def engine(self, database: SyntheticDatabase) -> DuckDBEngine:
         """The engine over a database, open for as long as the trial."""
-        if not isinstance(database, Database):
+        if not isinstance(database, SyntheticDatabase):
             what = f"needs a database of the trial, got {type(database).__name__}"
             raise ParameterError("data", what, fix="take one of trial.pairs, or Database({name: table})")
         if database not in self._engines:
-            engine = DuckDB(shapes(self.policy), None, database.tables)
+            engine = DuckDBEngine(table_schemas(self.policy), None, database.tables)
             self._engines[database] = engine
-            check_links(self.policy, engine)
+            check_join_columns(self.policy, engine)
         return self._engines[database]
 
     def close(self) -> None:
@@ -201,7 +201,7 @@ class Trial:
             engine.close()
         self._folder.cleanup()
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> PolicyAuditor:
         return self
 
     def __exit__(
@@ -209,12 +209,12 @@ class Trial:
     ) -> None:
         self.close()
 
-    def _ask(self, database: Database, question: str, epsilon: Any) -> Any:
+    def _ask(self, database: SyntheticDatabase, question: str, epsilon: Any) -> Any:
         """A whole ask, of a curator whose ledger is new."""
         self._ledgers += 1
-        with Ledger(Path(self._folder.name) / f"{self._ledgers}.ledger", limits(self.policy)) as ledger:
+        with Ledger(Path(self._folder.name) / f"{self._ledgers}.ledger", budget_limits(self.policy)) as ledger:
             curator = Curator(self.policy, self.engine(database), ledger, self.bits)
-            return curator.analyst(WHO).ask(question, epsilon=epsilon)
+            return curator.analyst(AUDITOR).ask(question, epsilon=epsilon)
 
     def _places(self, plan: Plan) -> tuple[Any, ...]:
         """The groups that may be shown: public ones, or those that occur in any of the databases; or so many rows."""
@@ -227,7 +227,7 @@ class Trial:
         return tuple(sorted(found, key=repr))
 
 
-def _generous(policy: Policy) -> Policy:
+def _with_unlimited_budget(policy: Policy) -> Policy:
     """The policy with one analyst who can pay for any one question: what an answer means does not depend on caps."""
-    budget = Budget(MOST_EPSILON, policy.budget.delta)
-    return replace(policy, source=None, books=None, budget=budget, analysts=(Analyst(WHO, budget),))
+    budget = PrivacyBudget(MAX_EPSILON, policy.budget.delta)
+    return replace(policy, source=None, books=None, budget=budget, analysts=(DeclaredAnalyst(AUDITOR, budget),))

@@ -26,10 +26,10 @@ import pytest
 
 import tacit
 from tacit.curator.curator import Curator
-from tacit.serve import people
-from tacit.serve.desk import Desk
-from tacit.serve.door import Door
-from tacit.serve.pgwire import Listener, start
+from tacit.serve import credentials
+from tacit.serve.authentication import Authenticator
+from tacit.serve.pgwire import Listener, start_listener
+from tacit.serve.service import CuratorService
 
 POLICY = """\
 [data]
@@ -72,8 +72,8 @@ class Served:
     folder: Path
     passwords: dict[str, str]
     curator: Curator
-    desk: Desk
-    door: Door
+    service: CuratorService
+    authenticator: Authenticator
     listener: Listener
     loop: asyncio.AbstractEventLoop
     certificate: Path
@@ -257,31 +257,33 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     _data(folder)
     (folder / "clinic.toml").write_text(POLICY)
-    roster = people.people_of(folder / "clinic.toml")
-    passwords = {name: people.add(roster, name, people.Role.ANALYST).password for name in ("ada", "ben")}
+    roster = credentials.credentials_path(folder / "clinic.toml")
+    passwords = {
+        name: credentials.add_credential(roster, name, credentials.Role.ANALYST).password for name in ("ada", "ben")
+    }
     public, private, der = _certificate(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(public, private)
     ready: Future[tuple[asyncio.AbstractEventLoop, Listener]] = Future()
     ended = threading.Event()
     with tacit.open(folder / "clinic.toml") as curator:
-        desk, door = Desk(curator, rate=1e6, first=0.0), Door(roster, curator.policy)
+        service, authenticator = CuratorService(curator, rate=1e6, first=0.0), Authenticator(roster, curator.policy)
 
         async def serving() -> None:
-            listener = await start(desk, door, "127.0.0.1", 0, context, certificate=der)
+            listener = await start_listener(service, authenticator, "127.0.0.1", 0, context, certificate=der)
             ready.set_result((asyncio.get_running_loop(), listener))
             while not ended.is_set():
                 await asyncio.sleep(0.02)
             listener.close()
             await listener.wait_closed()
-            await desk.close()
+            await service.close()
 
         thread = threading.Thread(target=lambda: asyncio.run(serving()))
         thread.start()
         try:
             loop, listener = ready.result(30)
             port = listener.sockets[0].getsockname()[1]
-            yield Served(port, folder, passwords, curator, desk, door, listener, loop, public)
+            yield Served(port, folder, passwords, curator, service, authenticator, listener, loop, public)
         finally:
             ended.set()
             thread.join(30)

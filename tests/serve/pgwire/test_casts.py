@@ -17,11 +17,11 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
 from tacit.serve.pgwire import parameters
-from tacit.serve.pgwire.casts import Casts
-from tacit.serve.pgwire.lexer import Edited, quoted, tokens
-from tacit.serve.pgwire.statements import for_parser
+from tacit.serve.pgwire.casts import CastRewriter
+from tacit.serve.pgwire.lexer import Edited, quote_text, tokens
+from tacit.serve.pgwire.sqlstate import WireError
+from tacit.serve.pgwire.statements import adapt_to_parser
 from tacit.serve.pgwire.types import DATE, FLOAT8, INT4, TIMESTAMP, decode
-from tacit.serve.pgwire.words import Complaint
 
 MANY = 2_000 if FULL else 100
 DAY = datetime.date(2025, 1, 31)
@@ -29,7 +29,9 @@ DAY = datetime.date(2025, 1, 31)
 
 def question(text: str, *values: object) -> str:
     found = tokens(text)
-    return Edited(text, 0, len(text), [*parameters.edits(found, values), *for_parser(found, POLICY)]).text
+    return Edited(
+        text, 0, len(text), [*parameters.substitute_values(found, values), *adapt_to_parser(found, POLICY)]
+    ).text
 
 
 def plain(text: str) -> str:
@@ -77,7 +79,7 @@ def test_a_cast_that_changes_something_is_left_for_the_question_to_refuse():
 
 def test_a_constant_that_is_not_of_its_type_is_an_error_at_its_place():
     text = "SELECT COUNT(*) FROM visits WHERE age > 'x'::int4"
-    with pytest.raises(Complaint) as error:
+    with pytest.raises(WireError) as error:
         question(text)
     assert error.value.sqlstate == "22P02" and error.value.position == text.index("'x'") + 1
 
@@ -89,7 +91,7 @@ def test_a_column_of_two_types_gives_no_type():
     }
     policy = load({"privacy": {"epsilon": 1}, "tables": tables, "analysts": {"ada": {"epsilon": 1}}})
     text = "SELECT COUNT(*) FROM visits WHERE when > '2025-01-31' AND day > '2025-01-31'"
-    (edit,) = Casts(tokens(text), policy).edits()
+    (edit,) = CastRewriter(tokens(text), policy).edits()
     assert edit.start == text.rindex("'2025")
 
 
@@ -97,7 +99,12 @@ def test_a_column_of_two_types_gives_no_type():
 @settings(max_examples=MANY)
 @given(TEXTS)
 def test_a_text_stays_the_text_it_is(text):
-    for written in (quoted(text), f"({quoted(text)})", f"{quoted(text)}::text", f"CAST({quoted(text)} AS varchar)"):
+    for written in (
+        quote_text(text),
+        f"({quote_text(text)})",
+        f"{quote_text(text)}::text",
+        f"CAST({quote_text(text)} AS varchar)",
+    ):
         where = parse(question(f"SELECT COUNT(*) AS n FROM visits WHERE ward = {written}")).where
         assert isinstance(where, Call) and where.arguments[1] == Literal(text)
 
@@ -129,15 +136,15 @@ WORDS = (
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 def test_whatever_is_written_no_two_edits_meet(words):
     found = tokens(" ".join(words))
-    with contextlib.suppress(Complaint):
-        made = [*parameters.edits(found, [1]), *for_parser(found, POLICY)]
+    with contextlib.suppress(WireError):
+        made = [*parameters.substitute_values(found, [1]), *adapt_to_parser(found, POLICY)]
         made.sort(key=lambda edit: edit.start)
         assert all(before.end <= after.start for before, after in pairwise(made))
 
 
 def test_a_parameter_takes_its_type_from_the_cast_around_it():
     text = "SELECT COUNT(*) FROM visits WHERE age > CAST($1 AS INTEGER) AND cost < CAST($2 AS double precision)"
-    assert parameters.types_of(tokens(text), [], POLICY) == (INT4, FLOAT8)
+    assert parameters.infer_types(tokens(text), [], POLICY) == (INT4, FLOAT8)
     assert "CAST" not in question(text, 30, 0.5)
 
 
@@ -148,7 +155,7 @@ def test_midnight_of_a_day_is_the_day(text):
 
 @pytest.mark.parametrize("text", ["2025-01-31 12:00:00", "2025-01-31 00:00:01+00"])
 def test_another_moment_of_a_day_is_not(text):
-    with pytest.raises(Complaint, match="time of day"):
+    with pytest.raises(WireError, match="time of day"):
         decode(text.encode(), DATE, binary=False)
 
 
@@ -156,5 +163,5 @@ def test_another_moment_of_a_day_is_not(text):
 def test_no_question_takes_long_to_edit():
     # would take minutes where the work grew with the square of the length
     for piece in ("CAST(", "('a'", "'a'::text ", "a.", ")::date", "(('a'))", "AND 'a' "):
-        with contextlib.suppress(Complaint):
-            for_parser(tokens("SELECT (" + piece * 1_600), POLICY)
+        with contextlib.suppress(WireError):
+            adapt_to_parser(tokens("SELECT (" + piece * 1_600), POLICY)

@@ -13,8 +13,8 @@ from tests.support.counts import FULL
 
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_process import Limits
-from tacit.serve.pgwire.looks import rewritten
-from tacit.serve.pgwire.words import Complaint
+from tacit.serve.pgwire.catalog_queries import rewrite_query
+from tacit.serve.pgwire.sqlstate import WireError
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.sql"))
 
@@ -73,7 +73,7 @@ def test_the_tables_of_the_policy_are_there_and_have_no_rows(look):
         ("ward", "text"),
         ("beds", "bigint"),
     ]
-    with pytest.raises(Complaint):
+    with pytest.raises(WireError):
         look("SELECT * FROM pg_class, visits")
 
 
@@ -170,7 +170,7 @@ def test_an_argument_is_not_taken_for_a_name_inside_of_a_macro(look):
     ],
 )
 def test_there_is_no_way_out_of_the_shadow(look, text):
-    with pytest.raises(Complaint) as error:
+    with pytest.raises(WireError) as error:
         look(text)
     assert "passwd" not in error.value.message
     assert look("SELECT count(*) FROM pg_class WHERE relkind = 'r'") == [(2,)]
@@ -187,24 +187,24 @@ WORDS = (
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 def test_any_words_are_put_into_others_or_refused(served, catalog, words):
     names = served.run(catalog.names())
-    with contextlib.suppress(Complaint):
-        rewritten(" ".join(words), names)
+    with contextlib.suppress(WireError):
+        rewrite_query(" ".join(words), names)
 
 
 @pytest.mark.slow
 def test_a_look_that_never_ends_is_ended(look):
-    with pytest.raises(Complaint) as error:
+    with pytest.raises(WireError) as error:
         look("SELECT count(*) FROM generate_series(1, 10000000000000) AS g(i) WHERE i % 7 = 3")
     assert error.value.sqlstate == "57014"
     names = ", ".join(f"pg_type t{i}" for i in range(9))  # sixty types to the power of nine
-    with pytest.raises(Complaint):
+    with pytest.raises(WireError):
         look(f"SELECT count(*), t1.oid + t2.oid FROM {names} GROUP BY 2")
 
 
 def test_a_look_has_a_limit_on_rows_and_on_memory(look):
-    with pytest.raises(Complaint, match="rows at most"):
+    with pytest.raises(WireError, match="rows at most"):
         look("SELECT i FROM generate_series(1, 20000) AS g(i)")
-    with pytest.raises(Complaint):
+    with pytest.raises(WireError):
         look("SELECT array_agg(i) FROM generate_series(1, 100000000) AS g(i)")
 
 

@@ -12,12 +12,12 @@ import time
 import psycopg
 import pytest
 
-from tacit.serve.pgwire import start
+from tacit.serve.pgwire import start_listener
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_process import Limits
 from tacit.serve.pgwire.catalog_queue import MOST_WAITING, FairQueue
+from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.words import Complaint
 
 GROWTH = 80_000_000  # bytes that the server may grow by; most of these queries ask for far more
 
@@ -67,7 +67,7 @@ def place(served):
     async def begin():
         limits = Limits(memory=64_000_000, cpu=0.1)
         catalog = Catalog(served.curator.policy, limits, share=10.0, burst=100.0)
-        return await start(served.desk, served.door, "127.0.0.1", 0, catalog=catalog)
+        return await start_listener(served.service, served.authenticator, "127.0.0.1", 0, catalog=catalog)
 
     async def end():
         listener.close()
@@ -172,7 +172,7 @@ def _peak():
 )
 def test_what_a_statement_makes_ends_with_it(run, change, look):
     run(change)
-    with pytest.raises(Complaint):
+    with pytest.raises(WireError):
         run(look)
 
 
@@ -188,7 +188,7 @@ def test_what_a_statement_changes_ends_with_it(run):
     run("SELECT setseed(0.5)")
     run("SELECT random()")
     assert len({first[0], run("SELECT random()")[0]}) <= 2  # each copy starts where the first process stood
-    with pytest.raises(Complaint):
+    with pytest.raises(WireError):
         run("SET threads = 4")
 
 
@@ -270,7 +270,7 @@ def test_a_process_that_ends_is_replaced(served):
         (statement,) = children(first)
         os.kill(first, signal.SIGKILL)
         os.kill(statement, signal.SIGKILL)
-        with pytest.raises(Complaint) as error:
+        with pytest.raises(WireError) as error:
             await running
         rows = list((await catalog.run("SELECT 1", names))[1])
         second = catalog.pid
@@ -307,7 +307,7 @@ def test_one_analyst_runs_one_statement_at_a_time_and_has_so_many_waiting():
         await queue.enter("ada")
         waiting = [asyncio.create_task(queue.enter("ada")) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
-        with pytest.raises(Complaint, match="waiting already"):
+        with pytest.raises(WireError, match="waiting already"):
             await queue.enter("ada")
         await queue.enter("ben")  # passes all of them
         assert not any(each.done() for each in waiting)

@@ -12,10 +12,10 @@ import tracemalloc
 
 import pytest
 
-from tacit.serve.desk import Desk
-from tacit.serve.pgwire import start
-from tacit.serve.pgwire.perform import Performer
-from tacit.serve.pgwire.session import Session
+from tacit.serve.pgwire import start_listener
+from tacit.serve.pgwire.execution import StatementExecutor
+from tacit.serve.pgwire.session import WireSession
+from tacit.serve.service import CuratorService
 
 SYNC = b"S\0\0\0\4"
 
@@ -30,7 +30,7 @@ def order(monkeypatch, served):
     until = time.monotonic() + 60
     while served.listener.wire.connections and time.monotonic() < until:
         time.sleep(0.01)
-    found, handle, outcome = [], Session._handle, Performer.outcome
+    found, handle, outcome = [], WireSession._handle, StatementExecutor.outcome
 
     async def noted(self, kind, body):
         found.append(self._performer._who)
@@ -40,8 +40,8 @@ def order(monkeypatch, served):
         found.append(self._who)
         return await outcome(self, statement, values)
 
-    monkeypatch.setattr(Session, "_handle", noted)
-    monkeypatch.setattr(Performer, "outcome", performed)
+    monkeypatch.setattr(WireSession, "_handle", noted)
+    monkeypatch.setattr(StatementExecutor, "outcome", performed)
     return found
 
 
@@ -119,7 +119,7 @@ def test_messages_are_counted_against_a_rate_of_the_analyst(served, raw):
     """At so low a rate a hundred messages come at once, and the next after minutes, through any connection."""
 
     async def begin():
-        return await start(Desk(served.curator, rate=0.001), served.door, "127.0.0.1", 0)
+        return await start_listener(CuratorService(served.curator, rate=0.001), served.authenticator, "127.0.0.1", 0)
 
     async def end():
         listener.close()

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from tests.support.counts import FULL
 
-from tacit.serve.pgwire import codec, wire
+from tacit.serve.pgwire import listener, protocol
 
 MANY = FULL
 ROUNDS = 2_000 if MANY else 80
@@ -116,7 +116,7 @@ def test_strangers_who_send_anything(served, unharmed):
 
 @pytest.mark.slow
 def test_analysts_who_send_anything(raw, unharmed, monkeypatch):
-    monkeypatch.setattr(codec, "PATIENCE", 0.1)  # for the rest of half a message
+    monkeypatch.setattr(protocol, "CLIENT_TIMEOUT", 0.1)  # for the rest of half a message
     rng = random.Random(2)
     for index in range(ROUNDS // 2):
         with raw() as client:
@@ -140,7 +140,7 @@ def test_a_first_message_of_no_possible_length_is_hung_up_on(served, unharmed, l
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("length", [0, 3, codec.MOST + 5, 2**32 - 1])
+@pytest.mark.parametrize("length", [0, 3, protocol.MAX_MESSAGE_BYTES + 5, 2**32 - 1])
 def test_a_message_of_no_possible_length_is_hung_up_on(raw, unharmed, length):
     with raw() as client:
         client.login()
@@ -153,7 +153,7 @@ def test_a_message_of_no_possible_length_is_hung_up_on(raw, unharmed, length):
 def test_a_message_of_the_largest_length_is_read_and_refused(raw, unharmed):
     with raw() as client:
         client.login()
-        found = client.query("SELECT '" + "a" * (codec.MOST - 20) + "'")
+        found = client.query("SELECT '" + "a" * (protocol.MAX_MESSAGE_BYTES - 20) + "'")
         assert b"54000" in dict(found)[b"E"]
         assert not dict(client.query("SELECT 1")).get(b"E")
 
@@ -189,14 +189,14 @@ def test_strangers_cannot_make_the_server_hold_much(served, unharmed):
 
 @pytest.mark.slow
 def test_who_takes_too_long_is_hung_up_on(served, raw, unharmed, monkeypatch):
-    monkeypatch.setattr(wire, "SECONDS", 0.3)
+    monkeypatch.setattr(listener, "AUTHENTICATION_TIMEOUT", 0.3)
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
         client.sendall(b"\0\0")
         assert client.recv(4096) == b""
     monkeypatch.undo()
     with raw() as client:
         client.login()
-        monkeypatch.setattr(codec, "PATIENCE", 0.3)
+        monkeypatch.setattr(protocol, "CLIENT_TIMEOUT", 0.3)
         client.socket.sendall(b"Q\0\0\1\0SELECT")
         assert b"did not come" in client.receive()[1]
         assert client.receive()[0] == b""
@@ -218,7 +218,7 @@ def test_too_many_strangers_make_way_for_newcomers_and_analysts_stay(served, unh
 def test_who_never_takes_the_answers_is_hung_up_on(raw, served, unharmed, monkeypatch):
     with raw() as client:
         client.login()
-        monkeypatch.setattr(codec, "PATIENCE", 0.3)
+        monkeypatch.setattr(protocol, "CLIENT_TIMEOUT", 0.3)
         client.socket.sendall(40 * message(b"Q", b"SELECT i, i, i, i, i, i FROM generate_series(1, 9000) AS g(i)\0"))
         until = time.monotonic() + 20
         while served.listener.wire.connections > 1 and time.monotonic() < until:  # the other one is the well-behaved

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import Code, Failed, LedgerError, Refused
-from tacit.serve.pgwire.settings import Settings
-from tacit.serve.pgwire.words import sqlstate
+from tacit.errors import ErrorCode, Failed, LedgerError, Refused
+from tacit.serve.pgwire.settings import SessionSettings
+from tacit.serve.pgwire.sqlstate import sqlstate
 
 PAGE = (Path(__file__).parents[3] / "docs" / "guide" / "psql.md").read_text(encoding="utf-8")
 
@@ -29,14 +29,14 @@ def test_the_sql_of_the_page_runs_in_psql(psql):
 
 
 def test_every_setting_of_tacit_is_on_the_page():
-    listed = {name for name, _ in Settings().listed() if name.startswith("tacit.")}
+    listed = {name for name, _ in SessionSettings().listed() if name.startswith("tacit.")}
     assert {row[0].strip("`") for row in rows("setting")} == listed
 
 
 def test_every_code_is_on_the_page_with_its_sqlstate():
     shown = {code: state for codes, state in rows("code") for code in re.findall(r"`([a-z-]+)`", codes)}
-    assert shown.pop("ledger") == sqlstate(LedgerError(Code.LEDGER, ""))
+    assert shown.pop("ledger") == sqlstate(LedgerError(ErrorCode.LEDGER, ""))
     assert shown.pop("failed") == sqlstate(Failed())
     elsewhere = {"policy", "data", "report", "failed"}  # which do not come from a question, or were seen above
-    expected = {str(code): sqlstate(Refused(code, "")) for code in Code if code not in elsewhere}
+    expected = {str(code): sqlstate(Refused(code, "")) for code in ErrorCode if code not in elsewhere}
     assert shown == {code: state for code, state in expected.items() if not code.startswith("ledger")}

@@ -15,10 +15,10 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
 from tacit.serve.pgwire import parameters
-from tacit.serve.pgwire.lexer import Edited, quoted, split, tokens
-from tacit.serve.pgwire.statements import Kind, for_parser, statement
+from tacit.serve.pgwire.lexer import Edited, quote_text, split, tokens
+from tacit.serve.pgwire.sqlstate import WireError
+from tacit.serve.pgwire.statements import StatementKind, adapt_to_parser, classify_statement
 from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT4, INT8, TEXT
-from tacit.serve.pgwire.words import Complaint
 
 MANY = 2_000 if FULL else 100
 POLICY = load(
@@ -53,7 +53,7 @@ VALUES = st.one_of(
 
 def question(text: str, values: list[object]) -> str:
     found = tokens(text)
-    edits = [*parameters.edits(found, values), *for_parser(found, POLICY)]
+    edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, POLICY)]
     return Edited(text, 0, len(text), edits).text
 
 
@@ -89,7 +89,7 @@ def test_a_cast_of_a_parameter_is_its_type_and_goes_away():
     text = (
         "SELECT COUNT(*) FROM visits WHERE age > $1::INTEGER AND cost < $2::double precision AND ward = $3::VARCHAR(5)"
     )
-    assert parameters.types_of(tokens(text), [], POLICY)[:2] == (INT4, FLOAT8)
+    assert parameters.infer_types(tokens(text), [], POLICY)[:2] == (INT4, FLOAT8)
     assert "::" not in question(text, [1, 0.5, "A"])
 
 
@@ -110,17 +110,19 @@ def test_a_cast_of_a_parameter_is_its_type_and_goes_away():
     ],
 )
 def test_the_type_of_a_parameter_follows_from_its_place(text, types):
-    assert parameters.types_of(tokens(f"SELECT COUNT(*) FROM visits {text}"), [], POLICY) == types
+    assert parameters.infer_types(tokens(f"SELECT COUNT(*) FROM visits {text}"), [], POLICY) == types
 
 
 def test_a_type_that_the_client_gives_is_taken():
-    assert parameters.types_of(tokens("SELECT COUNT(*) FROM visits WHERE age > $1"), [FLOAT8], POLICY) == (FLOAT8,)
+    assert parameters.infer_types(tokens("SELECT COUNT(*) FROM visits WHERE age > $1"), [FLOAT8], POLICY) == (FLOAT8,)
 
 
 def test_a_place_in_the_edited_text_is_found_in_the_clients():
     text = "SELECT COUNT(*) FROM public.visits WHERE ward = $1 AND heigth > 3"
     found = tokens(text)
-    made = Edited(text, 0, len(text), [*parameters.edits(found, ["A longer text"]), *for_parser(found, POLICY)])
+    made = Edited(
+        text, 0, len(text), [*parameters.substitute_values(found, ["A longer text"]), *adapt_to_parser(found, POLICY)]
+    )
     assert made.text.index("visits") == text.index("visits")  # the schema became spaces
     assert made.written(made.text.index("heigth")) == text.index("heigth")
 
@@ -142,42 +144,42 @@ def test_statements_are_split_outside_of_quotes_and_comments():
 
 @pytest.mark.parametrize("text", ["SELECT 'a", 'SELECT "a', "SELECT /* a", "SELECT /* /* */", "SELECT $a$ b $$"])
 def test_what_never_ends_is_said_to(text):
-    with pytest.raises(Complaint, match="never closed"):
+    with pytest.raises(WireError, match="never closed"):
         tokens(text)
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("SELECT COUNT(*) FROM visits", Kind.QUESTION),
-        ("select count(*) from Public.Visits v", Kind.QUESTION),
-        ('SELECT COUNT(*) FROM "visits"', Kind.QUESTION),
-        ("WITH a AS (SELECT * FROM visits) SELECT COUNT(*) FROM a", Kind.QUESTION),
-        ("SELECT COUNT(*) FROM nothing", Kind.QUESTION),  # which says that there is no such table
-        ("SELECT 1", Kind.CATALOG),
-        ("SELECT i FROM generate_series(1, 3) AS g(i)", Kind.CATALOG),
-        ("SELECT relname FROM pg_class", Kind.CATALOG),
-        ("SELECT * FROM information_schema.tables", Kind.CATALOG),
-        ("SELECT * FROM tacit.budget", Kind.CATALOG),
-        ("SHOW tacit.epsilon", Kind.SHOW),
-        ("SET tacit.epsilon TO 1", Kind.SET),
-        ("RESET ALL", Kind.SET),
-        ("START TRANSACTION READ ONLY", Kind.BEGIN),
-        ("END", Kind.COMMIT),
-        ("ABORT", Kind.ROLLBACK),
-        ("ROLLBACK TO SAVEPOINT a", Kind.ROLLBACK_TO),
-        ("EXPLAIN (COSTS OFF) SELECT COUNT(*) FROM visits", Kind.EXPLAIN),
-        ("DEALLOCATE ALL", Kind.IGNORED),
+        ("SELECT COUNT(*) FROM visits", StatementKind.QUESTION),
+        ("select count(*) from Public.Visits v", StatementKind.QUESTION),
+        ('SELECT COUNT(*) FROM "visits"', StatementKind.QUESTION),
+        ("WITH a AS (SELECT * FROM visits) SELECT COUNT(*) FROM a", StatementKind.QUESTION),
+        ("SELECT COUNT(*) FROM nothing", StatementKind.QUESTION),  # which says that there is no such table
+        ("SELECT 1", StatementKind.CATALOG),
+        ("SELECT i FROM generate_series(1, 3) AS g(i)", StatementKind.CATALOG),
+        ("SELECT relname FROM pg_class", StatementKind.CATALOG),
+        ("SELECT * FROM information_schema.tables", StatementKind.CATALOG),
+        ("SELECT * FROM tacit.budget", StatementKind.CATALOG),
+        ("SHOW tacit.epsilon", StatementKind.SHOW),
+        ("SET tacit.epsilon TO 1", StatementKind.SET),
+        ("RESET ALL", StatementKind.SET),
+        ("START TRANSACTION READ ONLY", StatementKind.BEGIN),
+        ("END", StatementKind.COMMIT),
+        ("ABORT", StatementKind.ROLLBACK),
+        ("ROLLBACK TO SAVEPOINT a", StatementKind.ROLLBACK_TO),
+        ("EXPLAIN (COSTS OFF) SELECT COUNT(*) FROM visits", StatementKind.EXPLAIN),
+        ("DEALLOCATE ALL", StatementKind.IGNORED),
     ],
 )
 def test_what_a_statement_is(text, kind):
-    assert statement(text, tokens(text), POLICY).kind is kind
+    assert classify_statement(text, tokens(text), POLICY).kind is kind
 
 
 @pytest.mark.parametrize("text", ["COPY visits TO STDOUT", "LISTEN a", "DROP TABLE visits", "DECLARE c CURSOR FOR x"])
 def test_what_is_not_taken_is_named(text):
-    with pytest.raises(Complaint) as error:
-        statement(text, tokens(text), POLICY)
+    with pytest.raises(WireError) as error:
+        classify_statement(text, tokens(text), POLICY)
     assert error.value.sqlstate == "0A000" and error.value.hint
 
 
@@ -189,15 +191,15 @@ def test_what_is_not_taken_is_named(text):
 def test_no_text_takes_long_to_read(piece):
     # would take minutes where the work grew with the square of the length
     for text in ("SELECT " + piece * (50_000 // len(piece)), "SELECT " + piece * 900):
-        with contextlib.suppress(Complaint):
+        with contextlib.suppress(WireError):
             found = tokens(text)
-            parameters.types_of(found, [], POLICY)
-            statement(text, found, POLICY)
+            parameters.infer_types(found, [], POLICY)
+            classify_statement(text, found, POLICY)
 
 
 @given(TEXTS)
 def test_a_quoted_text_is_read_back(text):
-    (token,) = tokens(quoted(text))
+    (token,) = tokens(quote_text(text))
     assert token.kind == "text" and token.text == text
 
 
@@ -206,14 +208,14 @@ def test_a_quoted_text_is_read_back(text):
 def test_any_text_is_read_or_refused(text):
     try:
         found = tokens(text)
-    except Complaint:
+    except WireError:
         return
     for part in split(found):
         try:
-            statement(text, part, POLICY)
-        except Complaint:
+            classify_statement(text, part, POLICY)
+        except WireError:
             continue
 
 
 def test_a_date_is_a_literal_of_its_own():
-    assert parameters.literal(datetime.date(2025, 12, 31)) == "DATE '2025-12-31'"
+    assert parameters.write_literal(datetime.date(2025, 12, 31)) == "DATE '2025-12-31'"

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from tacit.serve import people
-from tacit.serve.pgwire import start
+from tacit.serve import credentials
+from tacit.serve.pgwire import start_listener
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
@@ -112,7 +112,7 @@ def test_what_was_sent_in_the_clear_before_tls_is_not_read_after_it(served, raw)
 
 @pytest.mark.slow
 def test_without_tls_a_client_is_told_so_and_served_in_the_clear(served, raw):
-    listener = served.run(start(served.desk, served.door, "127.0.0.1", 0))
+    listener = served.run(start_listener(served.service, served.authenticator, "127.0.0.1", 0))
     port = listener.sockets[0].getsockname()[1]
     with raw(tls=False, port=port) as client:
         client.socket.sendall(struct.pack(">II", 8, 80877104))  # GSS, which is not there either
@@ -341,13 +341,13 @@ def test_the_budget_and_an_explanation_are_free(ada, served):
 
 
 def test_who_is_let_out_is_noticed_in_the_middle_of_a_session(raw, served):
-    roster = people.people_of(served.folder / "clinic.toml")
-    served.passwords["dora"] = people.add(roster, "dora", people.Role.AUDITOR).password
+    roster = credentials.credentials_path(served.folder / "clinic.toml")
+    served.passwords["dora"] = credentials.add_credential(roster, "dora", credentials.Role.AUDITOR).password
     with raw() as client:
         client.login("dora", **{"tacit.epsilon": "1"})
         assert not errors(client.query("SELECT 1"))
         assert errors(client.query(COUNT))[0]["C"] == "42501"  # an auditor asks no questions
-        people.revoke(roster, "dora")
+        credentials.revoke_credential(roster, "dora")
         client.send(b"Q", b"SELECT 1\0")
         assert errors(client.until(b""))[0]["C"] == "28000"
 

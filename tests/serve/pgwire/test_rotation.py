@@ -6,7 +6,7 @@ import select
 
 import pytest
 
-from tacit.serve import people
+from tacit.serve import credentials
 
 pytestmark = pytest.mark.slow
 
@@ -16,11 +16,11 @@ SYNC = b"S\0\0\0\4"
 @pytest.fixture
 def vera(served):
     """Someone who may look at the catalog: the file that lets her in."""
-    roster = people.people_of(served.folder / "clinic.toml")
-    served.passwords["vera"] = people.add(roster, "vera", people.Role.AUDITOR).password
+    roster = credentials.credentials_path(served.folder / "clinic.toml")
+    served.passwords["vera"] = credentials.add_credential(roster, "vera", credentials.Role.AUDITOR).password
     yield roster
-    if people.read(roster).named("vera") is not None:
-        people.revoke(roster, "vera")
+    if credentials.read_credentials(roster).named("vera") is not None:
+        credentials.revoke_credential(roster, "vera")
 
 
 def ending(client):
@@ -39,7 +39,7 @@ def test_a_session_ends_at_its_next_message_whatever_it_is(raw, vera):
             client.send(b"E", b"\0\0\0\0\1")  # eight more rows are there
             client.socket.sendall(SYNC)
             client.until(b"Z")
-            client.served.passwords["vera"] = people.rotate(vera, "vera").password
+            client.served.passwords["vera"] = credentials.rotate_credential(vera, "vera").password
             client.socket.sendall(message)
             last = ending(client)
             assert b"28000" in last and b"was changed" in last and b"FATAL" in last
@@ -49,13 +49,13 @@ def test_an_idle_session_ends_by_itself(raw, vera):
     with raw() as rotated, raw() as other:
         rotated.login("vera")
         other.login("ada")
-        people.rotate(vera, "vera")
+        credentials.rotate_credential(vera, "vera")
         assert b"was changed" in ending(rotated)
         assert dict(other.query("SELECT 1"))[b"C"] == b"SELECT 1\0"
     with raw() as revoked:
-        revoked.served.passwords["vera"] = people.rotate(vera, "vera").password
+        revoked.served.passwords["vera"] = credentials.rotate_credential(vera, "vera").password
         revoked.login("vera")
-        people.revoke(vera, "vera")
+        credentials.revoke_credential(vera, "vera")
         assert b"let in no longer" in ending(revoked)
 
 
@@ -65,7 +65,7 @@ def test_a_login_that_began_with_the_old_password_opens_nothing(raw, vera):
 
         def late(kind, body=b""):
             if body.startswith(b"c="):  # the proof, which is right for the old password
-                people.rotate(vera, "vera")
+                credentials.rotate_credential(vera, "vera")
             send(kind, body)
 
         client.send = late
@@ -75,7 +75,7 @@ def test_a_login_that_began_with_the_old_password_opens_nothing(raw, vera):
 
 def test_a_session_that_was_opened_by_the_new_password_stays(raw, vera):
     with raw() as client:
-        client.served.passwords["vera"] = people.rotate(vera, "vera").password
+        client.served.passwords["vera"] = credentials.rotate_credential(vera, "vera").password
         client.login("vera")
         assert not select.select([client.socket], [], [], 1.5)[0]  # longer than from one look to the next
         assert dict(client.query("SELECT 1"))[b"C"] == b"SELECT 1\0"

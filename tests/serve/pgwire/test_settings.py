@@ -6,20 +6,20 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.errors import Code, Failed, LedgerError, ParameterError, Place, Refused
-from tacit.serve.pgwire.settings import Settings
+from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused, SourceLocation
+from tacit.serve.pgwire.settings import SessionSettings
+from tacit.serve.pgwire.sqlstate import WireError, sqlstate, to_wire_error
 from tacit.serve.pgwire.transaction import Transaction
-from tacit.serve.pgwire.words import Complaint, complaint, sqlstate
 
 
 def test_a_question_without_a_price_is_told_how_to_set_one():
-    with pytest.raises(Complaint) as error:
-        _ = Settings().price
+    with pytest.raises(WireError) as error:
+        _ = SessionSettings().price
     assert error.value.hint.startswith("SET tacit.epsilon = 0.5")
 
 
 def test_a_price_and_an_accuracy_replace_each_other():
-    settings = Settings().with_value("tacit.epsilon", "0.5")
+    settings = SessionSettings().with_value("tacit.epsilon", "0.5")
     assert settings.price == (Fraction(1, 2), None)
     settings = settings.with_value("tacit.within", "n=50, total = 1e3")
     assert settings.price == (None, {"n": 50, "total": 1000})
@@ -50,8 +50,8 @@ def test_a_price_and_an_accuracy_replace_each_other():
     ],
 )
 def test_a_value_that_cannot_be_is_refused_with_a_hint(name, value):
-    with pytest.raises(Complaint) as error:
-        Settings().with_value(name, value)
+    with pytest.raises(WireError) as error:
+        SessionSettings().with_value(name, value)
     assert error.value.hint
 
 
@@ -60,13 +60,13 @@ def test_a_value_that_cannot_be_is_refused_with_a_hint(name, value):
     [("0", "0", None), ("250", "250ms", 0.25), ("5000", "5s", 5), ("90 s", "90s", 90), ("2min", "2min", 120)],
 )
 def test_a_time_is_in_milliseconds_or_has_a_unit(written, shown, seconds):
-    settings = Settings().with_value("statement_timeout", written)
+    settings = SessionSettings().with_value("statement_timeout", written)
     assert (settings.get("statement_timeout"), settings.timeout) == (shown, seconds)
-    assert Settings().timeout is None
+    assert SessionSettings().timeout is None
 
 
 def test_settings_go_back_with_a_rollback_and_stay_with_a_commit():
-    state = Transaction(Settings())
+    state = Transaction(SessionSettings())
     state.begin()
     state.assign("tacit.epsilon", "1", local=False)
     state.assign("tacit.confidence", "0.9", local=True)
@@ -78,7 +78,7 @@ def test_settings_go_back_with_a_rollback_and_stay_with_a_commit():
     state.assign("", None, local=False)
     assert state.settings.get("tacit.epsilon") == ""
     state.fail()
-    with pytest.raises(Complaint, match="failed"):
+    with pytest.raises(WireError, match="failed"):
         state.check()
     assert state.commit() == "ROLLBACK"
     assert state.settings.get("tacit.epsilon") == "1"
@@ -86,7 +86,7 @@ def test_settings_go_back_with_a_rollback_and_stay_with_a_commit():
 
 def test_every_code_has_an_sqlstate():
     elsewhere = {"policy", "data", "report", "failed"}  # which do not come from a question, or are XX000
-    for code in Code:
+    for code in ErrorCode:
         error = LedgerError(code, "x") if code.startswith("ledger") else Refused(code, "x")
         assert (sqlstate(error) == "XX000") == (code in elsewhere), code
     assert sqlstate(Failed()) == "XX000"
@@ -95,8 +95,8 @@ def test_every_code_has_an_sqlstate():
 
 def test_a_complaint_has_the_position_the_hint_and_the_stable_code():
     text = "SELECT a,\n  heigth FROM visits"
-    error = complaint(
-        Refused(Code.UNKNOWN_COLUMN, "no heigth", at=Place(2, 3, "  heigth FROM visits"), fix="age"), text
+    error = to_wire_error(
+        Refused(ErrorCode.UNKNOWN_COLUMN, "no heigth", at=SourceLocation(2, 3, "  heigth FROM visits"), fix="age"), text
     )
     assert error.position == text.index("heigth") + 1
     assert (error.sqlstate, error.hint) == ("42703", "age")

@@ -10,16 +10,16 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from tacit.audit.zoo.outcomes import OUTCOMES, SOUND_OUTCOMES
-from tacit.audit.zoo.selections import SELECTIONS
-from tacit.audit.zoo.sound import SOUND
-from tacit.audit.zoo.specimen import Specimen as Specimen
-from tacit.audit.zoo.sums import SUMS
+from tacit.audit.zoo.selections import BROKEN_SELECTIONS
+from tacit.audit.zoo.sound import CORRECT_MECHANISMS
+from tacit.audit.zoo.specimen import KnownMechanism as KnownMechanism
+from tacit.audit.zoo.sums import BROKEN_SUMS
 from tacit.errors import ParameterError
 
-ZOO: tuple[Specimen, ...] = (*SOUND, *SOUND_OUTCOMES, *SUMS, *SELECTIONS, *OUTCOMES)
+ZOO: tuple[KnownMechanism, ...] = (*CORRECT_MECHANISMS, *SOUND_OUTCOMES, *BROKEN_SUMS, *BROKEN_SELECTIONS, *OUTCOMES)
 
 
-def specimen(name: str) -> Specimen:
+def specimen(name: str) -> KnownMechanism:
     """The specimen of this name."""
     for each in ZOO:
         if each.name == name:

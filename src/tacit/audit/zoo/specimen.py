@@ -8,15 +8,15 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from tacit.accounting.exact import Matrix
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.audit.claim import Claim
 
-Law = Mapping[Hashable, float]
+ProbabilityMap = Mapping[Hashable, float]
 Evidence = Literal["none", "samples", "exact"]
-ONE = Claim.epsilon(1)
+EPSILON_ONE = Claim.epsilon(1)
 
 
-class Mechanism(Protocol):
+class SamplingFunction(Protocol):
     """Any number of independent outputs at once."""
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Any:
@@ -24,7 +24,7 @@ class Mechanism(Protocol):
 
 
 @dataclass(frozen=True)
-class Specimen:
+class KnownMechanism:
     """A mechanism with its claim, and a pair of neighbors on which it shows what it is.
 
     `true` is the least value of the claim's parameter that holds on this pair (at the claim's delta); `sound` says
@@ -37,34 +37,34 @@ class Specimen:
     claim: Claim
     true: float
     sound: bool
-    mechanism: Mechanism = field(repr=False)
+    mechanism: SamplingFunction = field(repr=False)
     one: Any
     other: Any
     why: str
     evidence: Evidence = "none"
-    law: Callable[[Any], Law] | None = field(default=None, repr=False)
+    law: Callable[[Any], ProbabilityMap] | None = field(default=None, repr=False)
 
-    def exact(self) -> Matrix | None:
+    def exact(self) -> TransitionMatrix | None:
         """The table of both laws; None where the law is not known."""
         if self.law is None:
             return None
         one, other = self.law(self.one), self.law(self.other)
         outputs = dict.fromkeys([*one, *other])
-        return Matrix([[side.get(output, 0.0) for output in outputs] for side in (one, other)])
+        return TransitionMatrix([[side.get(output, 0.0) for output in outputs] for side in (one, other)])
 
 
-def mistake(
+def broken_mechanism(
     name: str,
     says: str,
     true: float,
-    mechanism: Mechanism,
+    mechanism: SamplingFunction,
     one: Any,
     other: Any,
     why: str,
     *,
-    claim: Claim = ONE,
+    claim: Claim = EPSILON_ONE,
     evidence: Evidence = "samples",
-    law: Callable[[Any], Law] | None = None,
-) -> Specimen:
+    law: Callable[[Any], ProbabilityMap] | None = None,
+) -> KnownMechanism:
     """A specimen whose claim is wrong; it claims 1 where nothing else is said."""
-    return Specimen(name, says, claim, true, False, mechanism, one, other, why, evidence, law)
+    return KnownMechanism(name, says, claim, true, False, mechanism, one, other, why, evidence, law)

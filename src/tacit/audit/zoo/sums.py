@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import noise, releases
-from tacit.audit.zoo.specimen import Law, Mechanism, mistake
+from tacit.audit.zoo.specimen import ProbabilityMap, SamplingFunction, broken_mechanism
 from tacit.mechanisms.randomized_response import RandomizedResponse
 
 _COIN = RandomizedResponse(coin=Fraction(1, 2))
@@ -21,12 +21,12 @@ _CUT = 2
 _Outputs = npt.NDArray[Any]
 
 
-def with_scale(scale: float, times: int = 1) -> Mechanism:
+def count_with_scale(scale: float, times: int = 1) -> SamplingFunction:
     """Counts with noise of this scale, each answered so many times."""
 
     def release(data: Any, size: int, rng: np.random.Generator) -> _Outputs:
         counts = np.repeat(np.atleast_1d(data), times)
-        return np.asarray(counts + noise.laplace(scale, (size, len(counts)), rng))
+        return np.asarray(counts + noise.draw_laplace(scale, (size, len(counts)), rng))
 
     return release
 
@@ -39,17 +39,17 @@ def double_laplace(data: float, size: int, rng: np.random.Generator) -> _Outputs
 
 def flipped_coin(data: int, size: int, rng: np.random.Generator) -> _Outputs:
     """With a fair coin the truth, otherwise another fair coin."""
-    return _COIN.release(np.full(size, data, dtype=np.int64), releases.bits_of(rng))
+    return _COIN.release(np.full(size, data, dtype=np.int64), releases.replay_bits(rng))
 
 
-def same_noise(data: tuple[int, int], size: int, rng: np.random.Generator) -> _Outputs:
+def reused_noise(data: tuple[int, int], size: int, rng: np.random.Generator) -> _Outputs:
     """Two counts with the same draw."""
-    return np.array(data) + noise.laplace(2.0, (size, 1), rng)
+    return np.array(data) + noise.draw_laplace(2.0, (size, 1), rng)
 
 
 def fixed_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
     """A generator with a fixed seed, made anew for each question."""
-    return np.full(size, data + int(noise.laplace(1.0, 1, np.random.default_rng(7))[0]))
+    return np.full(size, data + int(noise.draw_laplace(1.0, 1, np.random.default_rng(7))[0]))
 
 
 def no_noise(data: tuple[int, ...], size: int, rng: np.random.Generator) -> _Outputs:
@@ -57,76 +57,76 @@ def no_noise(data: tuple[int, ...], size: int, rng: np.random.Generator) -> _Out
     return np.full(size, sum(data) / len(data))
 
 
-def narrow_mean(data: tuple[int, ...], size: int, rng: np.random.Generator) -> _Outputs:
+def unclamped_mean(data: tuple[int, ...], size: int, rng: np.random.Generator) -> _Outputs:
     """The mean, with noise for scores from 0 to 50 and no clamp."""
-    return (sum(data) + noise.laplace(_BELIEVED, size, rng)) / len(data)
+    return (sum(data) + noise.draw_laplace(_BELIEVED, size, rng)) / len(data)
 
 
-def local_mean(data: tuple[int, ...], size: int, rng: np.random.Generator) -> _Outputs:
+def local_sensitivity_mean(data: tuple[int, ...], size: int, rng: np.random.Generator) -> _Outputs:
     """The mean, with noise for the range of the scores at hand."""
     width = max(data) - min(data)
-    return (sum(data) + (noise.laplace(width, size, rng) if width else np.zeros(size, dtype=np.int64))) / len(data)
+    return (sum(data) + (noise.draw_laplace(width, size, rng) if width else np.zeros(size, dtype=np.int64))) / len(data)
 
 
-def rounded_first(data: int, size: int, rng: np.random.Generator) -> _Outputs:
+def rounded_before_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
     """A count rounded to fives, with noise for a count."""
-    return 5 * round(data / 5) + noise.laplace(1.0, size, rng)
+    return 5 * round(data / 5) + noise.draw_laplace(1.0, size, rng)
 
 
-def cut_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
+def truncated_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
     """A count with noise that is cut off, so that no answer looks silly."""
-    return data + np.clip(noise.laplace(1.0, size, rng), -_CUT, _CUT)
+    return data + np.clip(noise.draw_laplace(1.0, size, rng), -_CUT, _CUT)
 
 
 def repeated_law(scale: float, times: int = 1) -> Any:
-    """The law of `with_scale`."""
-    return lambda data: noise.laplace_law(scale, np.repeat(np.atleast_1d(data), times))
+    """The law of `count_with_scale`."""
+    return lambda data: noise.laplace_distribution(scale, np.repeat(np.atleast_1d(data), times))
 
 
-def coin_law(data: int) -> Law:
+def coin_law(data: int) -> ProbabilityMap:
     """3/4 and 1/4."""
     return {data: 0.75, 1 - data: 0.25}
 
 
-def same_noise_law(data: tuple[int, int]) -> Law:
+def same_noise_law(data: tuple[int, int]) -> ProbabilityMap:
     """All of it on one line."""
-    return {(data[0] + k, data[1] + k): noise.chance(2.0, k) for k in noise.window(2.0)}
+    return {(data[0] + k, data[1] + k): noise.probability(2.0, k) for k in noise.support_window(2.0)}
 
 
-def no_noise_law(data: tuple[int, ...]) -> Law:
+def no_noise_law(data: tuple[int, ...]) -> ProbabilityMap:
     """One output."""
     return {sum(data) / len(data): 1.0}
 
 
-def narrow_mean_law(data: tuple[int, ...]) -> Law:
+def narrow_mean_law(data: tuple[int, ...]) -> ProbabilityMap:
     """Steps of one thirtieth, around the sums from 0 to 100."""
     reach = 26 * _BELIEVED
-    return {k / len(data): noise.chance(_BELIEVED, k - sum(data)) for k in range(-reach, reach + 101)}
+    return {k / len(data): noise.probability(_BELIEVED, k - sum(data)) for k in range(-reach, reach + 101)}
 
 
-def local_mean_law(data: tuple[int, ...]) -> Law:
+def local_mean_law(data: tuple[int, ...]) -> ProbabilityMap:
     """One output where all scores are equal."""
     width, total = max(data) - min(data), sum(data)
     if not width:
         return no_noise_law(data)
-    return {(total + k) / len(data): noise.chance(width, k) for k in noise.window(width)}
+    return {(total + k) / len(data): noise.probability(width, k) for k in noise.support_window(width)}
 
 
-def rounded_law(data: int) -> Law:
+def rounded_law(data: int) -> ProbabilityMap:
     """The law of 0 or 5 with noise."""
-    return noise.laplace_law(1.0, 5 * round(data / 5))
+    return noise.laplace_distribution(1.0, 5 * round(data / 5))
 
 
-def cut_law(data: int) -> Law:
+def cut_law(data: int) -> ProbabilityMap:
     """The tails are at the ends."""
-    inside: Law = {data + k: noise.chance(1.0, k) for k in range(-_CUT + 1, _CUT)}
-    return {**inside, data - _CUT: noise.at_least(1.0, _CUT), data + _CUT: noise.at_least(1.0, _CUT)}
+    inside: ProbabilityMap = {data + k: noise.probability(1.0, k) for k in range(-_CUT + 1, _CUT)}
+    return {**inside, data - _CUT: noise.survival(1.0, _CUT), data + _CUT: noise.survival(1.0, _CUT)}
 
 
 _CONTINUOUS = Fraction("3.730632") ** 2
 _SMALL = Fraction(4, 9)
-SUMS = (
-    mistake(
+BROKEN_SUMS = (
+    broken_mechanism(
         "no-noise",
         "The mean score of thirty students, as it is.",
         math.inf,
@@ -136,7 +136,7 @@ SUMS = (
         "51.33 is possible with the 90 only, and 50 without it only.",
         law=no_noise_law,
     ),
-    mistake(
+    broken_mechanism(
         "coin-claimed-as-one",
         "Randomized response with a fair coin, claimed to be 1.",
         math.log(3),
@@ -146,58 +146,58 @@ SUMS = (
         "The table is 3/4 and 1/4: epsilon is ln 3 = 1.0986.",
         law=coin_law,
     ),
-    mistake(
+    broken_mechanism(
         "scale-upside-down",
         "A histogram with noise of scale epsilon where 1/epsilon is needed.",
         2.0,
-        with_scale(0.5),
+        count_with_scale(0.5),
         (5, 3),
         (5, 4),
         "Scale 1/2 on a count that moves by one costs 2, four times the claim.",
         claim=Claim.epsilon(0.5),
         law=repeated_law(0.5),
     ),
-    mistake(
+    broken_mechanism(
         "replace-as-add",
         "A histogram where one person is replaced, with the noise for one who is added.",
         2.0,
-        with_scale(1.0),
+        count_with_scale(1.0),
         (5, 4),
         (4, 5),
         "One count falls and another rises: the factor is e twice.",
         law=repeated_law(1.0),
     ),
-    mistake(
+    broken_mechanism(
         "l2-for-laplace",
         "Two counts that both move, with Laplace noise for the L2 distance.",
         math.sqrt(2),
-        with_scale(math.sqrt(2)),
+        count_with_scale(math.sqrt(2)),
         (5, 3),
         (6, 4),
         "The L1 distance is 2 and the scale is sqrt 2: epsilon is 2/sqrt 2.",
         law=repeated_law(math.sqrt(2)),
     ),
-    mistake(
+    broken_mechanism(
         "repeat-forgotten",
         "A count answered twice with fresh noise, charged once.",
         2.0,
-        with_scale(1.0, times=2),
+        count_with_scale(1.0, times=2),
         0,
         1,
         "Two releases at 1 each.",
         law=repeated_law(1.0, times=2),
     ),
-    mistake(
+    broken_mechanism(
         "noise-reused",
         "Two counts with the same draw of noise.",
         math.inf,
-        same_noise,
+        reused_noise,
         (5, 3),
         (5, 4),
         "The difference of the two answers has no noise: 2 on one side, 1 on the other.",
         law=same_noise_law,
     ),
-    mistake(
+    broken_mechanism(
         "noise-with-a-fixed-seed",
         "A count with noise from a generator that is seeded anew for each question.",
         math.inf,
@@ -205,19 +205,19 @@ SUMS = (
         0,
         1,
         "The noise is a constant, which anyone who has the program can take off.",
-        law=lambda data: {data + int(noise.laplace(1.0, 1, np.random.default_rng(7))[0]): 1.0},
+        law=lambda data: {data + int(noise.draw_laplace(1.0, 1, np.random.default_rng(7))[0]): 1.0},
     ),
-    mistake(
+    broken_mechanism(
         "noise-cut-off",
         "A count with noise that is cut off at 2.",
         math.inf,
-        cut_noise,
+        truncated_noise,
         0,
         1,
         "-2 is possible for 0 and not for 1. The noise may not be cut off; the answer may.",
         law=cut_law,
     ),
-    mistake(
+    broken_mechanism(
         "double-laplace",
         "A count with Laplace noise in doubles, by the textbook's inverse.",
         math.inf,
@@ -227,41 +227,41 @@ SUMS = (
         "What is added to 1 is rounded to a multiple of 2^-53. Noise near 0 alone has finer digits: many doubles are "
         "possible for 0 and not for 1.",
     ),
-    mistake(
+    broken_mechanism(
         "narrow-mean",
         "The mean of thirty scores, with noise for scores up to 50 and no clamp.",
         2.0,
-        narrow_mean,
+        unclamped_mean,
         (0,) * _STUDENTS,
         (*[0] * 29, 100),
         "A score of 100 moves the sum by 100, and the scale is 50.",
         law=narrow_mean_law,
     ),
-    mistake(
+    broken_mechanism(
         "local-sensitivity",
         "The mean of thirty scores, with noise for the range of the scores at hand.",
         math.inf,
-        local_mean,
+        local_sensitivity_mean,
         (50,) * _STUDENTS,
         (*[50] * 29, 90),
         "Where all scores are equal there is no noise at all: the size of the noise tells.",
         law=local_mean_law,
     ),
-    mistake(
+    broken_mechanism(
         "rounded-before-noise",
         "A count rounded to fives, with noise for a count.",
         5.0,
-        rounded_first,
+        rounded_before_noise,
         2,
         3,
         "One person moves the rounded count by 5.",
         law=rounded_law,
     ),
-    mistake(
+    broken_mechanism(
         "discrete-as-continuous",
         "A count with discrete Gaussian noise of the deviation that real noise would need.",
         1.002622,
-        releases.normal(_CONTINUOUS),
+        releases.gaussian_count(_CONTINUOUS),
         0,
         1,
         "At 3.730632 the discrete law has delta(1) = 1.035e-5: too little above 1e-5 for samples to tell.",
@@ -269,11 +269,11 @@ SUMS = (
         evidence="exact",
         law=releases.normal_law(_CONTINUOUS),
     ),
-    mistake(
+    broken_mechanism(
         "small-discrete-as-continuous",
         "A count with discrete Gaussian noise of deviation 2/3, priced as the real law: mu = 3/2.",
         1.676922,
-        releases.normal(_SMALL),
+        releases.gaussian_count(_SMALL),
         0,
         1,
         "On so coarse a grid the discrete law is far from the normal one.",

@@ -9,19 +9,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from tacit.accounting.exact import Matrix
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.errors import ParameterError
-from tacit.local.survey.questions import Question, check_place
-from tacit.local.survey.thresholds import WHOLE, coin, lies
+from tacit.local.survey.questions import SurveyQuestion, check_answer_index
+from tacit.local.survey.thresholds import TWO_TO_64, compute_flip_threshold, flip_coin
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 
-MOST_OPTIONS = 64
+MAX_OPTIONS = 64
 _SMALL = 8  # options of which every subset is listed in a matrix
 
 
 @dataclass(frozen=True)
-class Choice(Question):
+class ChoiceQuestion(SurveyQuestion):
     """One of several options: sent as it is, or replaced by another one, each equally likely.
 
     **Theorem.** With k options and L = `lie`, the law is (2^64 - L)/2^64 on the diagonal and L/(2^64 (k - 1))
@@ -38,7 +38,7 @@ class Choice(Question):
     @cached_property
     def lie(self) -> int:
         """The chance of another option, out of 2^64."""
-        return lies(self.price, others=len(self.options) - 1)
+        return compute_flip_threshold(self.price, others=len(self.options) - 1)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -48,13 +48,13 @@ class Choice(Question):
     @property
     def other(self) -> Fraction:
         """The chance of each other option."""
-        return Fraction(self.lie, WHOLE * (len(self.options) - 1))
+        return Fraction(self.lie, TWO_TO_64 * (len(self.options) - 1))
 
     def encode(self, truth: int, bits: Bits) -> int:
         """The number of an option."""
-        check_place(self.name, truth, len(self.options) - 1)
-        turned = coin(self.lie, bits)
-        drawn = below(len(self.options) - 1, bits)
+        check_answer_index(self.name, truth, len(self.options) - 1)
+        turned = flip_coin(self.lie, bits)
+        drawn = draw_below(len(self.options) - 1, bits)
         return drawn + (drawn >= truth) if turned else truth
 
     def support(self, sent: Any) -> tuple[int, ...]:
@@ -63,18 +63,18 @@ class Choice(Question):
             raise self._refuse(f"a report is a number from 0 to {len(self.options) - 1}")
         return tuple(int(place == sent) for place in range(len(self.options)))
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """A row and a column for each option."""
         places = range(len(self.options))
-        return Matrix([[self.own if sent == truth else self.other for sent in places] for truth in places])
+        return TransitionMatrix([[self.own if sent == truth else self.other for sent in places] for truth in places])
 
     def read(self, given: Any) -> int:
         """An option by its words."""
-        return _worded(self.name, self.options, given)
+        return _find_option(self.name, self.options, given)
 
     def choose(self, typed: str) -> int:
         """An option by its number, from 1 on."""
-        return _numbered(self.name, self.options, typed)
+        return _find_option_number(self.name, self.options, typed)
 
     def shown(self, truth: int) -> str:
         """The option's words."""
@@ -85,7 +85,7 @@ class Choice(Question):
 
 
 @dataclass(frozen=True)
-class YesNo(Choice):
+class YesNoQuestion(ChoiceQuestion):
     """A choice of no and yes: the truth, or the opposite."""
 
     options: tuple[str, ...] = ("No", "Yes")
@@ -108,7 +108,7 @@ class YesNo(Choice):
 
 
 @dataclass(frozen=True)
-class Several(Question):
+class MultipleChoiceQuestion(SurveyQuestion):
     """Any of several options, at most `most`: a bit for each, every one sent as it is or turned, on its own.
 
     **Theorem.** Two answers differ in at most `turns` = min(2 most, options) bits. With L = `lie` for epsilon/turns,
@@ -133,7 +133,7 @@ class Several(Question):
     @cached_property
     def lie(self) -> int:
         """The chance that a bit is turned, out of 2^64."""
-        return lies(self.price, parts=self.turns)
+        return compute_flip_threshold(self.price, parts=self.turns)
 
     @property
     def ratio(self) -> Fraction:
@@ -149,7 +149,7 @@ class Several(Question):
         """A digit 0 or 1 for each option."""
         if len(truth) != len(self.options) or set(truth) - {"0", "1"} or truth.count("1") > self.most:
             raise ParameterError(self.name, f"needs at most {self.most} of the options", fix="leave some out")
-        return "".join(str(int(bit) ^ coin(self.lie, bits)) for bit in truth)
+        return "".join(str(int(bit) ^ flip_coin(self.lie, bits)) for bit in truth)
 
     def support(self, sent: Any) -> tuple[int, ...]:
         """The options whose digit is 1."""
@@ -157,7 +157,7 @@ class Several(Question):
             raise self._refuse(f"a report is {len(self.options)} digits 0 or 1")
         return tuple(map(int, sent))
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """A row for each set of options that may be answered, a column for each that may be sent."""
         if len(self.options) > _SMALL:
             raise ParameterError(self.name, "there are too many sets to list", fix="ask about fewer options")
@@ -167,7 +167,7 @@ class Several(Question):
             kept = sum(a == b for a, b in zip(truth, sent, strict=True))
             return self.own**kept * self.other ** (len(truth) - kept)
 
-        return Matrix([[chance(truth, sent) for sent in every] for truth in every if sum(truth) <= self.most])
+        return TransitionMatrix([[chance(truth, sent) for sent in every] for truth in every if sum(truth) <= self.most])
 
     def read(self, given: Any) -> str:
         """Options by their words: a list, or a text with commas between them; an empty one for none."""
@@ -175,11 +175,11 @@ class Several(Question):
             given = [given] if _place(self.options, given) is not None else _parts(given)
         if not isinstance(given, list):
             raise ParameterError(self.name, "needs a list of options", fix=f'{self.name} = ["{self.options[0]}"]')
-        return self._set({_worded(self.name, self.options, item) for item in given})
+        return self._set({_find_option(self.name, self.options, item) for item in given})
 
     def choose(self, typed: str) -> str:
         """Options by their numbers, from 1 on, with commas between them."""
-        return self._set({_numbered(self.name, self.options, part) for part in _parts(typed)})
+        return self._set({_find_option_number(self.name, self.options, part) for part in _parts(typed)})
 
     def shown(self, truth: str) -> str:
         """The options' words."""
@@ -196,8 +196,8 @@ class Several(Question):
 
 
 def _check_options(name: str, options: tuple[str, ...]) -> None:
-    if not 2 <= len(options) <= MOST_OPTIONS or len({option.strip().lower() for option in options}) != len(options):
-        what = f"needs 2 to {MOST_OPTIONS} options, all different"
+    if not 2 <= len(options) <= MAX_OPTIONS or len({option.strip().lower() for option in options}) != len(options):
+        what = f"needs 2 to {MAX_OPTIONS} options, all different"
         raise ParameterError(f"{name}.options", what, fix='options = ["Soup", "Salad"]')
 
 
@@ -213,7 +213,7 @@ def _place(options: tuple[str, ...], given: Any) -> int | None:
     return next((place for place, option in enumerate(options) if option.strip().lower() == word), None)
 
 
-def _worded(name: str, options: tuple[str, ...], given: Any) -> int:
+def _find_option(name: str, options: tuple[str, ...], given: Any) -> int:
     place = _place(options, given)
     if place is None:
         fix = "choose from: " + ", ".join(f'"{option}"' for option in options)
@@ -221,7 +221,7 @@ def _worded(name: str, options: tuple[str, ...], given: Any) -> int:
     return place
 
 
-def _numbered(name: str, options: tuple[str, ...], typed: str) -> int:
+def _find_option_number(name: str, options: tuple[str, ...], typed: str) -> int:
     word = typed.strip()
     if not (word.isascii() and word.isdecimal() and len(word) < 4 and 1 <= int(word) <= len(options)):
         what = f"needs the number before an option, from 1 to {len(options)}"

@@ -8,88 +8,88 @@ from fractions import Fraction
 from pathlib import Path
 
 from tacit.local.survey.form import Survey
-from tacit.local.survey.numbers import Number
-from tacit.local.survey.questions import Question
-from tacit.local.survey.results import POINTS, Result, Row
+from tacit.local.survey.numbers import NumberQuestion
+from tacit.local.survey.questions import SurveyQuestion
+from tacit.local.survey.results import TARGET_HALF_WIDTH, CategoryEstimate, QuestionResult
 from tacit.local.survey.rounding import places_down, places_up
-from tacit.local.survey.words import ends, legible, people, plain, times
+from tacit.local.survey.words import format_factor, format_number, format_people, format_range, legible
 
 _LABEL = 28  # characters of an option on a terminal
 _SHORT = 12  # characters of a unit that is said twice
 _TITLE, _HEADING = 56, 72  # characters of a line of a picture: above all of it, and above a question
 
 
-def text(survey: Survey, found: Sequence[Result], width: int = 90) -> str:
+def render_results(survey: Survey, found: Sequence[QuestionResult], width: int = 90) -> str:
     """All questions: a bar, an estimate, an interval and a count for each row, and what bounds them."""
-    lines = textwrap.wrap(f"{survey.title}: {_basis(found)}", width)
+    lines = textwrap.wrap(f"{survey.title}: {_summary_line(found)}", width)
     lines += textwrap.wrap('"sent" counts the reports as they came, before the coins are taken out of them.', width)
     for result in found:
         question = result.question
         lines += ["", *textwrap.wrap(f"{question.text} (epsilon {question.price})", width)]
-        numbers = [value_of(result, row) for row in result.rows]
-        intervals = [interval_of(result, row) for row in result.rows]
+        numbers = [format_estimate(result, row) for row in result.rows]
+        intervals = [format_interval(result, row) for row in result.rows]
         counts = [f"{row.count:,}" for row in result.rows]
         sent = " sent"
-        if isinstance(question, Number):
-            sent += f" {ends(question)[1] if len(question.unit) <= _SHORT else plain(question.upper)}"
+        if isinstance(question, NumberQuestion):
+            sent += f" {format_range(question)[1] if len(question.unit) <= _SHORT else format_number(question.upper)}"
         labels = [textwrap.shorten(row.label, _LABEL, placeholder="…") for row in result.rows]
         room, wide, far, high = (max(map(len, column)) for column in (labels, numbers, intervals, counts))
         cells = max(12, width - room - wide - far - high - 13 - len(sent))
         rows = zip(result.rows, labels, numbers, intervals, counts, strict=True)
         for row, label, number, interval, count in rows:
-            bar = _bar(result, row, cells)
+            bar = _interval_bar(result, row, cells)
             shown = f"{number.rjust(wide)}  {interval.rjust(far)}  {count.rjust(high)}{sent}"
             lines.append(f"  {label.ljust(room)}  {bar}  {shown}")
-        for said in filter(None, (clipped(result), bounds(result))):
+        for said in filter(None, (describe_clipping(result), describe_bounds(result))):
             lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
-def bounds(result: Result) -> str:
+def describe_bounds(result: QuestionResult) -> str:
     """What a made-up report does at most, and how many people it takes to be close."""
-    unit, moved, close = "points", 100 * result.exact_influence, 100 * POINTS
-    if isinstance(result.question, Number):
+    unit, moved, close = "points", 100 * result.exact_influence, 100 * TARGET_HALF_WIDTH
+    if isinstance(result.question, NumberQuestion):
         span = result.question.upper - result.question.lower
-        unit, moved, close = result.question.unit or "of its unit", result.exact_influence, POINTS * span
+        unit, moved, close = result.question.unit or "of its unit", result.exact_influence, TARGET_HALF_WIDTH * span
     made_up = f"One made-up report moves an estimate by at most {legible(moved)} {unit}"
-    surer = f"An honest one makes anyone at most {times(result.question.ratio)} times surer."
-    return f"{made_up}; {people(result.needed)} give intervals within {legible(close)} {unit}. {surer}"
+    surer = f"An honest one makes anyone at most {format_factor(result.question.ratio)} times surer."
+    return f"{made_up}; {format_people(result.needed)} give intervals within {legible(close)} {unit}. {surer}"
 
 
-def clipped(result: Result) -> str:
+def describe_clipping(result: QuestionResult) -> str:
     """What is not shown as it was estimated; nothing where all of it is."""
     rows = [row for row in result.rows if row.is_clipped]
     if not rows:
         return ""
-    if isinstance(result.question, Number):
-        said = _shown(result, rows[0].value, rows[0].high - rows[0].low)
+    if isinstance(result.question, NumberQuestion):
+        said = _format_value(result, rows[0].value, rows[0].high - rows[0].low)
     else:
         said = ", ".join(f"{100 * row.value:.1f} % for {row.label}" for row in rows)
     return f"* Clipped to what is possible: the unbiased estimate is {said}."
 
 
-def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
+def save_chart(path: Path, survey: Survey, found: Sequence[QuestionResult]) -> None:
     """The same as a picture. Numbers stand where they are in their range."""
-    from tacit.pictures import COLORS, INK, picture
+    from tacit.pictures import COLORS, TEXT_COLOR, open_figure
 
     headings = [_heading(result.question) for result in found]
     rows = sum(len(result.rows) + 0.7 * heading.count("\n") for result, heading in zip(found, headings, strict=True))
     height = 1.4 + 0.3 * rows + 0.45 * len(found)
     place, ticks = 0.0, []
     across = "share of people, in percent"
-    if any(isinstance(result.question, Number) for result in found):
+    if any(isinstance(result.question, NumberQuestion) for result in found):
         across += "; of a number, where its mean is in its range"
     if any(row.is_clipped for result in found for row in result.rows):
         across += "\n* clipped to what is possible: the unbiased estimate lies outside"
     title = textwrap.fill(survey.title, _TITLE)
-    with picture(path, title, across, "", size=(8.4, height + 0.2 * title.count("\n"))) as axes:
+    with open_figure(path, title, across, "", size=(8.4, height + 0.2 * title.count("\n"))) as axes:
         axes.set_title(title, pad=22)
         above = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (0, 9), "textcoords": "offset points"}
-        axes.annotate(_basis(found), **above, fontsize=9.5, color=INK, annotation_clip=False)
+        axes.annotate(_summary_line(found), **above, fontsize=9.5, color=TEXT_COLOR, annotation_clip=False)
         for number, result in enumerate(found):
             heading = headings[number]
             place += 0.7 * heading.count("\n")
-            asked = axes.text(0, place + 0.35, heading, fontsize=9.5, fontweight="bold", va="bottom", color=INK)
+            asked = axes.text(0, place + 0.35, heading, fontsize=9.5, fontweight="bold", va="bottom", color=TEXT_COLOR)
             asked.set_in_layout(False)  # it may run over the column of numbers, and narrows nothing
             place += 1
             for row in result.rows:
@@ -98,8 +98,8 @@ def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
                 color = COLORS[number % len(COLORS)]
                 axes.errorbar([middle], [place], xerr=error, fmt="none", capsize=3, color=color)
                 axes.plot([middle], [place], "o", color=color, markersize=5)
-                words = f"{value_of(result, row)}  ({interval_of(result, row)})"
-                axes.text(103, place, words, fontsize=8.5, va="center", color=INK, clip_on=False)
+                words = f"{format_estimate(result, row)}  ({format_interval(result, row)})"
+                axes.text(103, place, words, fontsize=8.5, va="center", color=TEXT_COLOR, clip_on=False)
                 ticks.append((place, textwrap.shorten(row.label, 40, placeholder="…")))
                 place += 1
             place += 0.5
@@ -111,29 +111,29 @@ def save(path: Path, survey: Survey, found: Sequence[Result]) -> None:
         axes.spines["left"].set_visible(False)
 
 
-def _heading(question: Question) -> str:
+def _heading(question: SurveyQuestion) -> str:
     """A question in lines that fit the picture, with its range."""
-    span = f"  ({' to '.join(ends(question))})" if isinstance(question, Number) else ""
+    span = f"  ({' to '.join(format_range(question))})" if isinstance(question, NumberQuestion) else ""
     return textwrap.fill(question.text + span, _HEADING)
 
 
-def _basis(found: Sequence[Result]) -> str:
+def _summary_line(found: Sequence[QuestionResult]) -> str:
     """How many reports there are, and how sure the intervals."""
     users = found[0].users
     reports = "1 report" if users == 1 else f"{users:,} reports"
     return f"{reports}, intervals at {100 * float(found[0].confidence):g} %"
 
 
-def value_of(result: Result, row: Row) -> str:
+def format_estimate(result: QuestionResult, row: CategoryEstimate) -> str:
     """What is shown of an estimate, with the digits to which its interval leaves any meaning; * where it is clipped."""
     mark = "*" if row.is_clipped else " " if any(each.is_clipped for each in result.rows) else ""
-    return _shown(result, row.shown, row.high - row.low) + mark
+    return _format_value(result, row.shown, row.high - row.low) + mark
 
 
-def interval_of(result: Result, row: Row) -> str:
+def format_interval(result: QuestionResult, row: CategoryEstimate) -> str:
     """The ends of its interval, rounded outward."""
     width = row.high - row.low
-    low, high = _shown(result, row.low, width, places_down), _shown(result, row.high, width, places_up)
+    low, high = _format_value(result, row.low, width, places_down), _format_value(result, row.high, width, places_up)
     return f"{low.removesuffix(' %')} to {high}"
 
 
@@ -141,22 +141,24 @@ def _nearest(number: Fraction, places: int) -> str:
     return places_down(number + Fraction(1, 2 * 10**places), places)
 
 
-def _shown(result: Result, value: float, width: float, rounded: Callable[[Fraction, int], str] = _nearest) -> str:
-    if isinstance(result.question, Number):
+def _format_value(
+    result: QuestionResult, value: float, width: float, rounded: Callable[[Fraction, int], str] = _nearest
+) -> str:
+    if isinstance(result.question, NumberQuestion):
         digits = next((digits for digits in range(6) if width >= 20 * 10.0**-digits), 6)
         return rounded(Fraction(value), digits)
     return rounded(100 * Fraction(value), 1) + " %"
 
 
-def _share(result: Result, value: float) -> float:
+def _share(result: QuestionResult, value: float) -> float:
     """Where a value stands, from 0 to 1."""
-    if isinstance(result.question, Number):
+    if isinstance(result.question, NumberQuestion):
         first, last = result.question.value(0), result.question.value(1)
         return (value - first) / (last - first)
     return value
 
 
-def _bar(result: Result, row: Row, cells: int) -> str:
+def _interval_bar(result: QuestionResult, row: CategoryEstimate, cells: int) -> str:
     def at(value: float) -> int:
         return round(min(1.0, max(0.0, _share(result, value))) * (cells - 1))
 

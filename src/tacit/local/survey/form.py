@@ -10,13 +10,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from tacit.errors import Code, ParameterError, Refused
-from tacit.local.survey.questions import Question
-from tacit.local.survey.reports import Report, read_report
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.local.survey.questions import SurveyQuestion
+from tacit.local.survey.reports import SurveyReport, parse_report
 from tacit.local.survey.rounding import double_above
 from tacit.local.survey.thresholds import Total
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 from tacit.terminal import one_line
 
 VERSION = 1
@@ -33,7 +33,7 @@ class Survey:
     id: str
     title: str
     about: str
-    questions: tuple[Question, ...]
+    questions: tuple[SurveyQuestion, ...]
 
     @cached_property
     def total(self) -> Total:
@@ -80,27 +80,27 @@ class Survey:
                 raise ParameterError(question.name, what, fix=f"answer all of {self._names}")
         return [question.read(given[question.name]) for question in self.questions]
 
-    def respond(self, truths: Sequence[Any], bits: Bits) -> Report:
+    def respond(self, truths: Sequence[Any], bits: Bits) -> SurveyReport:
         """The report of one person: first its id is drawn, then each question's coins, in order."""
         if len(truths) != len(self.questions):
             raise ParameterError("answers", "needs one for each question", fix=f"answer {self._names}")
-        name = f"{below(2**128, bits):032x}"
+        name = f"{draw_below(2**128, bits):032x}"
         pairs = zip(self.questions, truths, strict=True)
-        return Report(self.digest, name, tuple(question.encode(truth, bits) for question, truth in pairs))
+        return SurveyReport(self.digest, name, tuple(question.encode(truth, bits) for question, truth in pairs))
 
-    def accept(self, data: bytes | str) -> Report:
+    def accept(self, data: bytes | str) -> SurveyReport:
         """The report in what was sent; refused where it is none, is too large, or answers another survey."""
-        report = read_report(data)
+        report = parse_report(data)
         if report.survey != self.digest:
-            raise Refused(Code.REPORT, "this report answers another survey", fix="send it to its own collector")
+            raise Refused(ErrorCode.REPORT, "this report answers another survey", fix="send it to its own collector")
         self.support(report)
         return report
 
-    def support(self, report: Report) -> tuple[tuple[int, ...], ...]:
+    def support(self, report: SurveyReport) -> tuple[tuple[int, ...], ...]:
         """The cells of each question that a report supports; refused where it is none that a client sends."""
         if len(report.answers) != len(self.questions):
             what = f"a report has {len(self.questions)} answers"
-            raise Refused(Code.REPORT, what, fix="send what a client of this survey makes")
+            raise Refused(ErrorCode.REPORT, what, fix="send what a client of this survey makes")
         return tuple(question.support(sent) for question, sent in zip(self.questions, report.answers, strict=True))
 
     @property

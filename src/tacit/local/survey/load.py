@@ -1,11 +1,11 @@
 """From a TOML file, or its public form, to a `Survey`. Each mistake names its place and its fix.
 
->>> survey = survey_of({"id": "lunch", "epsilon": 2, "questions": [
+>>> survey = parse_survey({"id": "lunch", "epsilon": 2, "questions": [
 ...     {"name": "soup", "text": "Was the soup good?", "kind": "yes-no"},
 ...     {"name": "dish", "text": "Your favorite?", "kind": "choice", "options": ["Fish", "Rice", "Beans"]}]})
 >>> [str(question.price) for question in survey.questions]
 ['1', '1']
->>> from_form(survey.to_json()) == survey
+>>> load_public_form(survey.to_json()) == survey
 True
 """
 
@@ -19,14 +19,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.arithmetic import rational
+from tacit.arithmetic import to_rational
 from tacit.errors import ParameterError
 from tacit.local.strict_json import parse
-from tacit.local.survey.choices import Choice, Several, YesNo
+from tacit.local.survey.choices import ChoiceQuestion, MultipleChoiceQuestion, YesNoQuestion
 from tacit.local.survey.form import Survey
-from tacit.local.survey.numbers import Number
-from tacit.local.survey.questions import Question
-from tacit.local.survey.thresholds import Price
+from tacit.local.survey.numbers import NumberQuestion
+from tacit.local.survey.questions import SurveyQuestion
+from tacit.local.survey.thresholds import SurveyEpsilon
 from tacit.terminal import one_line
 
 _LARGEST = 2**20  # bytes of a file
@@ -35,7 +35,7 @@ _FARTHEST = 10**30  # of the ends of a range
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RATIO = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,30})?")
-_OWN: dict[str, set[str]] = {
+_KEYS_BY_KIND: dict[str, set[str]] = {
     "yes-no": set(),
     "choice": {"options"},
     "several": {"options", "most"},
@@ -44,7 +44,7 @@ _OWN: dict[str, set[str]] = {
 _ALL = {"name", "text", "kind", "epsilon"}
 
 
-def load(path: Path) -> Survey:
+def load_survey(path: Path) -> Survey:
     """The survey of a TOML file, or of its public form as JSON."""
     try:
         data = path.read_bytes()
@@ -60,10 +60,10 @@ def load(path: Path) -> Survey:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         what = f"{path.name} is not TOML: {reason}"
         raise ParameterError("survey", what, fix="compare it with what tacit survey init writes") from error
-    return from_form(text) if entries is None else survey_of(entries)
+    return load_public_form(text) if entries is None else parse_survey(entries)
 
 
-def from_form(text: str) -> Survey:
+def load_public_form(text: str) -> Survey:
     """The survey that a public form describes. Its thresholds must be those of its epsilons: a client checks that."""
     fix = "ask whoever published it for the form as it is"
     try:
@@ -76,7 +76,7 @@ def from_form(text: str) -> Survey:
             if each["kind"] == "yes-no":
                 del each["options"]
         entries = {key: value for key, value in form.items() if key != "tacit-survey"}
-        found = survey_of({**entries, "questions": questions})
+        found = parse_survey({**entries, "questions": questions})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         if isinstance(error, ParameterError):
             raise
@@ -86,9 +86,9 @@ def from_form(text: str) -> Survey:
     return found
 
 
-def survey_of(entries: Mapping[str, Any]) -> Survey:
+def parse_survey(entries: Mapping[str, Any]) -> Survey:
     """The survey of a table such as TOML gives."""
-    _only(entries, {"id", "title", "about", "epsilon", "questions"}, "")
+    _check_keys(entries, {"id", "title", "about", "epsilon", "questions"}, "")
     name = entries.get("id")
     if not isinstance(name, str) or _ID.fullmatch(name) is None:
         raise ParameterError("id", "needs up to 60 small letters, digits and hyphens", fix='id = "lunch-2025"')
@@ -105,21 +105,23 @@ def survey_of(entries: Mapping[str, Any]) -> Survey:
         if each in names[: number - 1]:
             what = f"number {names.index(each) + 1} and number {number} are both named {each}"
             raise ParameterError("questions", what, fix="give each its own name")
-    prices = _prices(entries, given)
+    prices = _epsilons(entries, given)
     questions = tuple(_question(each, price) for each, price in zip(given, prices, strict=True))
     return Survey(name, _text(entries, "title", 200, name), _text(entries, "about", 2000, ""), questions)
 
 
-def _prices(entries: Mapping[str, Any], given: list[Mapping[str, Any]]) -> list[Price]:
+def _epsilons(entries: Mapping[str, Any], given: list[Mapping[str, Any]]) -> list[SurveyEpsilon]:
     """Each question's own price, or an equal part of what the total leaves."""
-    own = [Price.read(each["epsilon"], f"{each['name']}.epsilon") if "epsilon" in each else None for each in given]
+    own = [
+        SurveyEpsilon.read(each["epsilon"], f"{each['name']}.epsilon") if "epsilon" in each else None for each in given
+    ]
     without = own.count(None)
     if "epsilon" not in entries:
         if without:
             fix = "epsilon = 4 above the questions is split over them, or give each its own"
             raise ParameterError("epsilon", "not every question has one", fix=fix)
         return [price for price in own if price is not None]
-    total = Price.read(entries["epsilon"])
+    total = SurveyEpsilon.read(entries["epsilon"])
     taken = sum((price.amount for price in own if price is not None), Fraction(0))
     if total.is_logarithm or any(price is not None and price.is_logarithm for price in own):
         what = "a total is split by numbers; ln is for questions that each have their own"
@@ -128,27 +130,27 @@ def _prices(entries: Mapping[str, Any], given: list[Mapping[str, Any]]) -> list[
         raise ParameterError("epsilon", "the questions' own take more than the total", fix="raise it, or lower theirs")
     if not without:
         return [price for price in own if price is not None]
-    rest = Price.read((total.amount - taken) / without)
+    rest = SurveyEpsilon.read((total.amount - taken) / without)
     return [rest if price is None else price for price in own]
 
 
-def _question(each: Mapping[str, Any], price: Price) -> Question:
+def _question(each: Mapping[str, Any], price: SurveyEpsilon) -> SurveyQuestion:
     name, kind = each["name"], each.get("kind")
-    if not isinstance(kind, str) or kind not in _OWN:
-        raise ParameterError(f"{name}.kind", f"must be one of {', '.join(_OWN)}", fix='kind = "yes-no"')
-    _only(each, _ALL | _OWN[kind], f"{name}.")
+    if not isinstance(kind, str) or kind not in _KEYS_BY_KIND:
+        raise ParameterError(f"{name}.kind", f"must be one of {', '.join(_KEYS_BY_KIND)}", fix='kind = "yes-no"')
+    _check_keys(each, _ALL | _KEYS_BY_KIND[kind], f"{name}.")
     text = _text(each, "text", 500, None, name)
     match kind:
         case "yes-no":
-            return YesNo(name, text, price)
+            return YesNoQuestion(name, text, price)
         case "choice":
-            return Choice(name, text, price, _options(each))
+            return ChoiceQuestion(name, text, price, _options(each))
         case "several":
             options = _options(each)
-            return Several(name, text, price, options, each.get("most", len(options)))
+            return MultipleChoiceQuestion(name, text, price, options, each.get("most", len(options)))
     lower, upper = (_number(each, end, None) for end in ("lower", "upper"))
     step = _number(each, "step", (upper - lower) / 1000)
-    return Number(name, text, price, lower, upper, step, _text(each, "unit", 30, "", name))
+    return NumberQuestion(name, text, price, lower, upper, step, _text(each, "unit", 30, "", name))
 
 
 def _options(each: Mapping[str, Any]) -> tuple[str, ...]:
@@ -156,14 +158,14 @@ def _options(each: Mapping[str, Any]) -> tuple[str, ...]:
     place = f"{each['name']}.options"
     if not isinstance(given, list):
         raise ParameterError(place, "needs a list of texts", fix='options = ["Soup", "Salad"]')
-    return tuple(_checked(place, option, 120) for option in given)
+    return tuple(_check_text(place, option, 120) for option in given)
 
 
 def _number(each: Mapping[str, Any], key: str, default: Fraction | None) -> Fraction:
     name, given = f"{each['name']}.{key}", each.get(key, default)
     if given is None:
         raise ParameterError(name, "is missing", fix=f"{key} = 0, say")
-    number = Fraction(given) if isinstance(given, str) and _RATIO.fullmatch(given) else rational(name, given)
+    number = Fraction(given) if isinstance(given, str) and _RATIO.fullmatch(given) else to_rational(name, given)
     if abs(number) > _FARTHEST:
         raise ParameterError(name, f"must be between -{_FARTHEST:.0e} and {_FARTHEST:.0e}", fix="use a larger unit")
     return number
@@ -173,10 +175,10 @@ def _text(entries: Mapping[str, Any], key: str, longest: int, default: str | Non
     place, given = f"{name}.{key}" if name else key, entries.get(key, default)
     if given is None:
         raise ParameterError(place, "is missing", fix=f'{key} = "..."')
-    return given if given == default else _checked(place, given, longest)
+    return given if given == default else _check_text(place, given, longest)
 
 
-def _checked(place: str, given: Any, longest: int) -> str:
+def _check_text(place: str, given: Any, longest: int) -> str:
     if not isinstance(given, str) or not given.strip() or len(given) > longest:
         raise ParameterError(place, f"needs a text of at most {longest} characters", fix='in quotes: "..."')
     if not all(c.isprintable() or c == "\n" for c in given):
@@ -184,7 +186,7 @@ def _checked(place: str, given: Any, longest: int) -> str:
     return given
 
 
-def _only(entries: Mapping[str, Any], known: set[str], place: str) -> None:
+def _check_keys(entries: Mapping[str, Any], known: set[str], place: str) -> None:
     for key in entries:
         if key not in known:
             name = one_line(str(key), 60)

@@ -8,19 +8,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from tacit.accounting.exact import Matrix
+from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.errors import ParameterError
-from tacit.local.survey.questions import Question, check_place
-from tacit.local.survey.thresholds import coin, lies
+from tacit.local.survey.questions import SurveyQuestion, check_answer_index
+from tacit.local.survey.thresholds import compute_flip_threshold, flip_coin
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 
-FINEST = 2**20  # steps of a range
+MAX_STEPS = 2**20  # steps of a range
 _DECIMAL = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
 
 @dataclass(frozen=True)
-class Number(Question):
+class NumberQuestion(SurveyQuestion):
     """A number from `lower` to `upper`, in steps: rounded at random to an end, which is sent as it is or turned.
 
     **Theorem.** At the place k of `steps` the upper end is drawn with probability k/steps, then turned with probability
@@ -38,8 +38,8 @@ class Number(Question):
     def __post_init__(self) -> None:
         if not self.lower < self.upper:
             raise ParameterError(f"{self.name}.upper", "must be above lower", fix="lower = 0, upper = 24, say")
-        if self.step <= 0 or (self.upper - self.lower) % self.step or self.steps > FINEST:
-            fix = f"choose one of which the range has a whole number, at most {FINEST:,}"
+        if self.step <= 0 or (self.upper - self.lower) % self.step or self.steps > MAX_STEPS:
+            fix = f"choose one of which the range has a whole number, at most {MAX_STEPS:,}"
             raise ParameterError(f"{self.name}.step", "does not fit the range", fix=fix)
 
     @property
@@ -50,7 +50,7 @@ class Number(Question):
     @cached_property
     def lie(self) -> int:
         """The chance of the wrong end, out of 2^64."""
-        return lies(self.price)
+        return compute_flip_threshold(self.price)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -59,9 +59,9 @@ class Number(Question):
 
     def encode(self, truth: int, bits: Bits) -> int:
         """1 for the upper end, 0 for the lower."""
-        check_place(self.name, truth, self.steps)
-        top = below(self.steps, bits) < truth
-        return int(top ^ coin(self.lie, bits))
+        check_answer_index(self.name, truth, self.steps)
+        top = draw_below(self.steps, bits) < truth
+        return int(top ^ flip_coin(self.lie, bits))
 
     def support(self, sent: Any) -> tuple[int, ...]:
         """Whether it is the upper end."""
@@ -69,11 +69,11 @@ class Number(Question):
             raise self._refuse("a report is 0 or 1")
         return (sent,)
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """A row for each place; the columns are the lower and the upper end."""
         places = (Fraction(place, self.steps) for place in range(self.steps + 1))
         ones = [place * self.own + (1 - place) * self.other for place in places]
-        return Matrix([[1 - one, one] for one in ones])
+        return TransitionMatrix([[1 - one, one] for one in ones])
 
     def read(self, given: Any) -> int:
         """The nearest place of a number; one outside the range is an error."""

@@ -1,15 +1,15 @@
 """A survey before it goes out: what each question tells, how far its intervals will reach, and what to think over.
 
->>> from tacit.local.survey.load import survey_of
->>> survey = survey_of({"id": "coins", "questions": [
+>>> from tacit.local.survey.load import parse_survey
+>>> survey = parse_survey({"id": "coins", "questions": [
 ...     {"name": "cheated", "text": "Cheated?", "kind": "yes-no", "epsilon": "ln 3"},
 ...     {"name": "hidden", "text": "Hidden?", "kind": "yes-no", "epsilon": 8}]})
->>> cheated, hidden = outlook(survey, people=200)
->>> tells(cheated.question)
+>>> cheated, hidden = forecast_survey(survey, people=200)
+>>> describe_inference(cheated.question)
 'If 10 % would truly say yes, a yes makes it 25.0 % for its sender, a no 3.5 %.'
->>> print(reaches(cheated))
+>>> print(describe_accuracy(cheated))
 200 people give intervals within 14.3 points up and down; 1,574 people give 5 points.
->>> print(dear(survey)[0])
+>>> print(warn_large_epsilons(survey)[0])
 hidden: epsilon 8 hides little. The true answer is sent with probability 99.97 %.
 """
 
@@ -21,27 +21,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import integer
-from tacit.local.survey.choices import Several, YesNo
+from tacit.arithmetic import to_integer
+from tacit.local.survey.choices import MultipleChoiceQuestion, YesNoQuestion
 from tacit.local.survey.form import Survey
-from tacit.local.survey.numbers import Number
-from tacit.local.survey.questions import Question
-from tacit.local.survey.results import POINTS, needed, reach
+from tacit.local.survey.numbers import NumberQuestion
+from tacit.local.survey.questions import SurveyQuestion
+from tacit.local.survey.results import TARGET_HALF_WIDTH, required_respondents, worst_half_width
 from tacit.local.survey.rounding import places_down, places_up
-from tacit.local.survey.words import chances, ends, epsilon_text, legible, people, times, told
-from tacit.mechanisms.given import share
+from tacit.local.survey.words import (
+    describe_randomization,
+    epsilon_text,
+    format_factor,
+    format_people,
+    format_probability,
+    format_range,
+    legible,
+)
+from tacit.mechanisms.validation import check_probability
 
-PROOF = 19.0  # odds of 19 to 1 make 1 in 2 into 95 %, which is what most people take for shown
-LARGE_IN_ALL = 10  # of a whole survey: whoever sees a report can become 22,000 times surer
-FAR = Fraction(1, 10)  # an interval that reaches farther up and down says little
+CONVINCING_ODDS = 19.0  # odds of 19 to 1 make 1 in 2 into 95 %, which is what most people take for shown
+LARGE_TOTAL_EPSILON = 10  # of a whole survey: whoever sees a report can become 22,000 times surer
+WIDE_HALF_WIDTH = Fraction(1, 10)  # an interval that reaches farther up and down says little
 _PRIOR = Fraction(1, 10)
 
 
 @dataclass(frozen=True)
-class Outlook:
+class QuestionForecast:
     """What a question will give. `reach` is a share, or a part of a number's range, at the least lucky count."""
 
-    question: Question
+    question: SurveyQuestion
     people: int | None
     reach: float | None  # None where the number of people is not known
     needed: int | None  # people for five points up and down; None where they are too many to count
@@ -50,44 +58,50 @@ class Outlook:
         """As plain values."""
         about = {"name": self.question.name, "text": self.question.text, "kind": self.question.kind}
         price = {"epsilon": str(self.question.price), "exact_odds": float(self.question.ratio)}
-        law = {"own": float(self.question.own), "other": float(self.question.other), "chances": chances(self.question)}
+        law = {
+            "own": float(self.question.own),
+            "other": float(self.question.other),
+            "chances": describe_randomization(self.question),
+        }
         return {**about, **price, **law, "reach": self.reach, "needed": self.needed}
 
 
-def outlook(survey: Survey, people: int | None = None, confidence: Any = 0.95) -> list[Outlook]:
+def forecast_survey(survey: Survey, people: int | None = None, confidence: Any = 0.95) -> list[QuestionForecast]:
     """What each question will give, if so many people answer."""
-    level = share("confidence", confidence)
+    level = check_probability("confidence", confidence)
     if people is not None:
-        integer("people", people, least=1)
+        to_integer("people", people, least=1)
     return [
-        Outlook(
+        QuestionForecast(
             question,
             people,
-            None if people is None else reach(question, people, level),
-            needed(question, level),
+            None if people is None else worst_half_width(question, people, level),
+            required_respondents(question, level),
         )
         for question in survey.questions
     ]
 
 
-def text(survey: Survey, found: Sequence[Outlook], width: int = 90) -> str:
+def render_forecast(survey: Survey, found: Sequence[QuestionForecast], width: int = 90) -> str:
     """All questions, each with its chances, what it tells about a person, and what it will tell about all."""
     count = len(survey.questions)
     asked = "1 question" if count == 1 else f"{count} questions"
-    total = f"Whoever sees all of a report can become at most {times(survey.odds)} times surer of anything in it."
+    total = (
+        f"Whoever sees all of a report can become at most {format_factor(survey.odds)} times surer of anything in it."
+    )
     lines = textwrap.wrap(
         f"{survey.title}: {asked}, epsilon {epsilon_text(survey.total.epsilon)} in all. {total}", width
     )
     for each in found:
         question = each.question
         lines += ["", *textwrap.wrap(f"{question.text} ({question.name}, epsilon {question.price})", width)]
-        for said in (chances(question), tells(question), reaches(each)):
+        for said in (describe_randomization(question), describe_inference(question), describe_accuracy(each)):
             whole = said.replace(" %", "\u00a0%")  # a number and its sign stay on one line
             lines += textwrap.wrap(whole, width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines).replace("\u00a0%", " %")
 
 
-def tells(question: Question) -> str:
+def describe_inference(question: SurveyQuestion) -> str:
     """What a report makes of one person, by Bayes' rule, where a tenth of all have the answer in question.
 
     With the chances p and q that it is sent by those who have it and by others, it is r p/(r p + (1 - r) q) after it
@@ -100,73 +114,74 @@ def tells(question: Question) -> str:
     sent = places_up(after(question.own, question.other), 1) + " %"
     unsent = places_down(after(1 - question.own, 1 - question.other), 1) + " %"
     match question:
-        case Number():
-            low, high = ends(question)
+        case NumberQuestion():
+            low, high = format_range(question)
             return (
                 f"If 10 % are truly at {high} and all others at {low}, sending {high} makes it {sent} for its sender, "
                 f"sending {low} {unsent}."
             )
-        case YesNo():
+        case YesNoQuestion():
             return f"If 10 % would truly say yes, a yes makes it {sent} for its sender, a no {unsent}."
-        case Several():
+        case MultipleChoiceQuestion():
             return (
                 f"If 10 % would truly check a box, a checked one makes it {sent} for its sender, an empty one {unsent}."
             )
     return f"If 10 % would truly choose an option, sending it makes it {sent} for its sender, sending another {unsent}."
 
 
-def reaches(found: Outlook) -> str:
+def describe_accuracy(found: QuestionForecast) -> str:
     """How far the intervals reach with so many people, and how many it takes for five points."""
     if found.people is None or found.reach is None:
-        close = far(found.question, POINTS)
-        return f"{people(found.needed)} give intervals within {close} up and down."
-    enough = f"{people(found.needed)} give {far(found.question, POINTS)}."
+        close = format_half_width(found.question, TARGET_HALF_WIDTH)
+        return f"{format_people(found.needed)} give intervals within {close} up and down."
+    enough = f"{format_people(found.needed)} give {format_half_width(found.question, TARGET_HALF_WIDTH)}."
     if found.reach >= 0.5:
-        return f"With {people(found.people)} the intervals say nothing; {enough}"
-    return f"{people(found.people)} give intervals within {far(found.question, found.reach)} up and down; {enough}"
+        return f"With {format_people(found.people)} the intervals say nothing; {enough}"
+    within = format_half_width(found.question, found.reach)
+    return f"{format_people(found.people)} give intervals within {within} up and down; {enough}"
 
 
-def far(question: Question, part: Fraction | float) -> str:
+def format_half_width(question: SurveyQuestion, part: Fraction | float) -> str:
     """A part of what is estimated, rounded up: points of a share, or a number in its unit."""
-    whole = Fraction(part) * (question.upper - question.lower if isinstance(question, Number) else 100)
-    return f"{legible(whole)} {(question.unit or 'of its unit') if isinstance(question, Number) else 'points'}"
+    whole = Fraction(part) * (question.upper - question.lower if isinstance(question, NumberQuestion) else 100)
+    return f"{legible(whole)} {(question.unit or 'of its unit') if isinstance(question, NumberQuestion) else 'points'}"
 
 
-def dear(survey: Survey) -> list[str]:
+def warn_large_epsilons(survey: Survey) -> list[str]:
     """What hides little: each question of a large epsilon, and the sum."""
     found = []
     for question in survey.questions:
-        if question.price.odds > PROOF:
+        if question.price.odds > CONVINCING_ODDS:
             match question:
-                case Number():
+                case NumberQuestion():
                     what = "The end that was drawn is sent"
-                case Several():
+                case MultipleChoiceQuestion():
                     what = "Each box is sent as it was left"
                 case _:
                     what = "The true answer is sent"
             price = f"{question.name}: epsilon {question.price} hides little."
-            found.append(f"{price} {what} with probability {told(question.own)}.")
-    if survey.total.epsilon > LARGE_IN_ALL and len(survey.questions) > 1:
+            found.append(f"{price} {what} with probability {format_probability(question.own)}.")
+    if survey.total.epsilon > LARGE_TOTAL_EPSILON and len(survey.questions) > 1:
         total = f"all answers together: epsilon {epsilon_text(survey.total.epsilon)} hides little."
-        surer = f"Whoever sees them can become {times(survey.odds)} times surer of anything in them."
+        surer = f"Whoever sees them can become {format_factor(survey.odds)} times surer of anything in them."
         found.append(f"{total} {surer}")
     return found
 
 
-def doubts(survey: Survey, found: Sequence[Outlook]) -> list[str]:
+def warn_design(survey: Survey, found: Sequence[QuestionForecast]) -> list[str]:
     """What an author may want to change before anyone answers."""
-    said = dear(survey)
+    said = warn_large_epsilons(survey)
     wide = [
-        f"{each.question.name} ({far(each.question, each.reach)})"
+        f"{each.question.name} ({format_half_width(each.question, each.reach)})"
         for each in found
-        if each.reach is not None and each.reach > FAR
+        if each.reach is not None and each.reach > WIDE_HALF_WIDTH
     ]
     if wide:
         fix = "ask more people, fewer options, or fewer questions at a larger epsilon each"
         said.append(f"too few people: intervals this wide say little, of {', '.join(wide)}; {fix}.")
     for each in found:
         question = each.question
-        if isinstance(question, Several) and question.most < len(question.options) <= 2 * question.most:
+        if isinstance(question, MultipleChoiceQuestion) and question.most < len(question.options) <= 2 * question.most:
             useful = (len(question.options) - 1) // 2
             fix = f"most = {useful} or less would make it more accurate" if useful else "leave it out"
             said.append(f"{question.name}: most = {question.most} changes nothing with so few options; {fix}.")

@@ -1,8 +1,8 @@
 """The kinds of questions: what a person answers, what is sent in its place, and with which chances.
 
->>> from tacit.local.survey.choices import YesNo
+>>> from tacit.local.survey.choices import YesNoQuestion
 >>> from tacit.sampling.bits import ReplayBits
->>> asked = YesNo("cheated", "Have you ever cheated?", Price.read("ln 3"))
+>>> asked = YesNoQuestion("cheated", "Have you ever cheated?", SurveyEpsilon.read("ln 3"))
 >>> asked.matrix().rows[0]
 (Fraction(3, 4), Fraction(1, 4))
 >>> [asked.encode(1, ReplayBits(b"coins")) for _ in range(2)]  # the same coins, the same report
@@ -23,21 +23,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from tacit.accounting.exact import Matrix
-from tacit.errors import Code, ParameterError, Refused
-from tacit.local.survey.thresholds import WHOLE, Price
+from tacit.accounting.transition_matrix import TransitionMatrix
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.local.survey.thresholds import TWO_TO_64, SurveyEpsilon
 from tacit.sampling.bits import Bits
 
-Sent = int | str
+RandomizedAnswer = int | str
 
 
 @dataclass(frozen=True)
-class Question(ABC):
+class SurveyQuestion(ABC):
     """A question with its price. Every report of it is epsilon-LDP, by the integer `lie` out of 2^64."""
 
     name: str
     text: str
-    price: Price
+    price: SurveyEpsilon
     kind: ClassVar[str]
 
     @cached_property
@@ -53,12 +53,12 @@ class Question(ABC):
     @property
     def own(self) -> Fraction:
         """The chance that a report supports a cell which is truly answered."""
-        return Fraction(WHOLE - self.lie, WHOLE)
+        return Fraction(TWO_TO_64 - self.lie, TWO_TO_64)
 
     @property
     def other(self) -> Fraction:
         """The chance that a report supports any other cell."""
-        return Fraction(self.lie, WHOLE)
+        return Fraction(self.lie, TWO_TO_64)
 
     @property
     def gap(self) -> Fraction:
@@ -71,7 +71,7 @@ class Question(ABC):
         return self.own / self.other
 
     @abstractmethod
-    def encode(self, truth: Any, bits: Bits) -> Sent:
+    def encode(self, truth: Any, bits: Bits) -> RandomizedAnswer:
         """What is sent for a true answer, drawn from the bits in an order that every client keeps."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Question(ABC):
         """1 for each cell that a report supports, else 0. What no client sends is refused."""
 
     @abstractmethod
-    def matrix(self) -> Matrix:
+    def matrix(self) -> TransitionMatrix:
         """P[sent | truth], exactly."""
 
     @abstractmethod
@@ -106,10 +106,10 @@ class Question(ABC):
     def _more(self) -> dict[str, Any]: ...
 
     def _refuse(self, what: str) -> Refused:
-        return Refused(Code.REPORT, f"{self.name}: {what}", fix="send what a client of this survey makes")
+        return Refused(ErrorCode.REPORT, f"{self.name}: {what}", fix="send what a client of this survey makes")
 
 
-def check_place(name: str, truth: Any, last: int) -> None:
+def check_answer_index(name: str, truth: Any, last: int) -> None:
     """An answer is private: the error does not show it."""
     if type(truth) is not int or not 0 <= truth <= last:
         raise ParameterError(name, f"an answer is a number from 0 to {last}", fix="use read, or the page")

@@ -1,9 +1,9 @@
 """What one person sends: the survey's digest, a random id, and one randomized answer for each question.
 
->>> report = Report("0" * 32, "f" * 32, (1, "011", 0))
+>>> report = SurveyReport("0" * 32, "f" * 32, (1, "011", 0))
 >>> print(report.to_json())
 {"survey":"00000000000000000000000000000000","id":"ffffffffffffffffffffffffffffffff","answers":[1,"011",0]}
->>> read_report(report.to_json()) == report
+>>> parse_report(report.to_json()) == report
 True
 """
 
@@ -13,15 +13,15 @@ import json
 import re
 from dataclasses import dataclass
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.local.strict_json import parse
 
-LARGEST = 16 * 1024  # bytes: fifty questions of sixty-four options take 4 KiB
+MAX_REPORT_BYTES = 16 * 1024  # bytes: fifty questions of sixty-four options take 4 KiB
 _NAME = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
-class Report:
+class SurveyReport:
     """A randomized answer to a whole survey. It holds no true one, and its id says nothing of its sender."""
 
     survey: str
@@ -34,24 +34,26 @@ class Report:
         return json.dumps(about, separators=(",", ":"))
 
 
-def read_report(data: bytes | str) -> Report:
+def parse_report(data: bytes | str) -> SurveyReport:
     """A report in its shape; whether its answers fit a survey is for the survey to say."""
-    if len(data) > LARGEST:
-        raise Refused(Code.TOO_LARGE, f"a report has at most {LARGEST:,} bytes", fix="send one report at a time")
+    if len(data) > MAX_REPORT_BYTES:
+        raise Refused(
+            ErrorCode.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES:,} bytes", fix="send one report at a time"
+        )
     try:
         found = parse(data)
     except ValueError:
-        raise refused("this is no JSON") from None
+        raise bad_report_error("this is no JSON") from None
     if not isinstance(found, dict) or set(found) != {"survey", "id", "answers"}:
-        raise refused("a report has a survey, an id and answers, and nothing else")
+        raise bad_report_error("a report has a survey, an id and answers, and nothing else")
     survey, name, answers = found["survey"], found["id"], found["answers"]
     if not all(isinstance(each, str) and _NAME.fullmatch(each) for each in (survey, name)):
-        raise refused("a survey and an id are 32 digits of base sixteen")
+        raise bad_report_error("a survey and an id are 32 digits of base sixteen")
     if not isinstance(answers, list) or any(type(answer) not in (int, str) for answer in answers):
-        raise refused("answers are numbers and texts, in a list")
-    return Report(survey, name, tuple(answers))
+        raise bad_report_error("answers are numbers and texts, in a list")
+    return SurveyReport(survey, name, tuple(answers))
 
 
-def refused(what: str) -> Refused:
+def bad_report_error(what: str) -> Refused:
     """A bad report."""
-    return Refused(Code.REPORT, what, fix="send what a client of this survey makes")
+    return Refused(ErrorCode.REPORT, what, fix="send what a client of this survey makes")

@@ -1,8 +1,9 @@
 """What comes of the reports: counts of constant size, and estimates with intervals.
 
->>> from tacit.local.survey.load import survey_of
->>> coins = survey_of({"id": "coins", "questions": [{"name": "a", "text": "?", "kind": "yes-no", "epsilon": "ln 3"}]})
->>> (found,) = results(coins, Counts(1000, ((600, 400),)))
+>>> from tacit.local.survey.load import parse_survey
+>>> question = {"name": "a", "text": "?", "kind": "yes-no", "epsilon": "ln 3"}
+>>> coins = parse_survey({"id": "coins", "questions": [question]})
+>>> (found,) = estimate_survey(coins, SupportCounts(1000, ((600, 400),)))
 >>> [round(number, 3) for number in (found.rows[1].value, found.rows[1].low, found.rows[1].high)]
 [0.3, 0.239, 0.362]
 >>> found.influence, found.needed  # one made-up report moves a share by 1/(n/2); +-5 points take 1,574 people
@@ -17,21 +18,21 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from tacit.errors import Code, Refused
+from tacit.errors import ErrorCode, Refused
+from tacit.local.confidence_intervals import binomial_interval
 from tacit.local.survey.form import Survey
-from tacit.local.survey.numbers import Number
-from tacit.local.survey.questions import Question
+from tacit.local.survey.numbers import NumberQuestion
+from tacit.local.survey.questions import SurveyQuestion
 from tacit.local.survey.rounding import double_above
-from tacit.local.tails import binomial_ends
-from tacit.mechanisms.given import share
+from tacit.mechanisms.validation import check_probability
 
 Support = tuple[tuple[int, ...], ...]
-POINTS = Fraction(1, 20)  # half the width of an interval that `needed` is about: five points
-MOST_PEOPLE = 10**12  # more than that are not counted
+TARGET_HALF_WIDTH = Fraction(1, 20)  # half the width of an interval that `required_respondents` is about: five points
+MAX_RESPONDENTS = 10**12  # more than that are not counted
 
 
 @dataclass(frozen=True)
-class Counts:
+class SupportCounts:
     """How many reports there were, and how many support each cell of each question. Its size does not grow.
 
     **Theorem.** Counts of parts of the reports add up to the counts of all, in any order; they show nothing that the
@@ -42,11 +43,11 @@ class Counts:
     cells: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def empty(cls, survey: Survey) -> Counts:
+    def empty(cls, survey: Survey) -> SupportCounts:
         """Before the first report."""
         return cls(0, tuple((0,) * len(question.cells) for question in survey.questions))
 
-    def add(self, supports: Iterable[Support]) -> Counts:
+    def add(self, supports: Iterable[Support]) -> SupportCounts:
         """With the supports of more reports."""
         totals, users = [list(cells) for cells in self.cells], self.users
         for support in supports:
@@ -54,11 +55,11 @@ class Counts:
             for total, cells in zip(totals, support, strict=True):
                 for place, cell in enumerate(cells):
                     total[place] += cell
-        return Counts(users, tuple(map(tuple, totals)))
+        return SupportCounts(users, tuple(map(tuple, totals)))
 
 
 @dataclass(frozen=True)
-class Row:
+class CategoryEstimate:
     """An estimate. `value` is unbiased, so a rare answer's may be below zero; the interval ends where shares do.
 
     What people see beside the interval is `shown`, the nearest value in it, and that it is clipped.
@@ -82,11 +83,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Result:
-    """What is known about one question. `influence` and `needed` are in the unit of the values."""
+class QuestionResult:
+    """What is known about one question. `influence` and `required_respondents` are in the unit of the values."""
 
-    question: Question
-    rows: tuple[Row, ...]
+    question: SurveyQuestion
+    rows: tuple[CategoryEstimate, ...]
     users: int
     confidence: Fraction
     influence: float  # the most by which one made-up report moves an estimate, rounded up
@@ -95,7 +96,7 @@ class Result:
     @property
     def exact_influence(self) -> Fraction:
         """The same, exactly."""
-        span = self.question.upper - self.question.lower if isinstance(self.question, Number) else 1
+        span = self.question.upper - self.question.lower if isinstance(self.question, NumberQuestion) else 1
         return span / (self.users * self.question.gap)
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,56 +112,58 @@ class Result:
         return {**about, **price, **chances, "rows": rows, "influence": self.influence, "needed": self.needed}
 
 
-def results(survey: Survey, counts: Counts, confidence: Any = 0.95) -> list[Result]:
+def estimate_survey(survey: Survey, counts: SupportCounts, confidence: Any = 0.95) -> list[QuestionResult]:
     """Estimates for every question.
 
     **Intervals**: exact binomial ends for the mean chance of a report's support, carried over. Each covers the true
     share, or mean, of those who sent honest reports with at least this confidence, however their answers are spread;
-    `binomial_ends` has the proof.
+    `binomial_interval` has the proof.
     """
-    level = share("confidence", confidence)
+    level = check_probability("confidence", confidence)
     if counts.users < 1:
-        raise Refused(Code.REPORT, "there are no reports to estimate from", fix="collect some first")
+        raise Refused(ErrorCode.REPORT, "there are no reports to estimate from", fix="collect some first")
     pairs = zip(survey.questions, counts.cells, strict=True)
     return [_result(question, cells, counts.users, level) for question, cells in pairs]
 
 
-def reach(question: Question, people: int, confidence: Any = 0.95) -> float:
+def worst_half_width(question: SurveyQuestion, people: int, confidence: Any = 0.95) -> float:
     """How far an interval reaches up and down, at the least lucky count: a share, or a part of a number's range.
 
     Where it is one half or more, the interval says nothing.
     """
-    low, high = binomial_ends(people // 2, people, float(1 - share("confidence", confidence)))
+    low, high = binomial_interval(people // 2, people, float(1 - check_probability("confidence", confidence)))
     return (high - low) / (2 * float(question.gap))
 
 
-def needed(question: Question, confidence: Any = 0.95, points: Fraction = POINTS) -> int | None:
+def required_respondents(
+    question: SurveyQuestion, confidence: Any = 0.95, points: Fraction = TARGET_HALF_WIDTH
+) -> int | None:
     """The least number of people whose interval is within `points` of its middle, at the least lucky count.
 
-    None where it is more than `MOST_PEOPLE`.
+    None where it is more than `MAX_RESPONDENTS`.
     """
-    return _needed(question.gap, float(1 - share("confidence", confidence)), points)
+    return _required_people(question.gap, float(1 - check_probability("confidence", confidence)), points)
 
 
 @lru_cache(maxsize=256)
-def _needed(gap: Fraction, miss: float, points: Fraction) -> int | None:
-    width, few, many = 2 * float(points * gap), 1, MOST_PEOPLE + 1
+def _required_people(gap: Fraction, miss: float, points: Fraction) -> int | None:
+    width, few, many = 2 * float(points * gap), 1, MAX_RESPONDENTS + 1
     while few < many:
         middle = (few + many) // 2
-        low, high = binomial_ends(middle // 2, middle, miss)
+        low, high = binomial_interval(middle // 2, middle, miss)
         few, many = (few, middle) if high - low <= width else (middle + 1, many)
-    return few if few <= MOST_PEOPLE else None
+    return few if few <= MAX_RESPONDENTS else None
 
 
-def _result(question: Question, cells: Sequence[int], users: int, level: Fraction) -> Result:
+def _result(question: SurveyQuestion, cells: Sequence[int], users: int, level: Fraction) -> QuestionResult:
     miss, gap, other = float(1 - level), float(question.gap), float(question.other)
 
     def unit(part: float) -> float:
-        return question.value(part) if isinstance(question, Number) else part
+        return question.value(part) if isinstance(question, NumberQuestion) else part
 
     rows = []
     for label, count in zip(question.cells, cells, strict=True):
-        low, high = (min(1.0, max(0.0, (end - other) / gap)) for end in binomial_ends(count, users, miss))
-        rows.append(Row(label, count, unit((count / users - other) / gap), unit(low), unit(high)))
-    found = Result(question, tuple(rows), users, level, 0.0, needed(question, level))
+        low, high = (min(1.0, max(0.0, (end - other) / gap)) for end in binomial_interval(count, users, miss))
+        rows.append(CategoryEstimate(label, count, unit((count / users - other) / gap), unit(low), unit(high)))
+    found = QuestionResult(question, tuple(rows), users, level, 0.0, required_respondents(question, level))
     return replace(found, influence=double_above(found.exact_influence))

@@ -24,12 +24,12 @@ def round_up(number: Fraction, digits: int) -> Fraction:
 
 def places_up(number: Fraction, places: int) -> str:
     """Return a number with so many digits behind the point, rounded up."""
-    return _fixed(math.ceil(number * 10**places), places)
+    return _format_fixed(math.ceil(number * 10**places), places)
 
 
 def places_down(number: Fraction, places: int) -> str:
     """Return a number with so many digits behind the point, rounded down."""
-    return _fixed(math.floor(number * 10**places), places)
+    return _format_fixed(math.floor(number * 10**places), places)
 
 
 def decimal(number: Fraction, comma: str = "") -> str:
@@ -37,7 +37,7 @@ def decimal(number: Fraction, comma: str = "") -> str:
     places = 0
     while (number * 10**places).denominator != 1:
         places += 1
-    return _fixed(int(number * 10**places), places, comma)
+    return _format_fixed(int(number * 10**places), places, comma)
 
 
 def double_above(number: Fraction) -> float:
@@ -49,7 +49,7 @@ def double_above(number: Fraction) -> float:
     return found if Fraction(found) >= number else math.nextafter(found, math.inf)
 
 
-def _fixed(scaled: int, places: int, comma: str = "") -> str:
+def _format_fixed(scaled: int, places: int, comma: str = "") -> str:
     whole, part = divmod(abs(scaled), 10**places)
     sign, behind = "-" if scaled < 0 else "", f".{part:0{places}d}" if places else ""
     return f"{sign}{f'{whole:,}'.replace(',', comma)}{behind}"

@@ -23,11 +23,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tacit.errors import Code, ParameterError, Refused, TacitError
+from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.local.strict_json import parse
 from tacit.local.survey.form import Survey
-from tacit.local.survey.reports import Report
-from tacit.local.survey.results import Counts, Support
+from tacit.local.survey.reports import SurveyReport
+from tacit.local.survey.results import Support, SupportCounts
 
 _FIX = "restore the file from a copy, or collect into a new one with --store"
 _ID = 16  # bytes of a report's id
@@ -35,28 +35,28 @@ _log = logging.getLogger("tacit")
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredReports:
     """What a file of reports holds: counts of constant size, and the ids, 16 bytes each."""
 
-    counts: Counts
+    counts: SupportCounts
     ids: frozenset[bytes]
     cut: bool = False  # whether the last line is not whole, and left out
 
 
-def read(path: Path, survey: Survey) -> Kept:
+def read_store(path: Path, survey: Survey) -> StoredReports:
     """What is kept, without changing it: a last line that is being written is left out."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return Kept(Counts.empty(survey), frozenset())
+        return StoredReports(SupportCounts.empty(survey), frozenset())
     except OSError as error:
         raise ParameterError("store", f"{path} cannot be read", fix="check its rights") from error
     ids: set[bytes] = set()
-    counts = Counts.empty(survey).add(_counted(data, path, survey, ids))
-    return Kept(counts, frozenset(ids), cut=not data.endswith(b"\n") and bool(data))
+    counts = SupportCounts.empty(survey).add(_count_reports(data, path, survey, ids))
+    return StoredReports(counts, frozenset(ids), cut=not data.endswith(b"\n") and bool(data))
 
 
-def is_store(data: bytes) -> bool:
+def is_report_store(data: bytes) -> bool:
     """Whether a file begins as those do in which reports are kept."""
     try:
         entry = _entry(data.partition(b"\n")[0])
@@ -65,12 +65,12 @@ def is_store(data: bytes) -> bool:
     return entry is not None and "survey" in entry
 
 
-def reports_of(data: bytes, path: Path, survey: Survey) -> list[Report]:
+def parse_store(data: bytes, path: Path, survey: Survey) -> list[SurveyReport]:
     """All reports that another collector of the same survey kept, to be added to one's own."""
     return [report for report, _ in _entries(data, path, survey)]
 
 
-class Store:
+class ReportStore:
     """A file of reports, open to append by one process at a time."""
 
     def __init__(self, path: Path, survey: Survey) -> None:
@@ -83,9 +83,9 @@ class Store:
             raise ParameterError("store", f"{path} cannot be written", fix="name another with --store") from error
         try:
             self._lock()
-            data = _whole(self._file)
+            data = _read_all(self._file)
             self._ids: set[bytes] = set()
-            self.counts = Counts.empty(survey).add(_counted(data, path, survey, self._ids))
+            self.counts = SupportCounts.empty(survey).add(_count_reports(data, path, survey, self._ids))
             self._length = data.rfind(b"\n") + 1
             self.cut = self._length < len(data)  # a crash came while its last line was written
             if self.cut:
@@ -109,11 +109,11 @@ class Store:
         """Let another process append."""
         os.close(self._file)
 
-    def knows(self, report: Report) -> bool:
+    def knows(self, report: SurveyReport) -> bool:
         """Whether a report with this id is kept."""
         return bytes.fromhex(report.id) in self._ids
 
-    def add(self, reports: Sequence[Report]) -> list[bool]:
+    def add(self, reports: Sequence[SurveyReport]) -> list[bool]:
         """Append reports of this survey; for each, whether it was new. When this returns, they are on the disk.
 
         Of several with one id the first is taken, whatever they say.
@@ -124,7 +124,9 @@ class Store:
         lines: list[bytes] = []
         for report in reports:
             if report.survey != self.survey.digest:
-                raise Refused(Code.REPORT, "this report answers another survey", fix="send it to its own collector")
+                raise Refused(
+                    ErrorCode.REPORT, "this report answers another survey", fix="send it to its own collector"
+                )
             support, name = self.survey.support(report), bytes.fromhex(report.id)
             fresh.append(name not in self._ids and name not in ids)
             if fresh[-1]:
@@ -140,8 +142,8 @@ class Store:
     def _append(self, data: bytes) -> None:
         """Write and sync; what cannot be synced is taken back, and the next line stands where it would have.
 
-        After a failed sync nobody knows what the disk holds beyond `_length`. All before it was synced. So the file is
-        first cut there, and that is synced; until this succeeds nothing is appended.
+        After a failed sync nobody knows what the disk holds beyond `_check_norm`. All before it was synced. So the file
+        is first cut there, and that is synced; until this succeeds nothing is appended.
         """
         try:
             if self._broken:
@@ -179,7 +181,7 @@ class Store:
             os.close(folder)
 
 
-def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[Report, Support]]:
+def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[SurveyReport, Support]]:
     """The reports of the whole lines, each with what it supports. The first line names the survey."""
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         try:
@@ -189,16 +191,16 @@ def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[Report, 
             if number == 1:
                 _same(entry["survey"], path, survey)
                 continue
-            report = Report(survey.digest, entry["id"], tuple(entry["answers"]))
+            report = SurveyReport(survey.digest, entry["id"], tuple(entry["answers"]))
             if len(bytes.fromhex(report.id)) != _ID or not isinstance(entry["answers"], list):
                 raise ValueError
             found = report, survey.support(report)
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused(Code.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
+            raise Refused(ErrorCode.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
         yield found
 
 
-def _counted(data: bytes, path: Path, survey: Survey, ids: set[bytes]) -> Iterator[Support]:
+def _count_reports(data: bytes, path: Path, survey: Survey, ids: set[bytes]) -> Iterator[Support]:
     """What the reports support; their ids go to `ids`."""
     for report, support in _entries(data, path, survey):
         ids.add(bytes.fromhex(report.id))
@@ -209,7 +211,7 @@ def _same(digest: str, path: Path, survey: Survey) -> None:
     if digest != survey.digest:
         what = f"{path.name} holds the reports of another survey, or of this one before it was changed"
         fix = "undo the change to the survey, or collect this one in a file of its own: --store FILE"
-        raise Refused(Code.REPORT, what, fix=fix)
+        raise Refused(ErrorCode.REPORT, what, fix=fix)
 
 
 def _line(entry: dict[str, object]) -> bytes:
@@ -228,7 +230,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
     return found
 
 
-def _whole(file: int) -> bytes:
+def _read_all(file: int) -> bytes:
     """All of a file."""
     parts, place = [], 0
     while part := os.pread(file, 2**20, place):
@@ -238,4 +240,4 @@ def _whole(file: int) -> bytes:
 
 
 def _unwritable(path: Path) -> TacitError:
-    return TacitError(Code.BUSY, f"{path.name} cannot be written; nothing was taken", fix="try again later")
+    return TacitError(ErrorCode.BUSY, f"{path.name} cannot be written; nothing was taken", fix="try again later")

@@ -1,8 +1,8 @@
 """Epsilons as people write them, and coins whose chances are integers out of 2^64.
 
->>> lies(Price.read("ln 3")) == WHOLE // 4  # two coins: the truth with 3/4
+>>> compute_flip_threshold(SurveyEpsilon.read("ln 3")) == TWO_TO_64 // 4  # two coins: the truth with 3/4
 True
->>> round(lies(Price.read(1)) / WHOLE, 6)
+>>> round(compute_flip_threshold(SurveyEpsilon.read(1)) / TWO_TO_64, 6)
 0.268941
 """
 
@@ -16,16 +16,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tacit.arithmetic import ball, certified_floor, rational, within
+from tacit.arithmetic import certified_floor, to_interval, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.local.survey.rounding import double_above
 from tacit.sampling.bits import Bits
-from tacit.sampling.uniform import below
+from tacit.sampling.uniform import draw_below
 
 if TYPE_CHECKING:
     from flint import arb
 
-WHOLE = 2**64
+TWO_TO_64 = 2**64
 _FINE = 2**160
 _LEAST, _MOST = Fraction(1, 1000), Fraction(20)
 _LOGARITHM = re.compile(r"ln ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
@@ -33,26 +33,29 @@ _RATIO = re.compile(r"[0-9]{1,30}(/0{0,30}[1-9][0-9]{0,29})?|[0-9]{1,30}\.[0-9]{
 
 
 @dataclass(frozen=True)
-class Price:
+class SurveyEpsilon:
     """An epsilon: `amount`, or its natural logarithm, so that the two coins' ln 3 is exact."""
 
     amount: Fraction
     is_logarithm: bool = False
 
     @classmethod
-    def read(cls, given: Any, name: str = "epsilon") -> Price:
+    def read(cls, given: Any, name: str = "epsilon") -> SurveyEpsilon:
         """A number, or a text: 1.5, "2/3", "ln 3"."""
         fix = f'{name} = 1, or {name} = "ln 3"'
         if isinstance(given, str):
             logarithm = _LOGARITHM.fullmatch(given)
             if logarithm is not None:
                 return cls(
-                    within(f"{name}, the number after ln", Fraction(logarithm[1]), 1 + _LEAST, Fraction(10**8)), True
+                    to_rational_between(
+                        f"{name}, the number after ln", Fraction(logarithm[1]), 1 + _LEAST, Fraction(10**8)
+                    ),
+                    True,
                 )
             if _RATIO.fullmatch(given) is None:
                 raise ParameterError(name, f"{given[:40]!r} is no epsilon", fix=fix)
             given = Fraction(given)
-        return cls(within(name, rational(name, given), _LEAST, _MOST))
+        return cls(to_rational_between(name, to_rational(name, given), _LEAST, _MOST))
 
     @property
     def epsilon(self) -> float:
@@ -81,7 +84,7 @@ class Total:
     factor: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, prices: Iterable[Price]) -> Total:
+    def of(cls, prices: Iterable[SurveyEpsilon]) -> Total:
         """Return the sum of some prices."""
         plain, factor = Fraction(0), Fraction(1)
         for price in prices:
@@ -99,12 +102,12 @@ class Total:
         """The sum."""
         if self.factor == 1:
             return self.plain
-        return _above(lambda: ball(self.plain) + ball(self.factor).log())
+        return _above(lambda: to_interval(self.plain) + to_interval(self.factor).log())
 
     @cached_property
     def odds(self) -> Fraction:
         """How many times surer all of it can make anyone."""
-        return _above(lambda: ball(self.plain).exp() * ball(self.factor)) if self.plain else self.factor
+        return _above(lambda: to_interval(self.plain).exp() * to_interval(self.factor)) if self.plain else self.factor
 
 
 def _above(enclose: Callable[[], arb]) -> Fraction:
@@ -112,7 +115,7 @@ def _above(enclose: Callable[[], arb]) -> Fraction:
     return Fraction(certified_floor(lambda: enclose() * _FINE, bits=256) + 1, _FINE)
 
 
-def lies(price: Price, others: int = 1, parts: int = 1) -> int:
+def compute_flip_threshold(price: SurveyEpsilon, others: int = 1, parts: int = 1) -> int:
     """The least integer L for which a coin of chance L/2^64 keeps the price, as the theorem says.
 
     **Theorem.** Let an answer be replaced by another one with probability L/2^64, each of the `others` equally likely.
@@ -128,13 +131,13 @@ def lies(price: Price, others: int = 1, parts: int = 1) -> int:
         if parts != 1:
             fix = "write it as a number: it is split over the options"
             raise ParameterError("epsilon", "a logarithm cannot be split", fix=fix)
-        return math.ceil(WHOLE * others / (price.amount + others))
-    return certified_floor(lambda: WHOLE * others / (ball(price.amount / parts).exp() + others)) + 1
+        return math.ceil(TWO_TO_64 * others / (price.amount + others))
+    return certified_floor(lambda: TWO_TO_64 * others / (to_interval(price.amount / parts).exp() + others)) + 1
 
 
-def coin(chance: int, bits: Bits) -> bool:
+def flip_coin(chance: int, bits: Bits) -> bool:
     """Heads with probability chance/2^64, exactly: one word, compared."""
-    return below(WHOLE, bits) < chance
+    return draw_below(TWO_TO_64, bits) < chance
 
 
 def _decimal(number: Fraction) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from tacit.answers.answer import Answer, Bars, Cell
-from tacit.answers.render import labels, show, span
+from tacit.answers.answer import Answer, Estimate, IntervalKind
+from tacit.answers.render import format_value, row_labels, value_range
 
 ROWS = 60  # of an answer that are drawn
 _ROW = 30  # pixels
@@ -60,7 +60,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A curve through points, by the class that styles it; of steps where `steps`."""
 
     points: Sequence[tuple[float, float]]
@@ -69,7 +69,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Mark:
+class ChartMark:
     """A dot, with an interval where it has one."""
 
     x: float
@@ -79,58 +79,60 @@ class Mark:
     kind: str = "first"
 
 
-def element(name: str, words: str | Markup = "", **given: object) -> Markup:
+def make_element(name: str, words: str | Markup = "", **given: object) -> Markup:
     """One element. Underscores in names of attributes stand for hyphens, a last one for nothing.
 
     Names are ours, and written in this room. Values and words may be anyone's, and are escaped.
     """
     attributes = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in given.items())
-    return Markup(f"<{name}{attributes}>{escape(_clean(words))}</{name}>")  # noqa: S704 - escaped on this line
+    return Markup(f"<{name}{attributes}>{escape(_remove_control_characters(words))}</{name}>")  # noqa: S704 - escaped on this line
 
 
-def short(number: float) -> str:
+def format_tick(number: float) -> str:
     """A number of an axis."""
     if number == 0 or 1e-4 <= abs(number) < 1e6:
         return f"{number:,.10g}"
     return f"{number:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
 
 
-def bars(answer: Answer, index: int) -> Markup:
+def draw_intervals(answer: Answer, index: int) -> Markup:
     """One column of an answer: a line for each row, with its keys, its interval, its estimate and the number."""
     heading = answer.headings[index]
-    rows = [(label, row[index]) for label, row in zip(labels(answer), answer.cells(), strict=True)]
+    rows = [(label, row[index]) for label, row in zip(row_labels(answer), answer.cells(), strict=True)]
     drawable = [(label, cell) for label, cell in rows if _drawable(cell)]
     rows = drawable[:ROWS]
     if not rows:
         return Markup()
-    low, high = span([cell for _, cell in rows])
+    low, high = value_range([cell for _, cell in rows])
     scale = Scale(float(low), float(high), left=_LEFT, right=_RIGHT)
     ticks = scale.ticks()
     parts = []
     for label, cell in rows:
-        drawn = [_upright("grid", scale.at(tick), 0, _ROW) for tick in ticks]
+        drawn = [_vertical_line("grid", scale.at(tick), 0, _ROW) for tick in ticks]
         if cell.low is not None and cell.high is not None:
             ends = scale.at(cell.low), scale.at(cell.high)
-            drawn.append(element("line", class_="error-bar", x1=ends[0], x2=ends[1], y1=_ROW / 2, y2=_ROW / 2))
-            drawn += [_upright("error-bar", end, _ROW / 2 - 5, _ROW / 2 + 5) for end in ends]
-        drawn.append(element("circle", class_="dot", cx=scale.at(cell.value), cy=_ROW / 2, r=4.5))
-        track = element("svg", Markup().join(drawn), class_="track", height=_ROW)
-        number = element("span", show(cell.value, heading, cell), class_="number")
-        parts.append(element("div", element("span", label, class_="label") + track + number, class_="row"))
-    axis = [element("text", short(tick), x=scale.at(tick), y=14, text_anchor="middle") for tick in ticks]
-    parts.append(element("svg", Markup().join(axis), class_="axis", height=20))
-    about = "approximate " if heading.bars is Bars.APPROXIMATE else ""
+            drawn.append(make_element("line", class_="error-bar", x1=ends[0], x2=ends[1], y1=_ROW / 2, y2=_ROW / 2))
+            drawn += [_vertical_line("error-bar", end, _ROW / 2 - 5, _ROW / 2 + 5) for end in ends]
+        drawn.append(make_element("circle", class_="dot", cx=scale.at(cell.value), cy=_ROW / 2, r=4.5))
+        track = make_element("svg", Markup().join(drawn), class_="track", height=_ROW)
+        number = make_element("span", format_value(cell.value, heading, cell), class_="number")
+        parts.append(make_element("div", make_element("span", label, class_="label") + track + number, class_="row"))
+    axis = [make_element("text", format_tick(tick), x=scale.at(tick), y=14, text_anchor="middle") for tick in ticks]
+    parts.append(make_element("svg", Markup().join(axis), class_="axis", height=20))
+    about = "approximate " if heading.bars is IntervalKind.APPROXIMATE else ""
     more = f"; the first {ROWS} of {len(drawable):,} rows" if len(drawable) > ROWS else ""
     caption = f"{heading.name}, with {about}{answer.percent} intervals{more}"
-    grid = element("div", Markup().join(parts), class_="rows", role="img", aria_label=f"{caption}: as in the table")
-    return element("figure", element("figcaption", caption) + grid, class_="bars")
+    grid = make_element(
+        "div", Markup().join(parts), class_="rows", role="img", aria_label=f"{caption}: as in the table"
+    )
+    return make_element("figure", make_element("figcaption", caption) + grid, class_="bars")
 
 
-def plot(
+def draw_plot(
     x: Scale,
     y: Scale,
-    lines: Sequence[Line],
-    marks: Sequence[Mark] = (),
+    lines: Sequence[ChartLine],
+    marks: Sequence[ChartMark] = (),
     *,
     title: str,
     across: str = "",
@@ -146,66 +148,66 @@ def plot(
 
     parts = []
     for tick in y.ticks():
-        word = f"{100 * tick:.10g}%" if percent else short(tick)
-        parts.append(element("line", class_="grid", x1="0%", x2="100%", y1=up(tick), y2=up(tick)))
-        parts.append(element("text", word, x="0%", y=up(tick) - 4))
-    for place, word in dates or [(tick, short(tick)) for tick in x.ticks()]:
+        word = f"{100 * tick:.10g}%" if percent else format_tick(tick)
+        parts.append(make_element("line", class_="grid", x1="0%", x2="100%", y1=up(tick), y2=up(tick)))
+        parts.append(make_element("text", word, x="0%", y=up(tick) - 4))
+    for place, word in dates or [(tick, format_tick(tick)) for tick in x.ticks()]:
         anchor = _anchor((x.left + (x.right - x.left) * x.share(place)) / 100)
-        parts.append(element("text", word, x=x.at(place), y=height - 6, text_anchor=anchor))
+        parts.append(make_element("text", word, x=x.at(place), y=height - 6, text_anchor=anchor))
     for line in lines:
         for (x1, y1), (x2, y2) in zip(line.points, line.points[1:], strict=False):
             kind = f"curve {line.kind}"
             if line.steps:
-                parts.append(element("line", class_=kind, x1=x.at(x1), x2=x.at(x2), y1=up(y1), y2=up(y1)))
-                parts.append(_upright(kind, x.at(x2), up(y1), up(y2)))
+                parts.append(make_element("line", class_=kind, x1=x.at(x1), x2=x.at(x2), y1=up(y1), y2=up(y1)))
+                parts.append(_vertical_line(kind, x.at(x2), up(y1), up(y2)))
             else:
-                parts.append(element("line", class_=kind, x1=x.at(x1), x2=x.at(x2), y1=up(y1), y2=up(y2)))
+                parts.append(make_element("line", class_=kind, x1=x.at(x1), x2=x.at(x2), y1=up(y1), y2=up(y2)))
     for mark in marks:
         here = x.at(mark.x)
         if mark.low is not None and mark.high is not None:
-            parts.append(_upright(f"error-bar {mark.kind}", here, up(mark.low), up(mark.high)))
-        parts.append(element("circle", class_=f"dot {mark.kind}", cx=here, cy=up(mark.y), r=5))
-    drawing = element("svg", Markup().join(parts), class_="plot", height=height, role="img", aria_label=title)
-    below = element("figcaption", across) if across else Markup()
-    return element("figure", drawing + below, class_="curves")
+            parts.append(_vertical_line(f"error-bar {mark.kind}", here, up(mark.low), up(mark.high)))
+        parts.append(make_element("circle", class_=f"dot {mark.kind}", cx=here, cy=up(mark.y), r=5))
+    drawing = make_element("svg", Markup().join(parts), class_="plot", height=height, role="img", aria_label=title)
+    below = make_element("figcaption", across) if across else Markup()
+    return make_element("figure", drawing + below, class_="curves")
 
 
-def used(share: float, more: float = 0.0) -> Markup:
+def draw_budget_bar(share: float, more: float = 0.0) -> Markup:
     """How much of a budget is used, as a bar; and how much one more question would take."""
     first = 100 * min(1.0, max(0.0, share))
     second = min(100 - first, 100 * max(0.0, more))
-    drawn = [element("rect", class_="whole", width="100%", height=10, rx=5)]
-    drawn.append(element("rect", class_="spent", width=f"{first:.4g}%", height=10, rx=5))
+    drawn = [make_element("rect", class_="whole", width="100%", height=10, rx=5)]
+    drawn.append(make_element("rect", class_="spent", width=f"{first:.4g}%", height=10, rx=5))
     if second:
         width = f"{max(1.0, second):.4g}%"
-        drawn.append(element("rect", class_="more", x=f"{first:.4g}%", width=width, height=10, rx=5))
+        drawn.append(make_element("rect", class_="more", x=f"{first:.4g}%", width=width, height=10, rx=5))
     words = f"{first:.0f}% of the budget is used" + (f", this would take {second:.0f}% of it" if second else "")
-    return element("svg", Markup().join(drawn), class_="used", height=10, role="img", aria_label=words)
+    return make_element("svg", Markup().join(drawn), class_="used", height=10, role="img", aria_label=words)
 
 
-def people(right: Sequence[bool]) -> Markup:
+def draw_guessed_secrets(right: Sequence[bool]) -> Markup:
     """A dot for each person whose secret was guessed, a cross for each who was spared."""
     side = math.ceil(math.sqrt(len(right)))
     drawn = []
     for place, known in enumerate(right):
         x, y = 10 * (place % side) + 5, 10 * (place // side) + 5
         if known:
-            drawn.append(element("circle", class_="known", cx=x, cy=y, r=3.6))
+            drawn.append(make_element("circle", class_="known", cx=x, cy=y, r=3.6))
         else:
-            drawn.append(element("path", class_="spared", d=f"M{x - 2.4} {y - 2.4}l4.8 4.8m0 -4.8l-4.8 4.8"))
+            drawn.append(make_element("path", class_="spared", d=f"M{x - 2.4} {y - 2.4}l4.8 4.8m0 -4.8l-4.8 4.8"))
     words = f"{sum(right)} of {len(right)} secrets are guessed right"
     box = f"0 0 {10 * side} {10 * math.ceil(len(right) / side)}"
-    return element("svg", Markup().join(drawn), class_="people", viewBox=box, role="img", aria_label=words)
+    return make_element("svg", Markup().join(drawn), class_="people", viewBox=box, role="img", aria_label=words)
 
 
-def _drawable(cell: Cell) -> bool:
+def _drawable(cell: Estimate) -> bool:
     """Whether a cell is a number, with finite ends where it has any."""
     ends = [end for end in (cell.value, cell.low, cell.high) if end is not None]
     return cell.value is not None and all(isinstance(end, int | float) and math.isfinite(end) for end in ends)
 
 
-def _upright(kind: str, x: str, top: float, bottom: float) -> Markup:
-    return element("line", class_=kind, x1=x, x2=x, y1=top, y2=bottom)
+def _vertical_line(kind: str, x: str, top: float, bottom: float) -> Markup:
+    return make_element("line", class_=kind, x1=x, x2=x, y1=top, y2=bottom)
 
 
 def _anchor(share: float) -> str:
@@ -213,7 +215,7 @@ def _anchor(share: float) -> str:
     return "start" if share < 0.05 else "end" if share > 0.95 else "middle"
 
 
-def _clean(words: str | Markup) -> str | Markup:
+def _remove_control_characters(words: str | Markup) -> str | Markup:
     """Words without what HTML has no place for. Markup is ours, and clean."""
     if isinstance(words, Markup):
         return words

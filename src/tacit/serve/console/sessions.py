@@ -1,6 +1,6 @@
 """Who is signed in: sessions in the memory of this process, known by a random cookie.
 
->>> sessions = Sessions()
+>>> sessions = SessionStore()
 >>> token = sessions.open("ada", b"password's own")
 >>> sessions.find(token).who
 'ada'
@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tacit.answers.answer import Answer
-    from tacit.serve.console.game import Game
+    from tacit.serve.console.distinguishing_game import DistinguishingGame
 
-_IDLE, _WHOLE = 2 * 3600.0, 12 * 3600.0  # seconds: since the last page, and since signing in
+_IDLE, _MAX_AGE = 2 * 3600.0, 12 * 3600.0  # seconds: since the last page, and since signing in
 _MOST = 1000  # sessions; the one unused for longest goes first
-_OF_ONE = 8  # sessions of one person
-_KEPT = 20  # answers of a session
+_MAX_PER_USER = 8  # sessions of one person
+_MAX_ANSWERS = 20  # answers of a session
 _SIZE = 200_000  # characters and cells of all of them
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as it was typed, and its answer: only in memory, for as long as its asker stays."""
 
     sql: str
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass
-class Session:
+class ConsoleSession:
     """One person at one browser. `proof` is of the password's verifier: a new password ends the session."""
 
     who: str
@@ -50,16 +50,16 @@ class Session:
     token: str  # the one that every form carries
     began: float
     seen: float
-    asked: OrderedDict[int, Asked] = field(default_factory=OrderedDict)
-    game: Game | None = None
+    asked: OrderedDict[int, AskedQuestion] = field(default_factory=OrderedDict)
+    game: DistinguishingGame | None = None
     attacks: int = 0
 
-    def keep(self, asked: Asked) -> None:
+    def keep(self, asked: AskedQuestion) -> None:
         """Keep an answer for its page and its downloads; the oldest go, and the newest stays however large it is."""
         entry = asked.answer.receipt.entry
         self.asked[entry] = asked
         self.asked.move_to_end(entry)
-        while len(self.asked) > 1 and (len(self.asked) > _KEPT or sum(map(_size, self.asked.values())) > _SIZE):
+        while len(self.asked) > 1 and (len(self.asked) > _MAX_ANSWERS or sum(map(_size, self.asked.values())) > _SIZE):
             self.asked.popitem(last=False)
 
     @property
@@ -68,33 +68,33 @@ class Session:
         return {each.answer.receipt.key[:12]: (entry, each.sql) for entry, each in self.asked.items()}
 
 
-class Sessions:
+class SessionStore:
     """All sessions. A token is 256 random bits, and only its hash is kept."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+        self._sessions: OrderedDict[bytes, ConsoleSession] = OrderedDict()
 
     def open(self, who: str, proof: bytes) -> str:
         """Begin a session, and give the token for its cookie."""
         token, now = secrets.token_urlsafe(32), time.monotonic()
         with self._lock:
             own = [key for key, session in self._sessions.items() if session.who == who]
-            for key in own[: max(0, len(own) - _OF_ONE + 1)]:
+            for key in own[: max(0, len(own) - _MAX_PER_USER + 1)]:
                 del self._sessions[key]
-            self._sessions[_key(token)] = Session(who, proof, secrets.token_urlsafe(32), now, now)
+            self._sessions[_key(token)] = ConsoleSession(who, proof, secrets.token_urlsafe(32), now, now)
             while len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)
         return token
 
-    def find(self, token: str, now: float | None = None) -> Session | None:
+    def find(self, token: str, now: float | None = None) -> ConsoleSession | None:
         """The session of a token, unless it is over."""
         now = time.monotonic() if now is None else now
         with self._lock:
             found = self._sessions.get(_key(token))
             if found is None:
                 return None
-            if now - found.seen > _IDLE or now - found.began > _WHOLE:
+            if now - found.seen > _IDLE or now - found.began > _MAX_AGE:
                 del self._sessions[_key(token)]
                 return None
             found.seen = now
@@ -107,7 +107,7 @@ class Sessions:
             self._sessions.pop(_key(token), None)
 
 
-def _size(asked: Asked) -> int:
+def _size(asked: AskedQuestion) -> int:
     return len(asked.sql) + len(asked.answer) * len(asked.answer.headings)
 
 

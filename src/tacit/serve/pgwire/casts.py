@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacit.policy.model import Policy
-from tacit.serve.pgwire.lexer import Edit, Token, quoted
-from tacit.serve.pgwire.parameters import around, asked, behind, literal
-from tacit.serve.pgwire.types import DATE, INT4, INT8, NAMES, TEXT, VARCHAR, decode, oid_of
-from tacit.serve.pgwire.words import BAD_TEXT, Complaint
+from tacit.serve.pgwire.lexer import Edit, WireToken, quote_text
+from tacit.serve.pgwire.parameters import enclosing_brackets, infer_type_at, skip_casts, write_literal
+from tacit.serve.pgwire.sqlstate import BAD_TEXT, WireError
+from tacit.serve.pgwire.types import DATE, INT4, INT8, OID_BY_NAME, TEXT, VARCHAR, decode, type_oid
 
 _TEXTS = frozenset({"text", "escaped"})
 _CONSTANTS = _TEXTS | {"number"}
@@ -28,10 +28,10 @@ _SAME = {INT4: INT8, VARCHAR: TEXT}  # types that columns of a policy do not tel
 _ZONES = frozenset({("WITH", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")})
 
 
-class Casts:
+class CastRewriter:
     """The casts and constants of one question."""
 
-    def __init__(self, found: Sequence[Token], policy: Policy) -> None:
+    def __init__(self, found: Sequence[WireToken], policy: Policy) -> None:
         self._found = found
         self._columns = _columns(policy)
         self._closing: dict[int, int] = {}
@@ -60,14 +60,14 @@ class Casts:
         found = self._found
         at = last - 2 if found[last - 1].key == "PRECISION" else last - 1
         first, end = index + 2, at - 2
-        kind = NAMES.get(found[at].text)
+        kind = OID_BY_NAME.get(found[at].text)
         if kind is None or first > end or found[at - 1].key != "AS":
             return
         inner = found[first]
         alone = first == end
         if alone and inner.kind in _TEXTS:
             self._done.add(inner.start)
-            yield Edit(found[index].start, found[last].end, _written(inner, kind))
+            yield Edit(found[index].start, found[last].end, _write_constant(inner, kind))
             return
         if (alone and inner.kind == "parameter") or self._type(first, end) == _SAME.get(kind, kind):
             yield Edit(found[index].start, found[index].end, "")
@@ -76,7 +76,7 @@ class Casts:
     def _postfix(self, index: int) -> Iterator[Edit]:
         """x::type, where x is a column that has the type."""
         found = self._found
-        end, kind = behind(found, index)
+        end, kind = skip_casts(found, index)
         first = self._opening.get(index - 1, index) - 1
         while first > 1 and found[first - 1].key == "." and found[first - 2].kind in _NAMED:
             first -= 2
@@ -89,7 +89,7 @@ class Casts:
         at = index + 4 if following in _ZONES else index + 1
         if at < len(self._found) and self._found[at].kind in _TEXTS:
             constant = self._found[at]
-            value = _value(constant, DATE)
+            value = _try_constant(constant, DATE)
             if value is not None:
                 self._done.add(constant.start)
                 yield Edit(self._found[index].start, constant.end, value)
@@ -102,21 +102,21 @@ class Casts:
 
     def _constants(self) -> Iterator[Edit]:
         """Literals for constants with a cast behind them, and for texts that are compared with what is no text."""
-        units, kinds = _units(self._found)
-        brackets = around(units)
+        units, kinds = _group_constants(self._found)
+        brackets = enclosing_brackets(units)
         for index, (unit, kind) in enumerate(zip(units, kinds, strict=True)):
             typed = index > 0 and units[index - 1].key in _TYPED
             if unit.kind not in _CONSTANTS or unit.start in self._done or typed:
                 continue
             if kind is not None:
-                yield Edit(unit.start, unit.end, _written(unit, kind))
+                yield Edit(unit.start, unit.end, _write_constant(unit, kind))
             elif unit.kind in _TEXTS:
-                place = asked(units, index, brackets[index], self._columns)
-                value = _value(unit, place) if place not in {None, TEXT} else None
+                place = infer_type_at(units, index, brackets[index], self._columns)
+                value = _try_constant(unit, place) if place not in {None, TEXT} else None
                 if value is not None:
                     yield Edit(unit.start, unit.end, value)
                 elif unit.kind == "escaped":
-                    yield Edit(unit.start, unit.end, quoted(unit.text))
+                    yield Edit(unit.start, unit.end, quote_text(unit.text))
 
 
 def _columns(policy: Policy) -> dict[str, int]:
@@ -124,13 +124,13 @@ def _columns(policy: Policy) -> dict[str, int]:
     kinds: dict[str, set[int]] = {}
     for table in policy.tables:
         for column in table.columns:
-            kinds.setdefault(column.name.lower(), set()).add(oid_of(column.type))
+            kinds.setdefault(column.name.lower(), set()).add(type_oid(column.type))
     return {name: min(types) for name, types in kinds.items() if len(types) == 1}
 
 
-def _units(found: Sequence[Token]) -> tuple[list[Token], list[int | None]]:
+def _group_constants(found: Sequence[WireToken]) -> tuple[list[WireToken], list[int | None]]:
     """The tokens, each constant in one with its casts and the brackets around it alone, and the types of the casts."""
-    units: list[Token] = []
+    units: list[WireToken] = []
     kinds: list[int | None] = []
     position = 0
     while position < len(found):
@@ -138,8 +138,8 @@ def _units(found: Sequence[Token]) -> tuple[list[Token], list[int | None]]:
         position += 1
         if token.kind in _CONSTANTS:
             start = token.start
-            position, kind = behind(found, position)
-            while position < len(found) and found[position].key == ")" and _alone(units):
+            position, kind = skip_casts(found, position)
+            while position < len(found) and found[position].key == ")" and _is_plain_bracket(units):
                 start = units.pop().start
                 kinds.pop()
                 position += 1
@@ -149,7 +149,7 @@ def _units(found: Sequence[Token]) -> tuple[list[Token], list[int | None]]:
     return units, kinds
 
 
-def _alone(units: Sequence[Token]) -> bool:
+def _is_plain_bracket(units: Sequence[WireToken]) -> bool:
     """Whether the last token is a bracket that only holds together, and no list or arguments."""
     if len(units) < 2 or units[-1].key != "(":
         return False
@@ -157,17 +157,17 @@ def _alone(units: Sequence[Token]) -> bool:
     return before.key in _BEFORE or (before.kind == "sign" and before.key != ")")
 
 
-def _written(constant: Token, kind: int) -> str:
-    value = _value(constant, kind)
+def _write_constant(constant: WireToken, kind: int) -> str:
+    value = _try_constant(constant, kind)
     if value is None:
         hint = "write a value of that type"
-        raise Complaint(BAD_TEXT, "a constant is not of the type that it is cast to", hint, constant.start + 1)
+        raise WireError(BAD_TEXT, "a constant is not of the type that it is cast to", hint, constant.start + 1)
     return value
 
 
-def _value(constant: Token, kind: int | None) -> str | None:
+def _try_constant(constant: WireToken, kind: int | None) -> str | None:
     """A constant as a literal of a type, with a space on either side; None where it is not of that type."""
     try:
-        return f" {literal(decode(constant.text.encode(), kind or TEXT, binary=False))} "
-    except Complaint:
+        return f" {write_literal(decode(constant.text.encode(), kind or TEXT, binary=False))} "
+    except WireError:
         return None

@@ -16,15 +16,15 @@ from itertools import islice
 from typing import Any, Protocol
 
 from tacit.policy.model import Column, Policy, Type
-from tacit.query.types import NUMBERS
+from tacit.query.types import NUMERIC_TYPES
 from tacit.serve.pgwire.catalog_process import CatalogProcess, Limits, Unanswered
+from tacit.serve.pgwire.catalog_queries import ECHO_SUFFIX, HINT, CatalogNames, rewrite_query
 from tacit.serve.pgwire.catalog_queue import FairQueue
-from tacit.serve.pgwire.codec import Field
-from tacit.serve.pgwire.looks import HINT, SAYS, Names, rewritten
-from tacit.serve.pgwire.results import Rows, field
-from tacit.serve.pgwire.settings import Settings
-from tacit.serve.pgwire.types import oid_of, oid_of_engine, size_of
-from tacit.serve.pgwire.words import CANCELED, CONNECTIONS, INTERNAL, NO_MEMORY, UNSUPPORTED, Complaint
+from tacit.serve.pgwire.protocol import WireColumn
+from tacit.serve.pgwire.results import Rows, make_column
+from tacit.serve.pgwire.settings import SessionSettings
+from tacit.serve.pgwire.sqlstate import CANCELED, CONNECTIONS, INTERNAL, NO_MEMORY, UNSUPPORTED, WireError
+from tacit.serve.pgwire.types import duckdb_type_oid, size_of, type_oid
 
 _log = logging.getLogger("tacit.serve")
 
@@ -44,15 +44,15 @@ _UNNAMED = re.compile(r"['(0-9-]|CAST\(|NULL$")
 class CatalogRunner(Protocol):
     """What answers catalog queries."""
 
-    async def names(self) -> Names:
+    async def names(self) -> CatalogNames:
         """What a query may name, for nobody in particular."""
         ...
 
-    def prepare(self, text: str, names: Names) -> str:
+    def prepare(self, text: str, names: CatalogNames) -> str:
         """The query as the runner's engine reads it, for the session that `names` tells of. Safe from any thread."""
         ...
 
-    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], Rows]:
+    async def run(self, statement: str, names: CatalogNames) -> tuple[tuple[WireColumn, ...], Rows]:
         """The columns and rows of a prepared query, or a Complaint."""
         ...
 
@@ -79,7 +79,7 @@ class Catalog:
         self._queue = FairQueue(_RUNNING, share, burst)
         self._starting = asyncio.Lock()
         self._process: CatalogProcess | None = None
-        self._known: tuple[CatalogProcess, Names] | None = None
+        self._known: tuple[CatalogProcess, CatalogNames] | None = None
         self._warming: asyncio.Task[Any] | None = None
         self._closed = False
 
@@ -93,21 +93,21 @@ class Catalog:
         self._warming = asyncio.create_task(self._warm())
 
     async def _warm(self) -> None:
-        with contextlib.suppress(Complaint):  # it is in the log, and the next query tries again
+        with contextlib.suppress(WireError):  # it is in the log, and the next query tries again
             await self._running()
 
-    async def names(self) -> Names:
+    async def names(self) -> CatalogNames:
         """What a query may name."""
         process = await self._running()
         if self._known is None or self._known[0] is not process:
             self._known = process, _names(process.names, self._policy)
         return self._known[1]
 
-    def prepare(self, text: str, names: Names) -> str:
+    def prepare(self, text: str, names: CatalogNames) -> str:
         """The query for the engine; an error for whatever it may not name."""
-        return rewritten(text, names)
+        return rewrite_query(text, names)
 
-    async def run(self, statement: str, names: Names) -> tuple[tuple[Field, ...], Rows]:
+    async def run(self, statement: str, names: CatalogNames) -> tuple[tuple[WireColumn, ...], Rows]:
         """The columns and rows of a query, or an error."""
         request = {"statement": statement, "database": names.database, "user": names.user}
         await self._queue.enter(names.user)
@@ -120,7 +120,7 @@ class Catalog:
             table = await process.run(request, self._limits, lambda seconds: self._queue.leave(names.user, seconds))
         except Unanswered as error:
             raise self._complaint(error.why) from None
-        fields = tuple(field(_named(name), oid_of_engine(kind)) for name, kind in table.columns)
+        fields = tuple(make_column(_column_name(name), duckdb_type_oid(kind)) for name, kind in table.columns)
         return fields, table.rows
 
     async def close(self) -> None:
@@ -139,62 +139,62 @@ class Catalog:
             return self._process
         async with self._starting:
             if self._closed:
-                raise Complaint(INTERNAL, "the server is stopping", "connect again in a moment")
+                raise WireError(INTERNAL, "the server is stopping", "connect again in a moment")
             if self._process is None or not self._process.alive:
                 if self._process is not None:
                     _log.warning("the catalog's process ended, and is started again")
                     await self._process.closed()
                 try:
-                    self._process = await CatalogProcess.start(_script(), _rows(self._policy), self._limits)
+                    self._process = await CatalogProcess.start(_script(), _catalog_rows(self._policy), self._limits)
                 except (OSError, ValueError, Unanswered) as error:
                     _log.error("the catalog's process does not start: %s", type(error).__name__)
-                    raise Complaint(INTERNAL, "the catalog does not start", "tell the data owner") from None
+                    raise WireError(INTERNAL, "the catalog does not start", "tell the data owner") from None
             return self._process
 
-    def _complaint(self, why: str) -> Complaint:
+    def _complaint(self, why: str) -> WireError:
         limits = self._limits
         match why:
             case "time":
                 what = f"the catalog was searched for more than {limits.cpu:g} seconds"
-                return Complaint(CANCELED, what, HINT)
+                return WireError(CANCELED, what, HINT)
             case "memory":
                 what = f"the catalog query needs more than {limits.memory // 1_000_000:,} MB of memory"
-                return Complaint(NO_MEMORY, what, HINT)
+                return WireError(NO_MEMORY, what, HINT)
             case "rows":
                 what = f"the catalog shows {limits.rows:,} rows at most"
-                return Complaint(UNSUPPORTED, what, "look at less, with LIMIT")
+                return WireError(UNSUPPORTED, what, "look at less, with LIMIT")
             case "bytes":
                 what = f"the catalog shows {limits.bytes // 1_000_000:,} MB at most"
-                return Complaint(UNSUPPORTED, what, "look at less, with LIMIT")
+                return WireError(UNSUPPORTED, what, "look at less, with LIMIT")
             case "busy":
-                return Complaint(CONNECTIONS, "refused [busy]: too many connections are open", "try again in a moment")
+                return WireError(CONNECTIONS, "refused [busy]: too many connections are open", "try again in a moment")
             case "query":
-                return Complaint(UNSUPPORTED, "the catalog cannot answer this", HINT)
-        return Complaint(CANCELED, "the catalog's process ended; it is started again", "send the query again")
+                return WireError(UNSUPPORTED, "the catalog cannot answer this", HINT)
+        return WireError(CANCELED, "the catalog's process ended; it is started again", "send the query again")
 
 
-def _names(found: dict[str, Any], policy: Policy) -> Names:
+def _names(found: dict[str, Any], policy: Policy) -> CatalogNames:
     relations = frozenset(str(row[0]) for row in found["relations"])
     functions = frozenset(str(row[0]) for row in found["functions"])
     numbers = {str(name): int(oid) for name, oid in found["types"]}
     numbers |= {name: _OWN + index for index, name in enumerate(sorted(relations))} | _KNOWN
     numbers |= {table.name.lower(): FIRST + index for index, table in enumerate(policy.tables)}
-    return Names(relations, functions, numbers)
+    return CatalogNames(relations, functions, numbers)
 
 
 def _script() -> str:
     return resources.files(__package__).joinpath("shadow.sql").read_text()
 
 
-def _named(heading: str) -> str:
+def _column_name(heading: str) -> str:
     """A column's name as PostgreSQL has it: that of the function, or ?column? where an expression has none."""
     function = _CALL.match(heading)
     if function is not None:
-        return function[1].removesuffix(SAYS)
+        return function[1].removesuffix(ECHO_SUFFIX)
     return "?column?" if _UNNAMED.match(heading) else heading
 
 
-def _rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
+def _catalog_rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of pg_class, pg_attribute and pg_description for the policy's tables, and those of pg_settings."""
     classes: list[tuple[Any, ...]] = []
     attributes: list[tuple[Any, ...]] = []
@@ -208,15 +208,15 @@ def _rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
         said = "public" if table.public else f"private: {table.people or table.name}"
         descriptions.append((oid, 1259, 0, said))
         for number, column in enumerate(table.columns, 1):
-            kind = oid_of(column.type)
+            kind = type_oid(column.type)
             text = column.type is Type.TEXT
             start = (oid, column.name, kind, -1, size_of(kind), number, 0, -1, -1, size_of(kind) > 0, "i", "p", "")
             state = (not column.nullable, False, False, "", "", False, True, 0, _COLLATED if text else 0)
             attributes.append((*start, *state, None, None, None, None))
-            descriptions.append((oid, 1259, number, described(column)))
+            descriptions.append((oid, 1259, number, describe_column(column)))
     settings = [
         (name, value, None, "", "", None, "user", "string", "default", *[None] * 3, value, value, None, None, False)
-        for name, value in Settings().listed()
+        for name, value in SessionSettings().listed()
     ]
     return {
         "pg_class": classes,
@@ -226,14 +226,14 @@ def _rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
     }
 
 
-def described(column: Column) -> str:
+def describe_column(column: Column) -> str:
     """What is public about a column, in a few words."""
     if column.values is not None:
         more = ", ..." if len(column.values) > _SHOWN_KEYS else ""
         shown = (str(value).lower() if isinstance(value, bool) else str(value) for value in column.values)
         return "keys " + ", ".join(islice(shown, _SHOWN_KEYS)) + more
     if column.lower is None or column.upper is None:
-        return "no bounds" if column.type in NUMBERS else "keys are private"
+        return "no bounds" if column.type in NUMERIC_TYPES else "keys are private"
     ends = (column.lower, column.upper)
     if column.type is Type.DATE:
         return "from {} to {}".format(*(datetime.date.fromordinal(int(end)) for end in ends))

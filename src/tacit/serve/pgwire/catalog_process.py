@@ -46,7 +46,7 @@ class Unanswered(Exception):
 
 
 @dataclass(frozen=True)
-class Table:
+class CatalogTable:
     """The names and the engine's types of columns, and the rows."""
 
     columns: list[tuple[str, str]]
@@ -74,7 +74,7 @@ class CatalogProcess:
     async def start(cls, script: str, rows: Mapping[str, Any], limits: Limits) -> CatalogProcess:
         """Start the program, and wait until it has built the catalog. OSError or Unanswered where it does not."""
         mine, its = socket.socketpair()
-        starting = asyncio.ensure_future(asyncio.to_thread(_started, its.fileno()))
+        starting = asyncio.ensure_future(asyncio.to_thread(_start_program, its.fileno()))
         try:
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -102,7 +102,7 @@ class CatalogProcess:
             raise
         return cls(process, mine, names)
 
-    async def run(self, request: Mapping[str, str], limits: Limits, ended: Callable[[float], None]) -> Table:
+    async def run(self, request: Mapping[str, str], limits: Limits, ended: Callable[[float], None]) -> CatalogTable:
         """The table of one statement, in a process of its own, or Unanswered.
 
         `ended` is called once, whatever happens: with the CPU seconds that it used, when its process has ended, which
@@ -127,7 +127,7 @@ class CatalogProcess:
             raise Unanswered("gone") from None
         try:
             with contextlib.closing(mine):
-                table, last = await _exchanged(mine, request, limits)
+                table, last = await _exchange(mine, request, limits)
         finally:
             self._kill(number)
         if last != "end":
@@ -169,7 +169,7 @@ class CatalogProcess:
         self._ended.clear()
 
 
-def _started(descriptor: int) -> subprocess.Popen[bytes]:
+def _start_program(descriptor: int) -> subprocess.Popen[bytes]:
     """The program with one descriptor and no environment: it gets no secret that this process or its shell holds."""
     found = find_spec("duckdb")
     if found is None or found.origin is None:
@@ -206,14 +206,14 @@ async def _exactly(control: socket.socket, count: int) -> bytes:
     return bytes(data)
 
 
-async def _exchanged(stream: socket.socket, request: Mapping[str, str], limits: Limits) -> tuple[Table, str]:
+async def _exchange(stream: socket.socket, request: Mapping[str, str], limits: Limits) -> tuple[CatalogTable, str]:
     """What a statement's process sends, and how it says that it ended; "" where it does not say.
 
     Nothing is believed: a process that ran a hostile statement may send anything.
     """
     stream.setblocking(False)
     loop = asyncio.get_running_loop()
-    table = Table([], BatchedRows(0))
+    table = CatalogTable([], BatchedRows(0))
     data = json.dumps(request).encode()
     with contextlib.suppress(OSError):
         await loop.sock_sendall(stream, LENGTH.pack(len(data)) + data)
@@ -233,7 +233,7 @@ async def _exchanged(stream: socket.socket, request: Mapping[str, str], limits: 
                     table.rows.add(found)
                 else:
                     columns = [(str(name), str(kind)) for name, kind in json.loads(found)]
-                    table = Table(columns, BatchedRows(len(columns)))
+                    table = CatalogTable(columns, BatchedRows(len(columns)))
                 await asyncio.sleep(0)
             line += rest
     except (OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError):

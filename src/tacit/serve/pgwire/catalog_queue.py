@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 
+from tacit.serve.pgwire.sqlstate import CONNECTIONS, WireError
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.words import CONNECTIONS, Complaint
 
 MOST_WAITING = 64  # statements of one analyst
 
@@ -32,7 +32,7 @@ class FairQueue:
         own = self._waiting.setdefault(analyst, deque())
         if len(own) >= MOST_WAITING:
             what = f"{analyst} has {MOST_WAITING} catalog queries waiting already"
-            raise Complaint(CONNECTIONS, f"refused [busy]: {what}", "wait for one of them")
+            raise WireError(CONNECTIONS, f"refused [busy]: {what}", "wait for one of them")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         own.append(turn)
         self._next()

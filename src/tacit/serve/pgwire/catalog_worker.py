@@ -47,7 +47,7 @@ def main() -> None:
     control.set_inheritable(False)
     sys.path.append(sys.argv[2])
     setup = json.loads(_exactly(control, LENGTH.unpack(_exactly(control, LENGTH.size))[0]))
-    connection = _built(setup)
+    connection = _build_catalog(setup)
     hello = json.dumps(_names(connection)).encode()
     gc.collect()
     gc.freeze()  # so that a copy shares these pages
@@ -56,7 +56,7 @@ def main() -> None:
     forks.serve()
 
 
-def _built(setup: dict[str, Any]) -> Any:
+def _build_catalog(setup: dict[str, Any]) -> Any:
     """The catalog in memory, in one thread, with no way to files, networks or extensions."""
     import duckdb
 
@@ -225,8 +225,8 @@ def _answer(stream: socket.socket, connection: Any, request: dict[str, Any], lim
     """Send the columns and then the rows in batches; the word that says how it ended."""
     cursor = connection.cursor()
     cursor.execute("SET search_path = 'shadow'")
-    cursor.execute("SET VARIABLE database = " + _quoted(request["database"]))
-    cursor.execute("SET VARIABLE user_name = " + _quoted(request["user"]))
+    cursor.execute("SET VARIABLE database = " + _quote_text(request["database"]))
+    cursor.execute("SET VARIABLE user_name = " + _quote_text(request["user"]))
     cursor.execute(request["statement"])
     size = _send(stream, [[str(each[0]), str(each[1])] for each in cursor.description or ()])
     count = 0
@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime.datetime) else str(value)
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -1,6 +1,6 @@
 """The words and signs of what PostgreSQL clients send, as PostgreSQL reads them.
 
-`tacit.query.tokens` reads questions and refuses all that is not needed for one. Clients say more than questions: casts,
+`tacit.query.lexer` reads questions and refuses all that is not needed for one. Clients say more than questions: casts,
 regular expressions, escapes in texts, numbered parameters. Whatever stands here for a question is read again there, so
 where the two readers differ the question is refused, not misread.
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tacit.serve.pgwire.words import SYNTAX, TOO_MUCH, Complaint
+from tacit.serve.pgwire.sqlstate import SYNTAX, TOO_MUCH, WireError
 
 MOST_CHARACTERS = 60_000  # of one string of statements; a question may have 50,000
 _MOST_TOKENS = 5_000
@@ -38,7 +38,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{1,2}|[0-7
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-class Token(NamedTuple):
+class WireToken(NamedTuple):
     """A word, name, text, number, parameter or sign. `key` is a word in capitals, or a sign; empty for all others."""
 
     kind: str
@@ -48,12 +48,12 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[WireToken]:
     """The tokens of a text; a quote or comment that never ends is an error."""
     if len(text) > MOST_CHARACTERS:
         what = f"the text has {len(text):,} characters; {MOST_CHARACTERS:,} is the most"
-        raise Complaint(TOO_MUCH, what, "ask several smaller questions")
-    found: list[Token] = []
+        raise WireError(TOO_MUCH, what, "ask several smaller questions")
+    found: list[WireToken] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -69,29 +69,29 @@ def tokens(text: str) -> list[Token]:
         if kind != "space":
             found.append(_token(kind, text[start:position], start))
             if len(found) > _MOST_TOKENS:
-                raise Complaint(TOO_MUCH, f"the text has more than {_MOST_TOKENS:,} words and signs", "ask for less")
+                raise WireError(TOO_MUCH, f"the text has more than {_MOST_TOKENS:,} words and signs", "ask for less")
     return found
 
 
-def _token(kind: str, written: str, start: int) -> Token:
+def _token(kind: str, written: str, start: int) -> WireToken:
     end = start + len(written)
     match kind:
         case "text":
-            return Token(kind, written[1:-1].replace("''", "'"), "", start, end)
+            return WireToken(kind, written[1:-1].replace("''", "'"), "", start, end)
         case "escaped":
-            return Token(kind, _ESCAPE.sub(_unescaped, written[2:-1]), "", start, end)
+            return WireToken(kind, _ESCAPE.sub(_unescape, written[2:-1]), "", start, end)
         case "name":
-            return Token(kind, written[1:-1].replace('""', '"'), "", start, end)
+            return WireToken(kind, written[1:-1].replace('""', '"'), "", start, end)
         case "word":
-            return Token(kind, written.lower(), written.upper() if written.isascii() else "", start, end)
+            return WireToken(kind, written.lower(), written.upper() if written.isascii() else "", start, end)
         case "sign":
             if written in {"'", '"'}:
-                raise Complaint(SYNTAX, "refused [syntax]: this quote is never closed", "close it", start + 1)
-            return Token(kind, written, written, start, end)
-    return Token(kind, written, "", start, end)
+                raise WireError(SYNTAX, "refused [syntax]: this quote is never closed", "close it", start + 1)
+            return WireToken(kind, written, written, start, end)
+    return WireToken(kind, written, "", start, end)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     escape = found[1]
     if escape is None:
         return "'"
@@ -110,7 +110,7 @@ def _after_comment(text: str, start: int) -> int:
     while depth:
         found = re.compile(r"/\*|\*/").search(text, position)
         if found is None:
-            raise Complaint(SYNTAX, "refused [syntax]: this comment is never closed", "close it with */", start + 1)
+            raise WireError(SYNTAX, "refused [syntax]: this comment is never closed", "close it with */", start + 1)
         depth += 1 if found[0] == "/*" else -1
         position = found.end()
     return position
@@ -120,13 +120,13 @@ def _after_dollar(text: str, start: int, tag: str) -> int:
     """Where a text between two tags such as $a$ ends."""
     end = text.find(tag, start + len(tag))
     if end < 0:
-        raise Complaint(SYNTAX, "refused [syntax]: this quote is never closed", f"close it with {tag[:40]}", start + 1)
+        raise WireError(SYNTAX, "refused [syntax]: this quote is never closed", f"close it with {tag[:40]}", start + 1)
     return end + len(tag)
 
 
-def split(found: Sequence[Token]) -> list[list[Token]]:
+def split(found: Sequence[WireToken]) -> list[list[WireToken]]:
     """The statements between semicolons; empty ones are left out."""
-    parts: list[list[Token]] = [[]]
+    parts: list[list[WireToken]] = [[]]
     for token in found:
         if token.key == ";":
             parts.append([])
@@ -172,6 +172,6 @@ class Edited:
         return origin if new else origin + offset - begin
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text as SQL, in quotes."""
     return "'" + text.replace("'", "''") + "'"

@@ -2,7 +2,7 @@
 
 **Theorem.** A value never becomes anything but one literal. Proof: a parameter is a token of its own, outside of every
 quote; what stands in its place is a number, TRUE, FALSE, NULL, or a text in single quotes whose own quotes are doubled,
-with a space on either side; and `tacit.query.tokens` knows no escape in single quotes but the doubled one.
+with a space on either side; and `tacit.query.lexer` knows no escape in single quotes but the doubled one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from tacit.policy.model import Policy
-from tacit.serve.pgwire.lexer import Edit, Token, quoted
+from tacit.serve.pgwire.lexer import Edit, WireToken, quote_text
+from tacit.serve.pgwire.sqlstate import SYNTAX, WireError
 from tacit.serve.pgwire.types import (
     BOOL,
     DATE,
@@ -22,20 +23,19 @@ from tacit.serve.pgwire.types import (
     INT2,
     INT4,
     INT8,
-    NAMES,
     NUMERIC,
     OID,
+    OID_BY_NAME,
     TEXT,
     UNKNOWN,
-    oid_of,
+    type_oid,
 )
-from tacit.serve.pgwire.words import SYNTAX, Complaint
 
 MOST_PARAMETERS = 1_000
 _OPERATORS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%"})
-_FAR = 40  # tokens to the left that are looked at: types are found in time proportional to the text
+_MAX_LOOKBACK = 40  # tokens to the left that are looked at: types are found in time proportional to the text
 _CONSTANTS = frozenset({"parameter", "text", "number"})
-_ALIKE = frozenset({"LEAST", "GREATEST", "COALESCE", "NULLIF", "ABS"})  # whose arguments are of one type
+_SAME_TYPE_FUNCTIONS = frozenset({"LEAST", "GREATEST", "COALESCE", "NULLIF", "ABS"})  # whose arguments are of one type
 _ARGUMENTS = {
     "TOP_K": INT8,
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "PERCENTILE_DISC"), FLOAT8),
@@ -50,28 +50,28 @@ _EXAMPLES: dict[int, Any] = {
 }
 
 
-def count_of(found: Sequence[Token]) -> int:
+def count_parameters(found: Sequence[WireToken]) -> int:
     """The largest number of a parameter."""
     most = max((int(token.text[1:]) for token in found if token.kind == "parameter"), default=0)
     if most > MOST_PARAMETERS or any(token.text == "$0" for token in found if token.kind == "parameter"):
-        raise Complaint(SYNTAX, f"parameters are numbered from 1 to {MOST_PARAMETERS:,}", "number them $1, $2, ...")
+        raise WireError(SYNTAX, f"parameters are numbered from 1 to {MOST_PARAMETERS:,}", "number them $1, $2, ...")
     return most
 
 
-def types_of(found: Sequence[Token], given: Sequence[int], policy: Policy) -> tuple[int, ...]:
+def infer_types(found: Sequence[WireToken], given: Sequence[int], policy: Policy) -> tuple[int, ...]:
     """The type of each parameter: the one given, or the one that its first place asks for; text where nothing does."""
     kinds = {i + 1: oid for i, oid in enumerate(given) if oid not in {0, UNKNOWN}}
-    columns = {c.name.lower(): oid_of(c.type) for table in policy.tables for c in table.columns}
-    brackets = around(found)
+    columns = {c.name.lower(): type_oid(c.type) for table in policy.tables for c in table.columns}
+    brackets = enclosing_brackets(found)
     for index, token in enumerate(found):
         if token.kind == "parameter" and int(token.text[1:]) not in kinds:
-            kind = asked(found, index, brackets[index], columns)
+            kind = infer_type_at(found, index, brackets[index], columns)
             if kind is not None:
                 kinds[int(token.text[1:])] = kind
-    return tuple(kinds.get(i + 1, TEXT) for i in range(max(count_of(found), len(given))))
+    return tuple(kinds.get(i + 1, TEXT) for i in range(max(count_parameters(found), len(given))))
 
 
-def around(found: Sequence[Token]) -> list[int]:
+def enclosing_brackets(found: Sequence[WireToken]) -> list[int]:
     """For each token the bracket it stands in; -1 where there is none."""
     opened, around = [-1], []
     for index, token in enumerate(found):
@@ -83,7 +83,7 @@ def around(found: Sequence[Token]) -> list[int]:
     return around
 
 
-def asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
+def infer_type_at(found: Sequence[WireToken], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
     """The type that a place asks for: by a cast, a clause, a function, or the column that is compared with it."""
 
     def key(position: int) -> str:
@@ -95,9 +95,9 @@ def asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str
 
     before = key(index - 1)
     if key(index + 1) == "::" and index + 2 < len(found):
-        return NAMES.get(found[index + 2].text)
+        return OID_BY_NAME.get(found[index + 2].text)
     if before == "(" and key(index - 2) == "CAST" and key(index + 1) == "AS" and index + 2 < len(found):
-        return NAMES.get(found[index + 2].text)
+        return OID_BY_NAME.get(found[index + 2].text)
     if before in {"LIMIT", "OFFSET"}:
         return INT8
     if before in {"LIKE", "ILIKE"}:
@@ -106,7 +106,7 @@ def asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str
         start = index - 1 if before == "BETWEEN" else index - 3
         return column(start - 2 if key(start - 1) == "NOT" else start - 1)
     if before in _OPERATORS:
-        for position in range(index - 1, max(-1, index - _FAR), -1):
+        for position in range(index - 1, max(-1, index - _MAX_LOOKBACK), -1):
             if key(position) not in _OPERATORS and found[position].kind not in _CONSTANTS:
                 if column(position) is not None:
                     return column(position)
@@ -116,13 +116,13 @@ def asked(found: Sequence[Token], index: int, opening: int, columns: Mapping[str
     caller = key(opening - 1)
     if caller == "IN":
         return column(opening - 3 if key(opening - 2) == "NOT" else opening - 2)
-    if caller in _ALIKE:
-        places = range(opening + 1, min(index, opening + _FAR))
+    if caller in _SAME_TYPE_FUNCTIONS:
+        places = range(opening + 1, min(index, opening + _MAX_LOOKBACK))
         return next((kind for at in places if (kind := column(at)) is not None), None)
     return _ARGUMENTS.get(caller)
 
 
-def literal(value: Any) -> str:
+def write_literal(value: Any) -> str:
     """A value as SQL."""
     match value:
         case None:
@@ -139,10 +139,10 @@ def literal(value: Any) -> str:
         case datetime.date():
             return f"DATE '{value.isoformat()}'"
         case _:
-            return quoted(str(value))
+            return quote_text(str(value))
 
 
-def example(oid: int) -> Any:
+def example_value(oid: int) -> Any:
     """Some value of a type, to find out the types of columns with, which do not depend on it.
 
     A text may stand where a date does, so the example of a text is a day.
@@ -150,7 +150,7 @@ def example(oid: int) -> Any:
     return _EXAMPLES.get(oid, "2000-01-01")
 
 
-def edits(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:
+def substitute_values(found: Sequence[WireToken], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:
     """The literals in place of the parameters.
 
     A question has no casts: what casts a parameter goes away, because the value has that type already.
@@ -161,17 +161,17 @@ def edits(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False)
             continue
         number = int(token.text[1:])
         if number > len(values):
-            raise Complaint("42P02", f"there is no parameter ${number}", "give a value for each", token.start + 1)
-        end = token.end if casts else found[behind(found, index + 1)[0] - 1].end
-        made.append(Edit(token.start, end, f" {literal(values[number - 1])} "))
+            raise WireError("42P02", f"there is no parameter ${number}", "give a value for each", token.start + 1)
+        end = token.end if casts else found[skip_casts(found, index + 1)[0] - 1].end
+        made.append(Edit(token.start, end, f" {write_literal(values[number - 1])} "))
     return made
 
 
-def behind(found: Sequence[Token], position: int) -> tuple[int, int | None]:
+def skip_casts(found: Sequence[WireToken], position: int) -> tuple[int, int | None]:
     """Where casts end that start at a position, and the type of the first one; None where there is no cast."""
     kind = None
-    while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in NAMES:
-        kind = NAMES[found[position + 1].text] if kind is None else kind
+    while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in OID_BY_NAME:
+        kind = OID_BY_NAME[found[position + 1].text] if kind is None else kind
         position += 2
         following = tuple(token.key for token in found[position : position + 3])
         more = next((words for words in _MORE_WORDS if following[: len(words)] == words), ())

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tacit.answers.answer import Answer, Bars, Heading
-from tacit.curator.view import Budget
+from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.curator.views import AnalystBudget
 from tacit.query.types import Type
-from tacit.serve.pgwire import codec
-from tacit.serve.pgwire.codec import Field
-from tacit.serve.pgwire.types import FLOAT8, TEXT, encode, oid_of, size_of
-from tacit.serve.pgwire.words import PROTOCOL, Complaint
+from tacit.serve.pgwire import protocol
+from tacit.serve.pgwire.protocol import WireColumn
+from tacit.serve.pgwire.sqlstate import PROTOCOL, WireError
+from tacit.serve.pgwire.types import FLOAT8, TEXT, encode, size_of, type_oid
 
 Rows = Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StatementResult:
     """What a statement gave: columns and rows where it has some, a tag, and a notice with its detail."""
 
     tag: str
-    fields: tuple[Field, ...] | None = None
+    fields: tuple[WireColumn, ...] | None = None
     rows: Rows = ()
     notice: tuple[str, str] | None = None
 
@@ -32,17 +32,17 @@ class Outcome:
         return f"{self.tag} {len(self.rows)}" if self.tag == "SELECT" else self.tag
 
 
-def field(name: str, oid: int) -> Field:
+def make_column(name: str, oid: int) -> WireColumn:
     """A column."""
-    return Field(name, oid, size_of(oid))
+    return WireColumn(name, oid, size_of(oid))
 
 
-def texts(name: str, lines: Sequence[str], tag: str) -> Outcome:
+def text_result(name: str, lines: Sequence[str], tag: str) -> StatementResult:
     """A column of texts."""
-    return Outcome(tag, (field(name, TEXT),), [(line,) for line in lines])
+    return StatementResult(tag, (make_column(name, TEXT),), [(line,) for line in lines])
 
 
-def fields_of(headings: Sequence[Heading], intervals: bool) -> tuple[Field, ...]:
+def answer_columns(headings: Sequence[AnswerColumn], intervals: bool) -> tuple[WireColumn, ...]:
     """The columns of an answer; with `intervals`, each estimate x is followed by x_low and x_high.
 
     The ends of an expression's interval come from redrawn noise, and are float8 whatever the estimate is.
@@ -50,38 +50,38 @@ def fields_of(headings: Sequence[Heading], intervals: bool) -> tuple[Field, ...]
     taken = {heading.name for heading in headings}
     found = []
     for heading in headings:
-        oid = oid_of(heading.type, heading.many)
-        found.append(field(heading.name, oid))
-        if intervals and heading.bars is not Bars.NONE:
-            end = oid if heading.bars is Bars.EXACT and heading.type is Type.INT else FLOAT8
+        oid = type_oid(heading.type, heading.many)
+        found.append(make_column(heading.name, oid))
+        if intervals and heading.bars is not IntervalKind.NONE:
+            end = oid if heading.bars is IntervalKind.EXACT and heading.type is Type.INT else FLOAT8
             for suffix in ("_low", "_high"):
                 name = heading.name + suffix
                 while name in taken:
                     name += "_"
                 taken.add(name)
-                found.append(field(name, end))
+                found.append(make_column(name, end))
     return tuple(found)
 
 
-def rows_of(answer: Answer, intervals: bool) -> list[tuple[Any, ...]]:
+def answer_rows(answer: Answer, intervals: bool) -> list[tuple[Any, ...]]:
     """The rows under these columns."""
     rows = []
     for cells in answer.cells():
         row: list[Any] = []
         for heading, cell in zip(answer.headings, cells, strict=True):
             row.append(cell.value)
-            if intervals and heading.bars is not Bars.NONE:
+            if intervals and heading.bars is not IntervalKind.NONE:
                 row += [cell.low, cell.high]
         rows.append(tuple(row))
     return rows
 
 
-def notice_of(answer: Answer) -> tuple[str, str]:
+def receipt_notice(answer: Answer) -> tuple[str, str]:
     """The receipt, and the notes."""
     return str(answer.receipt), "\n".join(answer.notes)
 
 
-def budget_columns(budget: Budget | None) -> dict[str, str]:
+def budget_columns(budget: AnalystBudget | None) -> dict[str, str]:
     """The columns of tacit.budget, each as SQL; NULLs where only types are wanted."""
     plain = {"who": None, "own": {}, "overall": {}} if budget is None else budget.to_dict()
     texts_of = {"who": plain["who"], "month": plain["own"].get("month")}
@@ -102,18 +102,18 @@ def _cast(value: str | None, kind: str) -> str:
     return f"CAST({inner} AS {kind})"
 
 
-def formatted(fields: Sequence[Field], formats: Sequence[bool]) -> tuple[Field, ...]:
+def apply_formats(fields: Sequence[WireColumn], formats: Sequence[bool]) -> tuple[WireColumn, ...]:
     """The columns in the formats that Bind asks for: none, one for all, or one for each."""
     if len(formats) > 1 and len(formats) != len(fields):
         what = f"there are {len(formats)} formats for {len(fields)} columns"
-        raise Complaint(PROTOCOL, what, "give one format, or one for each column")
+        raise WireError(PROTOCOL, what, "give one format, or one for each column")
     wanted = [False] * len(fields) if not formats else list(formats) * (len(fields) if len(formats) == 1 else 1)
     return tuple(replace(each, binary=binary) for each, binary in zip(fields, wanted, strict=False))
 
 
-def data_rows(fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+def encode_rows(fields: Sequence[WireColumn], rows: Rows) -> Iterator[bytes]:
     """The rows as messages."""
     for row in rows:
-        yield codec.data_row(
+        yield protocol.encode_data_row(
             [encode(value, each.oid, binary=each.binary) for each, value in zip(fields, row, strict=True)]
         )

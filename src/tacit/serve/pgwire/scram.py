@@ -13,15 +13,15 @@ import hmac
 import secrets
 from collections.abc import Callable
 
-from tacit.serve.people import Verifier
-from tacit.serve.pgwire.words import malformed
+from tacit.serve.credentials import ScramVerifier
+from tacit.serve.pgwire.sqlstate import protocol_error
 
-PLAIN = "SCRAM-SHA-256"
-PLUS = "SCRAM-SHA-256-PLUS"
+SCRAM = "SCRAM-SHA-256"
+SCRAM_PLUS = "SCRAM-SHA-256-PLUS"
 _BINDING = "p=tls-server-end-point"
 
 
-def end_point(certificate: bytes) -> bytes | None:
+def channel_binding_hash(certificate: bytes) -> bytes | None:
     """The hash of a certificate (DER) that both ends bind to (RFC 5929); None where its signature names no hash."""
     from cryptography import x509
 
@@ -32,11 +32,11 @@ def end_point(certificate: bytes) -> bytes | None:
     return hashlib.new(name, certificate).digest()
 
 
-class Exchange:
+class ScramExchange:
     """One login. The steps and the work are the same whether the name is known or the verifier made up."""
 
     def __init__(
-        self, verifier: Verifier, binding: bytes | None = None, nonce: Callable[[], str] | None = None
+        self, verifier: ScramVerifier, binding: bytes | None = None, nonce: Callable[[], str] | None = None
     ) -> None:
         self._verifier = verifier
         self._binding = binding
@@ -48,23 +48,23 @@ class Exchange:
     @property
     def mechanisms(self) -> tuple[str, ...]:
         """What is offered, best first."""
-        return (PLUS, PLAIN) if self._binding else (PLAIN,)
+        return (SCRAM_PLUS, SCRAM) if self._binding else (SCRAM,)
 
     def first(self, mechanism: str, message: bytes) -> bytes:
         """The answer to the client's first message: the nonce of both, the salt and the iterations."""
         text = _text(message)
         flag, authorized, bare = ([*text.split(",", 2), "", ""])[:3]
         if mechanism not in self.mechanisms:
-            raise malformed("the client chose a mechanism that was not offered")
-        allowed = {_BINDING} if mechanism == PLUS else ({"n"} if self._binding else {"n", "y"})
+            raise protocol_error("the client chose a mechanism that was not offered")
+        allowed = {_BINDING} if mechanism == SCRAM_PLUS else ({"n"} if self._binding else {"n", "y"})
         if flag not in allowed:  # "y" says that no binding was offered: somebody took the offer away
-            raise malformed("the client's channel binding is not the one that was offered")
+            raise protocol_error("the client's channel binding is not the one that was offered")
         if authorized:
-            raise malformed("nobody logs in for somebody else")
+            raise protocol_error("nobody logs in for somebody else")
         parts = bare.split(",")
         if len(parts) < 2 or not parts[0].startswith("n=") or not parts[1].startswith("r=") or len(parts[1]) < 10:
-            raise malformed("the client's first message of SCRAM cannot be read")
-        self._header = f"{flag},,".encode() + (self._binding or b"" if mechanism == PLUS else b"")
+            raise protocol_error("the client's first message of SCRAM cannot be read")
+        self._header = f"{flag},,".encode() + (self._binding or b"" if mechanism == SCRAM_PLUS else b"")
         self._expected = parts[1] + self._nonce()
         salt = base64.b64encode(self._verifier.salt).decode()
         answer = f"{self._expected},s={salt},i={self._verifier.iterations}"
@@ -76,11 +76,11 @@ class Exchange:
         unproved, separator, proof = _text(message).rpartition(",p=")
         binding = f"c={base64.b64encode(self._header).decode()}"
         if not separator or unproved.split(",")[:2] != [binding, self._expected]:
-            raise malformed("the client's last message of SCRAM cannot be read")
+            raise protocol_error("the client's last message of SCRAM cannot be read")
         try:
             given = base64.b64decode(proof, validate=True)
         except binascii.Error:
-            raise malformed("the client's proof cannot be read") from None
+            raise protocol_error("the client's proof cannot be read") from None
         signed = f"{self._said},{unproved}".encode()
         signature = hmac.digest(self._verifier.stored_key, signed, "sha256")
         key = bytes(a ^ b for a, b in zip(given.ljust(32, b"\0")[:32], signature, strict=True))
@@ -93,4 +93,4 @@ def _text(message: bytes) -> str:
     try:
         return message.decode()
     except UnicodeDecodeError:
-        raise malformed("a message of SCRAM is not UTF-8") from None
+        raise protocol_error("a message of SCRAM is not UTF-8") from None

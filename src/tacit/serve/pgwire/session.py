@@ -7,15 +7,22 @@ import logging
 from collections.abc import Iterable
 from itertools import chain
 
-from tacit.serve.pgwire import codec, results
-from tacit.serve.pgwire.codec import Body, Channel
-from tacit.serve.pgwire.credential import Credential
-from tacit.serve.pgwire.extended import Extended
+from tacit.serve.pgwire import protocol, results
+from tacit.serve.pgwire.credential import WireCredential
+from tacit.serve.pgwire.execution import StatementExecutor, WireServices
 from tacit.serve.pgwire.lexer import split, tokens
-from tacit.serve.pgwire.perform import House, Performer
-from tacit.serve.pgwire.statements import Kind, Statement, statement
+from tacit.serve.pgwire.prepared_statements import ExtendedProtocol
+from tacit.serve.pgwire.protocol import MessageReader, MessageStream
+from tacit.serve.pgwire.sqlstate import (
+    INTERNAL,
+    STOPPING,
+    WireError,
+    multiple_questions_error,
+    protocol_error,
+    unsupported_error,
+)
+from tacit.serve.pgwire.statements import Statement, StatementKind, classify_statement
 from tacit.serve.pgwire.transaction import IDLE
-from tacit.serve.pgwire.words import INTERNAL, STOPPING, Complaint, malformed, stacked, unsupported
 
 _log = logging.getLogger("tacit.serve")
 _BATCH = 200  # messages handed over before the client must have taken most of them
@@ -24,28 +31,28 @@ _BYTES = 32  # of a message count as one message more: so many take about as lon
 _EXTENDED = frozenset({b"P", b"B", b"D", b"E", b"C"})
 
 
-class Session:
+class WireSession:
     """One client. Its errors are its own: whatever it sends, it gets an error or is closed, and others go on.
 
     **Theorem.** Between two messages of a session, or two statements of one message, everything else that is ready is
-    served once; and an analyst's messages are served at the rate of `House.messages`, however many connections they
-    come through. Proof: `_wait` comes before each, gives way to the loop even where there is no delay, and charges the
-    throttle of the analyst.
+    served once; and an analyst's messages are served at the rate of `WireServices.messages`, however many connections
+    they come through. Proof: `_wait` comes before each, gives way to the loop even where there is no delay, and charges
+    the throttle of the analyst.
     """
 
-    def __init__(self, house: House, channel: Channel, performer: Performer) -> None:
-        self._house = house
+    def __init__(self, services: WireServices, channel: MessageStream, performer: StatementExecutor) -> None:
+        self._services = services
         self._channel = channel
         self._performer = performer
         self._transaction = performer.transaction
-        self._extended = Extended(house.policy, performer)
+        self._extended = ExtendedProtocol(services.policy, performer)
         self._skipping = False  # after an error in the extended protocol, until Sync
         self._reported = self._transaction.settings.reported
         self.idle = True
         self.stopping = False
 
     @property
-    def credential(self) -> Credential:
+    def credential(self) -> WireCredential:
         """What it was opened with."""
         return self._performer.credential
 
@@ -59,7 +66,7 @@ class Session:
         await self._channel.flush()
         while True:
             if self.stopping:
-                raise Complaint(STOPPING, "the server is stopping", "connect again in a moment", fatal=True)
+                raise WireError(STOPPING, "the server is stopping", "connect again in a moment", fatal=True)
             self.idle = True
             kind, body = await self._channel.message()
             if kind == b"X":
@@ -73,9 +80,9 @@ class Session:
             await self._channel.settle()
 
     async def _wait(self, cost: float) -> None:
-        await asyncio.sleep(self._house.messages.delay(self.credential.name, cost))
+        await asyncio.sleep(self._services.messages.delay(self.credential.name, cost))
 
-    async def _handle(self, kind: bytes, body: Body) -> None:
+    async def _handle(self, kind: bytes, body: MessageReader) -> None:
         try:
             if kind == b"Q":
                 await self._simple(body)
@@ -90,23 +97,23 @@ class Session:
             elif kind in {b"d", b"c", b"f"}:
                 pass  # what is left of a COPY that was refused
             elif kind == b"F":
-                raise unsupported("a function call", "SELECT ...")
+                raise unsupported_error("a function call", "SELECT ...")
             else:
-                raise malformed("a message of a kind that is not known")
-        except Complaint as error:
+                raise protocol_error("a message of a kind that is not known")
+        except WireError as error:
             if error.fatal:
                 raise
             await self._complain(error, kind)
-        except (codec.Gone, ConnectionError):
+        except (protocol.Disconnected, ConnectionError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever it was, the client learns only that it was
             # Neither text nor values go to the log: the kind of the error and where it was raised are enough.
             _log.error("a message of kind %r failed: %s", kind, type(error).__name__)
-            await self._complain(Complaint(INTERNAL, "the server failed at this", "tell the data owner"), kind)
+            await self._complain(WireError(INTERNAL, "the server failed at this", "tell the data owner"), kind)
 
-    async def _complain(self, error: Complaint, kind: bytes) -> None:
+    async def _complain(self, error: WireError, kind: bytes) -> None:
         self._transaction.fail()
-        self._channel.send(codec.error(error))
+        self._channel.send(protocol.encode_error(error))
         if kind in _EXTENDED:
             self._skipping = True
         else:
@@ -118,13 +125,13 @@ class Session:
         now = self._transaction.settings.reported
         if now is not self._reported:
             changed = [(name, value) for name, value in now.items() if value != self._reported[name]]
-            self._channel.hold(*(codec.parameter_status(name, value) for name, value in changed))
+            self._channel.hold(*(protocol.encode_parameter_status(name, value) for name, value in changed))
             self._reported = now
         if self._transaction.status == IDLE:
             self._extended.end_transaction()
-        self._channel.send(codec.ready(self._transaction.status))
+        self._channel.send(protocol.encode_ready(self._transaction.status))
 
-    async def _step(self, kind: bytes, body: Body) -> Iterable[bytes]:
+    async def _step(self, kind: bytes, body: MessageReader) -> Iterable[bytes]:
         match kind:
             case b"P":
                 return [self._extended.parse(body)]
@@ -137,16 +144,16 @@ class Session:
             case _:
                 return [self._extended.close(body)]
 
-    async def _simple(self, body: Body) -> None:
+    async def _simple(self, body: MessageReader) -> None:
         """A string of statements, of which one may be a question. All are read before the first is performed."""
         text = body.text()
         body.end()
-        parts = [statement(text, part, self._house.policy) for part in split(tokens(text))]
-        questions = sum(part.kind is Kind.QUESTION for part in parts)
+        parts = [classify_statement(text, part, self._services.policy) for part in split(tokens(text))]
+        questions = sum(part.kind is StatementKind.QUESTION for part in parts)
         if questions > 1:
-            raise stacked(questions)
+            raise multiple_questions_error(questions)
         if not parts:
-            self._channel.send(codec.EMPTY)
+            self._channel.send(protocol.EMPTY)
         for place, part in enumerate(parts):
             if place:
                 await self._wait(1)
@@ -157,10 +164,10 @@ class Session:
     async def _perform(self, part: Statement) -> None:
         outcome = await self._performer.outcome(part, ())
         self._extended.performed(part)
-        first = [] if outcome.fields is None else [codec.row_description(outcome.fields)]
-        rows = results.data_rows(outcome.fields or (), outcome.rows)
-        last = [] if outcome.notice is None else [codec.notice(*outcome.notice)]
-        await self._send(chain(first, rows, last, [codec.complete(outcome.done)]))
+        first = [] if outcome.fields is None else [protocol.encode_row_description(outcome.fields)]
+        rows = results.encode_rows(outcome.fields or (), outcome.rows)
+        last = [] if outcome.notice is None else [protocol.encode_notice(*outcome.notice)]
+        await self._send(chain(first, rows, last, [protocol.encode_complete(outcome.done)]))
 
     async def _send(self, messages: Iterable[bytes]) -> None:
         """Send messages, never far ahead of a client that takes its time. The last ones go with what follows them."""

@@ -1,6 +1,6 @@
 """What a session may set and show: the price of its questions, and what PostgreSQL clients expect to be there.
 
->>> settings = Settings().with_value("tacit.epsilon", "0.5")
+>>> settings = SessionSettings().with_value("tacit.epsilon", "0.5")
 >>> settings.price
 (Fraction(1, 2), None)
 >>> settings.with_value("tacit.within", "n=50").price
@@ -16,14 +16,14 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
 
-from tacit.arithmetic import rational, within
+from tacit.arithmetic import to_rational, to_rational_between
 from tacit.errors import ParameterError
-from tacit.plan.plan import LEAST_EPSILON, MOST_EPSILON
-from tacit.serve.pgwire.words import BAD_VALUE, UNKNOWN_SETTING, Complaint
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
+from tacit.serve.pgwire.sqlstate import BAD_VALUE, UNKNOWN_SETTING, WireError
 
 VERSION = "15.0"  # of PostgreSQL, whose catalog is shown
-_OWN = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
-_OWN |= {"tacit.request": ""}
+_TACIT_SETTINGS = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
+_TACIT_SETTINGS |= {"tacit.request": ""}
 _FIXED = {
     "server_version": VERSION,
     "server_version_num": "150000",
@@ -39,7 +39,7 @@ _FIXED = {
     "lc_collate": "C",
     "lc_ctype": "C",
 }
-_FREE = {
+_CHANGEABLE = {
     "client_encoding": "UTF8",
     "application_name": "",
     "datestyle": "ISO, MDY",
@@ -86,7 +86,7 @@ REPORTED = {  # what a client is told at the start, under the names it knows, an
     "in_hot_standby": "in_hot_standby",
     "default_transaction_read_only": "default_transaction_read_only",
 }
-_DEFAULTS = _OWN | _FIXED | _FREE
+_DEFAULTS = _TACIT_SETTINGS | _FIXED | _CHANGEABLE
 _MOST_LENGTH = 500
 _TIME = re.compile(r"(\d{1,10})\s*(ms|s|min|h|d)?", re.ASCII)
 _UNITS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -94,7 +94,7 @@ _ON, _OFF = {"on", "true", "yes", "1", "t"}, {"off", "false", "no", "0", "f"}
 
 
 @dataclass(frozen=True)
-class Settings:
+class SessionSettings:
     """The settings of a session. Setting one gives another value; nothing is changed."""
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -106,23 +106,23 @@ class Settings:
             raise _unknown(name)
         return self.values.get(known, _DEFAULTS[known])
 
-    def with_value(self, name: str, value: str | None) -> Settings:
+    def with_value(self, name: str, value: str | None) -> SessionSettings:
         """With another value; None for the one it had at first. A price and an accuracy replace each other."""
         known = name.lower()
         if known not in _DEFAULTS:
             raise _unknown(name)
         if known in _FIXED and value is not None and value != _FIXED[known]:
-            raise Complaint("55P02", f"{known} cannot be changed", "leave it as it is")
+            raise WireError("55P02", f"{known} cannot be changed", "leave it as it is")
         others = {key: old for key, old in self.values.items() if key != known}
-        if value is None or (value == "" and known in _OWN):
-            return Settings(others)
+        if value is None or (value == "" and known in _TACIT_SETTINGS):
+            return SessionSettings(others)
         if len(value) > _MOST_LENGTH:
-            raise _bad(known, "is too long", "choose a shorter one")
-        if known in _CHECKS:
-            value = _CHECKS[known](value)
+            raise _invalid_value_error(known, "is too long", "choose a shorter one")
+        if known in _VALIDATORS:
+            value = _VALIDATORS[known](value)
         other = {"tacit.epsilon": "tacit.within", "tacit.within": "tacit.epsilon"}.get(known)
         others.pop(other or "", None)
-        return Settings(others | {known: value})
+        return SessionSettings(others | {known: value})
 
     @cached_property
     def price(self) -> tuple[Fraction | None, dict[str, Fraction] | None]:
@@ -130,8 +130,8 @@ class Settings:
         epsilon, accuracy = self.get("tacit.epsilon"), self.get("tacit.within")
         if not epsilon and not accuracy:
             hint = "SET tacit.epsilon = 0.5; or the accuracy of a column: SET tacit.within = 'n=50'"
-            raise Complaint(BAD_VALUE, "refused [parameter]: the question has no price", hint)
-        return (Fraction(epsilon), None) if epsilon else (None, _widths(accuracy))
+            raise WireError(BAD_VALUE, "refused [parameter]: the question has no price", hint)
+        return (Fraction(epsilon), None) if epsilon else (None, _parse_within(accuracy))
 
     @cached_property
     def confidence(self) -> Fraction:
@@ -164,26 +164,26 @@ class Settings:
         return [(name, self.get(name)) for name in sorted(_DEFAULTS)]
 
 
-def _unknown(name: str) -> Complaint:
-    return Complaint(UNKNOWN_SETTING, f"there is no setting {name[:60]}", f"there are {', '.join(_OWN)}")
+def _unknown(name: str) -> WireError:
+    return WireError(UNKNOWN_SETTING, f"there is no setting {name[:60]}", f"there are {', '.join(_TACIT_SETTINGS)}")
 
 
-def _bad(name: str, what: str, hint: str) -> Complaint:
-    return Complaint(BAD_VALUE, f"refused [parameter]: {name} {what}", hint)
+def _invalid_value_error(name: str, what: str, hint: str) -> WireError:
+    return WireError(BAD_VALUE, f"refused [parameter]: {name} {what}", hint)
 
 
 def _number(name: str, text: str, lower: Fraction, upper: Fraction) -> str:
     """A decimal number in a range, as it was written."""
     try:
-        within(name, Decimal(text), lower, upper)
+        to_rational_between(name, Decimal(text), lower, upper)
     except (InvalidOperation, ParameterError):
         hint = f"choose a number from {float(lower):g} to {float(upper):.10g}"
-        raise _bad(name, "is not a number in its range", hint) from None
+        raise _invalid_value_error(name, "is not a number in its range", hint) from None
     return text.strip()
 
 
 def _epsilon(text: str) -> str:
-    return _number("tacit.epsilon", text, LEAST_EPSILON, MOST_EPSILON)
+    return _number("tacit.epsilon", text, MIN_EPSILON, MAX_EPSILON)
 
 
 def _confidence(text: str) -> str:
@@ -191,40 +191,44 @@ def _confidence(text: str) -> str:
 
 
 def _accuracy(text: str) -> str:
-    _widths(text)
+    _parse_within(text)
     return text
 
 
-def _widths(text: str) -> dict[str, Fraction]:
+def _parse_within(text: str) -> dict[str, Fraction]:
     """n=50, total=1000 as columns and widths."""
     found: dict[str, Fraction] = {}
     for part in text.split(","):
         name, _, width = (each.strip() for each in part.partition("="))
         try:
-            number = rational("within", Decimal(width))
+            number = to_rational("within", Decimal(width))
         except (InvalidOperation, ParameterError):
-            raise _bad("tacit.within", "is no list of columns and widths", "SET tacit.within = 'n=50'") from None
+            raise _invalid_value_error(
+                "tacit.within", "is no list of columns and widths", "SET tacit.within = 'n=50'"
+            ) from None
         if number <= 0 or not name:
-            raise _bad("tacit.within", "has a width that is not above zero", "SET tacit.within = 'n=50'")
+            raise _invalid_value_error(
+                "tacit.within", "has a width that is not above zero", "SET tacit.within = 'n=50'"
+            )
         found[name.strip('"')] = number
     return found
 
 
-def _switch(text: str) -> str:
+def _parse_switch(text: str) -> str:
     if text.lower() not in _ON | _OFF:
-        raise _bad("tacit.intervals", "is neither on nor off", "SET tacit.intervals = on")
+        raise _invalid_value_error("tacit.intervals", "is neither on nor off", "SET tacit.intervals = on")
     return "on" if text.lower() in _ON else "off"
 
 
 def _encoding(text: str) -> str:
     if text.strip("'").lower().replace("-", "").replace("_", "") not in {"utf8", "unicode", "auto"}:
-        raise _bad("client_encoding", "is not spoken here", "SET client_encoding = 'UTF8'")
+        raise _invalid_value_error("client_encoding", "is not spoken here", "SET client_encoding = 'UTF8'")
     return "UTF8"
 
 
 def _date_style(text: str) -> str:
     if text.split(",", maxsplit=1)[0].strip().lower() not in {"iso", "mdy", "dmy", "ymd"}:
-        raise _bad("datestyle", "is not spoken here", "SET datestyle = ISO")
+        raise _invalid_value_error("datestyle", "is not spoken here", "SET datestyle = ISO")
     return "ISO, MDY"
 
 
@@ -234,16 +238,16 @@ def _duration(text: str) -> str:
     most = 2**31 - 1
     milliseconds = int(found[1]) * _UNITS[found[2] or "ms"] if found else most + 1
     if milliseconds > most:
-        raise _bad("statement_timeout", "is no time", "SET statement_timeout = '5s'")
+        raise _invalid_value_error("statement_timeout", "is no time", "SET statement_timeout = '5s'")
     unit = next((unit for unit in ("d", "h", "min", "s") if milliseconds and milliseconds % _UNITS[unit] == 0), "ms")
     return f"{milliseconds // _UNITS[unit]}{unit}" if milliseconds else "0"
 
 
-_CHECKS: dict[str, Callable[[str], str]] = {
+_VALIDATORS: dict[str, Callable[[str], str]] = {
     "tacit.epsilon": _epsilon,
     "tacit.within": _accuracy,
     "tacit.confidence": _confidence,
-    "tacit.intervals": _switch,
+    "tacit.intervals": _parse_switch,
     "client_encoding": _encoding,
     "datestyle": _date_style,
     "statement_timeout": _duration,

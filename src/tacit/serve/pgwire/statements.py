@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tacit.policy.model import Policy
-from tacit.serve.pgwire.casts import Casts
-from tacit.serve.pgwire.lexer import Edit, Token
-from tacit.serve.pgwire.words import SYNTAX, Complaint, unsupported
+from tacit.serve.pgwire.casts import CastRewriter
+from tacit.serve.pgwire.lexer import Edit, WireToken
+from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
 
 SCHEMA = "public"
 _SELECTS = frozenset({"SELECT", "WITH", "(", "VALUES", "TABLE", "FROM"})
@@ -38,7 +38,7 @@ _REFUSED = {
 }
 
 
-class Kind(Enum):
+class StatementKind(Enum):
     """The kinds of statements."""
 
     QUESTION = auto()
@@ -67,9 +67,9 @@ class Assignment:
 class Statement:
     """A statement of the client's text, from `start` to `end` in it."""
 
-    kind: Kind
+    kind: StatementKind
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[WireToken, ...]
     tag: str = ""
     name: str = ""
     assignments: tuple[Assignment, ...] = ()
@@ -92,46 +92,48 @@ class Statement:
         return self.tokens[-1].end if self.tokens else 0
 
 
-EMPTY = Statement(Kind.EMPTY, "", ())
+EMPTY = Statement(StatementKind.EMPTY, "", ())
 
 
-def statement(text: str, found: Sequence[Token], policy: Policy) -> Statement:
+def classify_statement(text: str, found: Sequence[WireToken], policy: Policy) -> Statement:
     """The statement that these tokens of a text are, or an error for what is not taken."""
     first = found[0]
     made = tuple(found)
     if first.key in _SELECTS:
-        return Statement(Kind.QUESTION if _is_question(found, policy) else Kind.CATALOG, text, made, "SELECT")
+        return Statement(
+            StatementKind.QUESTION if _is_question(found, policy) else StatementKind.CATALOG, text, made, "SELECT"
+        )
     second = found[1].key if len(found) > 1 else ""
     match first.key:
         case "SHOW":
-            return Statement(Kind.SHOW, text, made, "SHOW", name=_shown(found))
+            return Statement(StatementKind.SHOW, text, made, "SHOW", name=_parse_show(found))
         case "SET":
-            return Statement(Kind.SET, text, made, "SET", assignments=_assigned(found))
+            return Statement(StatementKind.SET, text, made, "SET", assignments=_parse_set(found))
         case "RESET":
             name = "" if second == "ALL" else _name(found[1:])[0]
-            return Statement(Kind.SET, text, made, "RESET", assignments=(Assignment(name, None),))
+            return Statement(StatementKind.SET, text, made, "RESET", assignments=(Assignment(name, None),))
         case "DISCARD":
-            return Statement(Kind.SET, text, made, "DISCARD ALL", assignments=(Assignment("", None),))
+            return Statement(StatementKind.SET, text, made, "DISCARD ALL", assignments=(Assignment("", None),))
         case "BEGIN" | "START":
-            return Statement(Kind.BEGIN, text, made, "BEGIN" if first.key == "BEGIN" else "START TRANSACTION")
+            return Statement(StatementKind.BEGIN, text, made, "BEGIN" if first.key == "BEGIN" else "START TRANSACTION")
         case "COMMIT" | "END":
-            return Statement(Kind.COMMIT, text, made, "COMMIT")
+            return Statement(StatementKind.COMMIT, text, made, "COMMIT")
         case "ROLLBACK" | "ABORT":
             to = any(token.key == "TO" for token in found)
-            return Statement(Kind.ROLLBACK_TO if to else Kind.ROLLBACK, text, made, "ROLLBACK")
+            return Statement(StatementKind.ROLLBACK_TO if to else StatementKind.ROLLBACK, text, made, "ROLLBACK")
         case "EXPLAIN":
-            return _explained(text, found)
+            return _parse_explain(text, found)
     if first.key in _IGNORED:
         name = found[-1].text if first.key == "DEALLOCATE" and found[-1].key != "ALL" else ""
-        return Statement(Kind.IGNORED, text, made, _IGNORED[first.key], name=name)
+        return Statement(StatementKind.IGNORED, text, made, _IGNORED[first.key], name=name)
     if first.key in _REFUSED:
-        raise unsupported(first.key, _REFUSED[first.key], first.start + 1)
+        raise unsupported_error(first.key, _REFUSED[first.key], first.start + 1)
     if first.kind == "word" and first.key:
-        raise unsupported(first.key[:20], _NEVER, first.start + 1)
-    raise Complaint(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT", first.start + 1)
+        raise unsupported_error(first.key[:20], _NEVER, first.start + 1)
+    raise WireError(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT", first.start + 1)
 
 
-def _is_question(found: Sequence[Token], policy: Policy) -> bool:
+def _is_question(found: Sequence[WireToken], policy: Policy) -> bool:
     """Whether a SELECT is about tables of the policy.
 
     It is where FROM or JOIN names one. Where they name some other table, it is, and hears that there is none, unless
@@ -148,10 +150,10 @@ def _is_question(found: Sequence[Token], policy: Policy) -> bool:
                 named = True
                 if following != "." and policy.table(found[at].text):
                     return True
-    return named and not any(_is_shadow(found, index) for index in range(len(found)))
+    return named and not any(_is_catalog_name(found, index) for index in range(len(found)))
 
 
-def _is_shadow(found: Sequence[Token], index: int) -> bool:
+def _is_catalog_name(found: Sequence[WireToken], index: int) -> bool:
     token = found[index]
     if token.kind not in {"word", "name"}:
         return False
@@ -159,12 +161,12 @@ def _is_shadow(found: Sequence[Token], index: int) -> bool:
     return token.text.startswith("pg_") or (qualifies and token.text in _SHADOWS)
 
 
-def for_parser(found: Sequence[Token], policy: Policy) -> list[Edit]:
+def adapt_to_parser(found: Sequence[WireToken], policy: Policy) -> list[Edit]:
     """The edits that make a client's question one that Tacit reads: no casts, no schema before a table, no escapes.
 
     A schema becomes spaces, so that places stay where they are.
     """
-    made = list(Casts(found, policy).edits())
+    made = list(CastRewriter(found, policy).edits())
     if policy.table(SCHEMA) is None:
         for index in range(len(found) - 2):
             first, dot = found[index], found[index + 1]
@@ -174,7 +176,7 @@ def for_parser(found: Sequence[Token], policy: Policy) -> list[Edit]:
     return made
 
 
-def _explained(text: str, found: Sequence[Token]) -> Statement:
+def _parse_explain(text: str, found: Sequence[WireToken]) -> Statement:
     """EXPLAIN, with or without options, and the question after it."""
     at = 1
     if len(found) > 1 and found[1].key == "(" and found[min(2, len(found) - 1)].key not in _SELECTS:
@@ -184,11 +186,11 @@ def _explained(text: str, found: Sequence[Token]) -> Statement:
     while at < len(found) and found[at].key in {"ANALYZE", "VERBOSE"}:
         at += 1
     if at >= len(found):
-        raise Complaint(SYNTAX, "refused [syntax]: there is no question to explain", "EXPLAIN SELECT ...")
-    return Statement(Kind.EXPLAIN, text, tuple(found[at:]), "EXPLAIN")
+        raise WireError(SYNTAX, "refused [syntax]: there is no question to explain", "EXPLAIN SELECT ...")
+    return Statement(StatementKind.EXPLAIN, text, tuple(found[at:]), "EXPLAIN")
 
 
-def _shown(found: Sequence[Token]) -> str:
+def _parse_show(found: Sequence[WireToken]) -> str:
     words = [token.key for token in found[1:]]
     if words == ["TRANSACTION", "ISOLATION", "LEVEL"]:
         return "transaction_isolation"
@@ -200,15 +202,15 @@ def _shown(found: Sequence[Token]) -> str:
         return ""
     name, rest = _name(found[1:])
     if rest:
-        raise _unread(rest[0])
+        raise _syntax_error(rest[0])
     return name
 
 
-def _name(found: Sequence[Token]) -> tuple[str, Sequence[Token]]:
+def _name(found: Sequence[WireToken]) -> tuple[str, Sequence[WireToken]]:
     """The name of a setting, perhaps of two parts, and what comes after it."""
     if not found or found[0].kind not in {"word", "name"}:
         hint = "SET tacit.epsilon = 0.5, SHOW tacit.epsilon"
-        raise Complaint(SYNTAX, "refused [syntax]: there is no name of a setting", hint)
+        raise WireError(SYNTAX, "refused [syntax]: there is no name of a setting", hint)
     parts, at = [found[0].text], 1
     while at + 1 < len(found) and found[at].key == ".":
         parts.append(found[at + 1].text)
@@ -216,7 +218,7 @@ def _name(found: Sequence[Token]) -> tuple[str, Sequence[Token]]:
     return ".".join(parts), found[at:]
 
 
-def _assigned(found: Sequence[Token]) -> tuple[Assignment, ...]:
+def _parse_set(found: Sequence[WireToken]) -> tuple[Assignment, ...]:
     rest = found[1:]
     keys = [token.key for token in rest[:2]]
     if keys[:1] == ["TRANSACTION"] or keys == ["SESSION", "CHARACTERISTICS"]:
@@ -230,23 +232,23 @@ def _assigned(found: Sequence[Token]) -> tuple[Assignment, ...]:
         return (Assignment("timezone", _value(rest[2:]), local),)
     name, rest = _name(rest)
     if not rest or rest[0].key not in {"=", "TO"}:
-        raise Complaint(SYNTAX, "refused [syntax]: there is no value to set", f"SET {name[:60]} = 0.5")
+        raise WireError(SYNTAX, "refused [syntax]: there is no value to set", f"SET {name[:60]} = 0.5")
     return (Assignment(name, _value(rest[1:]), local),)
 
 
-def _value(found: Sequence[Token]) -> str | None:
+def _value(found: Sequence[WireToken]) -> str | None:
     """The value of a setting: words, numbers and texts; None for DEFAULT."""
     if [token.key for token in found] in (["DEFAULT"], ["LOCAL"]):
         return None
     parts = []
     for token in found:
         if token.kind not in {"word", "name", "text", "escaped", "number"} and token.key not in {",", "-", "+", "="}:
-            raise _unread(token)
+            raise _syntax_error(token)
         parts.append(token.text + " " if token.key == "," else token.text)
     if not parts:
-        raise Complaint(SYNTAX, "refused [syntax]: there is no value to set", "SET tacit.epsilon = 0.5")
+        raise WireError(SYNTAX, "refused [syntax]: there is no value to set", "SET tacit.epsilon = 0.5")
     return "".join(parts)
 
 
-def _unread(token: Token) -> Complaint:
-    return Complaint(SYNTAX, "refused [syntax]: this is no value", "SET tacit.epsilon = 0.5", token.start + 1)
+def _syntax_error(token: WireToken) -> WireError:
+    return WireError(SYNTAX, "refused [syntax]: this is no value", "SET tacit.epsilon = 0.5", token.start + 1)

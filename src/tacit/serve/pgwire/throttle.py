@@ -18,7 +18,7 @@ class Throttle:
     **Theorem.** In any stretch of t seconds, what is charged to a name and served after its delay amounts to at most
     burst + t * per_second, and the cost of one more. Proof: `_full[name]` is the moment at which the bucket is full
     again. Each charge moves it on by cost / per_second, and nothing is served earlier than burst / per_second before
-    it. Each charge is waited for once, so a waiting crowd is not woken together.
+    it. Each charge is waited for once, so those who wait are not woken together.
     """
 
     def __init__(self, per_second: float, burst: float) -> None:

@@ -1,6 +1,6 @@
 """Transactions, which change nothing but settings: every answer is durable by itself.
 
->>> state = Transaction(Settings())
+>>> state = Transaction(SessionSettings())
 >>> state.begin()
 >>> state.assign("tacit.epsilon", "0.5", local=False)
 >>> state.roll_back()
@@ -10,8 +10,8 @@
 
 from __future__ import annotations
 
-from tacit.serve.pgwire.settings import Settings
-from tacit.serve.pgwire.words import ABORTED, Complaint
+from tacit.serve.pgwire.settings import SessionSettings
+from tacit.serve.pgwire.sqlstate import ABORTED, WireError
 
 IDLE, OPEN, FAILED = "I", "T", "E"
 
@@ -19,7 +19,7 @@ IDLE, OPEN, FAILED = "I", "T", "E"
 class Transaction:
     """Where a session stands: outside (I), inside (T), or inside one that failed (E), and its settings."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SessionSettings) -> None:
         self.status = IDLE
         self.settings = settings
         self._start = settings  # of the session, which RESET goes back to
@@ -60,7 +60,7 @@ class Transaction:
     def check(self) -> None:
         """Nothing but its end is taken in a failed transaction."""
         if self.status == FAILED:
-            raise Complaint(ABORTED, "the transaction has failed, and nothing more is taken in it", "ROLLBACK")
+            raise WireError(ABORTED, "the transaction has failed, and nothing more is taken in it", "ROLLBACK")
 
     def assign(self, name: str, value: str | None, *, local: bool) -> None:
         """Set a setting, or go back to what it was when the session started; no name resets all of them.
@@ -74,7 +74,7 @@ class Transaction:
             self._last = self._changed(self._last, name, value)
         self.settings = changed
 
-    def _changed(self, settings: Settings, name: str, value: str | None) -> Settings:
+    def _changed(self, settings: SessionSettings, name: str, value: str | None) -> SessionSettings:
         if not name:
             return self._start
         return settings.with_value(name, self._start.values.get(name.lower()) if value is None else value)

@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from tacit.query.types import Type
-from tacit.serve.pgwire.words import BAD_TEXT, OUT_OF_RANGE, UNSUPPORTED, Complaint
+from tacit.serve.pgwire.sqlstate import BAD_TEXT, OUT_OF_RANGE, UNSUPPORTED, WireError
 
 BOOL, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
@@ -27,14 +27,14 @@ _ARRAYS = {BOOL: 1000, INT2: 1005, INT4: 1007, TEXT: 1009, INT8: 1016, FLOAT8: 1
 _ELEMENTS = {array: element for element, array in _ARRAYS.items()}
 _TEXTS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN, 0})
 _INTEGERS = {INT2: 2, INT4: 4, INT8: 8, OID: 4}
-_OF = {Type.INT: INT8, Type.FLOAT: FLOAT8, Type.TEXT: TEXT, Type.BOOL: BOOL, Type.DATE: DATE}
+_OID_BY_TYPE = {Type.INT: INT8, Type.FLOAT: FLOAT8, Type.TEXT: TEXT, Type.BOOL: BOOL, Type.DATE: DATE}
 _EPOCH = datetime.date(2000, 1, 1)
 _SECOND = 1_000_000
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9:.]+))? ?(?:Z|[+-][0-9:]+)?")
 _MOST_DIGITS = 400  # before or after the point of a number that is given
 
 # What a type is called in a cast, and by DuckDB.
-NAMES = {
+OID_BY_NAME = {
     "bool": BOOL,
     "boolean": BOOL,
     "int2": INT2,
@@ -69,16 +69,16 @@ def size_of(oid: int) -> int:
     return _SIZES.get(oid, -1)
 
 
-def oid_of(kind: Type, many: bool = False) -> int:
+def type_oid(kind: Type, many: bool = False) -> int:
     """The type of a column of an answer."""
-    return _ARRAYS[_OF[kind]] if many else _OF[kind]
+    return _ARRAYS[_OID_BY_TYPE[kind]] if many else _OID_BY_TYPE[kind]
 
 
-def oid_of_engine(name: str) -> int:
-    """The type of a column of the shadow, by the name that DuckDB has for it. What has no counterpart is text."""
+def duckdb_type_oid(name: str) -> int:
+    """The type of a column of the catalog, by the name that DuckDB has for it. What has no counterpart is text."""
     base = name.removesuffix("[]").split("(")[0].lower()
     wide = {"hugeint": NUMERIC, "ubigint": NUMERIC, "uinteger": INT8, "usmallint": INT4, "tinyint": INT2}
-    found = wide.get(base, NAMES.get(base, TEXT))
+    found = wide.get(base, OID_BY_NAME.get(base, TEXT))
     found = {VARCHAR: TEXT, FLOAT4: FLOAT8 if base == "float" else FLOAT4}.get(found, found)
     if found in {TIMESTAMP, TIMESTAMPTZ}:
         found = TEXT
@@ -162,13 +162,13 @@ def decode(data: bytes, oid: int, *, binary: bool) -> Any:
     try:
         value = _from_binary(data, oid) if binary else _from_text(data.decode(), oid)
     except (ValueError, struct.error, InvalidOperation, OverflowError):
-        raise Complaint(BAD_TEXT, "a parameter is not of its type", "give a value of the type of the column") from None
+        raise WireError(BAD_TEXT, "a parameter is not of its type", "give a value of the type of the column") from None
     if isinstance(value, float) and not math.isfinite(value):
-        raise Complaint(OUT_OF_RANGE, "a parameter is no finite number", "give a finite number")
+        raise WireError(OUT_OF_RANGE, "a parameter is no finite number", "give a finite number")
     if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > _MOST_DIGITS):
-        raise Complaint(OUT_OF_RANGE, "a parameter is no finite number, or has too many digits", "give a smaller one")
+        raise WireError(OUT_OF_RANGE, "a parameter is no finite number, or has too many digits", "give a smaller one")
     if isinstance(value, str) and "\0" in value:
-        raise Complaint("22021", "a parameter holds a NUL character", "take it out")
+        raise WireError("22021", "a parameter holds a NUL character", "take it out")
     return value
 
 
@@ -187,7 +187,7 @@ def _from_text(text: str, oid: int) -> Any:
     if oid in {FLOAT4, FLOAT8}:
         return float(text)
     if oid == NUMERIC:
-        return _checked(text)
+        return _parse_numeric(text)
     if oid in {DATE, TIMESTAMP, TIMESTAMPTZ}:
         return _date(text)
     return text
@@ -202,11 +202,11 @@ def _date(text: str) -> datetime.date:
     if found is None:
         return datetime.date.fromisoformat(text)
     if set(found[2] or "") - set("0:."):
-        raise Complaint(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
+        raise WireError(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
     return datetime.date.fromisoformat(found[1])
 
 
-def _checked(text: str) -> Decimal:
+def _parse_numeric(text: str) -> Decimal:
     if len(text) > 2 * _MOST_DIGITS:
         raise ValueError
     return Decimal(text)
@@ -234,12 +234,12 @@ def _from_binary(data: bytes, oid: int) -> Any:
     if oid == NUMERIC:
         return _number(data)
     what = f"a binary parameter of type {oid} is not answered"
-    raise Complaint(UNSUPPORTED, what, "give numbers, texts, dates and conditions")
+    raise WireError(UNSUPPORTED, what, "give numbers, texts, dates and conditions")
 
 
 def _day(moment: datetime.datetime) -> datetime.date:
     if moment.time() != datetime.time():
-        raise Complaint(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
+        raise WireError(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
     return moment.date()
 
 

@@ -1,0 +1,318 @@
+"""The guard of a budget: a union of privacy filters, in whole grains, so that a database can add and compare.
+
+>>> from tacit.privacy.loss import LaplaceNoise
+>>> limit = compute_limits(Fraction(10), Fraction(1, 10**6))
+>>> spent, asked = BudgetCharge.zero(), 0
+>>> price = cost(LaplaceNoise(Fraction(100), 1))
+>>> while is_admitted(spent, price, limit):
+...     spent, asked = spent + price, asked + 1
+>>> asked  # 1,000 by filter A alone
+28444
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.accounting.basic import compose_basic
+from tacit.accounting.rounding import digits_above, double_above, double_below
+from tacit.accounting.zcdp import compute_rho as zcdp_cost
+from tacit.accounting.zcdp import rho_from_epsilon
+from tacit.errors import ParameterError
+from tacit.privacy.guarantee import epsilon_from_rho, near_epsilon_of_rho
+from tacit.privacy.loss import Compose, Loss
+
+GRAINS_PER_EPSILON = 10**12
+GRAINS_PER_DELTA = 10**18
+GRAINS_PER_RHO = 10**15
+LARGEST = 2**63 - 1  # what a database integer holds; a charge that is larger stands for one that is never admitted
+
+
+@dataclass(frozen=True)
+class BudgetCharge:
+    """What questions cost each filter, in grains: (epsilon, delta_a) for A and (rho, delta_b) for B."""
+
+    epsilon: int
+    delta_a: int
+    rho: int
+    delta_b: int
+
+    @classmethod
+    def zero(cls) -> BudgetCharge:
+        """Nothing."""
+        return cls(0, 0, 0, 0)
+
+    @property
+    def grains(self) -> tuple[int, int, int, int]:
+        """The four numbers."""
+        return self.epsilon, self.delta_a, self.rho, self.delta_b
+
+    def __add__(self, other: BudgetCharge) -> BudgetCharge:
+        return BudgetCharge(
+            min(LARGEST, self.epsilon + other.epsilon),
+            min(LARGEST, self.delta_a + other.delta_a),
+            min(LARGEST, self.rho + other.rho),
+            min(LARGEST, self.delta_b + other.delta_b),
+        )
+
+    @property
+    def shown(self) -> str:
+        """The epsilon as exact text, with the delta where there is one, in three digits rounded up."""
+        if self.epsilon == LARGEST:  # Gaussian noise at a delta of zero: only filter B can admit it
+            return f"without bound, rho {digits_above(Fraction(self.rho, GRAINS_PER_RHO))}"
+        delta = f", delta {digits_above(Fraction(self.delta_a, GRAINS_PER_DELTA))}" if self.delta_a else ""
+        return format_epsilon(self.epsilon) + delta
+
+
+@dataclass(frozen=True)
+class FilterLimits:
+    """The limits of each filter, in grains. All below LARGEST, so that a charge of LARGEST is beyond every cap."""
+
+    epsilon: int
+    delta_a: int
+    rho: int
+    delta_b: int
+
+    def __post_init__(self) -> None:
+        if not all(0 <= limit < LARGEST for limit in self.grains):
+            raise ParameterError("caps", "a limit is below zero or too large", fix="keep epsilon at 9000 or less")
+
+    @classmethod
+    def zero(cls) -> FilterLimits:
+        """Nothing may be spent."""
+        return cls(0, 0, 0, 0)
+
+    @property
+    def grains(self) -> tuple[int, int, int, int]:
+        """The four numbers."""
+        return self.epsilon, self.delta_a, self.rho, self.delta_b
+
+
+@dataclass(frozen=True)
+class BudgetStatus:
+    """How much of a budget is spent."""
+
+    spent: BudgetCharge
+    cap: FilterLimits
+
+    @property
+    def remaining(self) -> int:
+        """The grains of epsilon that one more question may cost. See `remaining_epsilon`."""
+        return remaining_epsilon(self.spent, self.cap)
+
+    def __str__(self) -> str:
+        """What is spent of what: the sum of epsilons, or, once filter B alone holds, the part of its rho."""
+        if is_within_basic(self.spent, self.cap) or not is_within_zcdp(self.spent, self.cap):
+            return f"{self.spent.shown} of {format_epsilon(self.cap.epsilon)}"
+        used = digits_above(Fraction(100 * self.spent.rho, self.cap.rho))
+        return f"{used}% of {format_epsilon(self.cap.epsilon)}, counted by rho"
+
+
+@dataclass(frozen=True)
+class DeltaSplit:
+    """How delta is divided: for filter A, for the deltas that filter B adds up, and for converting rho."""
+
+    basic: Fraction = Fraction(1, 2)
+    keys: Fraction = Fraction(1, 4)
+    conversion: Fraction = Fraction(1, 4)
+
+    def __post_init__(self) -> None:
+        parts = (self.basic, self.keys, self.conversion)
+        if min(parts) < 0 or sum(parts) > 1:
+            raise ParameterError("share", "the parts are below zero or above one together", fix="1/2, 1/4 and 1/4, say")
+
+
+def whole(epsilon: Fraction) -> Fraction:
+    """An epsilon rounded down to whole grains, so that noise and charge are of the same number.
+
+    **Theorem.** Let a cap be of C grains, at most 3,000 epsilon, and let each of n questions ask for the rational C/n,
+    or for what doubles give for it. At epsilons so rounded all n fit. Proof: charges are whole grains, so it is enough
+    that none is above floor(C/n). The rational is rounded to that. A cap as a double, its quotient and the shortest
+    text of that are each off by a relative 2^-53 at most: together by less than 1/n grain, since 3 C 2^-53 < 1. If C/n
+    is no integer, the next one above it is at least 1/n away.
+    """
+    return Fraction(math.floor(epsilon * GRAINS_PER_EPSILON), GRAINS_PER_EPSILON)
+
+
+def is_whole(epsilon: Fraction) -> bool:
+    """Whether an epsilon is of whole grains already."""
+    return whole(epsilon) == epsilon
+
+
+def cost(loss: Loss, delta: Fraction = Fraction(0)) -> BudgetCharge:
+    """The price of one question to both filters, rounded up.
+
+    Filter A charges the epsilon and delta of basic composition where there are any. Gaussian noise has none: all of it
+    together is charged `delta` and the epsilon that its rho converts to there; at a delta of zero, more than any cap.
+    Filter B charges rho, with the deltas that are no Gaussian's.
+    """
+    if not 0 <= delta < 1:
+        raise ParameterError("delta", f"must be in [0, 1), got {delta}", fix="choose a delta far below one")
+    concentrated = zcdp_cost(loss)
+    epsilon, lost = _basic_cost(loss, delta)
+    return BudgetCharge(
+        LARGEST if epsilon is None else _grains(epsilon * GRAINS_PER_EPSILON),
+        _grains(lost * GRAINS_PER_DELTA),
+        _grains(concentrated.rho * GRAINS_PER_RHO),
+        _grains(concentrated.delta * GRAINS_PER_DELTA),
+    )
+
+
+def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]:
+    """(epsilon, delta) of a question by basic composition of two halves: what is no Gaussian noise, and what is."""
+    parts = loss.parts if isinstance(loss, Compose) else (loss,)
+    plain, rest = Fraction(0), []
+    lost = Fraction(0)
+    for part in parts:
+        spent = compose_basic(part)
+        if spent.epsilon is None:
+            rest.append(part)
+        else:
+            plain, lost = plain + spent.epsilon, lost + spent.delta
+    if not rest:
+        return plain, lost
+    noise = zcdp_cost(Compose(tuple(rest)))
+    if delta == 0 or noise.delta > 0:
+        return None, lost
+    found = epsilon_from_rho(_above(noise.rho), _below(delta)) * (1 + 2.0**-40)
+    return (None, lost) if found == math.inf else (plain + Fraction(found), lost + delta)
+
+
+@lru_cache(maxsize=256)
+def max_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A rho that is (epsilon, delta)-DP by conversion, the largest but for a billionth: what Gaussian noise may cost.
+
+    By secants from the well-known rho + 2 sqrt(rho ln(1/delta)) <= epsilon, whose solution is too small. What is
+    returned is a whole number of grains whose conversion, proven from above, is at most epsilon.
+    """
+    goal, lost = float(min(epsilon, Fraction(10) ** 280)) * (1 - 2.0**-36), _below(delta)
+    if goal <= 0 or lost <= 0:
+        return Fraction(0)
+    depth = -math.log(lost)
+    low = (math.sqrt(depth + goal) - math.sqrt(depth)) ** 2
+    last, rho = low, low * 1.05
+    if low <= 0:
+        return Fraction(0)
+    off = near_epsilon_of_rho(last, lost) - goal
+    for _ in range(20):
+        now = near_epsilon_of_rho(rho, lost) - goal
+        if abs(now) <= 1e-10 * goal or now == off:
+            break
+        last, rho, off = rho, max(low, rho - now * (rho - last) / (now - off)), now
+    rho *= 1 - 1e-9
+    while rho and epsilon_from_rho(rho * (1 + 2.0**-50), lost) > goal:
+        rho *= 0.999
+    return Fraction(math.floor(rho * GRAINS_PER_RHO), GRAINS_PER_RHO)  # the product rounds by less than 2^-50 too
+
+
+def compute_limits(epsilon: Fraction, delta: Fraction, share: DeltaSplit | None = None) -> FilterLimits:
+    """The limits that guarantee (epsilon, delta), rounded down.
+
+    rho's is the largest whose conversion at its own share of delta is `epsilon`; zero where that share is zero.
+    """
+    if epsilon < 0 or not 0 <= delta < 1:
+        raise ParameterError("caps", f"no budget of {epsilon}, {delta}", fix="epsilon >= 0 and delta in [0, 1)")
+    parts = share or DeltaSplit()
+    return FilterLimits(
+        min(LARGEST - 1, math.floor(epsilon * GRAINS_PER_EPSILON)),
+        math.floor(delta * parts.basic * GRAINS_PER_DELTA),
+        _largest_rho(_below(epsilon), _below(delta * parts.conversion)),
+        math.floor(delta * parts.keys * GRAINS_PER_DELTA),
+    )
+
+
+def is_admitted(spent: BudgetCharge, price: BudgetCharge, caps: FilterLimits) -> bool:
+    """Whether the budget still holds after a question of this price: if filter A or filter B admits it.
+
+    **Filter A** (Rogers, Roth, Ullman, Vadhan 2016). If question i, chosen after all answers before it, is
+    (e_i, d_i)-DP and asking stops before the sums pass e* and d*, the transcript is (e*, d*)-DP.
+    **Filter B** (Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1). Likewise for d_i-approximate r_i-zCDP: the transcript
+    is d*-approximate r*-zCDP, and so (e*, d* + d')-DP where the conversion of r* at d' is e*.
+
+    **Theorem (union).** Let filter j alone guarantee (e*, d_j). Asking on while at least one filter accepts, where
+    every filter counts every question, guarantees (e*, sum of d_j). Proof. Prices are functions of the transcript and
+    sums only grow, so for each whole transcript it is known which filters accept all of it; at least one does. Split an
+    event T of transcripts into T_1, T_2, ... by the first filter that accepts all of it. On T_j the run equals the run
+    stopped by filter j alone, so P[T_j] <= e^{e*} P'[T_j] + d_j. Add up.
+
+    The invariant is "at least one filter is within its caps", not "the sum of epsilons is below the cap".
+    """
+    after = spent + price
+    return is_within_basic(after, caps) or is_within_zcdp(after, caps)
+
+
+def is_within_basic(spent: BudgetCharge, caps: FilterLimits) -> bool:
+    """Whether filter A accepts."""
+    return spent.epsilon <= caps.epsilon and spent.delta_a <= caps.delta_a
+
+
+def is_within_zcdp(spent: BudgetCharge, caps: FilterLimits) -> bool:
+    """Whether filter B accepts."""
+    return spent.rho <= caps.rho and spent.delta_b <= caps.delta_b
+
+
+@lru_cache(maxsize=4096)
+def remaining_epsilon(spent: BudgetCharge, caps: FilterLimits, delta_a: int = 0, delta_b: int = 0) -> int:
+    """The most grains of epsilon that one more question may cost, whatever its noise, if it costs these deltas.
+
+    By filter A what is left of epsilon; by filter B the largest e with e tanh(e/2) within what is left of rho, because
+    an e-DP answer costs no more rho than that. A question without a pure epsilon may fit although it asks for more.
+    """
+    basic = caps.epsilon - spent.epsilon if spent.delta_a + delta_a <= caps.delta_a else 0
+    left = caps.rho - spent.rho if spent.delta_b + delta_b <= caps.delta_b else 0
+    return max(0, basic, _largest_pure(left) if left > 0 else 0)
+
+
+def format_epsilon(grains: int) -> str:
+    """Grains of epsilon as exact decimal text."""
+    return f"{(Decimal(grains) / GRAINS_PER_EPSILON).normalize():f}"
+
+
+def _largest_pure(left: int) -> int:
+    """The grains of the largest epsilon whose rho fits, less a millionth of a millionth of it."""
+    target = left / GRAINS_PER_RHO
+    low, high = 0.0, 2 * math.sqrt(target) + 2 * target  # tanh(e/2) is above e/4 up to e = 2, and above 1/2 from there
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= target else (low, middle)
+    found = math.floor(low * (1 - 1e-12) * GRAINS_PER_EPSILON)
+    while found and math.ceil(rho_from_epsilon(Fraction(found, GRAINS_PER_EPSILON)) * GRAINS_PER_RHO) > left:
+        found = found * 999 // 1000
+    return found
+
+
+def _grains(amount: Fraction) -> int:
+    return min(LARGEST, math.ceil(amount))
+
+
+def _above(number: Fraction) -> float:
+    """A double above this number, by a few units in the last place, or infinity: what charges were always made with."""
+    upper = double_above(number)
+    return upper if upper in {0.0, math.inf} else max(upper, float(number) * (1 + 2.0**-50))
+
+
+def _below(number: Fraction) -> float:
+    """A double below this number, likewise."""
+    lower = double_below(number)
+    return lower if abs(number) >= 2**1023 else min(lower, float(number) * (1 - 2.0**-50))
+
+
+def _largest_rho(epsilon: float, delta: float) -> int:
+    """The largest whole number of grains whose conversion is at most epsilon: the conversion grows with rho.
+
+    The search is in doubles; the number that is found is proven, or made smaller until it is.
+    """
+    if delta <= 0 or epsilon <= 0:
+        return 0
+    low, high = 0, min(LARGEST - 1, math.ceil(min(epsilon, 1e300) * GRAINS_PER_RHO))
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = near_epsilon_of_rho(middle / GRAINS_PER_RHO * (1 + 2.0**-50), delta) <= epsilon
+        low, high = (middle, high) if fits else (low, middle - 1)
+    while low and epsilon_from_rho(low / GRAINS_PER_RHO * (1 + 2.0**-50), delta) > epsilon:
+        low -= max(1, low >> 40)
+    return low

@@ -1,0 +1,167 @@
+"""Finishing: everything a question does with released values, in an in-memory DuckDB that holds nothing else.
+
+It is post-processing, so it is free, and it is a function of what is stored, so a repeat shows the same.
+"""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from tacit.accounting.receipt import Receipt
+from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.post_processing_plan import OutputColumn, PostProcessingPlan
+from tacit.answers.propagate import render_result_sql, simulate_intervals
+from tacit.answers.stored import GroupKeys, Release, unpack
+from tacit.engines import scalars as sql
+from tacit.query.nodes import OrderItem, ReleasedValue, walk
+from tacit.query.types import Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_ARROW = {
+    Type.INT: pa.int64(),
+    Type.FLOAT: pa.float64(),
+    Type.TEXT: pa.string(),
+    Type.BOOL: pa.bool_(),
+    Type.DATE: pa.date32(),
+}
+
+
+def post_process(stored: bytes, recipe: PostProcessingPlan, receipt: Receipt, confidence: Fraction) -> Answer:
+    """The answer that the stored integers give."""
+    release = unpack(stored)
+    noisy = _noisy_table(release, recipe, confidence)
+    headings = answer_columns(recipe)
+    if recipe.is_plain:
+        columns = [column for position in range(len(headings)) for column in _columns(position, recipe, headings)]
+        table = pa.table({name: noisy.column(source) for source, name in columns})
+    else:
+        table = _compute_table(noisy, release, recipe, headings, confidence, stored)
+    return Answer(table, headings, confidence, _notes(recipe, headings, confidence), receipt)
+
+
+def answer_columns(recipe: PostProcessingPlan) -> tuple[AnswerColumn, ...]:
+    """The columns of the answer, which are known before it is asked."""
+    return tuple(AnswerColumn(r.name, r.type, _bars(r, recipe), r.many) for r in recipe.results)
+
+
+def _compute_table(
+    noisy: Any,
+    release: Release,
+    recipe: PostProcessingPlan,
+    headings: tuple[AnswerColumn, ...],
+    confidence: Fraction,
+    seed: bytes,
+) -> Any:
+    """The table of an answer that selects, orders or computes."""
+    cursor = _connection(os.getpid()).cursor()
+    try:
+        if any(heading.bars is IntervalKind.APPROXIMATE for heading in headings):
+            noisy = simulate_intervals(cursor, noisy, release.parts, recipe, confidence, seed)
+        cursor.register("noisy", noisy)
+        table = cursor.sql(_statement(recipe, headings)).to_arrow_table()
+        cursor.unregister("noisy")
+        return table
+    finally:
+        cursor.close()
+
+
+def _columns(position: int, recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...]) -> list[tuple[str, str]]:
+    """For a result that is a key or a released value as it is: columns of the noisy table, and what they become."""
+    scalar = recipe.results[position].scalar
+    source = sql.write_scalar(scalar)
+    ends = [] if headings[position].bars is IntervalKind.NONE else ["_low", "_high"]
+    return [(f"{source}{end}", f"c{position}{end}") for end in ["", *ends]]
+
+
+@cache
+def _connection(process: int) -> DuckDBPyConnection:
+    """One connection a process, with no way out of memory. A forked child keeps the parent's: closing it hangs."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": "false",
+        "threads": "1",
+        "disabled_optimizers": "statistics_propagation",  # wrong about NULLIF(x, 'a') IN ('a', 'b') in DuckDB 2.0.0
+    }
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _noisy_table(release: Release, recipe: PostProcessingPlan, confidence: Fraction) -> Any:
+    """The noisy table: a row for each group, its keys k0, k1, ..., and each value v with low and high."""
+    groups: list[GroupKeys] = list(product(*(key.values or () for key in recipe.keys)))
+    groups = groups if release.groups is None else release.groups
+    columns: dict[str, Any] = {"g": pa.array(range(len(groups)), pa.int64())}
+    for index, key in enumerate(recipe.keys):
+        columns[f"k{index}"] = pa.array([group[index] for group in groups], _ARROW[key.type])
+    for index, value in enumerate(recipe.values):
+        low, middle, high = value.estimate(release.parts, recipe.parts, confidence)
+        columns[f"v{index}"] = middle
+        if low is not None:
+            columns |= {f"v{index}_low": low, f"v{index}_high": high}
+    return pa.table(columns)
+
+
+def _bars(result: OutputColumn, recipe: PostProcessingPlan) -> IntervalKind:
+    """Exact for a released value as it is, approximate for an expression of some, none for a key or a condition."""
+    if isinstance(result.scalar, ReleasedValue):
+        return IntervalKind.NONE if recipe.values[result.scalar.index].is_selection else IntervalKind.EXACT
+    computed = any(
+        isinstance(node, ReleasedValue) and not recipe.values[node.index].is_selection for node in walk(result.scalar)
+    )
+    return IntervalKind.APPROXIMATE if computed and result.type in {Type.INT, Type.FLOAT} else IntervalKind.NONE
+
+
+def _statement(recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...]) -> str:
+    """The finishing as SQL over the noisy table. TRY turns an overflow into NULL."""
+    columns = []
+    for index, (result, heading) in enumerate(zip(recipe.results, headings, strict=True)):
+        columns.append(f"{render_result_sql(result)} AS c{index}")
+        if heading.bars is not IntervalKind.NONE:
+            source = f"v{result.scalar.index}" if isinstance(result.scalar, ReleasedValue) else f"x{index}"
+            columns += [f"{source}_low AS c{index}_low", f"{source}_high AS c{index}_high"]
+    where = "" if recipe.having is None else f" WHERE TRY({sql.write_scalar(recipe.having)})"
+    order = [_sort_key(item) for item in recipe.order]
+    limit = "" if recipe.limit is None else f" LIMIT {recipe.limit}"
+    offset = f" OFFSET {recipe.offset}" if recipe.offset else ""
+    wide = ", ".join(f"CAST(v{i} AS HUGEINT) AS v{i}" for i, value in enumerate(recipe.values) if value.is_integer_sum)
+    source = f"(SELECT * REPLACE ({wide}) FROM noisy)" if wide else "noisy"
+    return f"SELECT {', '.join(columns)} FROM {source}{where} ORDER BY {', '.join([*order, 'g'])}{limit}{offset}"
+
+
+def _sort_key(item: OrderItem) -> str:
+    way, nulls = "DESC" if item.descending else "ASC", "FIRST" if item.nulls_first else "LAST"
+    return f"TRY({sql.write_scalar(item.scalar)}) {way} NULLS {nulls}"
+
+
+def _notes(recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...], confidence: Fraction) -> tuple[str, ...]:
+    notes = list(recipe.notes)
+    if any(key.values is None for key in recipe.keys):
+        notes.append("Groups are shown only where enough units hold them; others may exist.")
+    selections = sorted((value for value in recipe.values if value.is_selection), key=lambda value: value.positions)
+    notes += dict.fromkeys(value.describe(recipe.parts, confidence) for value in selections)
+    if any(heading.bars is IntervalKind.APPROXIMATE for heading in headings):
+        names = ", ".join(h.name for h in headings if h.bars is IntervalKind.APPROXIMATE)
+        notes.append(f"The intervals of {names} are approximate: the noise was drawn again around the released values.")
+    if _selects_by_noise(recipe):
+        notes.append("The rows shown were selected by noisy values.")
+    return tuple(notes)
+
+
+def _selects_by_noise(recipe: PostProcessingPlan) -> bool:
+    """Whether a released value may decide if a row is shown, and not its keys alone.
+
+    It may in HAVING; and in ORDER BY where LIMIT or OFFSET leave rows out.
+    """
+    all_shown = recipe.limit is None or (recipe.groups is not None and recipe.limit >= recipe.groups)
+    deciding = [] if all_shown and not recipe.offset else [item.scalar for item in recipe.order]
+    deciding += [] if recipe.having is None else [recipe.having]
+    return any(isinstance(node, ReleasedValue) for scalar in deciding for node in walk(scalar))

@@ -1,0 +1,55 @@
+"""How to finish: which released integers mean what, and what the question does with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tacit.aggregates.base import Estimator, Releases
+from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
+from tacit.query.types import Key, Type
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column of keys: its type, and its public values; None where those shown were selected."""
+
+    type: Type
+    values: tuple[Key, ...] | None
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column of the answer, over the released values and keys; of lists of the type where `many`."""
+
+    name: str
+    scalar: Scalar
+    type: Type
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class PostProcessingPlan:
+    """All that finishing needs, and nothing of the data."""
+
+    keys: tuple[KeyColumn, ...]
+    parts: Releases
+    values: tuple[Estimator, ...]
+    results: tuple[OutputColumn, ...]
+    having: Scalar | None
+    order: tuple[OrderItem, ...]
+    limit: int | None
+    offset: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every result is a key or a released value as it is, and every row is shown in its place."""
+        as_they_are = all(isinstance(result.scalar, ReleasedKey | ReleasedValue) for result in self.results)
+        return as_they_are and self.having is None and not self.order and self.limit is None and not self.offset
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups there are: all combinations of public keys, one without keys; None where that is private."""
+        sizes = [None if key.values is None else len(key.values) for key in self.keys]
+        return None if None in sizes else prod(size for size in sizes if size is not None)

@@ -1,0 +1,47 @@
+"""Questions as Ibis expressions. Needs ibis: pip install 'tacit-dp[ibis]'.
+
+t = ada.table("visits")
+ada.ask(t.group_by("ward").agg(n=t.count()), epsilon=0.5)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.errors import ErrorCode, Refused
+from tacit.extras import missing_extra
+from tacit.policy.model import ROW_UNIT, Policy
+
+_TYPES = {"int": "int64", "float": "float64", "text": "string", "bool": "boolean", "date": "date"}
+
+
+def make_table(policy: Policy, name: str) -> Any:
+    """A table of the policy for Ibis: its names and types, and no data. The unit can be named too."""
+    ibis = _import_ibis()
+    found = policy.table(name)
+    if found is None:
+        names = ", ".join(t.name for t in policy.tables)
+        raise Refused(ErrorCode.UNKNOWN_TABLE, f"there is no table {name}", fix=f"the tables are {names}")
+    columns = {column.name: _TYPES[column.type] for column in found.columns}
+    if isinstance(found.unit, str) and found.unit != ROW_UNIT:
+        columns.setdefault(found.unit, "int64")
+    return ibis.table(columns, name=found.name)
+
+
+def to_sql(question: Any) -> Any:
+    """The SQL of an Ibis expression; anything else as it is."""
+    if isinstance(question, str) or not type(question).__module__.startswith("ibis."):
+        return question
+    ibis = _import_ibis()
+    try:
+        return str(ibis.to_sql(question, dialect="duckdb"))
+    except ibis.common.exceptions.IbisError as error:
+        raise Refused(ErrorCode.SYNTAX, "the expression cannot be written as SQL", fix="ask in SQL instead") from error
+
+
+def _import_ibis() -> Any:
+    try:
+        import ibis
+    except ImportError:
+        raise missing_extra("ibis", "an Ibis expression", "ibis") from None
+    return ibis

@@ -1,0 +1,226 @@
+"""Bounded aggregation over a prepared copy: Arrow batches from DuckDB, the rows of each unit chosen by a compiled loop.
+
+Rows come in the order of their units, a stretch at a time, so memory does not grow with the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.engines import group_codes, sql_statements
+from tacit.engines.base import GroupedMeasures
+from tacit.engines.bound_contributions import (
+    MAX_BATCH_ROWS,
+    BoundingBuffers,
+    add_by_group,
+    bound_contributions,
+    bound_rows_per_unit,
+    hash_salt,
+)
+from tacit.engines.layout import UNIT_COLUMN, CopyScan
+from tacit.engines.scalars import quote_name, write_scalar
+from tacit.engines.totals import GroupTotals
+from tacit.errors import DataError, ErrorCode
+from tacit.query.nodes import Aggregation, ExactStatistic, Scalar
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from numpy.typing import NDArray
+
+    Coded = tuple[NDArray[Any], int, int]
+
+_BATCH = 1 << 20
+_BATCH_ROWS = 1 << 17  # rows of a batch, at most, as DuckDB has them in groups
+_WORKERS = 2
+_MAX_HELD_SLICES = 4  # parts of batches that wait for others; each holds its batch in memory
+
+
+def aggregate_copy(
+    cursor: DuckDBPyConnection,
+    node: Aggregation,
+    straight: CopyScan,
+    sources: sql_statements.TableExpressions,
+    texts: Mapping[str, Sequence[str]],
+) -> GroupedMeasures:
+    """The cells of each group that keeps rows. `texts` are the texts of each numbered column, in order."""
+    listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct"}]
+    whole = [m.argument for m in node.measures if m.argument is not None and m.argument not in listed]
+    plan = _BatchAggregator(
+        node,
+        [
+            group_codes.make_key_encoder(key, texts[straight.texts[i]] if i in straight.texts else None)
+            for i, key in enumerate(straight.keys)
+        ],
+        list(dict.fromkeys(whole)),
+        list(dict.fromkeys(argument for argument in listed if argument is not None)),
+        {m.argument for m in node.measures if m.function == "sum"},
+    )
+    results = [quote_name(UNIT_COLUMN), *(coder.sql for coder in plan.coders)]
+    results += [write_scalar(straight.arguments[argument]) for argument in [*plan.whole, *plan.listed]]
+    columns = ", ".join(f"{text} AS x{i}" for i, text in enumerate(results))
+    where = "" if straight.where is None else f" WHERE {write_scalar(straight.where)}"
+    statement = f"SELECT {columns} FROM ({sql_statements.write_rows(straight.source, sources)}){where}"
+    return plan.groups(
+        _aggregate_in_parallel(plan, _split_at_unit_boundaries(cursor.sql(statement).to_arrow_reader(_BATCH)))
+    )
+
+
+def _aggregate_in_parallel(plan: _BatchAggregator, stretches: Generator[pa.RecordBatch]) -> list[GroupTotals]:
+    """The totals of each worker. They take turns to fetch a stretch, and add it up while others fetch."""
+    turn = Lock()
+
+    def work() -> GroupTotals:
+        totals, buffers = plan.none(), BoundingBuffers.of(_BATCH_ROWS)
+        while True:
+            with turn:
+                stretch = next(stretches, None)
+                if stretch is None:
+                    return totals
+                coded = None if plan.combined.is_fixed else plan.encode(stretch)
+            buffers = buffers.for_rows(stretch.num_rows)
+            plan.add(stretch, coded or plan.encode(stretch), totals, buffers)
+
+    with ThreadPoolExecutor(_WORKERS) as workers:
+        try:
+            return [done.result() for done in [workers.submit(work) for _ in range(_WORKERS)]]
+        except BaseException:
+            with turn:
+                stretches.close()  # so that the others find no more
+            raise
+
+
+def _split_at_unit_boundaries(batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
+    """The same rows in stretches that hold all rows of each of their units.
+
+    The first and the last unit of a batch may have more rows in the batches beside it. So these are put aside, and
+    those of some batches are a stretch of their own. No other row is copied.
+
+    **Theorem.** Where each stretch is in the order of its units, so are all batches, and a unit is in one stretch.
+    Proof: what is aside has the first and last units of all batches, in order: from batch to batch units do not become
+    less, and the parts cut off hold one unit each. Where a search has cut, it has looked at the units at both sides,
+    and those of the middle are more than the first one, and less than the last.
+    """
+    aside: list[pa.RecordBatch] = []
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        unit = batch.column(0).to_numpy()
+        first = int(np.searchsorted(unit, unit[0], "right"))
+        last = first + int(np.searchsorted(unit[first:], unit[-1]))
+        aside.append(batch.slice(0, first))
+        if first < batch.num_rows:
+            if len(aside) > _MAX_HELD_SLICES:
+                yield _concatenate(aside)
+                aside = []
+            if first < last:
+                yield batch.slice(first, last - first)
+            aside.append(batch.slice(last))
+    if aside:
+        yield _concatenate(aside)
+
+
+def _concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if sum(batch.num_rows for batch in batches) > MAX_BATCH_ROWS:
+        raise DataError(ErrorCode.DATA, "a unit has more than two billion rows", fix="leave it out of the data")
+    (joined,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
+
+
+@dataclass
+class _BatchAggregator:
+    """What is computed of each stretch of rows."""
+
+    node: Aggregation
+    coders: list[group_codes.KeyEncoder]
+    whole: list[Scalar]
+    listed: list[Scalar]
+    summed: set[Scalar | None]
+    combined: group_codes.GroupEncoder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.combined = group_codes.GroupEncoder(self.coders)
+
+    def encode(self, batch: pa.RecordBatch) -> Coded:
+        """The group of each row, the number of the first group, and how many are known by now.
+
+        One caller at a time, unless the numbers of groups are fixed: others are numbered as they are met.
+        """
+        columns = [batch.column(i + 1) for i in range(len(self.coders))]
+        return *self.combined.encode(columns, batch.num_rows), self.combined.size
+
+    def add(self, batch: pa.RecordBatch, coded: Coded, totals: GroupTotals, buffers: BoundingBuffers) -> None:
+        """Choose the rows of each unit and add them up."""
+        code, first, size = coded
+        totals.grow(size)
+        unit, keep, key = batch.column(0).to_numpy(), self.node.keep, hash_salt(self.node.salt)
+        if keep.total is not None:
+            left = np.empty(len(unit), np.int32)
+            bound_rows_per_unit(unit, code, first, size, keep.total, key, left)
+            code, first = left, 0
+        many = bound_contributions(unit, code, first, keep.groups, keep.rows, key, buffers, totals.units, totals.rows)
+        if many < 0:
+            raise RuntimeError("rows are not in the order of their units")
+        kept = buffers.kept[:many]
+        at = 1 + len(self.coders)
+        for argument, column, nulls, sums in zip(
+            self.whole, batch.columns[at:], totals.nulls, totals.sums, strict=False
+        ):
+            if column.null_count:
+                add_by_group(code, first, kept, column.is_null().to_numpy(zero_copy_only=False), nulls)
+            if argument in self.summed:
+                sums.add(code, first, kept, (column.fill_null(0) if column.null_count else column).to_numpy())
+        at += len(self.whole)
+        for column, lists in zip(batch.columns[at:], totals.lists, strict=True):
+            lists.add(code[kept].astype(np.int64) - first, column.take(pa.array(kept)))
+
+    def none(self) -> GroupTotals:
+        """Totals of no rows."""
+        return GroupTotals.none(len(self.whole), len(self.listed))
+
+    def groups(self, parts: Iterable[GroupTotals]) -> GroupedMeasures:
+        """The cells of each group, in the order of the measures."""
+        whole = self.none()
+        whole.grow(self.combined.size)
+        for part in parts:
+            whole.merge(part)
+        shown = np.flatnonzero(whole.rows) if self.node.keys else np.arange(1)
+        columns = [self._cells(measure, whole, shown) for measure in self.node.measures]
+        return dict(zip(self.combined.keys(shown), zip(*columns, strict=True), strict=True))
+
+    def _cells(self, measure: ExactStatistic, totals: GroupTotals, shown: NDArray[np.int64]) -> Sequence[Any]:
+        """A measure of each group."""
+        rows: list[int] = totals.rows[shown].tolist()
+        match measure:
+            case ExactStatistic("units", _):
+                return list(totals.units[shown].tolist())
+            case ExactStatistic("count", None):
+                return rows
+            case ExactStatistic("count", argument) if argument in self.whole:
+                nulls = totals.nulls[self.whole.index(argument)][shown].tolist()
+                return [all_ - none for all_, none in zip(rows, nulls, strict=True)]
+            case ExactStatistic("sum", argument) if argument in self.whole:
+                return totals.sums[self.whole.index(argument)].of(shown)
+        assert measure.argument is not None
+        lists = totals.lists[self.listed.index(measure.argument)].of(shown)
+        return [_compute_measure(measure.function, values) for values in lists]
+
+
+def _compute_measure(function: str, values: dict[Any, int]) -> Any:
+    """A measure of the values that occur in a group, and how often each does."""
+    match function:
+        case "histogram":
+            return values
+        case "distinct":
+            return len(values)
+        case "count":
+            return sum(values.values())
+        case "sum":
+            return sum(value * count for value, count in values.items())
+    raise AssertionError(f"no cell for {function}")

@@ -1,0 +1,110 @@
+"""A ledger as a reader sees it: who spent what, and every entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits
+from tacit.errors import ErrorCode, Refused
+from tacit.ledger import transaction as books
+from tacit.ledger.budget import Terms
+from tacit.ledger.entries import ALL_ANALYSTS, GENESIS, Entry
+from tacit.ledger.store import LedgerStore, open_store
+from tacit.ledger.transaction import BudgetTotal, LedgerTransaction
+
+_PAGE = 1000
+
+
+class LedgerReader:
+    """Reads a ledger and never writes to it. It opens a damaged one too, so that `verify` can say what is wrong."""
+
+    store: LedgerStore
+
+    def __init__(self, place: Path | str, *, wait: float = 30.0) -> None:
+        self.store = open_store(place, wait=wait, writable=False)
+        with self.store.read():
+            pass
+
+    def standing(self, who: str) -> BudgetStatus:
+        """What an analyst has spent, this month where their cap refreshes, and of which cap."""
+        found = self._total(who) if who != ALL_ANALYSTS else None
+        if found is None:
+            raise unknown_analyst_error(who)
+        return self._binding(who, standing_in_month(found, datetime.now(UTC).isoformat()[:7]))
+
+    def overall(self) -> BudgetStatus:
+        """What all analysts have spent together, and of which cap."""
+        found = self._total(ALL_ANALYSTS)
+        return (
+            BudgetStatus(BudgetCharge.zero(), FilterLimits.zero())
+            if found is None
+            else self._binding(ALL_ANALYSTS, found.standing)
+        )
+
+    def month(self, who: str) -> str:
+        """The month in which an analyst's standing counts; none where their cap does not refresh."""
+        found = self._total(who)
+        return "" if found is None or not found.month else max(found.month, datetime.now(UTC).isoformat()[:7])
+
+    def terms(self) -> Terms | None:
+        """The owner's terms as written last."""
+        with self.store.read() as session:
+            return LedgerTransaction(session).terms()
+
+    def knows_only(self, former: str, key: str) -> bool:
+        """Whether a question was asked under its former key, and never under the one it has now."""
+        with self.store.read() as session:
+            book = LedgerTransaction(session)
+            return book.has_key(former) and not book.has_key(key)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry in order, those included that are written while this is read."""
+        sequence = 0
+        while True:
+            with self.store.read() as session:
+                page = list(books.read_page(session, sequence, _PAGE))
+            yield from page
+            if len(page) < _PAGE:
+                return
+            sequence = page[-1].sequence
+
+    def head(self) -> str:
+        """The hash of the last entry."""
+        with self.store.read() as session:
+            last = LedgerTransaction(session).last
+        return GENESIS if last is None else last.hash
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _total(self, who: str) -> BudgetTotal | None:
+        with self.store.read() as session:
+            return LedgerTransaction(session).total(who)
+
+    def _binding(self, who: str, found: BudgetStatus) -> BudgetStatus:
+        """The standing that binds: here, what is recorded."""
+        return found
+
+
+def standing_in_month(total: BudgetTotal, month: str) -> BudgetStatus:
+    """The standing in a month: nothing is spent yet where the cap has refreshed since the last charge."""
+    refreshed = total.month != "" and month > total.month
+    return BudgetStatus(BudgetCharge.zero() if refreshed else total.standing.spent, total.standing.cap)
+
+
+def unknown_analyst_error(who: str) -> Refused:
+    """The refusal of a name that has no cap."""
+    return Refused(
+        ErrorCode.UNKNOWN_ANALYST, f"no analyst is called {who!r}", fix="ask the data owner to add this name"
+    )

@@ -1,0 +1,166 @@
+"""The way on from a ledger that lost entries: the owner accepts the loss, and all that may be missing is charged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from tacit.accounting.filters import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_EPSILON,
+    LARGEST,
+    BudgetCharge,
+    DeltaSplit,
+    FilterLimits,
+    cost,
+)
+from tacit.errors import ParameterError
+from tacit.ledger.budget import BudgetLimits, Terms
+from tacit.ledger.consistency import check_scope
+from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
+from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.reader import standing_in_month
+from tacit.ledger.signing import SigningKey
+from tacit.ledger.store import open_store
+from tacit.ledger.transaction import ZERO_COST, LedgerTransaction
+from tacit.ledger.witness import Witness, WitnessedHead
+from tacit.privacy.loss import ApproximateDp
+
+
+@dataclass(frozen=True)
+class AcceptedLoss:
+    """What was charged, to each analyst and to all together under the name `ALL_ANALYSTS`, and where the old witness
+    went.
+    """
+
+    charged: Mapping[str, BudgetCharge]
+    failed: int
+    kept: Path | None
+
+
+def accept_loss(
+    place: Path | str, limits: BudgetLimits, *, key: SigningKey, witness: Witness, because: str
+) -> AcceptedLoss:
+    """Go on with the ledger that is there, after charging all that may be missing from it.
+
+    **Theorem.** After this, every sum is at least what was truly spent. Proof: let s be the last head that the witness
+    and the ledger share. What was spent on the lost ledger after s is at most the growth of the witness's sum over all
+    charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
+    to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
+    charged in full; one that has seen nothing is a lost one, beside a key that signs a ledger or a ledger whose key is
+    lost. A charge without an answer fails, because its answer may be among what was lost.
+
+    The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
+    whom only the lost entries named is in the sum of all together.
+    """
+    if not because.strip():
+        raise ParameterError("because", "no reason is given", fix="say what happened: it is written down for good")
+    terms = Terms(limits, key.public, witnessed=True)
+    store = open_store(place)
+    try:
+        seen = list(witness.backwards()) if witness.exists() else None
+        with store.write() as session:
+            if store.is_blank(session):
+                store.create(session)
+            book = LedgerTransaction(session)
+            recorded = book.terms()
+            check_scope(book.scopes(), limits)
+            lost = recorded is not None and recorded.witnessed and recorded.key != key.public
+            if not seen and (key.is_marked() or lost):  # it has seen an entry, if it is the one that stood beside it
+                seen = None
+            missing = _missing_cost(book, seen) if seen is not None else None
+            whole = seen is not None and (not seen or _has_entry(book, seen[0]))
+            if whole and recorded is not None and recorded.key == key.public:
+                raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
+            book.record(terms)
+            failed = _fail_open_claims(book)
+            charged = {}
+            for who, total in list(book.totals()):
+                month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
+                standing = standing_in_month(total, month)
+                charge = _remaining_budget(standing.spent, standing.cap) if missing is None else missing
+                book.append(
+                    EntryKind.ACCEPT, who=who, month=month, charge=charge, shared=int(who == ALL_ANALYSTS), note=because
+                )
+                charged[who] = charge
+            last = book.last
+        key.mark()
+        assert last is not None
+        kept = _archive_witness(witness, WitnessedHead(last.sequence, last.hash, last.everyone))
+    finally:
+        store.close()
+    return AcceptedLoss(charged, failed, kept)
+
+
+def _missing_cost(book: LedgerTransaction, seen: list[WitnessedHead]) -> BudgetCharge:
+    """How much the witness's sum has grown since the last head that the ledger has too."""
+    if not seen:
+        return ZERO_COST
+    shared = ZERO_COST
+    for sight in seen:
+        if _has_entry(book, sight):
+            shared = sight.everyone
+            break
+    pairs = zip(seen[0].everyone.grains, shared.grains, strict=True)
+    return BudgetCharge(*(LARGEST if now == LARGEST else now - then for now, then in pairs))
+
+
+def _has_entry(book: LedgerTransaction, sight: WitnessedHead) -> bool:
+    """Whether the ledger has the entry that the witness saw."""
+    entry = book.entry_at(sight.sequence)
+    return entry is not None and entry.hash == sight.hash
+
+
+def _remaining_budget(spent: BudgetCharge, cap: FilterLimits) -> BudgetCharge:
+    """What is left of a cap, for each filter at least what the whole of it costs as one question.
+
+    What was asked under the cap is within one of the filters, and not known to be within which; all of it together is
+    (epsilon, delta)-DP by the theorem of the union (`accounting/filters.py`). Counted as one question of that, it
+    counts for the other filter too, should the cap be raised or be given a delta afterwards.
+    """
+    delta = Fraction(cap.delta_a, GRAINS_PER_DELTA) / DeltaSplit().basic
+    whole = cost(ApproximateDp(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
+    sides = zip(cap.grains, whole.grains, spent.grains, strict=True)
+    return BudgetCharge(*(max(0, limit - gone, all_of - gone) for limit, all_of, gone in sides))
+
+
+def _fail_open_claims(book: LedgerTransaction) -> int:
+    claims = [claim for claim, _ in book.open_claims()]
+    for claim in claims:
+        book.append(EntryKind.FAIL, who=claim.who, key=claim.key, claim=claim.sequence)
+        book.release(claim.sequence)
+    return len(claims)
+
+
+def _archive_witness(witness: Witness, sight: WitnessedHead) -> Path | None:
+    """Keep the old witness, for whoever wants to know what was lost, and start a new one that has seen this entry.
+
+    It takes the old one's place in one step: whoever is killed meanwhile leaves the one or the other, and never a
+    witness that has seen nothing, which would be a lost one.
+    """
+    place = Path(os.path.realpath(witness.path))
+    kept = _copy(place) if witness.exists() else None
+    draft = Witness(place.with_name(f"{place.name}.new"))
+    draft.path.unlink(missing_ok=True)
+    draft.create()
+    draft.note(sight)
+    draft.path.replace(place)
+    sync_folder(place.parent)
+    return kept
+
+
+def _copy(path: Path) -> Path:
+    """A durable copy under the next number, on any file system: not every one has links."""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    os.fchmod(handle, PRIVATE)  # whatever the mask
+    with os.fdopen(handle, "wb") as file:
+        file.write(path.read_bytes())
+        file.flush()
+        os.fsync(file.fileno())
+    return kept

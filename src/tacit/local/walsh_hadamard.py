@@ -1,0 +1,33 @@
+"""The Walsh-Hadamard transform, in integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+_LOW = 64  # places of the lowest bits, which are taken on their own: neighbors are slow to add
+
+
+def walsh_hadamard(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """W[y] = sum of (-1)^parity(x & y) counts[x] over all x, for a length that is a power of two. Exact.
+
+    Halves are added and subtracted, one bit after the other: n log n additions. The bits are independent of each other,
+    so the lowest ones are done with the table turned.
+    """
+    turned = counts.astype(np.int64).reshape(-1, min(len(counts), _LOW)).T.copy()
+    _butterfly(turned)
+    found = turned.T.copy()
+    _butterfly(found)
+    return found.reshape(-1)
+
+
+def _butterfly(rows: npt.NDArray[np.int64]) -> None:
+    """For each bit of the number of a row: a and b become a + b and a - b, in place."""
+    half = 1
+    while half < len(rows):
+        pairs = rows.reshape(-1, 2, half * rows.shape[1])
+        one, other = pairs[:, 0], pairs[:, 1]
+        one += other
+        other *= -2
+        other += one
+        half *= 2

@@ -1,0 +1,437 @@
+"""Expressions, by recursive descent with one token of foresight: what is read is never read again.
+
+So a text takes time in proportion to its tokens. Operators bind as they do in DuckDB and PostgreSQL, from OR, which
+binds least, to a sign before a number; two comparisons in a row need brackets.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NoReturn
+
+from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.query.function_calls import Aggregates, CallSyntax, build_call, build_date, build_like, is_known_function
+from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, Function
+from tacit.query.lexer import TokenCursor
+from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
+from tacit.query.refusals import (
+    CAST_SUGGESTIONS,
+    FUNCTIONS_WITHOUT_PARENTHESES,
+    MAX_ITEMS,
+    MAX_LEVELS,
+    PER_UNIT_JOIN_EXAMPLE,
+    RESERVED,
+    UNSUPPORTED_CLAUSES,
+    refuse_too_large,
+    refuse_unknown_function,
+    refuse_unsupported,
+    to_printable,
+)
+from tacit.query.types import TYPES_BY_NAME, Type
+
+_OR, _AND, _NOT, _IS, _COMPARISON, _RANGE, _CONCAT, _SUM, _PRODUCT, _POWER, _SIGN = range(11)
+_ALONE = frozenset({_COMPARISON, _RANGE})
+_INFIX: dict[str, tuple[int, Function]] = {
+    "=": (_COMPARISON, Function.EQUAL),
+    "==": (_COMPARISON, Function.EQUAL),
+    "<>": (_COMPARISON, Function.UNEQUAL),
+    "!=": (_COMPARISON, Function.UNEQUAL),
+    "<": (_COMPARISON, Function.LESS),
+    "<=": (_COMPARISON, Function.LESS_EQUAL),
+    ">": (_COMPARISON, Function.GREATER),
+    ">=": (_COMPARISON, Function.GREATER_EQUAL),
+    "||": (_CONCAT, Function.CONCAT),
+    "+": (_SUM, Function.ADD),
+    "-": (_SUM, Function.SUBTRACT),
+    "*": (_PRODUCT, Function.MULTIPLY),
+    "/": (_PRODUCT, Function.DIVIDE),
+    "%": (_PRODUCT, Function.MOD),
+    "^": (_POWER, Function.POWER),
+    "**": (_POWER, Function.POWER),
+}
+_WORDS = {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS} | dict.fromkeys(
+    ("BETWEEN", "IN", "LIKE", "ILIKE"), _RANGE
+)
+_RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
+_CASTING = frozenset({"cast", "try_cast"})
+_HAS_TYPE = {Type.DATE: {Function.DATE_TRUNC}, Type.INT: DATE_PARTS | {Function.FLOOR, Function.CEIL}}
+_MATCHES = frozenset({"SIMILAR", "GLOB", "REGEXP", "RLIKE"})
+_IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}
+_SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
+
+
+class ExpressionParser(TokenCursor):
+    """Reads expressions."""
+
+    def __init__(self, text: str, aggregates: Aggregates) -> None:
+        super().__init__(text)
+        self.aggregates = aggregates
+        self.level = 0
+
+    def scalar(self, least: int = _OR) -> Scalar:
+        """An expression, of operators that bind at least so much."""
+        self.level += 1
+        if self.level > MAX_LEVELS:
+            raise refuse_too_large("an expression has too many parts within each other", self.here())
+        start, last = self.index, _SIGN
+        found = self._operand(least)
+        while (level := self._binding()) is not None and level >= least:
+            if level > last or (level == last and level in _ALONE):  # as in a < b < c, and in a IN (1, 2) + 3
+                fix = "put brackets around what belongs together, or write a < b AND b < c"
+                raise refuse_unsupported("a comparison inside another", fix, self.through(start, self.index))
+            found = self._operation(found, level, start)
+            last = level
+        self.level -= 1
+        return found
+
+    def _binding(self) -> int | None:
+        """How much the next operator binds, or None where there is none."""
+        key = self.token.key
+        if key == "NOT":
+            return _RANGE if self.after() in _RANGES | _MATCHES else None
+        return _INFIX[key][0] if key in _INFIX else _WORDS.get(key)
+
+    def _operation(self, left: Scalar, level: int, start: int) -> Scalar:
+        key = self.token.key
+        if key in {"AND", "OR"}:
+            return self._chain(left, level, start)
+        if level == _IS:
+            return self._is(left, start)
+        if level == _RANGE:
+            return self._range(left, start)
+        self.index += 1
+        right = self.scalar(level + 1)
+        return Call(_INFIX[key][1], (left, right), self.since(start))
+
+    def _chain(self, left: Scalar, level: int, start: int) -> Scalar:
+        """Conditions joined by one word are one call, with or without brackets: a OR (b OR c)."""
+        function = Function.AND if level == _AND else Function.OR
+        parts = [left]
+        while self.accept(function.upper()):
+            parts.append(self.scalar(level + 1))
+        flat = [
+            inner
+            for part in parts
+            for inner in (part.arguments if isinstance(part, Call) and part.function == function else (part,))
+        ]
+        return Call(function, tuple(flat), self.since(start))
+
+    def _is(self, left: Scalar, start: int) -> Scalar:
+        """IS NULL, and IS TRUE or IS FALSE, which are never NULL: CASE WHEN x THEN TRUE ELSE FALSE END."""
+        word = self.token.key
+        self.index += 1
+        negated = word == "NOTNULL" or (word == "IS" and self.accept("NOT"))
+        if word != "IS" or self.accept("NULL") or self.accept("UNKNOWN"):
+            found: Scalar = Call(Function.IS_NULL, (left,), self.since(start))
+        elif self.sees("TRUE", "FALSE"):
+            wanted = self.token.key == "TRUE"
+            self.index += 1
+            at = self.since(start)
+            condition = left if wanted else Call(Function.NOT, (left,), at)
+            found = Case(((condition, Literal(True, at)),), Literal(False, at), at)
+        elif self.sees("DISTINCT"):
+            fix = "write x = y OR (x IS NULL AND y IS NULL), or NOT of it"
+            raise refuse_unsupported("IS DISTINCT FROM", fix, self.through(start, self.index))
+        else:
+            self.unexpected("NULL, TRUE or FALSE")
+        return Call(Function.NOT, (found,), self.since(start)) if negated else found
+
+    def _range(self, left: Scalar, start: int) -> Scalar:
+        negated = self.accept("NOT")
+        word = self.token.key
+        if word not in _RANGES:
+            self.unexpected("LIKE")
+        self.index += 1
+        if word == "IN":
+            found = self._membership(left, start)
+        elif word == "BETWEEN":
+            if self.sees("SYMMETRIC", "ASYMMETRIC"):
+                raise refuse_unsupported(f"BETWEEN {self.token.key}", "write the smaller bound first", self.here())
+            low = self.scalar(_CONCAT)
+            self.expect("AND")
+            high = self.scalar(_CONCAT)
+            at = self.since(start)
+            found = Call(
+                Function.AND,
+                (Call(Function.GREATER_EQUAL, (left, low), at), Call(Function.LESS_EQUAL, (left, high), at)),
+                at,
+            )
+        else:
+            if self.sees("ANY", "ALL", "SOME"):
+                raise refuse_unsupported(
+                    f"{word} {self.token.key}", "join them: x LIKE 'a%' OR x LIKE 'b%'", self.here()
+                )
+            pattern = self.scalar(_CONCAT)
+            found = build_like(left, pattern, self.since(start), any_case=word == "ILIKE")
+        return Call(Function.NOT, (found,), self.since(start)) if negated else found
+
+    def _membership(self, left: Scalar, start: int) -> Call:
+        values = "list the values: IN ('A', 'B')"
+        if not self.sees("("):
+            self.unexpected("a list of values in brackets")
+        closing = self.closing[self.index]
+        if self.after() in _SUBQUERIES:
+            fix = f"list the values, or join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"
+            raise refuse_unsupported("IN with a subquery", fix, self.through(start, closing))
+        self.index += 1
+        if self.sees(")"):
+            raise Refused(ErrorCode.SYNTAX, "IN lists no values", at=self.through(start, closing), fix=values)
+        items = [self.scalar()]
+        while self.accept(",") and not self.sees(")"):
+            items.append(self.scalar())
+            if len(items) > MAX_ITEMS:
+                fix = "use a range: x BETWEEN 1 AND 1000"
+                raise refuse_too_large(f"a list of more than {MAX_ITEMS:,} items", self.since(start), fix)
+        self.expect(")")
+        if not all(isinstance(item, Literal) for item in items):
+            raise refuse_unsupported(
+                "IN over anything but constants", f"{values}, or write x = a OR x = b", self.since(start)
+            )
+        return Call(Function.IN, (left, *items), self.since(start))
+
+    def _operand(self, least: int) -> Scalar:
+        start = self.index
+        if least <= _RANGE and self.accept("NOT"):
+            operand = self.scalar(_NOT)
+            return Call(Function.NOT, (operand,), self.since(start))
+        if self.accept("+"):
+            return self.scalar(_SIGN)
+        if self.accept("-"):
+            operand = self.scalar(_SIGN)
+            value = operand.value if isinstance(operand, Literal) else None
+            if isinstance(value, int | Fraction) and not isinstance(value, bool):
+                return Literal(-value, self.since(start))
+            return Call(Function.NEGATE, (operand,), self.since(start))
+        found = self._primary()
+        while self.accept("::"):
+            found = self._cast(found, start, self._type())
+        return found
+
+    def _primary(self) -> Scalar:
+        token, start = self.token, self.index
+        match token.kind, token.key:
+            case "number", _:
+                self.index += 1
+                return Literal(self._number(token.text, start), self.since(start))
+            case "text", _:
+                self.index += 1
+                return Literal(token.text, self.since(start))
+            case _, "TRUE" | "FALSE" | "NULL":
+                self.index += 1
+                return Literal({"TRUE": True, "FALSE": False, "NULL": None}[token.key], self.since(start))
+            case _, "(":
+                return self._bracket(start)
+            case _, "CASE":
+                return self._case(start)
+            case _, "DATE" if self.tokens[self.index + 1].kind == "text":
+                self.index += 1
+                operand = self._primary()
+                return build_date(operand, self.since(start))
+            case _, "TIMESTAMP" | "TIMESTAMPTZ" | "TIME" | "DATETIME" if self.tokens[self.index + 1].kind == "text":
+                raise refuse_unsupported(token.key, "write DATE '2025-12-31'", self.through(start, start + 1))
+            case _, "INTERVAL" if self.tokens[self.index + 1].kind in {"text", "number"} or self.after() == "(":
+                raise refuse_unknown_function("interval", self.here())
+        if token.kind == "word" and self.after() == "(":
+            return self._call(start)
+        if token.kind == "word" and token.text.lower() in FUNCTIONS_WITHOUT_PARENTHESES and self.after() != ".":
+            raise refuse_unknown_function(token.text, self.here())
+        if token.key == "*":
+            self._no_star(self.here())
+        return self._column(start)
+
+    def _no_star(self, at: SourceLocation) -> NoReturn:
+        raise Refused(ErrorCode.SYNTAX, "* is no value", at=at, fix="name a column, or count rows with COUNT(*)")
+
+    def _column(self, start: int) -> ColumnReference:
+        name, table = self.name("a value"), None
+        if self.sees(".") and self.after() == "*":
+            self._no_star(self.through(start, self.index + 1))
+        if self.accept("."):
+            table, name = name, self.name("a column")
+        if self.sees("("):
+            at = self.through(start, self.closing[self.index])
+            raise refuse_unsupported("a function of a schema or in quotes", "write its name alone: COUNT(*)", at)
+        if self.sees("."):
+            at = self.through(start, self.index + 1)
+            raise refuse_unsupported("a name of three parts", "write the column, or table.column", at)
+        self.after_column = self.index
+        return ColumnReference(name, table, self.since(start))
+
+    def name(self, what: str) -> str:
+        """A name, which is a word that means nothing else, or stands in double quotes."""
+        token = self.token
+        if token.kind == "text":
+            fix = f'write "{to_printable(token.text)}"'
+            raise Refused(ErrorCode.SYNTAX, "a name stands in double quotes, or in none", at=self.here(), fix=fix)
+        if token.key in RESERVED - UNSUPPORTED_CLAUSES.keys():
+            fix = f'write {what} at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
+            raise Refused(ErrorCode.SYNTAX, f"{what} was expected before {token.text}", at=self.here(), fix=fix)
+        if (token.kind != "word" or token.key in RESERVED) and token.kind != "name":
+            self.unexpected(what)
+        if token.text in {"", "*"}:
+            raise Refused(ErrorCode.SYNTAX, "this is no name", at=self.here(), fix="write a name between the quotes")
+        self.index += 1
+        return token.text
+
+    def _number(self, text: str, start: int) -> int | Fraction:
+        if text.isdigit():
+            if len(text) > 38:
+                raise refuse_unsupported("a number of more than 38 digits", "use a smaller number", self.since(start))
+            return int(text)
+        mantissa, _, exponent = text.lower().partition("e")
+        if len(mantissa) > 40 or len(exponent) > 4 or abs(int(exponent or 0)) > 300:
+            raise refuse_unsupported("a number as large as this", "write it as 12, 0.5 or 1e6", self.since(start))
+        return Fraction(text)
+
+    def _bracket(self, start: int) -> Scalar:
+        closing = self.closing[self.index]
+        if self.after() in _SUBQUERIES:
+            fix = "ask for its value first and write it here, or join one row for each unit: JOIN (SELECT ...) AS s"
+            raise refuse_unsupported("a subquery as a value", fix, self.through(start, closing))
+        self.index += 1
+        found = self.scalar()
+        if self.sees(","):
+            fix = "write them one by one, without brackets: a = 1 AND b = 2"
+            raise refuse_unsupported("a list of values in brackets", fix, self.through(start, closing))
+        self.expect(")")
+        return found
+
+    def _case(self, start: int) -> Case:
+        """CASE WHEN c THEN x END; CASE s WHEN v THEN x END compares s with each v."""
+        self.index += 1
+        subject = None if self.sees("WHEN") else self.scalar()
+        branches = []
+        first = self.index
+        while self.accept("WHEN"):
+            condition = self.scalar()
+            if subject is not None:
+                condition = Call(Function.EQUAL, (subject, condition), self.since(first))
+            self.expect("THEN")
+            branches.append((condition, self.scalar()))
+            first = self.index
+        if not branches:
+            self.unexpected("WHEN")
+        otherwise = self.scalar() if self.accept("ELSE") else Literal(None)
+        self.expect("END")
+        return Case(tuple(branches), otherwise, self.since(start))
+
+    def _call(self, start: int) -> Scalar:
+        """A function with its arguments, and for an aggregate WITHIN GROUP and FILTER."""
+        name = self.token.text.lower()
+        closing = self.closing[self.index + 1]
+        if self.tokens[closing + 1].key == "OVER":
+            self._window(start, closing + 1)
+        if name in {"exists", "any", "some", "all"}:
+            fix = "compare with one value: x >= 3, or list the values: x IN ('A', 'B')"
+            if name == "exists":
+                fix = f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"
+            raise refuse_unsupported(name.upper(), fix, self.through(start, closing))
+        if self.token.key in RESERVED - {"LEFT", "RIGHT"}:
+            self.unexpected("a value")
+        if not is_known_function(name, self.aggregates) and name not in _CASTING:
+            raise refuse_unknown_function(name, self.through(start, closing))
+        self.index += 2
+        if name in _CASTING:
+            operand = self.scalar()
+            self.expect("AS")
+            kind = self._type()
+            self.expect(")")
+            return self._cast(operand, start, kind)
+        star, distinct, arguments = self._arguments(name, start, closing)
+        within = self._within() if self.accept("WITHIN", "GROUP", "(", "ORDER", "BY") else None
+        where = None
+        if self.accept("FILTER", "("):
+            self.accept("WHERE")
+            where = self.scalar()
+            self.expect(")")
+        if self.sees("OVER"):
+            self._window(start, self.index)
+        return build_call(
+            CallSyntax(name, tuple(arguments), self.since(start), star, distinct, within, where), self.aggregates
+        )
+
+    def _arguments(self, name: str, start: int, closing: int) -> tuple[bool, bool, list[Scalar]]:
+        """What stands between the brackets of a call: whether it is *, whether it has DISTINCT, and the arguments."""
+        if name == "extract":
+            return False, False, self._extract()
+        if name == "trim" and self.sees("BOTH", "LEADING", "TRAILING"):
+            raise refuse_unsupported(
+                f"TRIM {self.token.key}", "TRIM(x) takes spaces away", self.through(start, closing)
+            )
+        if self.accept("*"):
+            self.expect(")")
+            return True, False, []
+        distinct = self.accept("DISTINCT")
+        every = not distinct and self.accept("ALL")
+        arguments = [] if self.sees(")") and not distinct and not every else [self.scalar()]
+        if name in {"substring", "substr"} and self.sees("FROM", "FOR"):
+            arguments.append(self.scalar() if self.accept("FROM") else Literal(1))
+            arguments += [self.scalar()] if self.accept("FOR") else []
+        while self.accept(","):
+            arguments.append(self.scalar())
+        if self.sees("ORDER"):
+            fix = "leave it out: the order of rows decides nothing"
+            raise refuse_unsupported("ORDER BY in an aggregate", fix, self.through(start, closing))
+        self.expect(")")
+        return False, distinct, arguments
+
+    def _extract(self) -> list[Scalar]:
+        """EXTRACT(month FROM d), with the part as a word or a text."""
+        part = self.token
+        if part.kind not in {"word", "text"}:
+            self.unexpected("a part of a date")
+        self.index += 1
+        named = Literal(part.text, self.since(self.index - 1))
+        self.expect("FROM")
+        value = self.scalar()
+        self.expect(")")
+        return [named, value]
+
+    def _within(self) -> tuple[Scalar, bool]:
+        """The rest of WITHIN GROUP (ORDER BY x DESC)."""
+        operand = self.scalar()
+        descending = self.accept("DESC")
+        if not descending:
+            self.accept("ASC")
+        if self.sees(","):
+            raise refuse_unsupported("WITHIN GROUP by several columns", "order by one column", self.here())
+        self.expect(")")
+        return operand, descending
+
+    def _window(self, start: int, over: int) -> NoReturn:
+        end = self.closing.get(over + 1, min(over + 1, len(self.tokens) - 2))
+        raise refuse_unsupported(*UNSUPPORTED_CLAUSES["OVER"], self.through(start, end))
+
+    def _type(self) -> str:
+        """The name of a type, with its numbers: DECIMAL(10, 2)."""
+        if self.token.kind not in {"word", "name"}:
+            self.unexpected("a type")
+        kind = self.token.text.lower()
+        self.index += 1
+        if self.sees("("):
+            self.index = self.closing[self.index] + 1
+        elif kind == "double":
+            self.accept("PRECISION")
+        return kind
+
+    def _cast(self, operand: Scalar, start: int, kind: str) -> Scalar:
+        """The casts there are: a text to a date, numbers to a float, conditions to 1 and 0, and what changes nothing.
+
+        What changes nothing is to make a date of DATE_TRUNC, an integer of what is whole already, or of a column what
+        it is declared as, which is known where its name is: what the form does not show is left to `plan/bounds.py`.
+        """
+        at, wanted = self.since(start), TYPES_BY_NAME.get(kind)
+        match operand:
+            case _ if wanted is None:
+                fix = CAST_SUGGESTIONS.get(kind, "leave it out: the types of columns are declared in the policy")
+                raise refuse_unsupported(f"CAST to {to_printable(kind).upper()}", fix, at)
+            case _ if wanted is Type.FLOAT:
+                return Call(Function.MULTIPLY, (Literal(Fraction(1)), operand), at)
+            case Literal() if wanted is Type.DATE:
+                return build_date(operand, at)
+            case Call(function=function) if function in _HAS_TYPE.get(wanted, ()):
+                return operand
+            case Call(function=function) if wanted is Type.INT and function in _IS_CONDITION:
+                opposite = Call(Function.NOT, (operand,), at)
+                return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
+        return Call(Function.CAST, (operand, Literal(kind)), at)

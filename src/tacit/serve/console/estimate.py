@@ -1,0 +1,161 @@
+"""The price of a question before it is asked: what it costs, what is left, how accurate it would be. Free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from tacit.accounting.filters import (
+    BudgetCharge,
+    BudgetStatus,
+    FilterLimits,
+    cost,
+    format_epsilon,
+    is_admitted,
+    remaining_epsilon,
+)
+from tacit.accounting.interpretation import min_guessing_error
+from tacit.curator.views import AnalystBudget
+from tacit.errors import Refused
+from tacit.ledger.ledger import Ledger
+from tacit.plan.explain import ColumnAccuracy as Accuracy
+from tacit.plan.explain import Explanation, explain
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
+from tacit.serve.console import charts
+from tacit.serve.console.charts import ChartLine, ChartMark, Scale
+
+_EPSILON_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons at which the expected error is worked out
+_MANY = 1_000_000  # more questions than that are not counted
+_KINDS = ("first", "second", "third")
+
+
+@dataclass(frozen=True)
+class QuestionEstimate:
+    """A question before it is asked: what it costs, what is left, and how accurate it would be."""
+
+    explanation: Explanation
+    error: float  # of whoever guesses whether one person took part, at least
+    free: bool  # a repeat, paid before
+    fits: bool
+    most: str  # the epsilon that fits, where this one does not
+    more: str  # how many such questions are left
+    bar: Markup
+    lines: tuple[tuple[str, str, str], ...]  # a column's name, how close it would be, the class of its curve
+    curve: Markup
+
+
+def estimate_question(question: Question, budget: AnalystBudget, planner: Planner, ledger: Ledger) -> QuestionEstimate:
+    """What a question would cost at an epsilon or an accuracy, or Refused. Free: no data is touched."""
+    plan = planner.plan(question, budget.who)
+    found = explain(plan, planner.policy.asked_by(budget.who), question.level)
+    price = cost(plan.loss, plan.delta)
+    free = ledger.is_free(ledger.asked(budget.who, plan.loss, plan.key, delta=plan.delta))
+    guards = (budget.own, budget.overall)
+    fits = all(is_admitted(guard.spent, price, guard.cap) for guard in guards)
+    least = min(remaining_epsilon(guard.spent, guard.cap, price.delta_a, price.delta_b) for guard in guards)
+    after = min(1.0, fraction_used(budget.own.spent + price, budget.own.cap))
+    before = fraction_used(budget.own.spent, budget.own.cap)
+    accuracies = [column for column in found.columns if _width(column) is not None][: len(_KINDS)]
+    kinds = {column.name: kind for column, kind in zip(accuracies, _KINDS, strict=False)}
+    return QuestionEstimate(
+        explanation=found,
+        error=min_guessing_error(found.epsilon),
+        free=free,
+        fits=fits,
+        most="" if fits else format_epsilon(least),
+        more=format_count(min(count_affordable(price, guard) for guard in guards)),
+        bar=charts.draw_budget_bar(before, 0.0 if free else after - before),
+        lines=tuple((column.name, _accuracy(column), kinds.get(column.name, "")) for column in found.columns),
+        curve=_draw_error_curve(question, budget.who, planner, found, accuracies),
+    )
+
+
+def fraction_used(spent: BudgetCharge, cap: FilterLimits) -> float:
+    """The part of a budget that is used: by the filter that has more left, since one of them is enough."""
+
+    def part(*pairs: tuple[int, int]) -> float:
+        return max((has / most if most else (1.0 if has else 0.0)) for has, most in pairs)
+
+    basic = part((spent.epsilon, cap.epsilon), (spent.delta_a, cap.delta_a))
+    return min(basic, part((spent.rho, cap.rho), (spent.delta_b, cap.delta_b))) if cap.rho else basic
+
+
+def count_affordable(price: BudgetCharge, guard: BudgetStatus) -> int:
+    """How often a price is admitted from here on: sums only grow, so halving finds it."""
+
+    def fits(count: int) -> bool:
+        total = BudgetCharge(*(count * grain for grain in price.grains))
+        return is_admitted(guard.spent, total, guard.cap)
+
+    low, high = 0, _MANY + 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def format_count(count: int) -> str:
+    """A number of questions in words."""
+    return f"more than {_MANY:,}" if count > _MANY else f"{count:,}"
+
+
+def _width(column: Accuracy) -> float | None:
+    """How far a column may be off: a mean's as if a group had a thousand rows."""
+    return column.error if column.error is not None else dict(column.error_by_rows).get(1000)
+
+
+def _accuracy(column: Accuracy) -> str:
+    if column.said:
+        return column.said
+    if column.error is not None:
+        return f"within {_format_digits(column.error, 6)}"
+    if column.error_by_rows:
+        return "within " + ", ".join(
+            f"{_format_digits(error, 3)} for {rows:,} rows" for rows, error in column.error_by_rows
+        )
+    return "computed from the others, at no cost"
+
+
+def _format_digits(error: float, digits: int) -> str:
+    """So many digits of it, without an exponent."""
+    return f"{float(f'{error:.{digits}g}'):,.10g}"
+
+
+def _draw_error_curve(
+    question: Question, analyst: str, planner: Planner, chosen: Explanation, columns: Sequence[Accuracy]
+) -> Markup:
+    """The expected error against epsilon, with the epsilon that is chosen."""
+    policy = planner.policy.asked_by(analyst)
+    prices = sorted({*_EPSILON_GRID, chosen.epsilon}) if chosen.epsilon > 0 else list(_EPSILON_GRID)
+    points: dict[str, list[tuple[float, float]]] = {column.name: [] for column in columns}
+    for price in prices:
+        try:
+            plan = planner.plan(replace(question, epsilon=price, within=None), analyst)
+            found = explain(plan, policy, question.level)
+        except Refused:
+            continue
+        for column in found.columns:
+            width = _width(column)
+            if column.name in points and width is not None and width > 0:
+                points[column.name].append((price, width))
+    heights = [height for line in points.values() for _, height in line]
+    if not heights or min(map(len, points.values())) < 2:
+        return Markup()
+    low, high = 10 ** (_floor(min(heights))), 10 ** (_floor(max(heights)) + 1)
+    marks = [ChartMark(chosen.epsilon, _width(c) or low, kind=k) for c, k in zip(columns, _KINDS, strict=False)]
+    return charts.draw_plot(
+        Scale(prices[0], prices[-1], log=True, left=20, right=97),
+        Scale(low, high, log=True),
+        [ChartLine(line, kind) for line, kind in zip(points.values(), _KINDS, strict=False)],
+        marks,
+        title="The expected error falls as epsilon grows",
+        across="Expected error, by epsilon" + ("" if any(c.error is not None for c in columns) else "; for 1,000 rows"),
+    )
+
+
+def _floor(number: float) -> int:
+    return math.floor(math.log10(number) + 1e-9)

@@ -1,0 +1,217 @@
+"""Around every page: who is signed in, what a form says, and what may leave.
+
+**A form is believed only from here.** A session is a cookie that scripts cannot read and other sites cannot send
+(HttpOnly, SameSite=Strict); every form carries a token of the session that other sites cannot know; and what a browser
+says of where a request comes from must not be elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from tacit.errors import ErrorCode, Refused, TacitError
+from tacit.serve.authentication import Authenticator, Role, User
+from tacit.serve.console.sessions import ConsoleSession, SessionStore
+from tacit.serve.console.view_models import view_error
+from tacit.serve.key_authentication import KeyCheckPool
+from tacit.serve.middleware import hold
+from tacit.serve.responses import http_status
+from tacit.serve.service import CuratorService
+
+BASE = "/console"
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+)
+_FIELDS = 20  # of a form
+_WAITING = 16  # who may wait for long work
+
+
+class Console:
+    """What all pages share."""
+
+    def __init__(self, service: CuratorService, authenticator: Authenticator, *, secure: bool) -> None:
+        self.service = service
+        self.authenticator = authenticator
+        self.secure = secure
+        self.sessions = SessionStore()
+        self.static = {path.name: path.read_bytes() for path in (files(__package__) / "static").iterdir()}
+        self.version = hashlib.sha256(b"".join(self.static[name] for name in sorted(self.static))).hexdigest()[:12]
+        self._secret = secrets.token_bytes(32)
+        self._long = asyncio.Semaphore(1)
+        self._waiting = 0
+        self._checkers = KeyCheckPool(authenticator)
+        texts = {path.name: path.read_text("utf-8") for path in (files(__package__) / "templates").iterdir()}
+        self._templates = Environment(
+            loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        self._templates.globals.update(base=BASE, version=self.version, Role=Role)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie; under TLS one that no other host can set."""
+        return "__Host-tacit" if self.secure else "tacit"
+
+    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
+        """A page from its template."""
+        text = self._templates.get_template(template).render(values)
+        own = {"content-security-policy": CONTENT_SECURITY_POLICY, "referrer-policy": "same-origin"}
+        return HTMLResponse(text, status, {**own, **(headers or {})})
+
+    def set_cookie(self, response: Response, name: str, value: str) -> None:
+        """A cookie that scripts cannot read and other sites cannot send. It goes when the browser closes."""
+        response.set_cookie(name, value, path="/", secure=self.secure, httponly=True, samesite="strict")
+
+    def stamp(self, visit: str) -> str:
+        """The token of a form that is filled in before anyone is signed in."""
+        return hmac.new(self._secret, visit.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+
+    def session_of(self, request: Request) -> tuple[ConsoleSession, User] | None:
+        """Who is signed in, if they may still come in, by the same password."""
+        found = self.sessions.find(request.cookies.get(self.cookie, ""))
+        if found is None:
+            return None
+        person = self.authenticator.person(found.who)
+        if person is None or not hmac.compare_digest(self.proof(found.who), found.proof):
+            self.sessions.close(request.cookies.get(self.cookie, ""))
+            return None
+        return found, person
+
+    def proof(self, who: str) -> bytes:
+        """What changes whenever a password does."""
+        return hmac.digest(self._secret, self.authenticator.verifier(who).stored_key, "sha256")
+
+    async def check(self, name: str, password: str, address: str) -> User | None:
+        """Whoever has this name and password; after many wrong ones it takes seconds."""
+        return await self._checkers.by_password(name, password, address)
+
+    @asynccontextmanager
+    async def long(self) -> AsyncIterator[None]:
+        """One at a time: work that keeps a processor busy for a moment."""
+        if self._waiting >= _WAITING:
+            raise Refused(ErrorCode.BUSY, "too many are waiting for this", fix="try again in a moment")
+        self._waiting += 1
+        try:
+            async with self._long:
+                yield
+        finally:
+            self._waiting -= 1
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """A request of someone who is signed in."""
+
+    console: Console
+    request: Request
+    session: ConsoleSession
+    person: User
+    form: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def who(self) -> str:
+        """Their name."""
+        return self.person.name
+
+    @property
+    def asks(self) -> bool:
+        """Whether the policy gives them a budget."""
+        return self.console.service.policy.analyst(self.who) is not None
+
+    @property
+    def reads(self) -> bool:
+        """Whether they may read the ledger."""
+        return self.person.role is not Role.ANALYST
+
+    @property
+    def here(self) -> str:
+        """The page of the menu that this belongs to."""
+        first = self.request.url.path.removeprefix(BASE).strip("/").partition("/")[0]
+        return "ask" if first in {"price", "answers"} else first
+
+    @property
+    def part(self) -> bool:
+        """Whether only a part of the page is wanted: a script asks for it."""
+        return self.request.headers.get("hx-request") == "true"
+
+    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
+        """A page with what all pages need."""
+        about = {"visit": self, "csrf": self.session.token, "part": self.part, "problem": None}
+        return self.console.page(template, status, headers, **(about | values))
+
+    def problem(self, error: TacitError) -> Response:
+        """A page that only says what is wrong."""
+        name = "problem_part.html" if self.part else "problem.html"
+        return self.page(name, http_status(error), problem=view_error(error))
+
+
+Handler = Callable[[PageRequest], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def require_sign_in(console: Console, handler: Handler, *, readers: bool = False) -> Endpoint:
+    """A page for whoever is signed in; for owners and auditors only, where `readers`."""
+
+    async def endpoint(request: Request) -> Response:
+        found = console.session_of(request)
+        if found is None:
+            return _redirect_to_sign_in(request)
+        session, person = found
+        request.state.who = person.name
+        hold(request.scope, person.name)
+        visit = PageRequest(console, request, session, person)
+        try:
+            if request.method == "POST":
+                form = await read_form(request)
+                check_origin(request)
+                if not hmac.compare_digest(form.get("csrf", "").encode(), session.token.encode()):
+                    raise Refused(ErrorCode.FORBIDDEN, "this form is not of your session", fix="load the page again")
+                visit = PageRequest(console, request, session, person, form)
+            if readers and not visit.reads:
+                raise Refused(ErrorCode.FORBIDDEN, "this page is for owners and auditors", fix="ask the owner")
+            return await handler(visit)
+        except TacitError as error:
+            request.app.state.metrics.error(str(error.code))
+            return visit.problem(error)
+
+    return endpoint
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form. Its size is bounded by the guard."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise Refused(ErrorCode.PROTOCOL, "this is no form", fix="use the form of the page")
+    try:
+        text = (await request.body()).decode("utf-8")
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"))
+    except ValueError:
+        raise Refused(ErrorCode.PROTOCOL, "the form cannot be read", fix="use the form of the page") from None
+
+
+def check_origin(request: Request) -> None:
+    """A form must not come from another site: by what the browser says of that, or of the page the form was on."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        here = site in {"same-origin", "none"}
+    else:
+        here = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if not here:
+        raise Refused(ErrorCode.FORBIDDEN, "this form comes from elsewhere", fix="load the page again")
+
+
+def _redirect_to_sign_in(request: Request) -> Response:
+    if request.headers.get("hx-request") == "true":
+        return Response(headers={"HX-Redirect": f"{BASE}/sign-in"})
+    return RedirectResponse(f"{BASE}/sign-in", 303)

@@ -1,0 +1,153 @@
+"""What the pages show, worked out: answers, refusals and the schema. Templates only lay it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from markupsafe import Markup
+
+from tacit.accounting.filters import BudgetCharge
+from tacit.answers.answer import Answer, IntervalKind
+from tacit.answers.render import format_value
+from tacit.errors import TacitError
+from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table
+from tacit.serve.console import charts
+from tacit.serve.responses import error_to_dict
+
+ROWS = 200  # of an answer that a page shows
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """An answer as a page has it: heads and rows of text, drawings, and what stands in its receipt."""
+
+    heads: tuple[tuple[str, bool], ...]  # the words, and whether they stand over numbers
+    rows: tuple[tuple[tuple[str, bool], ...], ...]
+    left_out: int
+    drawings: tuple[Markup, ...]
+    notes: tuple[str, ...]
+    receipt: dict[str, Any]
+    free: bool
+    percent: str
+
+
+def view_answer(answer: Answer) -> AnswerView:
+    """An answer for its page."""
+    heads: list[tuple[str, bool]] = []
+    for heading in answer.headings:
+        heads.append((heading.name, heading.bars is not IntervalKind.NONE))
+        if heading.bars is not IntervalKind.NONE:
+            heads.append((f"{'≈ ' if heading.bars is IntervalKind.APPROXIMATE else ''}{answer.percent} interval", True))
+    rows = []
+    cells = answer.cells()
+    for row in cells[:ROWS]:
+        line: list[tuple[str, bool]] = []
+        for heading, cell in zip(answer.headings, row, strict=True):
+            line.append((format_value(cell.value, heading, cell), heading.bars is not IntervalKind.NONE))
+            if heading.bars is not IntervalKind.NONE:
+                line.append(
+                    (f"{format_value(cell.low, heading, cell)} to {format_value(cell.high, heading, cell)}", True)
+                )
+        rows.append(tuple(line))
+    numbers = [index for index, heading in enumerate(answer.headings) if heading.bars is not IntervalKind.NONE]
+    drawings = [charts.draw_intervals(answer, index) for index in numbers[:3]]
+    receipt = answer.receipt
+    return AnswerView(
+        tuple(heads),
+        tuple(rows),
+        max(0, len(cells) - ROWS),
+        tuple(drawing for drawing in drawings if drawing),
+        answer.notes,
+        receipt.to_dict(),
+        receipt.repeat and receipt.charged == BudgetCharge.zero(),
+        answer.percent,
+    )
+
+
+def view_error(error: TacitError) -> dict[str, Any]:
+    """An error with its place: the line, and the stretch of it to underline."""
+    found: dict[str, Any] = error_to_dict(error)["error"]
+    at = found["at"]
+    if at is not None:
+        start = at["column"] - 1 - at["offset"]
+        end = start + max(1, at["length"])
+        line = at["excerpt"]
+        found["parts"] = (line[:start], line[start:end] or " ", line[end:])
+    return found
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table of the schema."""
+
+    name: str
+    protected: str
+    columns: tuple[tuple[str, str, str], ...]  # a name, a type, what is known of it
+
+
+def view_schema(policy: Policy) -> tuple[TableView, ...]:
+    """What may be asked about."""
+    return tuple(
+        TableView(
+            table.name,
+            _describe_protection(table),
+            tuple((c.name, str(c.type), _describe_domain(c)) for c in table.columns),
+        )
+        for table in policy.tables
+    )
+
+
+def _describe_protection(table: Table) -> str:
+    if table.public:
+        return "Public: may be joined to private tables."
+    if table.unit == ROW_UNIT:
+        return "Each row is protected."
+    groups, rows = table.max_groups, table.max_rows_per_group
+    kept = f"in at most {groups} groups, with at most {rows} rows in each"
+    in_all = "" if table.max_rows is None else f" and {table.max_rows} in all"
+    return f"Each {table.unit} is protected, and counts {kept}{in_all}."
+
+
+def _describe_domain(column: Column) -> str:
+    if column.values is not None:
+        more = f" and {len(column.values) - 6} more" if len(column.values) > 6 else ""
+        return ", ".join(_key(value) for value in column.values[:6]) + more
+    if column.lower is not None and column.upper is not None:
+        low, high = (_format_bound(column, end) for end in (column.lower, column.upper))
+        return f"{low} to {high}" + (f", in steps of {float(column.step):g}" if column.step is not None else "")
+    return "unique" if column.unique else ""
+
+
+def _key(value: Key) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _format_bound(column: Column, value: Fraction) -> str:
+    return date.fromordinal(int(value)).isoformat() if column.type == "date" else f"{float(value):,.10g}"
+
+
+def example_questions(policy: Policy) -> list[str]:
+    """A few questions that this policy answers, to begin with."""
+    table = next((table for table in policy.tables if not table.public), None)
+    if table is None:
+        return []
+    keys = {c.name: len(c.values) for c in table.columns if c.values is not None and c.type == "text"}
+    key = max((name for name in keys if keys[name] <= 12), key=keys.__getitem__, default=None)
+    number = next((c.name for c in table.columns if c.step is not None), None)
+    number = number or next((c.name for c in table.columns if c.type == "int" and c.lower is not None), None)
+    source = _quote_name(table.name)
+    found = [f"SELECT COUNT(*) AS n FROM {source}"]
+    if key is not None:
+        found.append(f"SELECT {_quote_name(key)}, COUNT(*) AS n FROM {source} GROUP BY {_quote_name(key)}")
+    if number is not None and key is not None:
+        mean = f"AVG({_quote_name(number)}) AS mean"
+        found.append(f"SELECT {_quote_name(key)}, {mean} FROM {source} GROUP BY {_quote_name(key)}")
+    return found
+
+
+def _quote_name(name: str) -> str:
+    """A name as SQL takes it."""
+    return name if name.isidentifier() and name.isascii() else '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,241 @@
+"""Who may come in: a file beside the policy that holds no key and no password, only what checks them.
+
+>>> import tempfile
+>>> folder = tempfile.TemporaryDirectory()
+>>> path = Path(folder.name) / "clinic.people"
+>>> secrets = add_credential(path, "ada", Role.ANALYST)
+>>> secrets.key.startswith("tacit_")
+True
+>>> [record.name for record in read_credentials(path).records]
+['ada']
+>>> folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets as randomness
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import ParameterError
+
+ITERATIONS = 10_000  # of PBKDF2; passwords are made here, with 160 bits, so the count is not what protects them
+PREFIX = "tacit_"
+_VERSION = 1
+_SALT, _ID, _SECRET, _PASSWORD = 16, 6, 24, 20  # bytes
+_SCRYPT = {"n": 2**14, "r": 8, "p": 1}  # 16 MiB and a few hundredths of a second
+_FIX = "put it back as it was, or move it away and add everyone again: tacit analyst add NAME"
+
+
+class Role(StrEnum):
+    """What someone may do: an analyst asks, an auditor reads the ledger, an owner both reads and manages."""
+
+    OWNER = "owner"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+@dataclass(frozen=True)
+class ScramVerifier:
+    """What a server keeps of a password for SCRAM-SHA-256: enough to check it, too little to use it elsewhere."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+    @classmethod
+    def of(cls, password: str, salt: bytes, iterations: int = ITERATIONS) -> ScramVerifier:
+        """The verifier of a password."""
+        salted = hashlib.pbkdf2_hmac("sha256", password.encode("utf-8", "surrogatepass"), salt, iterations)
+        client_key = hmac.digest(salted, b"Client Key", "sha256")
+        return cls(salt, iterations, hashlib.sha256(client_key).digest(), hmac.digest(salted, b"Server Key", "sha256"))
+
+
+@dataclass(frozen=True)
+class Credential:
+    """One person of the file: the verifier of the password, and the public half and the hash of the key."""
+
+    name: str
+    role: Role
+    verifier: ScramVerifier
+    key_id: str
+    key_salt: bytes
+    key_hash: bytes
+    since: str
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """All of the file. `secret` makes up verifiers for names that are not in it."""
+
+    secret: bytes
+    records: tuple[Credential, ...]
+
+    def named(self, name: str) -> Credential | None:
+        """The record of a name."""
+        return next((record for record in self.records if record.name == name), None)
+
+
+@dataclass(frozen=True)
+class IssuedSecrets:
+    """A key and a password, which exist nowhere else: shown once."""
+
+    key: str
+    password: str
+
+
+def credentials_path(policy: Path) -> Path:
+    """Where the people of a policy stand: clinic.people beside clinic.toml."""
+    return policy.with_suffix(".people")
+
+
+def hash_key(secret: str, salt: bytes) -> bytes:
+    """What is kept of the secret half of a key."""
+    return hashlib.scrypt(secret.encode("utf-8", "surrogatepass"), salt=salt, **_SCRYPT)
+
+
+def read_credentials(path: Path) -> Credentials:
+    """The people of a file; nobody where there is none."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                raise ParameterError("people", f"{path} can be read by others", fix=f"chmod 600 {path}")
+            return _parse_record(json.loads(file.read()))
+    except FileNotFoundError:
+        return Credentials(b"", ())
+    except OSError as error:
+        raise ParameterError("people", f"{path} cannot be read", fix="give this user the right to read it") from error
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError("people", f"{path} is damaged", fix=_FIX) from error
+
+
+def add_credential(path: Path, name: str, role: Role) -> IssuedSecrets:
+    """Let someone new in."""
+    if not name or len(name) > 60 or not name.isprintable() or name != name.strip():
+        raise ParameterError("name", "it is not a name", fix="use at most 60 printable characters")
+    with _edit_file(path) as change:
+        if change.people.named(name) is not None:
+            raise ParameterError("name", f"{name} is there already", fix=f"for a new key: tacit analyst rotate {name}")
+        record, made = _issue(name, role)
+        change.people = replace(change.people, records=(*change.people.records, record))
+    return made
+
+
+def rotate_credential(path: Path, name: str) -> IssuedSecrets:
+    """A new key and a new password for someone; the old ones open nothing from now on."""
+    with _edit_file(path) as change:
+        record, made = _issue(name, _require(change.people, name).role)
+        others = [record if old.name == name else old for old in change.people.records]
+        change.people = replace(change.people, records=tuple(others))
+    return made
+
+
+def revoke_credential(path: Path, name: str) -> None:
+    """Let someone in no longer. What they spent stays in the ledger."""
+    with _edit_file(path) as change:
+        _require(change.people, name)
+        change.people = replace(change.people, records=tuple(r for r in change.people.records if r.name != name))
+
+
+def _require(people: Credentials, name: str) -> Credential:
+    found = people.named(name)
+    if found is None:
+        names = ", ".join(record.name for record in people.records) or "nobody"
+        raise ParameterError("name", f"{name} is not among the people", fix=f"there is {names}")
+    return found
+
+
+def _issue(name: str, role: Role) -> tuple[Credential, IssuedSecrets]:
+    """A record and what opens it. Both are of letters and digits, so that they survive any shell and any URL."""
+    public, secret = randomness.token_hex(_ID), randomness.token_hex(_SECRET)
+    password = base64.b32encode(randomness.token_bytes(_PASSWORD)).decode().lower()
+    verifier = ScramVerifier.of(password, randomness.token_bytes(_SALT))
+    salt = randomness.token_bytes(_SALT)
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    record = Credential(name, role, verifier, public, salt, hash_key(secret, salt), since)
+    return record, IssuedSecrets(f"{PREFIX}{public}_{secret}", password)
+
+
+@dataclass
+class _Edit:
+    people: Credentials
+
+
+@contextmanager
+def _edit_file(path: Path) -> Iterator[_Edit]:
+    """Read, change and write. Two who change at once take turns; a reader sees the old file or the new one, whole."""
+    try:
+        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        fix = "give this user the right to write to its folder"
+        raise ParameterError("people", f"{path} cannot be written", fix=fix) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        change = _Edit(read_credentials(path))
+        yield change
+        _write(path, replace(change.people, secret=change.people.secret or randomness.token_bytes(32)))
+    finally:
+        os.close(lock)
+
+
+def _write(path: Path, people: Credentials) -> None:
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    text = json.dumps(_plain(people), indent=2, ensure_ascii=False).encode()
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
+def _plain(people: Credentials) -> dict[str, Any]:
+    return {
+        "version": _VERSION,
+        "secret": people.secret.hex(),
+        "people": {
+            record.name: {
+                "role": str(record.role),
+                "since": record.since,
+                "scram": {
+                    "salt": record.verifier.salt.hex(),
+                    "iterations": record.verifier.iterations,
+                    "stored_key": record.verifier.stored_key.hex(),
+                    "server_key": record.verifier.server_key.hex(),
+                },
+                "key": {"id": record.key_id, "salt": record.key_salt.hex(), "scrypt": record.key_hash.hex()},
+            }
+            for record in people.records
+        },
+    }
+
+
+def _parse_record(plain: Any) -> Credentials:
+    if plain["version"] != _VERSION:
+        raise ValueError("another version")
+    return Credentials(
+        bytes.fromhex(plain["secret"]), tuple(_record(name, each) for name, each in plain["people"].items())
+    )
+
+
+def _record(name: str, plain: Any) -> Credential:
+    scram, key = plain["scram"], plain["key"]
+    salt, stored, server = (bytes.fromhex(scram[part]) for part in ("salt", "stored_key", "server_key"))
+    verifier = ScramVerifier(salt, int(scram["iterations"]), stored, server)
+    hashed = bytes.fromhex(key["scrypt"])
+    return Credential(
+        name, Role(plain["role"]), verifier, key["id"], bytes.fromhex(key["salt"]), hashed, plain["since"]
+    )

@@ -1,0 +1,66 @@
+"""The bodies of requests and errors, as the OpenAPI has them."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+
+from tacit.errors import ParameterError
+from tacit.plan.question import Question
+
+_DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
+
+Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=["1/3"])]
+
+
+class QuestionBody(BaseModel):
+    """A question and its price: an epsilon, or how close its counts and sums must be."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.5}]},
+    )
+
+    sql: str = Field(description="One SELECT.")
+    epsilon: Number | None = Field(None, description="The price, as a number or as exact text such as 1/3.")
+    within: dict[str, Number] | None = Field(
+        None, description="In place of a price: for each named count or sum, how close it must be."
+    )
+    confidence: Number = Field(0.95, description="How often the intervals hold.")
+
+    def question(self, request: str = "") -> Question:
+        """The question with its numbers, exact text among them."""
+        within = None if self.within is None else {name: _parse_number("within", n) for name, n in self.within.items()}
+        epsilon, confidence = _parse_number("epsilon", self.epsilon), _parse_number("confidence", self.confidence)
+        return Question(self.sql, epsilon, within, confidence, request)
+
+
+class ErrorBody(BaseModel):
+    """What is wrong, where, and how to fix it."""
+
+    code: str
+    kind: str
+    what: str
+    at: dict[str, Any] | None
+    fix: str
+
+
+class ErrorResponse(BaseModel):
+    """An error."""
+
+    error: ErrorBody
+
+
+def _parse_number(name: str, value: int | float | str | None) -> Any:
+    """A number as JSON has it, or exact text as a fraction."""
+    if not isinstance(value, str):
+        return value
+    if not _DECIMAL.fullmatch(value):
+        raise ParameterError(name, "is no number", fix=f'"{name}": 0.5, or exact text such as "1/3"')
+    try:
+        return Fraction(value)
+    except ZeroDivisionError:
+        raise ParameterError(name, "divides by zero", fix=f'"{name}": 0.5, say') from None

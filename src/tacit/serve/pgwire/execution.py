@@ -1,0 +1,224 @@
+"""What a statement does, for the simple and the extended protocol alike: its columns before, and its outcome.
+
+Only `outcome` of a question charges. Columns come from a plan, whose types hold at any price: one at the price that is
+set serves the question too, and where there is none, one at the price 1 does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from tacit.answers.answer import Answer
+from tacit.answers.post_process import answer_columns
+from tacit.errors import ErrorCode, TacitError
+from tacit.plan.plan import Plan
+from tacit.plan.question import Question
+from tacit.policy.model import Policy
+from tacit.serve.pgwire import catalog_queries, parameters, results
+from tacit.serve.pgwire.catalog import CatalogRunner
+from tacit.serve.pgwire.credential import WireCredential
+from tacit.serve.pgwire.lexer import Edited
+from tacit.serve.pgwire.protocol import WireColumn
+from tacit.serve.pgwire.results import StatementResult
+from tacit.serve.pgwire.sqlstate import CANCELED, WireError, to_wire_error
+from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser
+from tacit.serve.pgwire.throttle import Throttle
+from tacit.serve.pgwire.transaction import Transaction
+from tacit.serve.pgwire.types import TEXT
+from tacit.serve.responses import is_short
+from tacit.serve.service import CuratorService
+
+T = TypeVar("T")
+
+_DEFAULT_EPSILON = 1
+_CHARGE_STAYS = "a question that was charged stays charged, and asking it again costs nothing more"
+_TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO})
+
+
+@dataclass(frozen=True)
+class WireServices:
+    """What all sessions share: the service, what answers catalog queries, and how many messages an analyst may send."""
+
+    service: CuratorService
+    catalog: CatalogRunner
+    messages: Throttle
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.service.policy
+
+
+class StatementExecutor:
+    """Performs the statements of one person."""
+
+    def __init__(
+        self, services: WireServices, credential: WireCredential, transaction: Transaction, database: str
+    ) -> None:
+        self._services = services
+        self.credential = credential
+        self._database = database
+        self._running: asyncio.Task[Any] | None = None
+        self._canceled = False
+        self.transaction = transaction
+
+    def cancel(self) -> None:
+        """Stop waiting for what runs. A question that is charged stays charged, and its answer is kept."""
+        if self._running is not None:
+            self._canceled = True
+            self._running.cancel()
+
+    async def fields(self, statement: Statement, values: Sequence[Any]) -> tuple[WireColumn, ...] | None:
+        """The columns that a statement will have; None where it has none. Free."""
+        match statement.kind:
+            case StatementKind.QUESTION:
+                edited = self._question(statement, values)
+                plan = await self._asked(edited, self._plan(edited.text))
+                return results.answer_columns(answer_columns(plan.recipe), self.transaction.settings.intervals)
+            case StatementKind.CATALOG:
+                return (await self._look(statement, values, types_only=True)).fields
+            case StatementKind.EXPLAIN:
+                return (results.make_column("QUERY PLAN", TEXT),)
+            case StatementKind.SHOW:
+                return self._show(statement).fields
+        return None
+
+    async def outcome(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
+        """What a statement gives. A question is charged here."""
+        self.credential.check()
+        if statement.kind not in _TRANSACTION_ENDS:
+            self.transaction.check()
+        match statement.kind:
+            case StatementKind.QUESTION:
+                return await self._ask(statement, values)
+            case StatementKind.CATALOG:
+                return await self._look(statement, values)
+            case StatementKind.EXPLAIN:
+                edited = self._question(statement, values)
+                return results.text_result("QUERY PLAN", (await self._explain(edited)).splitlines(), statement.tag)
+            case StatementKind.SHOW:
+                return self._show(statement)
+            case StatementKind.SET:
+                for each in statement.assignments:
+                    self.transaction.assign(each.name, each.value, local=each.local)
+            case StatementKind.BEGIN:
+                self.transaction.begin()
+            case StatementKind.COMMIT:
+                return StatementResult(self.transaction.commit())
+            case StatementKind.ROLLBACK:
+                self.transaction.roll_back()
+            case StatementKind.ROLLBACK_TO:
+                self.transaction.roll_back_to()
+        return StatementResult(statement.tag)
+
+    async def _plan(self, text: str) -> Plan:
+        """A plan of a question, at the price that is set if it can be."""
+        service, settings = self._services.service, self.transaction.settings
+        try:
+            epsilon, within = settings.price
+            return await service.plan(self._who, Question(text, epsilon, within, settings.confidence))
+        except WireError:
+            pass  # there is no price yet
+        except TacitError as error:
+            if error.code in {ErrorCode.RATE, ErrorCode.BUSY}:
+                raise
+        return await service.plan(self._who, Question(text, epsilon=_DEFAULT_EPSILON))
+
+    @property
+    def _who(self) -> str:
+        return self.credential.name
+
+    def _question(self, statement: Statement, values: Sequence[Any]) -> Edited:
+        found = statement.tokens
+        edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self._services.policy)]
+        return Edited(statement.text, statement.start, statement.end, edits)
+
+    async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
+        settings = self.transaction.settings
+        epsilon, within = settings.price
+        edited = self._question(statement, values)
+        question = Question(edited.text, epsilon, within, settings.confidence, settings.request)
+        answer = await self._asked(edited, self._services.service.ask(self._who, question))
+        if settings.request:
+            self.transaction.assign("tacit.request", None, local=False)
+        fields = results.answer_columns(answer.headings, settings.intervals)
+        rows = await self._asked(edited, self._rows(answer, settings.intervals))
+        quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
+        return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
+
+    async def _rows(self, answer: Answer, intervals: bool) -> results.Rows:
+        """The rows of an answer; those of a long one are made in a thread, not on the event loop."""
+        if is_short(answer):
+            return results.answer_rows(answer, intervals)
+        return await self._services.service.write(self._who, results.answer_rows, answer, intervals)
+
+    async def _explain(self, edited: Edited) -> str:
+        settings = self.transaction.settings
+        epsilon, within = settings.price
+        question = Question(edited.text, epsilon, within, settings.confidence)
+        return str(await self._asked(edited, self._services.service.explain(self._who, question)))
+
+    async def _look(self, statement: Statement, values: Sequence[Any], *, types_only: bool = False) -> StatementResult:
+        found = statement.tokens
+        edited = Edited(
+            statement.text, statement.start, statement.end, parameters.substitute_values(found, values, casts=True)
+        )
+        explained = {}
+        for question in catalog_queries.find_explained_questions(edited.text):
+            whole = Edited(question, 0, len(question), ())
+            explained[question] = "" if types_only else await self._explain(whole)
+        budget = None
+        if catalog_queries.has_budget_table(edited.text) and not types_only:
+            budget = await self._asked(edited, self._services.service.budget(self._who))
+        columns = ", ".join(f"{sql} AS {name}" for name, sql in results.budget_columns(budget).items())
+        settings = dict(self.transaction.settings.listed())
+        catalog, service = self._services.catalog, self._services.service
+
+        async def run() -> tuple[tuple[WireColumn, ...], results.Rows]:
+            names = replace(
+                await catalog.names(),
+                user=self._who,
+                database=self._database,
+                budget=f"SELECT {columns}",
+                explained=explained,
+                settings=settings,
+            )
+            prepared = await service.look(self._who, lambda: catalog.prepare(edited.text, names))
+            return await catalog.run(prepared, names)
+
+        try:
+            fields, rows = await self._asked(edited, run())
+        except WireError as error:
+            if error.position:
+                error.position = edited.written(error.position - 1) + 1
+            raise
+        return StatementResult("SELECT", fields, rows)
+
+    def _show(self, statement: Statement) -> StatementResult:
+        settings = self.transaction.settings
+        if not statement.name:
+            columns = (results.make_column("name", TEXT), results.make_column("setting", TEXT))
+            return StatementResult("SHOW", columns, settings.listed())
+        return results.text_result(statement.name, [settings.get(statement.name)], "SHOW")
+
+    async def _asked(self, edited: Edited, work: Awaitable[T]) -> T:
+        """What the service gives, in a task that a cancel can stop; its errors as wire errors about the client's text."""
+        self._canceled = False
+        self._running = asyncio.ensure_future(work)
+        seconds = self.transaction.settings.timeout
+        try:
+            found: T = await (self._running if seconds is None else asyncio.wait_for(self._running, seconds))
+            return found
+        except TimeoutError:
+            raise WireError(CANCELED, f"canceled at statement_timeout; {_CHARGE_STAYS}", "ask again") from None
+        except TacitError as error:
+            raise to_wire_error(error, edited.text, edited.written) from None
+        except asyncio.CancelledError:
+            if not self._canceled:
+                raise
+            raise WireError(CANCELED, f"canceled; {_CHARGE_STAYS}", "ask again") from None
+        finally:
+            self._running = None

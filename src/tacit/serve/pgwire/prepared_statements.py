@@ -1,0 +1,276 @@
+"""The extended protocol: prepared statements, and portals, which are statements with their parameters bound.
+
+**Theorem.** A portal is charged at most once. Proof: only `Portal.execute` asks, and it keeps the outcome, so every
+later call takes rows from it; Parse, Bind and Describe of a question make plans and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from tacit.policy.model import Policy
+from tacit.serve.pgwire import parameters, protocol, results
+from tacit.serve.pgwire.catalog_rows import BatchedRows
+from tacit.serve.pgwire.execution import StatementExecutor
+from tacit.serve.pgwire.lexer import split, tokens
+from tacit.serve.pgwire.protocol import MessageReader, WireColumn
+from tacit.serve.pgwire.results import StatementResult
+from tacit.serve.pgwire.sqlstate import (
+    PORTAL_EXISTS,
+    PROTOCOL,
+    STATEMENT_EXISTS,
+    SYNTAX,
+    TOO_MUCH,
+    UNKNOWN_PORTAL,
+    UNKNOWN_STATEMENT,
+    UNSUPPORTED,
+    WireError,
+)
+from tacit.serve.pgwire.statements import EMPTY, Statement, StatementKind, classify_statement
+from tacit.serve.pgwire.types import TEXT, decode
+
+_MOST_STATEMENTS = 256
+_MOST_TOKENS = 50_000  # of all prepared statements of a session together
+_MOST_CHARACTERS = 500_000  # of their texts
+_CELL = 60  # bytes of one value of an answer, about
+_LONGEST_NAME = 200  # of a statement or a portal
+_MOST_PORTALS = 16  # each may hold an answer
+_MOST_HELD = 4_000_000  # bytes of rows that they hold for later
+_MOST_BYTES = 200_000  # of all values of a portal
+
+
+@dataclass(frozen=True)
+class PreparedStatement:
+    """A statement and the types of its parameters."""
+
+    statement: Statement
+    types: tuple[int, ...]
+
+
+@dataclass
+class Portal:
+    """A statement with its values, the formats of its columns, and what of its outcome was not yet sent.
+
+    `described` is what the client was told of the columns, and `intervals` whether they had intervals then: what it
+    gets must be the same, and where it would not be, nothing is asked. `called` is the name of the statement.
+    """
+
+    called: str
+    prepared: PreparedStatement
+    values: tuple[Any, ...]
+    formats: tuple[bool, ...]
+    described: tuple[WireColumn, ...] | None = None
+    intervals: bool = False
+    outcome: StatementResult | None = None
+    sent: int = 0
+
+    @property
+    def held(self) -> int:
+        """About how many bytes its rows take."""
+        if self.outcome is None:
+            return 0
+        rows = self.outcome.rows
+        return rows.size if isinstance(rows, BatchedRows) else _CELL * len(rows) * len(self.outcome.fields or ())
+
+    async def execute(self, performer: StatementExecutor, most: int) -> Iterable[bytes]:
+        """The next rows, `most` of them unless that is 0, and the end or a pause. The first call performs."""
+        if self.prepared.statement.kind is StatementKind.EMPTY:
+            return [protocol.EMPTY]
+        first = self.outcome is None
+        if self.outcome is None:
+            asks = self.prepared.statement.kind is StatementKind.QUESTION and self.described is not None
+            if asks and self.intervals != performer.transaction.settings.intervals:
+                raise _result_type_error()
+            self.outcome = await performer.outcome(self.prepared.statement, self.values)
+        outcome = self.outcome
+        if outcome.fields is None:
+            return [protocol.encode_complete(outcome.tag)]
+        fields = results.apply_formats(outcome.fields, self.formats)
+        if self.described is not None and fields != self.described:
+            raise _result_type_error()
+        left = outcome.rows[self.sent :] if not most else outcome.rows[self.sent : self.sent + most]
+        self.sent += len(left)
+        rows = results.encode_rows(fields, left)
+        notices = [protocol.encode_notice(*outcome.notice)] if first and outcome.notice is not None else []
+        if self.sent < len(outcome.rows):
+            return chain(rows, notices, [protocol.SUSPENDED])
+        self.outcome, self.sent = replace(outcome, rows=()), 0  # asked once, and all of it is sent
+        tag = f"{outcome.tag} {len(left)}" if outcome.tag == "SELECT" else outcome.tag
+        return chain(rows, notices, [protocol.encode_complete(tag)])
+
+
+def _name(body: MessageReader) -> str:
+    """The name of a statement or portal. A session keeps many, so each is short."""
+    found = body.text()
+    if len(found) > _LONGEST_NAME:
+        what = f"a name has {len(found):,} characters; {_LONGEST_NAME} is the most"
+        raise WireError(TOO_MUCH, what, "choose a shorter one")
+    return found
+
+
+def _count(body: MessageReader) -> int:
+    """How many parameters follow, before any of them is read."""
+    found = body.count()
+    if found > parameters.MOST_PARAMETERS:
+        what = f"there are {found:,} parameters; {parameters.MOST_PARAMETERS:,} is the most"
+        raise WireError(TOO_MUCH, what, "ask with fewer")
+    return found
+
+
+def _result_type_error() -> WireError:
+    """As PostgreSQL says it, so that drivers prepare the statement again by themselves."""
+    what = "cached plan must not change result type"
+    return WireError(UNSUPPORTED, what, "prepare the statement again", routine="RevalidateCachedQuery")
+
+
+@dataclass
+class ExtendedProtocol:
+    """The prepared statements and the portals of a session."""
+
+    policy: Policy
+    performer: StatementExecutor
+    statements: dict[str, PreparedStatement] = field(default_factory=dict)
+    portals: dict[str, Portal] = field(default_factory=dict)
+    described: dict[str, tuple[tuple[WireColumn, ...] | None, bool]] = field(default_factory=dict)
+
+    def parse(self, body: MessageReader) -> bytes:
+        """Prepare a statement. Free."""
+        name, text = _name(body), body.text()
+        given = [body.int32() & 0xFFFFFFFF for _ in range(_count(body))]
+        body.end()
+        if name and name in self.statements:
+            raise WireError(STATEMENT_EXISTS, "there is a prepared statement of that name", "close it first")
+        if len(self.statements) >= _MOST_STATEMENTS:
+            raise WireError(TOO_MUCH, f"there are {_MOST_STATEMENTS} prepared statements already", "close some")
+        parts = split(tokens(text))
+        if len(parts) > 1:
+            raise WireError(SYNTAX, "there are several statements in one that is to be prepared", "send one at a time")
+        made = classify_statement(text, parts[0], self.policy) if parts else EMPTY
+        if made.kind not in {StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO}:
+            self.performer.transaction.check()
+        others = [each.statement for known, each in self.statements.items() if known != name]
+        words = sum(len(each.tokens) for each in (*others, made))
+        if words > _MOST_TOKENS or sum(len(each.text) for each in (*others, made)) > _MOST_CHARACTERS:
+            raise WireError(TOO_MUCH, "the prepared statements are too long together", "close some")
+        self.described.pop(name, None)
+        self.statements[name] = PreparedStatement(made, parameters.infer_types(made.tokens, given, self.policy))
+        return protocol.PARSED
+
+    def bind(self, body: MessageReader) -> bytes:
+        """Give a statement its values. Free."""
+        name, called = _name(body), _name(body)
+        formats = body.formats()
+        values = [body.value() for _ in range(_count(body))]
+        wanted = body.formats()
+        body.end()
+        prepared = self._statement(called)
+        if len(values) != len(prepared.types) or len(formats) not in {0, 1, len(values)}:
+            what = f"there are {len(values)} values for {len(prepared.types)} parameters"
+            raise WireError(PROTOCOL, what, "give one value for each parameter")
+        if sum(len(value) for value in values if value is not None) > _MOST_BYTES:
+            raise WireError(TOO_MUCH, f"the values have more than {_MOST_BYTES:,} bytes", "give shorter ones")
+        if name and name in self.portals:
+            raise WireError(PORTAL_EXISTS, "there is a portal of that name", "close it first")
+        if len(self.portals) >= _MOST_PORTALS:
+            raise WireError(TOO_MUCH, f"there are {_MOST_PORTALS} portals already", "close some")
+        binary = formats * len(values) if len(formats) == 1 else formats or (False,) * len(values)
+        decoded = tuple(
+            None if value is None else decode(value, oid, binary=how)
+            for value, oid, how in zip(values, prepared.types, binary, strict=True)
+        )
+        portal = Portal(called, prepared, decoded, wanted)
+        told, portal.intervals = self.described.get(called, (None, False))
+        portal.described = None if told is None else results.apply_formats(told, wanted)
+        self.portals[name] = portal
+        return protocol.BOUND
+
+    async def describe(self, body: MessageReader) -> bytes:
+        """The parameters and columns of a statement, or the columns of a portal. Free."""
+        kind, name = body.take(1), body.text()
+        body.end()
+        if kind == b"S":
+            prepared = self._statement(name)
+            looks = (
+                prepared.statement.kind is StatementKind.CATALOG
+            )  # which take a NULL for a value of a type not known
+            unknown = {TEXT} if looks else set()
+            examples = [None if oid in unknown else parameters.example_value(oid) for oid in prepared.types]
+            fields = await self.performer.fields(prepared.statement, examples)
+            self.described[name] = fields, self.performer.transaction.settings.intervals
+            shown = protocol.NO_DATA if fields is None else protocol.encode_row_description(fields)
+            return protocol.encode_parameter_description(prepared.types) + shown
+        if kind != b"P":
+            raise WireError(PROTOCOL, "only statements and portals are described")
+        portal = self._portal(name)
+        if portal.prepared.statement.kind is StatementKind.CATALOG and portal.outcome is None:
+            portal.outcome = await self.performer.outcome(portal.prepared.statement, portal.values)  # free, and once
+            self._check_held(name)
+        found = (
+            await self.performer.fields(portal.prepared.statement, portal.values)
+            if portal.outcome is None
+            else portal.outcome.fields
+        )
+        if found is None:
+            return protocol.NO_DATA
+        portal.described = results.apply_formats(found, portal.formats)
+        portal.intervals = self.performer.transaction.settings.intervals
+        if self.statements.get(portal.called) is portal.prepared:  # drivers keep the columns for its next portals
+            self.described[portal.called] = found, portal.intervals
+        return protocol.encode_row_description(portal.described)
+
+    async def execute(self, body: MessageReader) -> Iterable[bytes]:
+        """Run a portal, or go on with it."""
+        name, most = body.text(), body.int32()
+        body.end()
+        portal = self._portal(name)
+        messages = await portal.execute(self.performer, max(0, most))
+        self._check_held(name)
+        self.performed(portal.prepared.statement)
+        return messages
+
+    def _check_held(self, name: str) -> None:
+        """Forget the portal of this name where all of them hold too much."""
+        held = [each.held for each in self.portals.values() if each.held]
+        if len(held) > 1 and sum(held) > _MOST_HELD:
+            del self.portals[name]
+            what = f"the portals hold more than {_MOST_HELD // 1_000_000:,} MB of rows that were not fetched"
+            raise WireError(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
+
+    def close(self, body: MessageReader) -> bytes:
+        """Forget a statement or a portal."""
+        kind, name = body.take(1), body.text()
+        body.end()
+        if kind == b"S":
+            self._forget(name)
+        elif kind == b"P":
+            self.portals.pop(name, None)
+        else:
+            raise WireError(PROTOCOL, "only statements and portals are closed")
+        return protocol.CLOSED
+
+    def performed(self, done: Statement) -> None:
+        """After DEALLOCATE and DISCARD, prepared statements are forgotten."""
+        if done.forgets is not None:
+            for each in [done.forgets] if done.forgets else list(self.statements):
+                self._forget(each)
+
+    def _forget(self, name: str) -> None:
+        self.statements.pop(name, None)
+        self.described.pop(name, None)
+
+    def end_transaction(self) -> None:
+        """Portals end with their transaction."""
+        self.portals.clear()
+
+    def _statement(self, name: str) -> PreparedStatement:
+        if name not in self.statements:
+            raise WireError(UNKNOWN_STATEMENT, "there is no prepared statement of that name", "prepare it")
+        return self.statements[name]
+
+    def _portal(self, name: str) -> Portal:
+        if name not in self.portals:
+            raise WireError(UNKNOWN_PORTAL, "there is no portal of that name", "bind it")
+        return self.portals[name]

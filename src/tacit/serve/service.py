@@ -1,0 +1,236 @@
+"""The curator as a service: admission control, a bounded queue, caches, and threads that run the questions.
+
+HTTP and the PostgreSQL wire share one service. Questions run in threads of their own, so the event loop never waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import wait
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, TypeVar
+
+from tacit.answers.answer import Answer
+from tacit.curator.admission import explain_question
+from tacit.curator.ask import answer
+from tacit.curator.curator import Curator
+from tacit.curator.views import AnalystBudget, Schema
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.explain import Explanation
+from tacit.plan.plan import Plan
+from tacit.plan.planner import Planner, Plans, make_plans
+from tacit.plan.question import Question
+from tacit.policy.model import Policy
+from tacit.serve.background import BackgroundProcess
+from tacit.serve.cache import AnswerCache, CachedAnswer, RepeatedAnswer, RepeatWriter
+from tacit.serve.limits import RateLimiter
+from tacit.serve.scheduler import Scheduler, stopping
+from tacit.serve.start_limiter import StartLimiter
+from tacit.serve.timing import SMALLEST_BUCKET, delay_to_bucket
+
+T = TypeVar("T")
+
+_REPEATS_PER_SLOT = 16  # repeats that may wait for each question that may: they are quick
+MAX_CELLS = 100_000  # values that a question may release or show: some seconds of work
+MAX_ENGINE_SECONDS = 300.0  # that the engine may work on a question
+_SHORT = 2_000  # cells of a question that is soon done; a longer one does not keep others from starting
+_LONG = 2_000  # characters of a question that takes long to plan
+_FREE_WORKERS = 2  # threads for what is free, so that it never waits behind a long question
+
+
+class CuratorService:
+    """Takes questions for a curator.
+
+    At most `workers` questions run at a time, few of them in their first moments (`StartLimiter`), and at most `seats`
+    run or wait; no one analyst has more than a quarter of these places, nor more of the workers than
+    `Scheduler` gives them. What does not fit is refused as busy at once, before anything is charged. Repeats of answers
+    that are kept have a queue of their own. `rate` is how many requests a second each person may make, after a burst of
+    twice as many. `first` is the first step of response times, in seconds; 0 turns the steps off.
+
+    **A question's work is bounded by public numbers before it is charged**: `cells` is the most values that it may
+    release or show, groups by columns. `limit` is the most seconds that the engine may work on it. Whether that is
+    reached may depend on rows, so a question that reaches it has failed: the charge stays.
+
+    **Theorem.** Whatever is cut off by a cancellation, a stop or a kill costs at most what its question costs, and
+    asking it again goes on with the same charge. Proof: a question that waits for a thread has charged nothing, and one
+    that runs is charged by `Ledger.reserve`, which promises it.
+    """
+
+    def __init__(
+        self,
+        curator: Curator,
+        *,
+        workers: int = 4,
+        seats: int = 64,
+        rate: float = 50.0,
+        first: float = SMALLEST_BUCKET,
+        cells: int = MAX_CELLS,
+        limit: float = MAX_ENGINE_SECONDS,
+    ) -> None:
+        if workers < 1 or seats < workers:
+            fix = "choose at least one worker, and at least as many seats"
+            raise ParameterError(
+                "workers",
+                f"needs at least one worker and as many seats, got {workers} workers and {seats} seats",
+                fix=fix,
+            )
+        self.curator = curator
+        self.workers = workers
+        self._first = first
+        self._limit = limit
+        self._background = BackgroundProcess()
+        self.planner = Planner(
+            curator.policy, knows_only=curator.ledger.knows_only, most_cells=cells, make=self._make_plans
+        )
+        self._start_limiter = StartLimiter()
+        self._rate = RateLimiter(rate, max(1, int(2 * rate)))
+        self._asking = _WorkerPool(workers, seats, "ask")
+        self._looking = _WorkerPool(_FREE_WORKERS, seats, "look")
+        self._writing = _WorkerPool(_FREE_WORKERS, _REPEATS_PER_SLOT * seats, "write")
+        self._answers = AnswerCache()
+        self._repeat_writer = RepeatWriter(curator.ledger, most=_REPEATS_PER_SLOT * seats, share=max(1, seats // 4))
+
+    @property
+    def policy(self) -> Policy:
+        """The policy under which is asked."""
+        return self.curator.policy
+
+    @property
+    def rate(self) -> float:
+        """How many requests a second each person may make."""
+        return self._rate.per_second
+
+    @property
+    def taken(self) -> int:
+        """How many questions are inside, running or waiting."""
+        return self._asking.taken
+
+    async def ask(self, who: str, question: Question) -> Answer:
+        """The private answer, as `DeclaredAnalyst.ask` gives it; Refused where it is busy or too often.
+
+        It comes at a step of time after the question did, and so does a failure; a repeat of what is kept here reads no
+        data and comes at once. A caller who goes away does not stop a question that runs: its answer is kept for the
+        next time.
+        """
+        self._admit(who)
+        self.curator.analyst(who)
+        kept = self._answers.find(who, question) if not question.request else None
+
+        def first() -> Answer:
+            plan = self.planner.plan(question, who)
+            with self._start_limiter if plan.cells <= _SHORT else nullcontext():
+                if self._asking.closed:
+                    raise stopping()
+                found = answer(question, plan, who, self.curator, self._limit)
+                self._answers.keep(question, CachedAnswer(who, plan, found, self.curator.ledger))
+                return found
+
+        if kept is not None:
+            claim = await self._repeat_writer.claim(kept)
+            if claim is not None:
+                return RepeatedAnswer(kept, claim.receipt)
+        return await delay_to_bucket(self._asking.run(who, first), self._first)
+
+    def knows(self, who: str, question: Question) -> bool:
+        """Whether the answer to this question is kept here, for this analyst. It takes no time to speak of."""
+        return self._answers.find(who, question) is not None
+
+    async def explain(self, who: str, question: Question) -> Explanation:
+        """What would be done and what it would cost. Free."""
+        self._admit(who)
+        self.curator.analyst(who)
+
+        def look() -> Explanation:
+            plan = self.planner.plan(question, who)
+            return explain_question(question, plan, who, self.policy, self.curator.ledger)
+
+        return await self._looking.run(who, look)
+
+    async def plan(self, who: str, question: Question) -> Plan:
+        """The plan of a question: its columns and their types before it is asked. Free."""
+        self._admit(who)
+        self.curator.analyst(who)
+        kept = self._answers.find(who, question)
+        if kept is not None:
+            return kept.plan
+        return await self._looking.run(who, lambda: self.planner.plan(question, who))
+
+    async def budget(self, who: str) -> AnalystBudget:
+        """What is spent and what is left."""
+        self._admit(who)
+        analyst = self.curator.analyst(who)
+        return await self._looking.run(who, lambda: analyst.budget)
+
+    def schema(self) -> Schema:
+        """What may be asked about."""
+        return Schema(self.policy)
+
+    async def look(self, who: str, work: Callable[[], T]) -> T:
+        """Run something free and short in a thread, as one of the requests of this person."""
+        self._admit(who)
+        return await self._looking.run(who, work)
+
+    async def write(self, who: str, function: Callable[..., T], *arguments: Any, in_background: bool = False) -> T:
+        """Write out a long answer in a thread, fairly among analysts, as part of a request that was admitted.
+
+        A very long one is written in the background process. Where an analyst has too many of these waiting it is
+        refused as busy; asking again is then a free repeat.
+        """
+        call = partial(self._background.call, function) if in_background else function
+        return await self._writing.run(who, lambda: call(*arguments))
+
+    async def close(self, patience: float = 10.0) -> None:
+        """Take no more questions and wait for those that run. `taken` says how many are still there after that.
+
+        Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open.
+        """
+        self._repeat_writer.closed = True
+        pools = (self._asking, self._looking, self._repeat_writer)
+        await asyncio.gather(*(each.empty(patience) for each in pools))
+        await self._writing.empty(patience)  # last, because it writes what the others found
+        self._background.close()
+
+    def _make_plans(self, question: Question, policy: Policy, most_cells: int | None) -> Plans:
+        """Plan a question; one with a long text in the background."""
+        if len(question.sql) > _LONG:
+            return self._background.call(make_plans, question, policy, most_cells)
+        return make_plans(question, policy, most_cells)
+
+    def _admit(self, who: str) -> None:
+        seconds = self._rate.take(who)
+        if seconds > 0:
+            what = f"{who} asks more often than {self._rate.per_second:g} times a second"
+            raise Refused(ErrorCode.RATE, what, fix=f"wait {seconds:.1f} seconds", retry_after=seconds)
+
+
+class _WorkerPool:
+    """A scheduler for callers on the event loop."""
+
+    def __init__(self, workers: int, seats: int, name: str) -> None:
+        self._scheduler = Scheduler(workers, seats, name)
+
+    @property
+    def closed(self) -> bool:
+        return self._scheduler.closed
+
+    @property
+    def taken(self) -> int:
+        return self._scheduler.taken
+
+    async def run(self, who: str, work: Callable[[], T]) -> T:
+        """Run it in a thread; its place is free again when it is done, whether or not anyone still waits for it."""
+        future = self._scheduler.submit(who, work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if future.cancelled() and self.closed:
+                raise stopping() from None
+            raise
+
+    async def empty(self, patience: float) -> None:
+        """Turn away whoever waits, and wait for the others."""
+        left = self._scheduler.close()
+        if left:
+            await asyncio.get_running_loop().run_in_executor(None, wait, left, patience)

@@ -205,7 +205,7 @@ class StatementExecutor:
         return results.text_result(statement.name, [settings.get(statement.name)], "SHOW")
 
     async def _asked(self, edited: Edited, work: Awaitable[T]) -> T:
-        """What the service gives, in a task that a cancel can stop; its errors as wire errors about the client's text."""
+        """What the service gives, in a task that a cancel can stop; its errors are about the client's text."""
         self._canceled = False
         self._running = asyncio.ensure_future(work)
         seconds = self.transaction.settings.timeout

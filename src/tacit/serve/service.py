@@ -71,11 +71,8 @@ class CuratorService:
     ) -> None:
         if workers < 1 or seats < workers:
             fix = "choose at least one worker, and at least as many seats"
-            raise ParameterError(
-                "workers",
-                f"needs at least one worker and as many seats, got {workers} workers and {seats} seats",
-                fix=fix,
-            )
+            what = f"must be from 1 to the number of seats, got {workers} workers and {seats} seats"
+            raise ParameterError("workers", what, fix=fix)
         self.curator = curator
         self.workers = workers
         self._first = first

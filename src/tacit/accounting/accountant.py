@@ -70,7 +70,7 @@ def evaluate_loss(loss: Loss, accountant: Accountant[Curve]) -> Curve:
     *removed* in the one and *added* in the other, and no other part sees it. The curve above all of these holds.
 
     **Theorem (directions).** A pair of neighbors is a removal, an addition or a change. Noise is even, so the pair of
-    laws that dominates a leaf dominates it in all three. Sampling is not: see `atoms.changed_sampled` and
+    distributions that dominates a leaf dominates it in all three. Sampling is not: see `atoms.changed_sampled` and
     `renyi.RenyiAccountant.sampled`. Composition keeps the direction. A loss that holds a part for REPLACE is priced for
     changes throughout, so each of its parallel parts is one for REPLACE.
     """
@@ -119,12 +119,12 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
     *Composition:* each part sees the same D and D', so the group of a composition is at most the composition of the
     groups. *Sampling at rate q:* toss one coin for each of the k units, the same one for both runs. With probability
     (1-q)^k all miss, and both samples are alike. Otherwise the samples differ in at most k units, from each other and
-    from the sample without the k. So the two laws are (1-p) A + p B and (1-p) A + p C with p = 1-(1-q)^k, where B and C
-    are mixtures with the same weights: by convexity the pairs (B, C), (B, A) and (A, C) are no worse than k units are
-    to the loss that is sampled. This is a *change* of a loss sampled at rate p, and neither a removal nor an addition,
-    as some of the k may be removed and others added. It is written as the one part of a `Parallel` for REPLACE.
-    *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units bound
-    it.
+    from the sample without the k. So the two distributions are (1-p) A + p B and (1-p) A + p C with p = 1-(1-q)^k,
+    where B and C are mixtures with the same weights: by convexity the pairs (B, C), (B, A) and (A, C) are no worse than
+    k units are to the loss that is sampled. This is a *change* of a loss sampled at rate p, and neither a removal nor
+    an addition, as some of the k may be removed and others added. It is written as the one part of a `Parallel` for
+    REPLACE. *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units
+    bound it.
     """
     if times == 0:
         return

@@ -98,7 +98,7 @@ def optimal_delta(loss: Loss, epsilon: Fraction) -> float:
     **Theorem** (Kairouz, Oh, Viswanath 2015, theorem 3.3; Murtagh and Vadhan 2016 for different parts). The worst
     mechanism loses everything with probability d and is randomized response otherwise, so for k uses
     delta(x) = 1 - (1-d)^k + (1-d)^k sum_l C(k,l) max(0, e^{(k-l) e} - e^{x + l e})/(1 + e^e)^k. For different parts the
-    same law is composed on a grid (`pld`), from above.
+    same distribution is composed on a grid (`pld`), from above.
     """
     kinds = _kinds(loss)
     if kinds is None:

@@ -87,8 +87,8 @@ class BasicAccountant:
 
         It holds for a removal, an addition and a change. Put f = e^epsilon and g = 1 + q (f - 1). A change is a pair
         (1-q) A + q B and (1-q) A + q C, and with b = g/f, P - g Q = q (B - f ((1-b) A + b C)): at most q delta, as
-        delta(epsilon) is convex in its second law. A removal has C = A. An addition has B = A, and a negative factor
-        of A is left out.
+        delta(epsilon) is convex in its second distribution. A removal has C = A. An addition has B = A, and a negative
+        factor of A is left out.
         """
         if curve.epsilon is None or rate in {0, 1}:
             return curve if rate else EpsilonDelta(Fraction(0), Fraction(0))

@@ -1,4 +1,4 @@
-"""The least noise for a guarantee: closed form, or one search on the law's own formula.
+"""The least noise for a guarantee: closed form, or one search on the distribution's own formula.
 
 What is returned is proven: delta of it is bounded from above, rounding included (`docs/proofs/accounting.md`). Memory
 and time do not grow with the parameters.
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _DIGITS = 7  # significant digits of what is returned, rounded up
 _BITS = 256
 _WIDE = Fraction(2) ** 28  # the variance from which tails are integrals with corrections, not sums
-_SMOOTH = 4  # the variance from which coordinates add up to one discrete Gaussian (`laws.merged`)
-_LONGEST = 2**12  # integers on each side of the law of a sum that is computed by convolution, at most
+_SMOOTH = 4  # the variance from which coordinates add up to one discrete Gaussian (`distributions.merged`)
+_LONGEST = 2**12  # integers on each side of the distribution of a sum that is computed by convolution, at most
 _LARGEST = Fraction(10) ** 300
 
 
@@ -157,7 +157,7 @@ def _sum(price: Fraction, variance: Fraction, far: int) -> float:
 
 
 def _product(price: Fraction, variance: Fraction, shift: int, coordinates: int) -> float:
-    """The same for several coordinates of narrow noise: the law of their sum, by adding positive numbers only."""
+    """The same for several coordinates of narrow noise: the distribution of their sum, from positive terms only."""
     import numpy as np
 
     width = math.sqrt(variance)
@@ -181,7 +181,7 @@ def _product(price: Fraction, variance: Fraction, shift: int, coordinates: int) 
 
 
 def _cut(law: Any, reach: float) -> Any:
-    """The middle of a law."""
+    """The middle of a distribution."""
     middle, far = law.size // 2, math.ceil(reach) + 2
     return law[max(0, middle - far) : middle + far + 1]
 

@@ -1,6 +1,6 @@
-"""The pair of laws that dominates each mechanism, as atoms.
+"""The pair of distributions that dominates each mechanism, as atoms.
 
-`step` is how far apart losses of a law with a density are put; `upper` says on which side.
+`step` is how far apart losses of a distribution with a density are put; `upper` says on which side.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tacit.privacy.loss import (
     PureDp,
 )
 
-_MOST = 2**16  # atoms of a law, beyond which it is put on a coarser grid
-_CELLS = 256  # cells of a law with a density, at least
-_LONGEST = 2**20  # integers on each side of a discrete law that are listed one by one, at most
+_MOST = 2**16  # atoms of a distribution, beyond which it is put on a coarser grid
+_CELLS = 256  # cells of a distribution with a density, at least
+_LONGEST = 2**20  # integers on each side of a discrete distribution that are listed one by one, at most
 _REACH = 12.5  # standard deviations: the tail beyond is below 4e-36
 _SMOOTH = 4  # the variance from which sums of discrete Gaussians are discrete Gaussian to the last bit
 
@@ -133,8 +133,8 @@ def _range(epsilon: float, step: float, *, upper: bool) -> PrivacyLossDistributi
     """A loss in an interval of length e.
 
     **Theorem.** delta(x) <= (e^{e/2} - e^{x/2})^2/(e^e - 1) for x in [-e, e]: with the interval's ends t - e and t, the
-    worst law has all its mass there, (e^e - e^t)/(e^e - 1) of it at t, and the worst t is (x + e)/2. This is the
-    curve of a pair whose loss has the density e^{(e + x)/2}/(2 (e^e - 1)) on [-e, e], by differentiating.
+    worst distribution has all its mass there, (e^e - e^t)/(e^e - 1) of it at t, and the worst t is (x + e)/2. This is
+    the curve of a pair whose loss has the density e^{(e + x)/2}/(2 (e^e - 1)) on [-e, e], by differentiating.
     """
     cells = max(_CELLS, math.ceil(2 * epsilon / min(step, 2.0)))
     if cells > _MOST:
@@ -197,14 +197,14 @@ def _gaussian(mean: float, step: float, *, upper: bool) -> PrivacyLossDistributi
 def gaussian_pair(variance: Fraction, shift: int, step: float, *, upper: bool) -> PrivacyLossDistribution:
     """Discrete Gaussian noise that moves by `shift`: the loss of k is shift (2k + shift)/(2 variance), up to sign.
 
-    **Theorem.** Noise that moves less is dominated. Proof: the best test is a threshold, as the law is log-concave;
-    its errors are P(X >= t) and P(X < t - shift), and the second falls as the shift grows. Coordinates that move by
-    less than all of it are dominated one by one, and so is their composition.
+    **Theorem.** Noise that moves less is dominated. Proof: the best test is a threshold, as the distribution is
+    log-concave; its errors are P(X >= t) and P(X < t - shift), and the second falls as the shift grows. Coordinates
+    that move by less than all of it are dominated one by one, and so is their composition.
 
-    **Theorem.** Where there are too many atoms, each mass is taken from the real law, with a relative error below
-    (s/h)^2, s = shift/variance the distance of losses and h the grid's. Proof: g(k), the density times the share of a
-    grid's point, is continuous, and |sum g(k) - integral g| <= V(g')/8, the Peano kernel of the trapezoid rule; V(g')
-    is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width. That the
+    **Theorem.** Where there are too many atoms, each mass is taken from the real distribution, with a relative error
+    below (s/h)^2, s = shift/variance the distance of losses and h the grid's. Proof: g(k), the density times the share
+    of a grid's point, is continuous, and |sum g(k) - integral g| <= V(g')/8, the Peano kernel of the trapezoid rule;
+    V(g') is at most about 4 max g over the width h/s in k of a cell, and the integral max g times that width. That the
     density is not constant in a cell, of at most a 64th of its width, makes it at most twice as large in the far tail.
     """
     sigma = math.sqrt(double_above(variance))

@@ -34,7 +34,7 @@ def delta(loss: Loss, epsilon: float, by: str = "pld") -> float:
 
 
 def bounds(loss: Loss, delta: float) -> tuple[float, float]:
-    """Two numbers that hold between them the epsilon of the pair of laws that dominates `loss`."""
+    """Two numbers that hold between them the epsilon of the pair of distributions that dominates `loss`."""
     given = _delta(delta)
     upper = epsilon(loss, delta)
     if upper in {0.0, math.inf} or given == 0:

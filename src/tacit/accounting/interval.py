@@ -1,4 +1,4 @@
-"""The interval of a chance, from how often it came true.
+"""The interval of a probability, from how often it came true.
 
 >>> low, high = clopper_pearson_interval(25, 100)
 >>> round(low, 3), round(high, 3)
@@ -14,12 +14,12 @@ CONFIDENCE = 0.99
 
 
 def clopper_pearson_interval(right: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """An interval that holds the chance p of `right` successes in `trials` with at least this confidence.
+    """An interval that holds the probability p of `right` successes in `trials` with at least this confidence.
 
-    **Theorem** (Clopper, Pearson 1934). The low end is the p at which so many successes or more have the chance
+    **Theorem** (Clopper, Pearson 1934). The low end is the p at which so many successes or more have the probability
     (1 - confidence)/2, the high end the p at which so many or fewer have it; 0 and 1 at the ends. Whatever p is, each
-    end is on the wrong side of it with at most that chance, because P[X >= k] grows with p. Both are quantiles of beta
-    laws.
+    end is on the wrong side of it with at most that probability, because P[X >= k] grows with p. Both are quantiles of
+    beta distributions.
     """
     from scipy.special import betaincinv
 

@@ -54,7 +54,7 @@ class PldFactor:
 
 @dataclass(frozen=True)
 class PldProduct:
-    """Laws, each so many times. `replaced` says that it is for changes, not for removals and additions."""
+    """Distributions, each so many times. `replaced` says that it is for changes, not for removals and additions."""
 
     terms: tuple[tuple[PldFactor, int], ...]
     replaced: bool = False
@@ -64,11 +64,11 @@ class PldAccountant:
     """The accountant that only writes down what is to be composed; the grid is chosen when all of it is known."""
 
     def leaf(self, loss: Leaf) -> PldProduct:
-        """One law, once."""
+        """One distribution, once."""
         return PldProduct(((PldFactor(loss), 1),))
 
     def compose(self, terms: Sequence[tuple[PldProduct, int]]) -> PldProduct:
-        """All the laws, with those merged that have a law of their sum."""
+        """All the distributions, with those merged that have a distribution of their sum."""
         counts: dict[PldFactor, int] = {}
         for product, times in terms:
             for law, each in product.terms:
@@ -154,7 +154,7 @@ def _epsilon(product: PldProduct, way: int, delta: float, upper: bool) -> float:
     found, shift = _compose_on_grid(product, way, first, math.exp(t), max(guess, 0.0), upper, slack)
     goal = delta + slack if shift else delta
     low = high = max(guess, 0.0)
-    step = 4 / found.tilt  # not far: away from where the law was tilted to, the errors grow
+    step = 4 / found.tilt  # not far: away from where the distribution was tilted to, the errors grow
     while found.delta(high, upper=upper) > goal:
         low, high, step = high, high + step, 2 * step
         if high > _HUGE * _HUGE:
@@ -242,14 +242,14 @@ def _compose_on_grid(
 
 
 def _exact(product: PldProduct) -> bool:
-    """Whether every law has atoms of its own, so that a finer grid would change nothing."""
+    """Whether every distribution has atoms of its own, so that a finer grid would change nothing."""
     from tacit.privacy.loss import ApproximateDp, GaussianNoise, LaplaceNoise, PureDp
 
     return all(isinstance(law.leaf, ApproximateDp | GaussianNoise | LaplaceNoise | PureDp) for law, _ in product.terms)
 
 
 def _has_own_atoms(product: PldProduct) -> bool:
-    """Whether every law in it, sampled ones too, has atoms of its own."""
+    """Whether every distribution in it, sampled ones too, has atoms of its own."""
     return all(
         _exact(PldProduct(((law, 1),))) if law.leaf else all(map(_has_own_atoms, law.of)) for law, _ in product.terms
     )
@@ -280,7 +280,7 @@ def _spread(terms: list[tuple[PrivacyLossDistribution, int]]) -> float:
 def _terms(
     product: PldProduct, way: int, step: float | None, *, upper: bool
 ) -> list[tuple[PrivacyLossDistribution, int]]:
-    """The atoms of each law in this direction, and how often."""
+    """The atoms of each distribution in this direction, and how often."""
     found = []
     for law, times in product.terms:
         if law.leaf is not None:
@@ -295,7 +295,7 @@ def _terms(
 
 
 def _discretize_nested(law: PldFactor, way: int, step: float | None, *, upper: bool) -> PrivacyLossDistribution:
-    """The atoms of a sampled law or of the worst of several, in this direction."""
+    """The atoms of a sampled distribution or of the worst of several, in this direction."""
     if law.rate is not None:
         return _discretize_sampled(law.of[0], law.rate, way, step, upper=upper)
     if not law.moved or way != CHANGED:

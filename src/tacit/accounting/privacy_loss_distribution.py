@@ -1,4 +1,4 @@
-"""A pair of laws as a list of atoms, and what can be done with one.
+"""A pair of distributions as a list of atoms, and what can be done with one.
 
 A pair (P, Q) *dominates* a mechanism if delta(epsilon) of the mechanism is at most that of the pair, at every epsilon.
 An atom is an outcome of probability m under P and m exp(-l) under Q; l is its privacy loss. Then
@@ -154,7 +154,7 @@ def discretize(atoms: PrivacyLossDistribution, step: float) -> tuple[int, float,
 
 
 def discretize_density(density: Any, low: float, cells: int, step: float, *, upper: bool) -> PrivacyLossDistribution:
-    """The atoms of a law of the loss that has a density under P, on [low, low + cells * step].
+    """The atoms of a distribution of the loss that has a density under P, on [low, low + cells * step].
 
     Above, each cell is divided between its ends, as in `discretize`; below, each cell is one atom of the mean ratio,
     which is the pair seen through an observer who is told the cell only. Eight nodes of Gauss and Legendre in a cell

@@ -55,9 +55,9 @@ class RenyiCurve:
     """`growth` is (a - 1) D_a at each order a, for a removal and for an addition; `delta` is the probability of losing
     everything.
 
-    `leaf` is the one mechanism, and `symmetric` says that the curve is of one pair of laws that dominates and that a
-    reflection of the outcomes swaps. `changed` is the curve of a change, where it is another; `replaced` says that
-    the loss is for changes.
+    `leaf` is the one mechanism, and `symmetric` says that the curve is of one pair of distributions that dominates and
+    that a reflection of the outcomes swaps. `changed` is the curve of a change, where it is another; `replaced` says
+    that the loss is for changes.
     """
 
     growth: Array
@@ -81,7 +81,7 @@ class RenyiCurve:
 class RenyiAccountant:
     """The accountant of Renyi divergences, which adaptively add up (Mironov 2017, proposition 1).
 
-    Each leaf is its law's own curve. With l = a - 1 and the loss L, exp(l D_a) = E[exp(l L)]:
+    Each leaf is its distribution's own curve. With l = a - 1 and the loss L, exp(l D_a) = E[exp(l L)]:
 
     *Randomized response, and so anything epsilon-DP:* cosh(epsilon (l + 1/2))/cosh(epsilon/2).
     *Real Laplace:* (a e^{l e} + l e^{-a e})/(2a - 1) with e = 1/scale (Mironov 2017, table II).
@@ -144,11 +144,11 @@ class RenyiAccountant:
         """Poisson sampling.
 
         **Theorem** (for Gaussian noise Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair
-        (P, Q) that dominates, as it does for noise, whose law is even. Let R, A and C be the curves x -> sup (P - x Q)
-        of a removal, an addition and a change after sampling. For x >= 1, C(x) <= R(x) and A(x) <= R(x)
-        (`atoms.changed_sampled`). exp((a - 1) D_a) - 1 is the integral over x >= 1 of
-        a (a - 1) (x^{a-2} H(x) + x^{-a-1} H'(x)), with H' the curve of the pair the other way round. x^{a-2} is at
-        least x^{-a-1}, so for an addition it is at most that of a removal, E, and for a change at most 2 E.
+        (P, Q) that dominates, as it does for noise, whose distribution is even. Let R, A and C be the curves x -> sup
+        (P - x Q) of a removal, an addition and a change after sampling. For x >= 1, C(x) <= R(x) and A(x) <= R(x)
+        (`atoms.changed_sampled`). exp((a - 1) D_a) - 1 is the integral over x >= 1 of a (a - 1) (x^{a-2} H(x) +
+        x^{-a-1} H'(x)), with H' the curve of the pair the other way round. x^{a-2} is at least x^{-a-1}, so for an
+        addition it is at most that of a removal, E, and for a change at most 2 E.
 
         E is the mean under Q of r(q (P/Q - 1)), r(y) = (1 + y)^a - 1 - a y. For a whole order a that is
         sum_{k >= 2} C(a,k) (1-q)^{a-k} q^k (exp((k-1) D_k) - 1), a sum of positive terms. For other orders a single

@@ -1,4 +1,4 @@
-"""Composing pairs of laws by a Fourier transform whose error is relative, and counted.
+"""Composing pairs of distributions by a Fourier transform whose error is relative, and counted.
 
 The masses are multiplied by exp(tilt * loss) before the transform, so that the sum of the losses is likely to be near
 the epsilon that is asked for. Then rounding is small beside the answer, however small delta is, and only a window
@@ -27,9 +27,9 @@ _ROUNDING = 2.0**-50  # eight roundings of doubles in each level of a transform
 
 @dataclass(frozen=True)
 class ComposedDistribution:
-    """The tilted law of the sum of all losses: masses on `start + step * (0, 1, ...)`.
+    """The tilted distribution of the sum of all losses: masses on `start + step * (0, 1, ...)`.
 
-    **Theorem.** For tilt t, K = ln E[exp(t S)] and the tilted law T of the sum S of all losses,
+    **Theorem.** For tilt t, K = ln E[exp(t S)] and the tilted distribution T of the sum S of all losses,
     delta(x) = exp(K - t x) sum over s > x of T(s) exp(-t (s - x)) (1 - exp(x - s)), plus the infinite losses. The
     computed masses differ from T by less than `error` each inside the window; with probability at most `outside` S
     falls out of it, where the factor is at most one. Each mass before the transform is within a factor
@@ -80,9 +80,9 @@ def compose_by_fft(
 ) -> ComposedDistribution:
     """The sum of the losses of all terms, each so many times, on a grid of this step, or a coarser one where it must.
 
-    *The window.* For any u > 0, P(S >= top) <= exp(K(t + u) - K(t) - u top) under the tilted law, so the window's ends
-    are where this is 1e-22 for the best u; masses in blocks, each at its outer end, bound K. The transform wraps
-    what is outside into the window: it only adds there.
+    *The window.* For any u > 0, P(S >= top) <= exp(K(t + u) - K(t) - u top) under the tilted distribution, so the
+    window's ends are where this is 1e-22 for the best u; masses in blocks, each at its outer end, bound K. The
+    transform wraps what is outside into the window: it only adds there.
 
     *Rounding.* A coefficient of a transform of length N of masses that add up to one is wrong by at most
     g = 8 * 2^-53 * log2 N. The product of powers is wrong by n g |F|^{n-1} and a relative n g, and the way back adds g

@@ -51,7 +51,8 @@ class ZcdpAccountant:
     **Theorem (leaves).** Discrete Gaussian noise: coordinates shift^2/(2 variance) (Canonne, Kamath, Steinke 2020,
     theorem 14). Real Gaussian noise: 1/(2 sigma^2). A loss in an interval of length epsilon: epsilon^2/8 (Cesar and
     Rogers 2021). (epsilon, delta): as epsilon, with delta apart. Sampling earns nothing here, but costs nothing:
-    divergences are convex in both laws together, so a mixture is no worse than its worst part, in every direction.
+    divergences are convex in both distributions together, so a mixture is no worse than its worst part, in every
+    direction.
     """
 
     def leaf(self, loss: Leaf) -> ApproximateZcdp:

@@ -1,1 +1,1 @@
-"""From released integers to an answer: values, error bars, finishing, and every form it is read in."""
+"""From released integers to an answer: values, error bars, post-processing, and every form it is read in."""

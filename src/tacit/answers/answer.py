@@ -30,7 +30,7 @@ _SLICE = 64  # rows that are converted at once
 class IntervalKind(StrEnum):
     """Where an interval comes from."""
 
-    EXACT = "exact"  # from the law of the noise
+    EXACT = "exact"  # from the distribution of the noise
     APPROXIMATE = "approximate"  # by drawing the noise again
     NONE = "none"  # a key, or a condition
 

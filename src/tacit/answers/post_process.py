@@ -1,4 +1,4 @@
-"""Finishing: everything a question does with released values, in an in-memory DuckDB that holds nothing else.
+"""Post-processing: everything a question does with released values, in an in-memory DuckDB that holds nothing else.
 
 It is post-processing, so it is free, and it is a function of what is stored, so a repeat shows the same.
 """
@@ -121,7 +121,7 @@ def _bars(result: OutputColumn, recipe: PostProcessingPlan) -> IntervalKind:
 
 
 def _statement(recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...]) -> str:
-    """The finishing as SQL over the noisy table. TRY turns an overflow into NULL."""
+    """The post-processing as SQL over the noisy table. TRY turns an overflow into NULL."""
     columns = []
     for index, (result, heading) in enumerate(zip(recipe.results, headings, strict=True)):
         columns.append(f"{render_result_sql(result)} AS c{index}")

@@ -30,7 +30,7 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class PostProcessingPlan:
-    """All that finishing needs, and nothing of the data."""
+    """All that post-processing needs, and nothing of the data."""
 
     keys: tuple[KeyColumn, ...]
     parts: Releases

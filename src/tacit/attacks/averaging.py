@@ -82,7 +82,7 @@ class AveragingResult:
     def verdict(self) -> str:
         """One of "recovered", "narrowed", "repeats are one answer", "one answer".
 
-        If any answer has at most the chance c, t fresh ones are all the same by accident with at most c^(t - 1).
+        If any answer has at most the probability c, t fresh ones are all the same by accident with at most c^(t - 1).
         """
         if self.asked == 1:
             return "one answer"
@@ -149,9 +149,9 @@ def average_answers(
     the true value lies on: 1 for a count.
 
     The interval. With `bounds` on every answer, Hoeffding's: t independent answers in [l, u] have a mean within
-    (u - l) sqrt(ln(2/a)/(2t)) of the true one, except with probability a = 1 - confidence; it holds for every law.
-    Without, Student's interval over the means of 30 batches, which are nearly normal (over the answers themselves where
-    there are few): true in the limit.
+    (u - l) sqrt(ln(2/a)/(2t)) of the true one, except with probability a = 1 - confidence; it holds for every
+    distribution. Without, Student's interval over the means of 30 batches, which are nearly normal (over the answers
+    themselves where there are few): true in the limit.
     """
     level = to_rational("confidence", confidence)
     if not 0 < level < 1:

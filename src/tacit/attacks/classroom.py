@@ -33,7 +33,7 @@ _BLOCK = 10_000  # rounds at a time
 
 @dataclass(frozen=True)
 class SimulatedRate:
-    """How often something was seen in so many rounds, with its 99 % interval, beside its exact chance."""
+    """How often something was seen in so many rounds, with its 99 % interval, beside its exact probability."""
 
     what: str
     times: int
@@ -47,7 +47,7 @@ class SimulatedRate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's interval for the chance; rounds are independent."""
+        """Clopper and Pearson's interval for the probability; rounds are independent."""
         return clopper_pearson_interval(self.times, self.rounds)
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class NoisyClassAverage:
 
     **Theorem.** Whoever guesses between the two from one answer errs with probability at least 1/(e^epsilon + 1). For
     this noise and an even shift the best guess, the nearer of the two, errs with e^(-epsilon/2)/2, a little more.
-    Proof: with q = exp(-epsilon/shift) and h = shift/2, the chances of an answer above the middle differ by
+    Proof: with q = exp(-epsilon/shift) and h = shift/2, the probabilities of an answer above the middle differ by
     P(k > -h) - P(k > h) = 1 - q^h/(1 + q) - q^(h+1)/(1 + q) = 1 - q^h = 1 - e^(-epsilon/2); the error is half of what
     is missing to 1.
     """
@@ -104,7 +104,9 @@ class NoisyClassAverage:
 
     @property
     def best_error(self) -> float:
-        """The error of the best guess, from the law itself: half the mass that both laws have in common."""
+        """The error of the best guess, from the distribution itself: half the mass that both distributions have in
+        common.
+        """
         q = math.exp(-1 / float(self.mechanism.scale))
         above = abs(self.shift) // 2  # beyond so many steps the guess is the odd grade
         below = abs(self.shift) - above
@@ -230,7 +232,7 @@ class Classroom:
         }
 
     def plot(self, path: str | os.PathLike[str], *, epsilon: Any = Fraction(1, 10), rounds: int = 4000) -> None:
-        """Left, the chance of being found out against the number of queries; right, the answers of the defense."""
+        """Left, the probability of being found out against the number of queries; right, the answers of the defense."""
         from tacit.pictures import open_figure
 
         defense = self.defended(epsilon)
@@ -253,7 +255,7 @@ class Classroom:
 
 
 def _draw_laws(axes: Any, defense: NoisyClassAverage) -> None:
-    """The laws of the noisy average of both classes."""
+    """The distributions of the noisy average of both classes."""
     scale = float(defense.mechanism.scale)
     steps = np.arange(-5 * int(scale), 5 * int(scale) + 1)
     q = math.exp(-1 / scale)

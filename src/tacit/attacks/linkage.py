@@ -67,7 +67,7 @@ class LinkageResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's 99 % interval for the chance that a row of such a table is re-identified."""
+        """Clopper and Pearson's 99 % interval for the probability that a row of such a table is re-identified."""
         return clopper_pearson_interval(self.identified, self.rows)
 
     @property

@@ -95,8 +95,9 @@ class FloatLaplace:
 class GridNoise:
     """Tacit's noise: integers on a grid, so that every grid point is possible for every true value.
 
-    **Theorem.** P(k) > 0 for every integer k, and the law of the draws is exactly that: an output that is possible for
-    one value on the grid is possible for every other, and its chances differ by e^(shift/scale) at most.
+    **Theorem.** P(k) > 0 for every integer k, and the distribution of the draws is exactly that: an output that is
+    possible for one value on the grid is possible for every other, and its probabilities differ by e^(shift/scale) at
+    most.
     """
 
     step: Fraction = Fraction(1)
@@ -149,7 +150,7 @@ class LowBitsResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's 99 % interval for the chance that an output tells."""
+        """Clopper and Pearson's 99 % interval for the probability that an output tells."""
         return clopper_pearson_interval(self.only_one + self.only_other, self.outputs)
 
     @property
@@ -218,12 +219,12 @@ class GuessingResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's 99 % interval for the chance of a right guess."""
+        """Clopper and Pearson's 99 % interval for the probability of a right guess."""
         return clopper_pearson_interval(self.right, self.rounds)
 
     @property
     def allowed(self) -> float:
-        """The largest chance of a right guess under epsilon: e^epsilon/(1 + e^epsilon)."""
+        """The largest probability of a right guess under epsilon: e^epsilon/(1 + e^epsilon)."""
         return 1 - min_guessing_error(self.epsilon)
 
     @property

@@ -72,7 +72,7 @@ class ReconstructionResult:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 99 % interval of the chance that a bit is guessed right, by `clopper_pearson_interval`.
+        """The 99 % interval of the probability that a bit is guessed right, by `clopper_pearson_interval`.
 
         It counts the people as independent trials. Guesses of one attack share its questions and are slightly
         dependent, so it is a yardstick for the share and no guarantee about the mechanism.

@@ -46,8 +46,8 @@ class CountingBits:
 def coin_counting_laplace(scale: Any) -> Sampler:
     """Discrete Laplace noise as it is often written: toss coins with exp(-1/scale) until one fails, and count.
 
-    The law is right: magnitudes are geometric, the sign is a coin, and minus zero is drawn again. The work is not: a
-    draw of magnitude m takes m + 1 coins.
+    The distribution is right: magnitudes are geometric, the sign is a coin, and minus zero is drawn again. The work is
+    not: a draw of magnitude m takes m + 1 coins.
     """
     step = 1 / _scale(scale)
 
@@ -100,7 +100,7 @@ class TimingLeak:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's 99 % interval for the chance of a right guess."""
+        """Clopper and Pearson's 99 % interval for the probability of a right guess."""
         return clopper_pearson_interval(self.right, self.guesses)
 
     @property

@@ -1,1 +1,1 @@
-"""Check a claim: exactly from a law, statistically from samples, and by playing the game."""
+"""Check a claim: exactly from a distribution, statistically from samples, and by playing the game."""

@@ -22,7 +22,7 @@ _FARTHEST = 8.0  # standard deviations: beyond, a double cannot tell a probabili
 
 @dataclass(frozen=True)
 class ErrorAllocation:
-    """How the chance of a wrong bound is spent: shares for each side's own limit, the rest for the two together."""
+    """How the probability of a wrong bound is spent: shares for each side's own limit, the rest for both together."""
 
     likelier: float = 0.05
     rarer: float = 0.05

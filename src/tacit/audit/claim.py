@@ -98,7 +98,7 @@ class Claim:
 
         **Theorem.** With delta as claimed, the parameter is at least
         epsilon: ln((p - delta)/q) and ln((1 - q - delta)/(1 - p)), where these are positive;
-        rho: D_a(B(p) || B(q))/a and D_a(B(q) || B(p))/a for every order a, where B(p) is a coin with chance p;
+        rho: D_a(B(p) || B(q))/a and D_a(B(q) || B(p))/a for every order a, where B(p) is a coin with probability p;
         mu: Phi^-1(p) - Phi^-1(q).
 
         **Proof.** All three guarantees hold both ways round and for the complement of T too, where Q is at least

@@ -21,7 +21,7 @@ _THRESHOLDS = 50  # from either end of a score
 _CELLS = 6
 _CAUTIOUS, _BOLD = 2.5, 0.5  # standard deviations of the outputs looked at, by which a forecast is lowered
 _SOLID = 0.5  # a cautious forecast of this share of the bold one is to be relied on
-_ALLOTTED = ((1.0,), (0.85, 0.15))  # shares of the chance of a wrong bound
+_ALLOTTED = ((1.0,), (0.85, 0.15))  # shares of the probability of a wrong bound
 _GAIN = 1.1  # what the bolder event must promise, as a multiple of what the first one does
 _PLAINER = 0.98  # a family must promise this much more than a simpler one
 _ALIKE = 0.1  # two events that differ in this share of their outputs or less are one
@@ -47,7 +47,7 @@ class ThresholdEvent:
 
 @dataclass(frozen=True)
 class EventTest:
-    """An event with its part of the chance of a wrong bound, and how that is spent: all fixed before counting."""
+    """An event with its part of the probability of a wrong bound, and how that is spent: all fixed before counting."""
 
     event: ThresholdEvent
     miss: float

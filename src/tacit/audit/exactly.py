@@ -27,8 +27,8 @@ def exact_parameter(matrix: TransitionMatrix, claim: Claim) -> float:
     falls, comes down to it.
 
     mu: the largest Phi^-1(P(T)) - Phi^-1(Q(T)), over events that are not within 1e-9 of never or always. **Theorem.**
-    The corners of the best tests suffice. Proof: the trade-off of two normal laws is convex, so it lies below the chord
-    of two points that it lies below.
+    The corners of the best tests suffice. Proof: the trade-off of two normal distributions is convex, so it lies below
+    the chord of two points that it lies below.
 
     rho: the largest D_a/a, on a fine grid of orders from 1 (Kullback and Leibler's divergence) to 10^4. So it is not
     too large, and too small by the grid's fineness.

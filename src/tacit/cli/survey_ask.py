@@ -44,14 +44,14 @@ def show_introduction(survey: Survey) -> None:
 
 
 def show_probabilities(survey: Survey) -> None:
-    """The chances of every question, for someone whose answers are in a file."""
+    """The probabilities of every question, for someone whose answers are in a file."""
     from tacit.local.survey.words import describe_randomization
 
     print_to_stderr(*(f"  {question.name}: {describe_randomization(question)}" for question in survey.questions))
 
 
 def ask_questions(survey: Survey) -> list[Any]:
-    """The answers of someone at the terminal, who is told the chances first, and then what was understood."""
+    """The answers of someone at the terminal, who is told the probabilities first, and then what was understood."""
     print_to_stderr("Nothing is written or sent while you answer. Ctrl-C stops.")
     return [_ask_question(question) for question in survey.questions]
 

@@ -25,7 +25,7 @@ _NAME_MISMATCH = {62, 64}  # what openssl says of a certificate for another host
 
 
 def parse_origin(address: str) -> str:
-    """Whose address it is. Plain http is for this machine only: on its way anyone could raise the chances."""
+    """Whose address it is. Plain http is for this machine only: on its way anyone could raise the probabilities."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port

@@ -144,7 +144,7 @@ def _visits() -> pa.Table:
     cost = np.array(medians)[ward] * np.exp(0.008 * (age - 40) + rng.normal(0, 0.92, VISITS))
     nights = rng.geometric(1 / (1 + np.array(stays)[ward] * (0.5 + age / 80))) - 1
 
-    # Diagnoses follow a power law in each ward. Two visits in three are for the patient's old complaint.
+    # Diagnoses follow a power distribution in each ward. Two visits in three are for the patient's old complaint.
     luck = np.where(rng.random(VISITS) < 2 / 3, complaint_of[patient], rng.random(VISITS))
     commonness = np.cumsum(1 / np.arange(1, 8) ** 2)
     which = np.searchsorted(commonness / commonness[-1], luck, side="right")

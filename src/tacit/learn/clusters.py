@@ -32,7 +32,8 @@ _BLOCK = 2**12  # rows whose distances are worked on at a time
 _WORTH = 1.5  # times what joining costs: what a split is to gain, for both to be done
 _FARTHEST = 1e100  # of a declared center: squares of distances are doubles
 _DOUBT = 3.0  # deviations of its noise up to which a count is taken for none
-_HALF = math.sqrt(2 / math.pi)  # the mean of half a normal law, in deviations; the variance that is left is 1 - 2/pi
+# the mean of half a normal distribution, in deviations; the variance that is left is 1 - 2/pi
+_HALF = math.sqrt(2 / math.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +52,8 @@ class ClusterMoments:
     def halves(self) -> tuple[ClusterMoments, ClusterMoments]:
         """Two clusters, cut in the middle of the widest column.
 
-        The halves of a normal law of deviation s have their means at s sqrt(2/pi) off its middle, and a variance of
-        (1 - 2/pi) s^2.
+        The halves of a normal distribution of deviation s have their means at s sqrt(2/pi) off its middle, and a
+        variance of (1 - 2/pi) s^2.
         """
         wide = np.arange(len(self.mean)) == self.variance.argmax()
         step = np.where(wide, _HALF * np.sqrt(self.variance), 0.0)

@@ -31,7 +31,7 @@ from tacit.sampling.bits import Bits
 
 _ONE = 2**EXPONENT  # one, in the units of the sums
 _TURN = Fraction(103, 20)  # above the most of t^2 + 4 t^2 (2 - t)^2 for t in [0, 2], which is 5.1447 at t = 1.1464
-_SPREAD = 1 / 3  # the variance of a uniform law on [-1, 1]: where nothing is known, this is believed
+_SPREAD = 1 / 3  # the variance of a uniform distribution on [-1, 1]: where nothing is known, this is believed
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def estimate_means(released: list[Array], deviations: tuple[float, ...]) -> list
 
     Counts are at least one and the deviation of their noise. A sum over n rows with noise of deviation s, of numbers
     whose mean is believed to be within 1/sqrt 3 of a start, is by Bayes' rule one with 3 s^2/n more rows at the start.
-    The starts are the moments of a uniform law: 0, and -1/3 for T_2.
+    The starts are the moments of a uniform distribution: 0, and -1/3 for T_2.
     """
     counts = np.maximum(released[0], max(1.0, deviations[0]))
     found = [counts]

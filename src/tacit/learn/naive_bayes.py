@@ -1,4 +1,5 @@
-"""Naive Bayes: each class has a normal law in each column, learned from noisy counts, sums and sums of squares.
+"""Naive Bayes: each class has a normal distribution in each column, learned from noisy counts, sums and sums of
+squares.
 
 >>> from functools import partial
 >>> from tacit.sampling.bits import ReplayBits
@@ -37,7 +38,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
     `priors` are the declared probabilities of the (sorted) classes, or None: then the noisy counts say. `var_smoothing`
     is the least variance, as a share of the square of half a column's width. No variance is believed below the
     deviation of its noise either; and where the noise on a mean is large beside the number of rows, the mean is drawn
-    to the middle of the bounds, and the variance to that of a uniform law, as Bayes' rule has it.
+    to the middle of the bounds, and the variance to that of a uniform distribution, as Bayes' rule has it.
     """
 
     _last = "var_"

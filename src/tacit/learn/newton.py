@@ -87,7 +87,7 @@ class NoisySecondMoments:
 
     @property
     def edge(self) -> float:
-        """About the largest eigenvalue that noise alone has, sigma sqrt(2 features), by the semicircle law."""
+        """About the largest eigenvalue that noise alone has, sigma sqrt(2 features), by the semicircle distribution."""
         return float(self.sigma) * math.sqrt(2 * self.features)
 
     def check(self, problem: RiskMinimization) -> None:

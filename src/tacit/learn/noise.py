@@ -1,4 +1,4 @@
-"""Gaussian noise for vectors of real numbers, from an exact integer law on a grid that is very fine.
+"""Gaussian noise for vectors of real numbers, from an exact integer distribution on a grid that is very fine.
 
 >>> from tacit.sampling.bits import ReplayBits
 >>> noise = GridGaussian.calibrated(Fraction(1), Fraction(1, 10**5), sensitivity=Fraction(2), coordinates=3)
@@ -28,19 +28,19 @@ Array = NDArray[Any]
 
 GRID_BITS = 32  # sigma is between 2^32 and 2^33 steps
 _WIDER = Fraction(1, 8)  # what the variance on integers is above sigma^2, at least 1/11
-_STRAY = 100  # one over this and over sigma^4: the share of the law that is not a rounded Gaussian
+_STRAY = 100  # one over this and over sigma^4: the share of the distribution that is not a rounded Gaussian
 
 
 @dataclass(frozen=True)
 class GridGaussian:
     """Adds noise to `coordinates` numbers that together move by at most `sensitivity` in L2.
 
-    **Lemma.** Let s >= 2 and v >= s^2 + 1/11. The discrete Gaussian law of variance v is (1 - t) R + t Q, where R is
-    the law of a real Gaussian of a deviation of s or more, rounded to the nearest integer, Q is some law, and
-    t <= 1/(100 s^4).
+    **Lemma.** Let s >= 2 and v >= s^2 + 1/11. The discrete Gaussian distribution of variance v is (1 - t) R + t Q,
+    where R is the distribution of a real Gaussian of a deviation of s or more, rounded to the nearest integer, Q is
+    some distribution, and t <= 1/(100 s^4).
 
     **Proof.** s^2/(1 - 1/(12 s^2)) is below s^2 + 1/11 and grows with s, so it is v for this s or a larger one, for
-    which t is less. With y = 1/(12 s^2), 1/s^2 - 1/v = 1/(12 s^4), so R(k) over the discrete law at k is
+    which t is less. With y = 1/(12 s^2), 1/s^2 - 1/v = 1/(12 s^4), so R(k) over the discrete distribution at k is
 
         Z/(sqrt(2 pi) s) exp(-k^2/(24 s^4)) times the integral of cosh(k u/s^2) exp(-u^2/(2 s^2)) over |u| <= 1/2.
 

@@ -20,8 +20,8 @@ H >= penalty, the second term is at most ln det(I + f'' R^2/penalty) <= h(s), s 
 first is convex in the residual and zero at zero, so at most s times the largest of its values V_j at the K corners. The
 corners depend on the row alone, so each V_j is N(m^2/2, m^2) with m <= mu. psi increases; so the loss is at most the
 largest psi(V_j), and the expectation at most the sum of K. It grows with m: exp(-psi(v)) is the least of
-r^s exp(-h(s)) at r = exp(-v), concave in the ratio of likelihoods r, so it is an f-divergence of two normal laws
-at distance m.
+r^s exp(-h(s)) at r = exp(-v), concave in the ratio of likelihoods r, so it is an f-divergence of two normal
+distributions at distance m.
 
 Where f'' is the same for all residuals psi(v) = max(0, v) + h: the determinant is paid in full. For the logistic loss
 h(s) = ln(1 + s (1 - s) R^2/penalty) is zero at s = 1, where noise has to hide the most: from a penalty of R^2/epsilon

@@ -190,7 +190,7 @@ def _score_rows(model: PrivateLinearModel, features: Array, target: Array) -> tu
 
 
 def _split_rows(chance: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
-    """Heads with this chance for each row, on its own.
+    """Heads with this probability for each row, on its own.
 
     Under REPLACE, where the number of rows is public, one row at least is learned from, whatever the coins say.
     """

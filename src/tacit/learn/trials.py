@@ -26,22 +26,22 @@ _MARGIN = 1 + Fraction(1, 2**30)  # above the rounding of a mean
 
 @dataclass(frozen=True)
 class TrialCount:
-    """A law of the number K of trials: P(K = k) proportional to q^k/k (shape 0) or q^k (shape 1), q = exp(-1/scale).
+    """A distribution of the number K of trials: P(K = k) proportional to q^k/k (shape 0) or q^k (shape 1), q =
+    exp(-1/scale).
 
     **Theorem** (Liu and Talwar 2019; Papernot and Steinke 2022). Let a trial be (e, d)-DP, with an outcome that has a
     score. Draw K, do K independent trials, and publish the first of those with the best score, and nothing else: not
     K, nor how long it took. This is ((2 + shape) e, d E[K])-DP.
 
     **Proof.** Let f be the generating function of K: f'(x) is proportional to (1 - q x)^-(1 + shape).
-    *d = 0.* Let p be the law of a trial. Among trials with the best score s, the first is a draw of p given s. So an
-    outcome y of score s is published with probability (f(P(<= s)) - f(P(< s))) p(y)/P(= s), which is p(y) times the
-    mean of f' over [P(< s), P(<= s)]. For a neighbor's p* and the point t of the way, 1 - x = P(> s) + (1 - t) P(= s)
-    is at least e^-e times its counterpart, and so is 1 - q x = 1 - q + q (1 - x). Hence f' is at most e^((1 + shape) e)
-    times its counterpart, and p(y) at most e^e times p*(y).
-    *d > 0.* Two laws that are (e, d)-close are (1 - d) p + d r and (1 - d) p* + d r*, where p and p* are e-close
-    (Kairouz, Oh, Viswanath 2015). A coin for each trial chooses. All coins choose p with probability E[(1 - d)^K], at
-    least 1 - d E[K], on both sides; given that, K has the same law with q (1 - d) in place of q, to which the first
-    part applies.
+    *d = 0.* Let p be the distribution of a trial. Among trials with the best score s, the first is a draw of p given s.
+    So an outcome y of score s is published with probability (f(P(<= s)) - f(P(< s))) p(y)/P(= s), which is p(y) times
+    the mean of f' over [P(< s), P(<= s)]. For a neighbor's p* and the point t of the way, 1 - x = P(> s) + (1 - t) P(=
+    s) is at least e^-e times its counterpart, and so is 1 - q x = 1 - q + q (1 - x). Hence f' is at most e^((1 + shape)
+    e) times its counterpart, and p(y) at most e^e times p*(y). *d > 0.* Two distributions that are (e, d)-close are (1
+    - d) p + d r and (1 - d) p* + d r*, where p and p* are e-close (Kairouz, Oh, Viswanath 2015). A coin for each trial
+    chooses. All coins choose p with probability E[(1 - d)^K], at least 1 - d E[K], on both sides; given that, K has the
+    same distribution with q (1 - d) in place of q, to which the first part applies.
     """
 
     shape: int
@@ -49,7 +49,7 @@ class TrialCount:
 
     @classmethod
     def about(cls, mean: Any, law: Any = "logarithmic") -> TrialCount:
-        """The law of this name with about this mean."""
+        """The distribution of this name with about this mean."""
         if law not in DISTRIBUTIONS:
             raise ParameterError("law", f"there is no {law!r:.60}", fix=f"choose one of {', '.join(DISTRIBUTIONS)}")
         goal = float(to_rational_between("trials", mean, Fraction(11, 10), Fraction(10**5)))
@@ -70,7 +70,7 @@ class TrialCount:
         return Fraction(_mean(self.shape, float(self.scale))) * _MARGIN
 
     def draw(self, bits: Bits) -> int:
-        """K, exactly. The logarithmic law keeps a geometric k with probability 1/k."""
+        """K, exactly. The logarithmic distribution keeps a geometric k with probability 1/k."""
         while True:
             count = 1 + geometric.draw(self.scale, bits)
             if self.shape == 1 or bernoulli.draw_rational(Fraction(1, count), bits):

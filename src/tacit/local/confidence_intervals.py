@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_BERRY_ESSEEN = 0.56  # Shevtsova 2010, for variables of different laws
+_BERRY_ESSEEN = 0.56  # Shevtsova 2010, for variables of different distributions
 _ROUNDING = 2.0**-30  # far above the error of the machine's quantiles, far below what is shown
 
 
 def mean_half_width(users: int, variance: float, least: float, bound: float, miss: float) -> float:
-    """A w such that the average of `users` independent variables is off its mean by w or more with at most this chance.
+    """A w such that the average of `users` independent variables is off its mean by w or more with at most this
+    probability.
 
     Each variable is within `bound` of its mean and has a variance between `least` and `variance`.
 
     **Theorem.** Both of these are such a w, with n users, and the smaller one is taken.
     (Bernstein.) The sum is off by t with probability at most 2 exp(-t^2/(2 n variance + 2 bound t/3)).
-    (Berry and Esseen, Shevtsova's constant.) The law of the sum over its deviation is within 0.56 R of the normal law,
-    R the third moments over the variances to the power 3/2; as a third moment is at most bound times the variance,
-    R <= bound/sqrt(n least). So z sqrt(n variance) will do, where the normal law leaves out miss - 2 (0.56 R).
+    (Berry and Esseen, Shevtsova's constant.) The distribution of the sum over its deviation is within 0.56 R of the
+    normal distribution, R the third moments over the variances to the power 3/2; as a third moment is at most bound
+    times the variance, R <= bound/sqrt(n least). So z sqrt(n variance) will do, where the normal distribution leaves
+    out miss - 2 (0.56 R).
     """
     from scipy.special import ndtri
 
@@ -45,11 +47,11 @@ def mean_half_width(users: int, variance: float, least: float, bound: float, mis
 
 
 def binomial_interval(seen: int, total: int, miss: float) -> tuple[float, float]:
-    """Two ends between which the mean chance of `total` independent coins lies, except with probability `miss`.
+    """Two ends between which the mean probability of `total` independent coins lies, except with probability `miss`.
 
-    **Theorem.** Clopper and Pearson's ends hold for equal coins. Of coins with different chances the number of heads
-    has tails, beyond the mean by one or more, below the binomial's of the same mean (Hoeffding 1956). The ends are kept
-    at least one head away from what was seen, so that only such tails are left out.
+    **Theorem.** Clopper and Pearson's ends hold for equal coins. Of coins with different probabilities the number of
+    heads has tails, beyond the mean by one or more, below the binomial's of the same mean (Hoeffding 1956). The ends
+    are kept at least one head away from what was seen, so that only such tails are left out.
     """
     low, high = all_binomial_ends([seen], total, miss)
     return float(low[0]), float(high[0])

@@ -71,8 +71,8 @@ def estimate_frequencies(
     """The shares (C/n - q)/(p - q), with intervals.
 
     **Intervals**: Clopper and Pearson's for E C/n, carried over. If senders are drawn at random from many people, C is
-    binomial. If they are fixed, it is a sum of coins with the chances p and q, for which `binomial_interval` has the
-    proof. So each covers the true share with at least the stated confidence, of the people who sent honest reports.
+    binomial. If they are fixed, it is a sum of coins with the probabilities p and q, for which `binomial_interval` has
+    the proof. So each covers the true share with at least the stated confidence, of the people who sent honest reports.
     With `together`, each leaves out a d-th part of the rest, and all d hold at once.
     """
     if users < 1:

@@ -10,7 +10,7 @@ np.int64(4)
 **Theorem.** Let a report support its sender's value with probability p and any other given value with probability q,
 whatever the value. If C of n reports support v, then (C/n - q)/(p - q) is an unbiased estimate of the share f of people
 whose value is v, and its variance is (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)^2). Proof: C is a sum of n
-independent coins, f n of them with chance p and the others with q.
+independent coins, f n of them with probability p and the others with q.
 
 **Theorem** (poisoning). A report moves the estimate of a value between -q/(p - q) and (1 - q)/(p - q), divided by n,
 whatever its sender does. So if a share m of all senders lie as they please, an estimate moves by at most m/(p - q) from
@@ -106,7 +106,7 @@ class FrequencyOracle(ABC):
     # The client.
 
     def encode(self, values: Any, bits: Bits) -> Reports:
-        """The reports of many people, a value each. Exactly the claimed law."""
+        """The reports of many people, a value each. Exactly the claimed distribution."""
         return self._encoded(self._known(values), bits)
 
     def encode_one(self, value: int, bits: Bits) -> Any:
@@ -163,7 +163,8 @@ class FrequencyOracle(ABC):
         """P[report | value], a row for each value, over all reports of a small domain.
 
         e^(epsilon/2) is irrational, so it is taken as a rational r less than 2^-160 below it. The rows then add up to
-        one exactly and the largest ratio is r^2 exactly: the claim, for the nearest law that can be written down.
+        one exactly and the largest ratio is r^2 exactly: the claim, for the nearest distribution that can be written
+        down.
         """
         root, reports = rational_exp_half(self.epsilon), self.outputs()
         held = [self.support(reports[i : i + 1]) for i in range(len(reports))]
@@ -184,7 +185,7 @@ class FrequencyOracle(ABC):
         return (part * own * (1 - own) + (1 - part) * other * (1 - other)) / (count * gap * gap)
 
     def error(self, users: int, confidence: Any = 0.95) -> float:
-        """How far the estimate of a rare value is off at most, with about this confidence (the normal law's)."""
+        """How far the estimate of a rare value is off at most, with about this confidence (normal approximation)."""
         from scipy.special import ndtri
 
         return float(ndtri((1 + float(check_probability("confidence", confidence))) / 2)) * math.sqrt(

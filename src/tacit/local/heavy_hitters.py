@@ -168,7 +168,8 @@ class HeavyHitterSearch:
     def needed(self) -> int:
         """How many people it takes, at least: then a rare letter's interval in the first round ends near the threshold.
 
-        By the normal law, with people spread evenly over the rounds; the later lists are longer and take a little more.
+        By the normal distribution, with people spread evenly over the rounds; the later lists are longer and take a
+        little more.
         """
         from scipy.special import ndtri
 

@@ -36,7 +36,9 @@ from tacit.sampling.bits import Bits
 
 @dataclass(frozen=True)
 class ShareEstimate:
-    """An estimated share of people; its interval holds the true one with about the confidence, by the normal law."""
+    """An estimated share of people; its interval holds the true one with about the confidence, by the normal
+    distribution.
+    """
 
     value: float
     deviation: float
@@ -186,8 +188,8 @@ class HierarchicalEstimate:
     def _deviation(self, wanted: Floats) -> float:
         """That of a weighted sum of the leaves.
 
-        **Theorem.** With c the coefficient of a node and s its chance to be supported, a level with n people adds at
-        most sum of c^2 s/(n (p - q)^2) for k-ary reports, and with s (1 - s) for s for unary ones. Proof: a k-ary
+        **Theorem.** With c the coefficient of a node and s its probability to be supported, a level with n people adds
+        at most sum of c^2 s/(n (p - q)^2) for k-ary reports, and with s (1 - s) for s for unary ones. Proof: a k-ary
         report adds c of one node, whose variance is at most its mean square; the bits of a unary one are independent
         given the value. The larger is taken for all; the shares in s are estimated.
         """

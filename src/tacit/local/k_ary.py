@@ -30,13 +30,14 @@ class KAryRandomizedResponse(FrequencyOracle):
     """Reports the value with probability p = e^epsilon/(e^epsilon + d - 1), else any other one, each equally likely.
 
     **Theorem.** It is epsilon-LDP, exactly; p is as above, q = 1/(e^epsilon + d - 1), and n times the variance at f = 0
-    is (e^epsilon + d - 2)/(e^epsilon - 1)^2: the best for d < 3 e^epsilon + 2, and poor for long lists. Proof: the law
-    is p on the diagonal and q elsewhere, and p/q = e^epsilon. With E = e^epsilon, q (1 - q)/(p - q)^2 is (E + d - 2)/(E
+    is (e^epsilon + d - 2)/(e^epsilon - 1)^2: the best for d < 3 e^epsilon + 2, and poor for long lists. Proof: the
+    distribution is p on the diagonal and q elsewhere, and p/q = e^epsilon. With E = e^epsilon, q (1 - q)/(p - q)^2 is
+    (E + d - 2)/(E
     - 1)^2.
 
     **How a report is drawn.** The value with probability t = (e^epsilon - 1)/(e^epsilon + d - 1), else any value at
-    all, each equally likely. That is the same law: another one has (1 - t)/d = 1/(e^epsilon + d - 1) = q, and the value
-    the rest. For long lists t is small, and a few bits tell most people that theirs is not drawn.
+    all, each equally likely. That is the same distribution: another one has (1 - t)/d = 1/(e^epsilon + d - 1) = q, and
+    the value the rest. For long lists t is small, and a few bits tell most people that theirs is not drawn.
     """
 
     kind: ClassVar[str] = "k-ary"

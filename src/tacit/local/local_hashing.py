@@ -45,8 +45,8 @@ class OptimizedLocalHashing(FrequencyOracle):
     **Theorem.** It is epsilon-LDP, exactly, and q = 1/g. n times the variance at f = 0 is (e^epsilon + g - 1)^2/((g -
     1)(e^epsilon - 1)^2), which at g - 1 = e^epsilon would be 4 e^epsilon/(e^epsilon - 1)^2, the least. The best power
     of two is at most 8 % above it, 5 % from epsilon 0.7 on, if there are enough values. Proof: the seed says nothing of
-    the value; given the seed the law is that of `KAryRandomizedResponse` on g cells. Another value is in the reported
-    cell with p/g + (1
+    the value; given the seed the distribution is that of `KAryRandomizedResponse` on g cells. Another value is in the
+    reported cell with p/g + (1
     - 1/g)(1 - p)/(g - 1) = 1/g. With t = g - 1 and E = e^epsilon, the excess (E + t)^2/(4 E t) is 1 at t = E, and is
     largest where two powers tie, E^2 = (g - 1)(2g - 1): 1.077 for g = 2, 1.046 for g = 4 and less from there on.
 

@@ -76,7 +76,7 @@ class Mean(ABC):
     # The client.
 
     def encode(self, values: Any, bits: Bits) -> Reports:
-        """One report for each number, exactly of the law that the class states."""
+        """One report for each number, exactly of the distribution that the class states."""
         return self.encode_places(self.grid.places(values), bits)
 
     def encode_one(self, value: float, bits: Bits) -> int:
@@ -176,7 +176,8 @@ class StochasticRounding(Mean):
     variance P(1) (1 - P(1))/(2p - 1)^2: largest in the middle, where in units of half the range it is
     ((e^epsilon + 1)/(e^epsilon - 1))^2.
 
-    **Proof.** The upper end has the chance T. The ratio of two chances of a report is largest at the ends: p/(1 - p).
+    **Proof.** The upper end has the probability T. The ratio of two probabilities of a report is largest at the ends:
+    p/(1 - p).
     """
 
     kind = "rounding"
@@ -188,7 +189,7 @@ class StochasticRounding(Mean):
         return (ReportSegment(2, -self.grid.steps * (1 - gain) / 2 / gain, self.grid.steps / gain),)
 
     def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """One report for each place, exactly of the law above."""
+        """One report for each place, exactly of the distribution above."""
         top = draw_array_below(self.grid.steps, len(places), bits) < places
         lie = bernoulli.draw_array_certified(lambda: 1 / (1 + to_interval(self.epsilon).exp()), len(places), bits)
         return (top ^ lie).astype(np.int64)
@@ -226,8 +227,8 @@ class PiecewiseMechanism(Mean):
     a k + a constant, so report/a less a constant is unbiased for k. In units of half the range, and as the grid gets
     fine, its variance is t^2/(r - 1) + (r + 3)/(3 (r - 1)^2) with r = e^(epsilon/2), t in [-1, 1].
 
-    **Proof.** Every row of the law holds w times e^epsilon/Z and steps times 1/Z, with Z = w e^epsilon + steps. The
-    sum of the window's places is w k + w (w - 1)/2: linear in k.
+    **Proof.** Every row of the distribution holds w times e^epsilon/Z and steps times 1/Z, with Z = w e^epsilon +
+    steps. The sum of the window's places is w k + w (w - 1)/2: linear in k.
     """
 
     kind = "piecewise"
@@ -261,7 +262,9 @@ class PiecewiseMechanism(Mean):
         return self.window / (self.window + self.grid.steps * (-to_interval(self.epsilon)).exp())
 
     def place_variance(self, place: float) -> float:
-        """In squared steps: the law is a mixture, with weight a, of the window and of all places, each uniform."""
+        """In squared steps: the distribution is a mixture, with weight a, of the window and of all places, each
+        uniform.
+        """
         width, size, gain = self.window, self.grid.steps + self.window, self._gain()
         apart = place + (width - 1) / 2 - (size - 1) / 2
         within = gain * (width**2 - 1) / 12 + (1 - gain) * (size**2 - 1) / 12
@@ -284,7 +287,8 @@ class HybridMechanism(Mean):
     """Tosses a coin that has nothing to do with the value: heads, `PiecewiseMechanism`; tails, `StochasticRounding`
     (Wang 2019).
 
-    Heads has the chance 1 - e^(-epsilon/2), and never comes for an epsilon of at most 0.61, where rounding is better.
+    Heads has the probability 1 - e^(-epsilon/2), and never comes for an epsilon of at most 0.61, where rounding is
+    better.
 
     **Theorem.** Epsilon-DP, as both are and the coin says nothing. Unbiased, as both are. The variance is the mixture
     of both, and the coin is the one for which, on a fine grid, it is the same for every value.

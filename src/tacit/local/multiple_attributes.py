@@ -12,10 +12,10 @@
 Where each person is drawn for one of several parts (questions, levels of a tree, rounds), each part is a survey of its
 own, and those who lie choose theirs.
 
-**Theorem** (poisoning). Let a honest people and L liars answer in a part, whose protocol has the chances p and q, and
-let b of the liars have been drawn there. The estimates then move by at most max(L/(a + L), b/(a + b))/(p - q) from what
-the same people's honest reports would have given. If a share m of all people lie and the honest ones are spread evenly
-over d parts, this is at most (d m/(1 + (d - 1) m))/(p - q), and liars who all gather in one part reach it.
+**Theorem** (poisoning). Let a honest people and L liars answer in a part, whose protocol has the probabilities p and q,
+and let b of the liars have been drawn there. The estimates then move by at most max(L/(a + L), b/(a + b))/(p - q) from
+what the same people's honest reports would have given. If a share m of all people lie and the honest ones are spread
+evenly over d parts, this is at most (d m/(1 + (d - 1) m))/(p - q), and liars who all gather in one part reach it.
 
 **Proof.** An estimate is an average over those who answer, of numbers in a range of 1/(p - q). Two averages that have a
 of their terms in common differ by at most the share of the others, the larger of both: where it is L/(a + L), take the

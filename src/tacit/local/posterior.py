@@ -33,10 +33,10 @@ def compute_posterior(protocol: FrequencyOracle | Mean, prior: Sequence[Any], re
     others, and nothing else: the posterior is in proportion to prior[v] E for those and to prior[v] for the rest, where
     log E is `single_report_epsilon`. So it is at most E times the prior, and at least 1/E times. Proof: P[R | x]/P[R |
     y] is E where R supports x and not y, and 1 where it supports both or neither. For k-ary, hashing, Hadamard, subset
-    and projective reports that is their law. For unary ones the bits x and y give (p/q)((1 - q)/(1 - p)) = E, and
-    (p/p)(q/q) = 1; those of one `Rappor` report are independent with chances p and q of their own.
+    and projective reports that is their distribution. For unary ones the bits x and y give (p/q)((1 - q)/(1 - p)) = E,
+    and (p/p)(q/q) = 1; those of one `Rappor` report are independent with probabilities p and q of their own.
 
-    For a mean protocol the values are the places of its grid, and P[R | place] is the law in its docstring.
+    For a mean protocol the values are the places of its grid, and P[R | place] is the distribution in its docstring.
     """
     logs = _log_likelihoods(protocol, report)
     known = _check_prior(prior, len(logs))

@@ -30,8 +30,8 @@ from tacit.sampling.packed import Coins
 
 @dataclass(frozen=True)
 class Rappor(UnaryEncoding):
-    """Keeps `SymmetricUnaryEncoding` bits of the value for life; each report sends a kept 1 as 1 with the chance
-    `high`, a kept 0 as 1 with the chance `low` (Erlingsson, Pihur, Korolova 2014, with a bit for each value).
+    """Keeps `SymmetricUnaryEncoding` bits of the value for life; each report sends a kept 1 as 1 with the probability
+    `high`, a kept 0 as 1 with the probability `low` (Erlingsson, Pihur, Korolova 2014, with a bit for each value).
 
     So `epsilon` is the price of a lifetime, and that of a single report is `after(1)`.
 
@@ -39,10 +39,10 @@ class Rappor(UnaryEncoding):
     are exactly `after(t)`-DP, which grows with t toward epsilon.
 
     **Proof.** Reports are drawn from what is kept, which is epsilon-DP: post-processing. Two values differ in two bits.
-    With k = e^(epsilon/2)/(e^(epsilon/2) + 1) the chance that a kept bit is true, t ones have the chance
+    With k = e^(epsilon/2)/(e^(epsilon/2) + 1) the probability that a kept bit is true, t ones have the probability
     k high^t + (1 - k) low^t at the value and (1 - k) high^t + k low^t elsewhere, whose quotient is the largest that any
-    t bits have, since it is monotone in the quotient of their chances under a kept 1 and 0. For zeros elsewhere put
-    1 - low for high and 1 - high for low. The two quotients multiply.
+    t bits have, since it is monotone in the quotient of their probabilities under a kept 1 and 0. For zeros elsewhere
+    put 1 - low for high and 1 - high for low. The two quotients multiply.
 
     **A value that changes** is kept anew. Then the reports of a lifetime are not protected by one epsilon: each new
     value costs another. Between two histories that change and return at the same times, any t reports cost at most
@@ -76,7 +76,7 @@ class Rappor(UnaryEncoding):
         return one * high.numerator / high.denominator + zero * low.numerator / low.denominator
 
     def encode(self, values: Any, bits: Bits) -> Reports:
-        """One report each of people who keep nothing: the law of a `report` of a fresh `permanent`.
+        """One report each of people who keep nothing: the distribution of a `report` of a fresh `permanent`.
 
         Each call costs `after(1)` once more, without end. Who is asked again sends a `report` of what they keep.
         """

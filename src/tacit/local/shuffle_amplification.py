@@ -55,8 +55,8 @@ class ShuffleAmplification:
 
         delta = E max(0, (E - e^a) A - (E e^a - 1) B)/n
 
-    and A and B count the people among n of whom each independently falls into A with the chance 1/(E + 1), into B with
-    the same chance, and into neither otherwise.
+    and A and B count the people among n of whom each independently falls into A with the probability 1/(E + 1), into B
+    with the same probability, and into neither otherwise.
 
     **Proof.** *Columns.* Let person 1 have x or y. For a report r let u = R(r|x), v = R(r|y). Where u >= v write
     u = E s + w and v = s + w, else u = s + w and v = E s + w, with s = |u - v|/(E - 1) and w >= 0. So R(x) draws from
@@ -65,20 +65,21 @@ class ShuffleAmplification:
     (1 - p - E p)/E, and otherwise in a way of their own.
 
     *Counts.* Show the adversary which draws were of the last kind and who made them; of the rest the numbers n0, n1, n2
-    are all that a shuffle tells. If all n people drew as the others do, their law would be multinomial; the law under x
-    is that one times (E n0 + n1 + E n2)/n, under y times (n0 + E n1 + E n2)/n. So delta(a) = E max(0, sum of W)/n,
-    where each person's W is E - e^a with the chance p, 1 - E e^a with p, E - E e^a with (1 - p - E p)/E, else 0.
+    are all that a shuffle tells. If all n people drew as the others do, their distribution would be multinomial; the
+    distribution under x is that one times (E n0 + n1 + E n2)/n, under y times (n0 + E n1 + E n2)/n. So delta(a) = E
+    max(0, sum of W)/n, where each person's W is E - e^a with the probability p, 1 - E e^a with p, E - E e^a with (1 - p
+    - E p)/E, else 0.
 
     *The worst p.* The mean of W is 1 - e^a for every p. With t = p (E + 1), W is a mixture: with the weight t the W of
-    p = 1/(E + 1), and with 1 - t a V that is -E (e^a - 1) with the chance 1/E, else 0. V is below the former in convex
-    order: the means agree, V <= 0, and for 0 <= c <= E (e^a - 1) E max(0, V + c) is c (1 - 1/E), at most c E/(E + 1),
-    which the other has from its part that is not B. Convex order passes to mixtures and to sums of independent terms,
-    and max(0, .) is convex. So t = 1 is the worst, and delta grows with t.
+    p = 1/(E + 1), and with 1 - t a V that is -E (e^a - 1) with the probability 1/E, else 0. V is below the former in
+    convex order: the means agree, V <= 0, and for 0 <= c <= E (e^a - 1) E max(0, V + c) is c (1 - 1/E), at most c E/(E
+    + 1), which the other has from its part that is not B. Convex order passes to mixtures and to sums of independent
+    terms, and max(0, .) is convex. So t = 1 is the worst, and delta grows with t.
 
     *A known variation.* p (E - 1) is the total variation between R(x) and R(y). Where it is known to be at most
     `variation`, p is, and W has three values. The number of people with the last is at least some k except with a tiny
-    chance, so that delta is at most E max(0, (E - e^a) A - (E e^a - 1) B - k E (e^a - 1))/n and E - e^a times that
-    chance. The smaller of this and the theorem's is taken.
+    probability, so that delta is at most E max(0, (E - e^a) A - (E e^a - 1) B - k E (e^a - 1))/n and E - e^a times that
+    probability. The smaller of this and the theorem's is taken.
 
     *Below.* `crowds` are pairs of crowds that a known protocol has (`of` finds them); without them the lower bound is
     that of some randomizers of this epsilon and variation. `shuffle_lower_bounds.py` has the theorems.

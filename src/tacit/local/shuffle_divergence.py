@@ -1,6 +1,7 @@
 """E max(0, a sum of many small independent terms): the numbers behind shuffling, rounded outward.
 
-Each of n people draws one of three: +plus or -minus with the chance `rate`, of which `half` is +plus's, else -rest.
+Each of n people draws one of three: +plus or -minus with the probability `rate`, of which `half` is +plus's, else
+-rest.
 
 >>> round(expected_positive_part(1, rate=1.0, plus=3.0, minus=1.0), 6)  # one person: half of the time 3
 1.5
@@ -42,8 +43,8 @@ def expected_positive_part(
     K = (1 - half) minus - half plus - rest, so h(c + j) >= E max(0, sum - j K) >= h(c) - j K P(sum > 0), by Jensen, for
     K >= 0; for a K below 0 it is at least h(c).
 
-    The c that are left out have a chance of at most `cut` by Bernstein's inequality; for an upper bound each counts as
-    if all were +plus.
+    The c that are left out have a probability of at most `cut` by Bernstein's inequality; for an upper bound each
+    counts as if all were +plus.
     """
     sign = 1 if upper else -1
     first, weights = _binomial(users, rate, cut)
@@ -68,7 +69,7 @@ def expected_positive_part(
 
 
 def _binomial(users: int, rate: float, cut: float) -> tuple[int, Doubles]:
-    """The law of C, from the first c on: all but at most `cut` of it, scaled to add up to one.
+    """The distribution of C, from the first c on: all but at most `cut` of it, scaled to add up to one.
 
     Ratios of neighbors are multiplied from the mode on, so no logarithm of a large factorial is taken.
     """
@@ -86,7 +87,7 @@ def _binomial(users: int, rate: float, cut: float) -> tuple[int, Doubles]:
 
 
 def _binomial_survival(tosses: Doubles, chance: float, k: Doubles) -> Doubles:
-    """P(Bin(tosses, chance) >= k)."""
+    """P(Bin(tosses, probability) >= k)."""
     from scipy.special import betainc
 
     inside = (k >= 1) & (k <= tosses)

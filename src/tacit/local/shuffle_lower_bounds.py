@@ -38,16 +38,16 @@ class LowerBoundPair:
     """Two crowds, which differ in one person who has x or y, looked at through three classes of reports.
 
     A report of the class `up` is E = e^epsilon times as likely from x as from y, of `down` 1/E times; all others
-    together are as likely from x as from y. Everyone else's report is of up or down with the chance `rate`, of up with
-    the part `half` of that. A report from x is of up, of down and of others `weights` times as likely as theirs.
+    together are as likely from x as from y. Everyone else's report is of up or down with the probability `rate`, of up
+    with the part `half` of that. A report from x is of up, of down and of others `weights` times as likely as theirs.
 
     **Theorem.** `delta` is never above the delta at a of the shuffled reports of any protocol with such reports.
 
     **Proof.** How many reports there are of each class is a function of what is shuffled, so its delta is no larger.
-    If all n were like everyone else, the counts n0, n1, n2 would have a multinomial law. With weights w under x, the
-    chance of the counts is that times (w0 n0 + w1 n1 + w2 n2)/n: each of the n is as likely to be the one who differs.
-    Under y the weights are w0/E, E w1 and w2. So the delta of the counts is the expectation of
-    max(0, w0 (1 - e^(a - epsilon)) n0 - w1 (e^(a + epsilon) - 1) n1 - w2 (e^a - 1) n2)/n, which `excess` computes.
+    If all n were like everyone else, the counts n0, n1, n2 would have a multinomial distribution. With weights w under
+    x, the probability of the counts is that times (w0 n0 + w1 n1 + w2 n2)/n: each of the n is as likely to be the one
+    who differs. Under y the weights are w0/E, E w1 and w2. So the delta of the counts is the expectation of max(0, w0
+    (1 - e^(a - epsilon)) n0 - w1 (e^(a + epsilon) - 1) n1 - w2 (e^a - 1) n2)/n, which `excess` computes.
     """
 
     rate: float
@@ -68,7 +68,7 @@ class LowerBoundPair:
 def worst_case_pairs(epsilon: float, part: float) -> tuple[LowerBoundPair, ...]:
     """Pairs of crowds of some randomizers of this epsilon, whose variation is this part of the most, tanh(epsilon/2).
 
-    Three-valued randomized response, where everyone else has the third value, sent with the chance that gives this
+    Three-valued randomized response, where everyone else has the third value, sent with the probability that gives this
     variation, else the third value is. Where that is the largest: yes or no, too, from either side.
     """
     large = math.exp(epsilon)
@@ -82,15 +82,16 @@ def worst_case_pairs(epsilon: float, part: float) -> tuple[LowerBoundPair, ...]:
 def pairs_of_protocol(protocol: LocalProtocol) -> tuple[LowerBoundPair, ...]:
     """Pairs of crowds of this very protocol.
 
-    Let x and y be two values, and b the chance that a report from y supports x and not y; from x it is E b.
+    Let x and y be two values, and b the probability that a report from y supports x and not y; from x it is E b.
 
-    *Everyone else has x.* Up are the reports that support x and not y, down the reverse: their chances are E b and b
-    from x, and the weights are 1. If everyone else has y, the chances are b and E b, and the weights E, 1/E and 1.
+    *Everyone else has x.* Up are the reports that support x and not y, down the reverse: their probabilities are E b
+    and b from x, and the weights are 1. If everyone else has y, the probabilities are b and E b, and the weights E, 1/E
+    and 1.
 
     *Everyone else has a third value z*, if there is one. Up are reports that support x, not y and not z; down are as
     many that support y, not x and not z. A report is as likely from any two values that it does not support, so both
-    classes have one chance c from z, up has E c from x and c from y, and down the reverse. The weights are E, 1 and
-    (1 - (E + 1) c)/(1 - 2 c). For three values and k-ary reports the classes are the reports, and nothing is lost.
+    classes have one probability c from z, up has E c from x and c from y, and down the reverse. The weights are E, 1
+    and (1 - (E + 1) c)/(1 - 2 c). For three values and k-ary reports the classes are the reports, and nothing is lost.
 
     **Theorem.** b = (p - q)/(E - 1). Proof: reports that support x have p from x and q from y; those that also support
     y are as likely from both, so p - q = E b - b. For c see `_third_value_probability`. For numbers x and y are the
@@ -115,9 +116,9 @@ def local_epsilon(protocol: LocalProtocol) -> Fraction:
 def max_total_variation(protocol: LocalProtocol) -> Fraction | None:
     """The largest total variation between the reports of two values, rounded up; nothing where that is one.
 
-    **Theorem.** It is p - q, the gap. Proof: two values' laws differ only on reports that support just one of them;
-    those that support x have p under x and q under y. For numbers it is (E - 1) b, at the ends: windows of places
-    overlap least there, and the chances of rounding are furthest apart.
+    **Theorem.** It is p - q, the gap. Proof: two values' distributions differ only on reports that support just one of
+    them; those that support x have p under x and q under y. For numbers it is (E - 1) b, at the ends: windows of places
+    overlap least there, and the probabilities of rounding are furthest apart.
     """
     if isinstance(protocol, FrequencyOracle):
         gap = protocol.gap
@@ -149,15 +150,15 @@ def _pair_probabilities(protocol: LocalProtocol) -> tuple[arb, arb, arb | None]:
 
 
 def _third_value_probability(protocol: FrequencyOracle, p: arb, q: arb, b: arb) -> arb | None:
-    """c, the chance that a report from z supports x, not y and not z, for the values 0, 1 and 2 in some order.
+    """c, the probability that a report from z supports x, not y and not z, for the values 0, 1 and 2 in some order.
 
     **Theorem.** *Unary*: q (1 - q) (1 - p), the bits being independent. *K-ary*: b = q, as a report supports one value.
     *Hadamard* and *projective*: b. The codes of 0, 1 and 2 are one the sum of the other two, so a report that supports
     two of them supports all, and none of those that support x and not y supports z. *Subset*: one that lacks z has the
-    chance 1 - p, and then is one of C(d - 1, k) sets, of which C(d - 3, k - 1) hold x and not y. *Hashing*, with z = 0:
-    the cell of 0 is 0, that of 1 the first k bits of the seed and that of 2 the next k, one further on. Two cells
-    are equal with the chance 1/g, and all three where k + 1 bits are zero, 1/(2g). So x is apart from both with
-    1 - 2/g + 1/(2g), and then its cell is sent with (1 - p)/(g - 1).
+    probability 1 - p, and then is one of C(d - 1, k) sets, of which C(d - 3, k - 1) hold x and not y. *Hashing*, with z
+    = 0: the cell of 0 is 0, that of 1 the first k bits of the seed and that of 2 the next k, one further on. Two cells
+    are equal with the probability 1/g, and all three where k + 1 bits are zero, 1/(2g). So x is apart from both with 1
+    - 2/g + 1/(2g), and then its cell is sent with (1 - p)/(g - 1).
     """
     if isinstance(protocol, UnaryEncoding):
         return q * (1 - q) * (1 - p)
@@ -175,10 +176,10 @@ def _third_value_probability(protocol: FrequencyOracle, p: arb, q: arb, b: arb) 
 def _of_numbers(protocol: Mean) -> tuple[arb, arb | None]:
     """b and c of the two ends, and of the place in the middle.
 
-    **Theorem.** *Rounding*: b = 1/(E + 1), the chance of the other end. *Piecewise*: with the windows' width w and s
-    steps, each place has the chance 1/(w E + s) outside of the window. w or s of them, whichever is less, are in the
-    window of one end and not of the other; up to w or s/2 are not in that of the middle either, at both ends alike.
-    *Hybrid*: the sum of both, with the coin's chances; c of the windows alone.
+    **Theorem.** *Rounding*: b = 1/(E + 1), the probability of the other end. *Piecewise*: with the windows' width w and
+    s steps, each place has the probability 1/(w E + s) outside of the window. w or s of them, whichever is less, are in
+    the window of one end and not of the other; up to w or s/2 are not in that of the middle either, at both ends alike.
+    *Hybrid*: the sum of both, with the coin's probabilities; c of the windows alone.
     """
     odds, steps = to_interval(protocol.epsilon).exp(), protocol.grid.steps
     if isinstance(protocol, StochasticRounding):

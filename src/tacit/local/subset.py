@@ -51,11 +51,11 @@ class SubsetSelection(FrequencyOracle):
     does not (1 - p)/C(d - 1, k), and their quotient is p (d - k)/((1 - p) k) = e^epsilon. Of the k values in a set, k -
     1 or k are uniform among the d - 1 others.
 
-    **How a set is drawn.** Every other value is put in by a coin of chance near k/d. Then values drawn at random are
-    put in, or taken out, one after the other, until the set has the size wanted; a value that is there already, or not
-    there, or is the true one, is drawn anew. The true one is added in the end, if it is to be. The law is exact,
-    whatever the chance: by symmetry the set of coins is uniform among those of its size; a uniform set with a uniform
-    new value is uniform among those of one more; and likewise for one less.
+    **How a set is drawn.** Every other value is put in by a coin of probability near k/d. Then values drawn at random
+    are put in, or taken out, one after the other, until the set has the size wanted; a value that is there already, or
+    not there, or is the true one, is drawn anew. The true one is added in the end, if it is to be. The distribution is
+    exact, whatever the probability: by symmetry the set of coins is uniform among those of its size; a uniform set with
+    a uniform new value is uniform among those of one more; and likewise for one less.
     """
 
     kind: ClassVar[str] = "subset"
@@ -183,10 +183,10 @@ def _variance(domain: int, size: int, odds: float) -> float:
 
 @lru_cache(maxsize=64)
 def _coins(size: int, domain: int) -> Coins:
-    """Coins that fall short of the size by as much as takes the fewest tries; the law is the same for any.
+    """Coins that fall short of the size by as much as takes the fewest tries; the distribution is the same for any.
 
     To put one in takes d/(d - k) tries and to take one out d/k. So it is best to be short with probability 1 - k/d,
-    where a little more of either would cost the same: by that quantile of the normal law.
+    where a little more of either would cost the same: by that quantile of the normal distribution.
     """
     short = NormalDist(0, math.sqrt(size * (domain - size) / domain)).inv_cdf(1 - size / domain)
     return Coins(Fraction(min(max(1, size - round(short)), domain - 1), domain))

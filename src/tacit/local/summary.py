@@ -43,7 +43,7 @@ _KINDS = {
     "hadamard": ("hadamard_response", "HadamardResponse"),
     "subset": ("subset", "SubsetSelection"),
     "projective": ("projective_geometry", "ProjectiveGeometryResponse"),
-    "rappor": ("rappor", "Rappor"),  # followed by its two chances
+    "rappor": ("rappor", "Rappor"),  # followed by its two probabilities
 }
 
 

@@ -30,8 +30,8 @@ class UnaryEncoding(FrequencyOracle):
     """Reports d bits: that of the value is 1 with probability p, every other with probability q, on their own.
 
     **Theorem.** It is epsilon-LDP, exactly, where p (1 - q) / (q (1 - p)) = e^epsilon. Proof: under two values x and y
-    the laws differ in the bits x and y only, and the ratio is largest where x is set and y is not: p (1 - q)/(q (1 -
-    p)).
+    the distributions differ in the bits x and y only, and the ratio is largest where x is set and y is not: p (1 -
+    q)/(q (1 - p)).
     """
 
     @property

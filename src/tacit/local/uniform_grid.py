@@ -1,4 +1,4 @@
-"""Numbers on a declared grid, so that what is sent has an exact law.
+"""Numbers on a declared grid, so that what is sent has an exact distribution.
 
 >>> hours = UniformGrid(0, 24, steps=96)
 >>> hours.places([0.1, 7.5, 30.0]).tolist()

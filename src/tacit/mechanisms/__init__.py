@@ -1,4 +1,4 @@
-"""One file a mechanism: its law, its loss, its release, its error.
+"""One file a mechanism: its distribution, its loss, its release, its error.
 
 >>> from tacit.mechanisms import Laplace
 >>> Laplace.calibrated(epsilon=0.5, sensitivity=1).scale

@@ -41,8 +41,8 @@ class Exponential(SelectionMechanism):
 
     **Proof.** With scores u and v, the loss of r is factor (u(r) - v(r)) - ln(Z_u/Z_v), Z the sum of the weights. The
     second term does not depend on r; the first lies in an interval of length factor 2 sensitivity, and of length
-    factor sensitivity where all u(r) - v(r) have one sign. Both laws add up to one, so the loss is not of one sign
-    only. (Durfee and Rogers 2019; the zCDP of a bounded range: Cesar and Rogers 2021.)
+    factor sensitivity where all u(r) - v(r) have one sign. Both distributions add up to one, so the loss is not of one
+    sign only. (Durfee and Rogers 2019; the zCDP of a bounded range: Cesar and Rogers 2021.)
 
     Counts are monotone under add-remove. Under replace they are not: one may rise while another falls.
     """

@@ -39,13 +39,13 @@ class Gaussian:
     **Theorem.** If between neighbors at most `coordinates` of the integers move, each by at most `shift`, the release
     is rho-zCDP with rho = coordinates shift^2 / (2 variance), and for no less.
 
-    **Proof.** With p the law and d an integer shift, sum p(k)^a p(k - d)^(1 - a) is exp(a (a - 1) d^2 / (2 variance))
-    times the sum of exp(-(k + (a - 1) d)^2 / (2 variance)) over that of exp(-k^2 / (2 variance)). That quotient is at
-    most 1 (Poisson summation), and 1 where (a - 1) d is an integer. So the divergence of order a is at most
-    a d^2 / (2 variance), for whole a exactly, and it adds up over coordinates. (Canonne, Kamath, Steinke 2020.)
+    **Proof.** With p the distribution and d an integer shift, sum p(k)^a p(k - d)^(1 - a) is exp(a (a - 1) d^2 / (2
+    variance)) times the sum of exp(-(k + (a - 1) d)^2 / (2 variance)) over that of exp(-k^2 / (2 variance)). That
+    quotient is at most 1 (Poisson summation), and 1 where (a - 1) d is an integer. So the divergence of order a is at
+    most a d^2 / (2 variance), for whole a exactly, and it adds up over coordinates. (Canonne, Kamath, Steinke 2020.)
 
-    For (epsilon, delta) the discrete law is priced as itself: at the same variance its delta may be above that of real
-    noise.
+    For (epsilon, delta) the discrete distribution is priced as itself: at the same variance its delta may be above that
+    of real noise.
     """
 
     variance: Fraction
@@ -57,7 +57,7 @@ class Gaussian:
     def calibrated(cls, epsilon: Any, delta: Any, shift: int = 1, coordinates: int = 1) -> Gaussian:
         """The least noise, to six digits, that is (epsilon, delta)-DP where `coordinates` integers move by `shift`.
 
-        It is priced as the law that is sampled.
+        It is priced as the distribution that is sampled.
 
         Where nothing can move, the constant is released with the noise of a shift of one.
         """

@@ -71,9 +71,9 @@ class NoisyMax(SelectionMechanism):
     def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
         """P(i) for each index, as certified intervals about 2^-digits wide, for few scores and a small scale.
 
-        The sum over the winning value v of P(v is the noisy score of i) times the chances that those before i are below
-        v and those after it not above. Values further from all scores than `reach` are not summed: the interval holds
-        all they can add.
+        The sum over the winning value v of P(v is the noisy score of i) times the probabilities that those before i are
+        below v and those after it not above. Values further from all scores than `reach` are not summed: the interval
+        holds all they can add.
         """
         from flint import arb
 
@@ -128,5 +128,5 @@ class NoisyMax(SelectionMechanism):
 
 
 def _below(q: arb, m: int) -> arb:
-    """P(z < m) of the discrete Laplace law with q = exp(-1/scale)."""
+    """P(z < m) of the discrete Laplace distribution with q = exp(-1/scale)."""
     return q ** (1 - m) / (1 + q) if m <= 0 else 1 - q**m / (1 + q)

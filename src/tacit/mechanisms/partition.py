@@ -37,7 +37,7 @@ _WORD = 64
 class PartitionSelection:
     """Keeps each key with a probability p(n) that depends on the number n of units that hold it, n = 0 never.
 
-    With e = epsilon/groups, d = share(delta, groups) and p(0) = 0, the law is
+    With e = epsilon/groups, d = share(delta, groups) and p(0) = 0, the distribution is
 
         p(n + 1) = min(exp(e) p(n) + d, 1 - exp(-e) (1 - p(n) - d), 1).
 

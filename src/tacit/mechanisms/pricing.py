@@ -45,7 +45,8 @@ class Pricing:
     the same ends, and the privacy loss is the difference of the two (McSherry, Talwar 2007; Durfee, Rogers 2019 for the
     range). Of the K weights, those with a revenue of at most OPT - x are each at most exp(-factor x) of the best.
 
-    Bidders who know this gain little by bidding untruthfully: at most a factor exp(epsilon) in any outcome's chance.
+    Bidders who know this gain little by bidding untruthfully: at most a factor exp(epsilon) in any outcome's
+    probability.
     """
 
     prices: tuple[int, ...]

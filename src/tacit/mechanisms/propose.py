@@ -95,7 +95,8 @@ class ProposedMedian:
         return 1 + certified_floor(steps, 256)
 
     def release(self, values: Sequence[int], bits: Bits | None = None) -> int | None:
-        """The noisy median, clamped to the range, or None: the bound was not safe for this data, or chance says so.
+        """The noisy median, clamped to the range, or None: the bound was not safe for this data, or probability says
+        so.
 
         Two draws are made in any case.
         """

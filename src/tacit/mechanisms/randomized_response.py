@@ -61,7 +61,8 @@ class RandomizedResponse:
     epsilon = ln(1 + choices q/(1 - q)) and no less; for two values that is ln((1 + q)/(1 - q)).
 
     **Proof.** The true value is answered with probability q + (1 - q)/choices, any other with (1 - q)/choices: each
-    column of the law holds the first once and the second elsewhere, and their quotient is 1 + choices q/(1 - q).
+    column of the distribution holds the first once and the second elsewhere, and their quotient is 1 + choices q/(1 -
+    q).
     """
 
     epsilon: Fraction | None = None
@@ -101,7 +102,7 @@ class RandomizedResponse:
         """One person's answer to their value from 0 to choices - 1, or the answers of many.
 
         A lie is U < P(lie) for U uniform on (0, 1): the first 64 bits of U against the certified floor of 2^64 P(lie).
-        Where they are equal, interval arithmetic decides with more bits. So the law is exact.
+        Where they are equal, interval arithmetic decides with more bits. So the distribution is exact.
         """
         bits = bits_or_system(bits)
         if hasattr(values, "__index__") and not hasattr(values, "__len__"):
@@ -142,9 +143,9 @@ class RandomizedResponse:
         **Unbiased**: E f = r q + (1 - q)/choices, where r is the true share.
 
         **Interval**: Clopper and Pearson's for E f, carried over. If answerers are drawn at random, the number of such
-        answers is binomial. If they are fixed, it is a sum of coins with different chances, whose tails beyond the mean
-        by one or more are below the binomial's (Hoeffding 1956). The ends are kept at least one answer away from f, so
-        that only such tails are left out. So it covers r with at least the stated confidence either way.
+        answers is binomial. If they are fixed, it is a sum of coins with different probabilities, whose tails beyond
+        the mean by one or more are below the binomial's (Hoeffding 1956). The ends are kept at least one answer away
+        from f, so that only such tails are left out. So it covers r with at least the stated confidence either way.
         """
         miss = 1 - check_probability("confidence", confidence)
         known = self._all_known("answers", answers)

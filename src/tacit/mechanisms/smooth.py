@@ -35,7 +35,7 @@ class SmoothMedian:
     """Releases f(x) + (S(x)/alpha) Z, rounded to the nearest integer and clamped to [lower, upper].
 
     f is the lower median of integers, S is its smooth sensitivity with decay `beta`, and Z has the density
-    (1 + z^2)^(-3/2) / 2: Student's law with two degrees of freedom, divided by sqrt 2.
+    (1 + z^2)^(-3/2) / 2: Student's distribution with two degrees of freedom, divided by sqrt 2.
 
     **Theorem.** Under REPLACE the release is (3/2 alpha + 2 beta)-DP, with no delta.
 
@@ -44,11 +44,13 @@ class SmoothMedian:
     |f(x) - f(y)| <= S(x) = alpha s: a loss of at most 3/2 alpha, with s held at that of x.
     (2) The derivative in ln s is 2 - 3s^2/(s^2 + u^2), between -1 and 2. Neighbors have |ln S(x) - ln S(y)| <= beta: a
     loss of at most 2 beta. The two add up. The real number is never stored: its rounding is drawn exactly, and rounding
-    and clamping are post-processing. (Nissim, Raskhodnikova, Smith 2007 have the scheme; Bun, Steinke 2019 the law.)
+    and clamping are post-processing. (Nissim, Raskhodnikova, Smith 2007 have the scheme; Bun, Steinke 2019 the
+    distribution.)
 
     **The draw.** Z = (U - 1/2)/sqrt(U (1 - U)) for U uniform on (0, 1), since P(Z <= z) = (1 + z/sqrt(1 + z^2))/2. U is
     known by its first bits, and interval arithmetic rounds f(x) + s Z, with more bits of U where they are needed. `law`
-    is the exact law of the release, as intervals. Time varies a little with the data: hide it from the analyst.
+    is the exact distribution of the release, as intervals. Time varies a little with the data: hide it from the
+    analyst.
 
     **The default.** With many rows, of which c are on each grid step around the median, S is near 1/(c beta e), and the
     noise S/alpha is least at beta = epsilon/4, alpha = epsilon/3. It is within 3.05 S/alpha 95 times in 100.

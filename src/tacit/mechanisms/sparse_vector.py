@@ -41,13 +41,13 @@ class SparseVector:
     **Theorem.** If between neighbors every integer moves by at most `sensitivity` (and, where `monotone`, all of them
     in the same direction), all that is said is epsilon-DP together, however many times no.
 
-    **Proof.** Given the words before, neighbors are asked the same. The chance of what is said is the sum over y of
-    P(y) times, for each no, P(u + z < threshold + y), and for each yes, P(z >= threshold + y - u). Replace y by
-    y + sensitivity in the neighbor's sum: P(y) falls by at most e^a; no chance of a no falls, since u moved by no more
-    than y; and threshold + y - u grows by at most 2 sensitivity, so a yes falls by at most e^(b/count), because
-    P(z >= m + 1) >= exp(-1/scale) P(z >= m) for every integer m. Where all u rise, the last grows by at most
-    `sensitivity`; where all fall, leave y as it is: no chance of a no falls, and that of a yes by at most e^(b/count).
-    (Lyu, Su and Li 2017, their algorithm 7, with discrete noise; it does not draw y anew and says no number.)
+    **Proof.** Given the words before, neighbors are asked the same. The probability of what is said is the sum over y
+    of P(y) times, for each no, P(u + z < threshold + y), and for each yes, P(z >= threshold + y - u). Replace y by y +
+    sensitivity in the neighbor's sum: P(y) falls by at most e^a; no probability of a no falls, since u moved by no more
+    than y; and threshold + y - u grows by at most 2 sensitivity, so a yes falls by at most e^(b/count), because P(z >=
+    m + 1) >= exp(-1/scale) P(z >= m) for every integer m. Where all u rise, the last grows by at most `sensitivity`;
+    where all fall, leave y as it is: no probability of a no falls, and that of a yes by at most e^(b/count). (Lyu, Su
+    and Li 2017, their algorithm 7, with discrete noise; it does not draw y anew and says no number.)
 
     The split a : b = 1 : (2 count)^(2/3), with count^(2/3) where `monotone`, makes the variance of z - y least (ibid.);
     it is rounded to a rational, and the sum is exactly epsilon.
@@ -144,7 +144,7 @@ class SparseVector:
         return Fraction(1 / (1 + moves ** (2 / 3))).limit_denominator(10**6 * moves)
 
     def _words(self, yes: list[arb]) -> list[tuple[tuple[bool, ...], arb]]:
-        """All that may be said, with its chance, where the i-th integer gets a yes with chance yes[i]."""
+        """All that may be said, with its probability, where the i-th integer gets a yes with probability yes[i]."""
         from flint import arb
 
         open_ones: list[tuple[tuple[bool, ...], arb]] = [((), arb(1))]
@@ -197,5 +197,5 @@ def _check_limit(count: int) -> int:
 
 
 def _reaches(q: arb, m: int) -> arb:
-    """P(z >= m) of the discrete Laplace law with q = exp(-1/scale)."""
+    """P(z >= m) of the discrete Laplace distribution with q = exp(-1/scale)."""
     return q**m / (1 + q) if m >= 1 else 1 - q ** (1 - m) / (1 + q)

@@ -36,8 +36,8 @@ _MOST_SENSITIVITY = 2**200
 class Staircase:
     """Adds noise k to an integer, P(k) proportional to exp(-epsilon floor((|k| + sensitivity - inner)/sensitivity)).
 
-    The law has steps: `inner` integers on either side of 0 at one height, then stretches of `sensitivity` integers,
-    each lower than the one before by exp(-epsilon).
+    The distribution has steps: `inner` integers on either side of 0 at one height, then stretches of `sensitivity`
+    integers, each lower than the one before by exp(-epsilon).
 
     **Theorem.** If neighboring inputs differ by at most `sensitivity`, the release is epsilon-DP, and no less. Of all
     epsilon-DP noises on integers the one with the least E|k| is of this form (Geng, Viswanath 2014), as is the one with
@@ -48,12 +48,13 @@ class Staircase:
 
     **The draw.** |k| = sensitivity g + j, with g geometric, P(g >= m) = exp(-epsilon m), and j below `sensitivity`,
     uniform but that j >= inner is kept with probability exp(-epsilon) only and else drawn again; a fair sign, and all
-    again where it is minus zero. Each is exact, so the law is.
+    again where it is minus zero. Each is exact, so the distribution is.
 
-    With a sensitivity of 1 it is the discrete Laplace law. From 2 on E|k| is smaller than that of discrete Laplace
-    noise: by 1 % at epsilon 1/2, 4 % at 1, 15 % at 2, 45 % at 4. The width at 95 % need not be: 77 against 75 at
-    epsilon 4 and sensitivity 100. Its privacy loss is 0 or epsilon, nothing in between, so that many of these compose
-    worse than as many Laplace noises. It is for one number: two that share a sensitivity in L1 may each lose epsilon.
+    With a sensitivity of 1 it is the discrete Laplace distribution. From 2 on E|k| is smaller than that of discrete
+    Laplace noise: by 1 % at epsilon 1/2, 4 % at 1, 15 % at 2, 45 % at 4. The width at 95 % need not be: 77 against 75
+    at epsilon 4 and sensitivity 100. Its privacy loss is 0 or epsilon, nothing in between, so that many of these
+    compose worse than as many Laplace noises. It is for one number: two that share a sensitivity in L1 may each lose
+    epsilon.
     """
 
     epsilon: Fraction

@@ -39,9 +39,9 @@ class TopK:
     **Proof.** Given those chosen before, a choice is the exponential mechanism over a list that is the same for both
     neighbors, so its loss has range epsilon/count. Pure epsilons and zCDP both add up over adaptive choices.
 
-    **Why peeling.** It is the same law as adding Gumbel noise to all scores once and taking the `count` largest (Durfee
-    and Rogers 2019). Laplace noise, added once or anew for each choice, needs the same factor `count` for epsilon-DP,
-    and has no bounded range: at equal epsilon its zCDP cost is about four times as much.
+    **Why peeling.** It is the same distribution as adding Gumbel noise to all scores once and taking the `count`
+    largest (Durfee and Rogers 2019). Laplace noise, added once or anew for each choice, needs the same factor `count`
+    for epsilon-DP, and has no bounded range: at equal epsilon its zCDP cost is about four times as much.
     """
 
     epsilon: Fraction

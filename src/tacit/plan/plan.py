@@ -3,7 +3,7 @@
 **Theorem.** The release of a plan is (epsilon, delta)-DP for the policy's unit and relation, where epsilon is the price
 and delta at most the policy's for one question. Proof: the rows of a unit are a function of its own rows
 (`plan/scope.py`); after bounding it moves what is measured by at most what `plan/contribution.py` says; the noise, the
-choices and the selection of keys cost what `plan/noise.py` says. Finishing is a function of the release.
+choices and the selection of keys cost what `plan/noise.py` says. Post-processing is a function of the release.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ def _no_delta(policy: Policy) -> str:
 
 
 def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:
-    """The name of the private half: equal for questions that differ only in finishing.
+    """The name of the private half: equal for questions that differ only in post-processing.
 
     The price is in it through the noise, and the data's epoch through the policy's digest.
     """

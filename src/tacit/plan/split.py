@@ -1,4 +1,4 @@
-"""The two halves of a question: private aggregates over rows, and the finishing of what is released.
+"""The two halves of a question: private aggregates over rows, and the post-processing of what is released.
 
 Whatever stands outside an aggregate sees released values and keys only, so it is post-processing and free.
 """
@@ -43,7 +43,7 @@ MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by it
 
 @dataclass(frozen=True)
 class Halves:
-    """The aggregates in order of appearance, and the finishing over them."""
+    """The aggregates in order of appearance, and the post-processing over them."""
 
     where: Scalar | None
     keys: tuple[GroupKey, ...]

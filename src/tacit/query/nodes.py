@@ -105,14 +105,14 @@ class Quantize:
 
 @dataclass(frozen=True)
 class ReleasedValue:
-    """A value of the noisy table, by its position among the released ones. Finishing only."""
+    """A value of the noisy table, by its position among the released ones. Post-processing only."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class ReleasedKey:
-    """A key of the noisy table, by its position. Finishing only."""
+    """A key of the noisy table, by its position. Post-processing only."""
 
     index: int
 

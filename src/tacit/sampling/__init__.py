@@ -1,1 +1,1 @@
-"""The only place where randomness is drawn: cryptographic bits, and exact laws made of them."""
+"""The only place where randomness is drawn: cryptographic bits, and exact distributions made of them."""

@@ -95,7 +95,7 @@ def draw_certified(chance: Callable[[], arb], bits: Bits) -> bool:
 
 
 def draw_array_certified(chance: Callable[[], arb], count: int, bits: Bits) -> npt.NDArray[np.bool_]:
-    """`count` such coins: the first 64 bits of U against the certified floor of 2^64 chance, and more where equal."""
+    """`count` such coins: the first 64 bits of U against the floor of 2^64 times it, and more where these are equal."""
     edge = min(certified_floor(lambda: chance() * 2**64), 2**64 - 1)
     words = bits.words(count)
     heads: npt.NDArray[np.bool_] = words < np.uint64(edge)

@@ -1,12 +1,12 @@
-"""Any law on few integers, exactly, by one table look-up a draw.
+"""Any distribution on few integers, exactly, by one table look-up a draw.
 
-**How.** Let F be the cumulative law and T_k = floor(2^64 F(k)) for k = first, ..., last. A draw is the least k with
-U < F(k), where U is uniform on (0, 1) and known by its first 64 bits, the word w. If w < T_k then U < F(k), and if
+**How.** Let F be the cumulative distribution and T_k = floor(2^64 F(k)) for k = first, ..., last. A draw is the least k
+with U < F(k), where U is uniform on (0, 1) and known by its first 64 bits, the word w. If w < T_k then U < F(k), and if
 w > T_k then U > F(k), whatever the other bits are. So the draw is the least k with w < T_k, unless w equals some T_j or
 lies beyond the table; then interval arithmetic decides, with more bits of U.
 
-**Theorem.** The law of a draw is exactly F, if the T_k are right, and they are computed with interval arithmetic. There
-is no rounding in a draw.
+**Theorem.** The distribution of a draw is exactly F, if the T_k are right, and they are computed with interval
+arithmetic. There is no rounding in a draw.
 
 **Timing residual.** A draw is undecided with probability at most (last - first + 2) 2^-64 + F(first) + 1 - F(last).
 
@@ -38,7 +38,8 @@ def is_table_worthwhile(count: int, entries: int) -> bool:
 
 
 class CdfTable:
-    """A law on integers. `shares` yields F(first), F(first + 1), ..., F(last); `exactly(k)` is F(k) for any k: both are
+    """A distribution on integers. `shares` yields F(first), F(first + 1), ..., F(last); `exactly(k)` is F(k) for any k:
+    both are
     intervals at the working precision."""
 
     def __init__(self, first: int, shares: Callable[[], Iterable[arb]], exactly: Callable[[int], arb]) -> None:

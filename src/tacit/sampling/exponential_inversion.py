@@ -1,4 +1,4 @@
-"""floor(scale (c - ln U)) for U uniform on (0, 1), exactly: the inverse of every law with an exponential tail.
+"""floor(scale (c - ln U)) for U uniform on (0, 1), exactly: the inverse of every distribution with an exponential tail.
 
 **How.** U is known by its first n bits. In machine arithmetic scale (c - ln U) has an error of at most
 scale 2^-TRUSTED, for every U that begins with these bits, unless U is below 2^-20. Where everything that near has one

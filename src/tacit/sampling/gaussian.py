@@ -1,11 +1,12 @@
-"""The discrete Gaussian law, exactly: P(k) proportional to exp(-k^2 / (2 variance)) for every integer k.
+"""The discrete Gaussian distribution, exactly: P(k) proportional to exp(-k^2 / (2 variance)) for every integer k.
 
 **How.** A discrete Laplace draw y of scale t, the least integer above sqrt(variance), is kept with probability
-exp(-(|y| - variance/t)^2 / (2 variance)): what is kept has the discrete Gaussian law (Canonne, Kamath, Steinke 2020,
-with any exact Laplace draw and any exact coin). How often it is drawn again says nothing about what is kept. Where many
-draws of a narrow law are wanted, a table of the law (`cdf_table.py`) is quicker.
+exp(-(|y| - variance/t)^2 / (2 variance)): what is kept has the discrete Gaussian distribution (Canonne, Kamath, Steinke
+2020, with any exact Laplace draw and any exact coin). How often it is drawn again says nothing about what is kept.
+Where many draws of a narrow distribution are wanted, a table of the distribution (`cdf_table.py`) is quicker.
 
-**Theorem.** The law of a draw is the discrete Gaussian law, exactly: both the proposal and the coin are exact.
+**Theorem.** The distribution of a draw is the discrete Gaussian distribution, exactly: both the proposal and the coin
+are exact.
 """
 
 from __future__ import annotations
@@ -77,11 +78,12 @@ def draw_integers(variance: Fraction, count: int, bits: Bits) -> list[int]:
 
 @lru_cache(maxsize=1024)  # the columns of one question mostly share their noise
 def tail_quantile(variance: Fraction, chance: Fraction) -> int:
-    """A w with P(|k| > w) <= chance, where 0 < chance < 1: the least one, or for wide laws at most one step above.
+    """A w with P(|k| > w) <= probability, where 0 < probability < 1: the least one, or for wide distributions at most
+    one step above.
 
     The sum over k > w is at most the integral from w + 1/2 on beyond the standard deviation, where the density is
-    convex; before it, where it is concave, the law up to w is at least its integral, but for 3 exp(-19 variance)
-    (Poisson; `docs/proofs/sampling.md`). Narrow laws are summed term by term.
+    convex; before it, where it is concave, the distribution up to w is at least its integral, but for 3 exp(-19
+    variance) (Poisson; `docs/proofs/sampling.md`). Narrow distributions are summed term by term.
     """
     if not 0 < chance < 1:
         raise ParameterError("chance", f"is no chance: {chance}", fix="choose it between 0 and 1")
@@ -149,13 +151,13 @@ def _accept_each(
 
 
 def _entries(variance: Fraction) -> int:
-    """Half the width of a table outside which less than 2^-64 of the law lies: exp(-k^2 / 2v) < 2^-70."""
+    """Half the width of a table outside which less than 2^-64 of the distribution lies: exp(-k^2 / 2v) < 2^-70."""
     return math.isqrt(math.ceil(variance * 98)) + 2
 
 
 @lru_cache(maxsize=32)
 def _table(variance: Fraction) -> CdfTable:
-    """The law as a table."""
+    """The distribution as a table."""
     edge = _entries(variance)
 
     def shares() -> Iterator[arb]:

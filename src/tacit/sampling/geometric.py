@@ -1,4 +1,4 @@
-"""The geometric law, exactly: P(k) = (1 - q) q^k for k = 0, 1, 2, ..., where q = exp(-1/scale).
+"""The geometric distribution, exactly: P(k) = (1 - q) q^k for k = 0, 1, 2, ..., where q = exp(-1/scale).
 
 P(k >= m) = q^m, so k is the floor of -scale ln U for U uniform on (0, 1). `exponential_inversion.py` computes it.
 

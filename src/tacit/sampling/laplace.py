@@ -1,4 +1,4 @@
-"""The discrete Laplace law, exactly, at machine speed.
+"""The discrete Laplace distribution, exactly, at machine speed.
 
 P(k) = (1 - q)/(1 + q) q^|k| for every integer k, where q = exp(-1/scale).
 
@@ -7,14 +7,16 @@ the sign. Since P(|k| >= m) = 2 q^m / (1 + q) for m >= 1, the magnitude is the l
 
     m = floor(x),  x = scale (ln(2/(1 + q)) - ln U).
 
-`exponential_inversion.py` computes that floor exactly, at machine speed. Where many draws of a narrow law are wanted, a
-table of the law (`cdf_table.py`) is quicker still, and where draws of a wide one are wanted, `wide.py`.
+`exponential_inversion.py` computes that floor exactly, at machine speed. Where many draws of a narrow distribution are
+wanted, a table of the distribution (`cdf_table.py`) is quicker still, and where draws of a wide one are wanted,
+`wide.py`.
 
-**Theorem.** The law of a draw is the discrete Laplace law, exactly. `docs/proofs/laplace.md` has the error analysis.
+**Theorem.** The distribution of a draw is the discrete Laplace distribution, exactly. `docs/proofs/laplace.md` has the
+error analysis.
 
 **Timing residual.** A draw is undecided with probability at most 2^-20 + 3 scale 2^-TRUSTED, or 2^-17 where many draws
-of a wide law are made, and then takes longer by tens of microseconds. Apart from that, the work does not depend on the
-noise.
+of a wide distribution are made, and then takes longer by tens of microseconds. Apart from that, the work does not
+depend on the noise.
 """
 
 from __future__ import annotations
@@ -70,10 +72,10 @@ def draw_array(scale: Fraction, count: int, bits: Bits, trusted: int = TRUSTED_B
 
 
 def tail_quantile(scale: Fraction, chance: Fraction) -> int:
-    """The least w >= 0 with P(|k| > w) <= chance, where 0 < chance < 1.
+    """The least w >= 0 with P(|k| > w) <= probability, where 0 < probability < 1.
 
-    P(|k| > w) = 2 q^(w+1) / (1 + q), so w + 1 is the ceiling of scale ln(2 / ((1 + q) chance)). That number is no
-    integer: q is transcendental (Lindemann), so 2 q^(w+1) = chance (1 + q) has no solution. Below zero, w = 0.
+    P(|k| > w) = 2 q^(w+1) / (1 + q), so w + 1 is the ceiling of scale ln(2 / ((1 + q) probability)). That number is no
+    integer: q is transcendental (Lindemann), so 2 q^(w+1) = probability (1 + q) has no solution. Below zero, w = 0.
     """
     return max(0, certified_floor(lambda: to_interval(scale) * ((_twice_share(scale) / to_interval(chance)).log())))
 
@@ -98,13 +100,13 @@ def _draw_certified(scale: Fraction, uniform: int, bits: Bits) -> int:
 
 
 def _entries(scale: Fraction) -> int:
-    """Half the width of a table outside which less than 2^-64 of the law lies: exp(-k/scale) < 2^-66."""
+    """Half the width of a table outside which less than 2^-64 of the distribution lies: exp(-k/scale) < 2^-66."""
     return math.ceil(46 * scale) + 1
 
 
 @lru_cache(maxsize=32)
 def _table(scale: Fraction) -> CdfTable:
-    """The law as a table: F(k) is q^-k / (1 + q) below zero, and 1 - q^(k+1) / (1 + q) from there on."""
+    """The distribution as a table: F(k) is q^-k / (1 + q) below zero, and 1 - q^(k+1) / (1 + q) from there on."""
     edge = _entries(scale)
 
     def exactly(k: int) -> arb:

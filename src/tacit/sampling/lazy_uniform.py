@@ -1,8 +1,8 @@
 """A uniform real number U in (0, 1), known by its first bits, and by more of them when they do not settle a question.
 
-Every exact law ends here: the machine decides from the first word where it can, and what it cannot decide is asked of
-interval arithmetic, with 64 more bits of U each time, until the answer is the same for every U that begins with them.
-The bits already drawn are kept, so what is decided is a function of one U, and the law is exact.
+Every exact distribution ends here: the machine decides from the first word where it can, and what it cannot decide is
+asked of interval arithmetic, with 64 more bits of U each time, until the answer is the same for every U that begins
+with them. The bits already drawn are kept, so what is decided is a function of one U, and the distribution is exact.
 """
 
 from __future__ import annotations

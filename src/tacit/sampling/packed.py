@@ -1,12 +1,12 @@
-"""Many coins of one chance, eight to a byte, exactly: what a report of a thousand bits is made of.
+"""Many coins of one probability, eight to a byte, exactly: what a report of a thousand bits is made of.
 
-**How.** Let P(b) be the probability of the byte b: chance^c (1 - chance)^(8 - c), where c counts its ones. Of 2^16
-equally likely cells, floor(2^16 P(b)) belong to b, and the rest, at most 256 of them, to nobody. A draw takes a cell by
-16 bits; where it is nobody's, the byte is drawn from the residual law, P(b) - floor(2^16 P(b)) / 2^16 over its sum, by
-`Table`.
+**How.** Let P(b) be the probability of the byte b: probability^c (1 - probability)^(8 - c), where c counts its ones. Of
+2^16 equally likely cells, floor(2^16 P(b)) belong to b, and the rest, at most 256 of them, to nobody. A draw takes a
+cell by 16 bits; where it is nobody's, the byte is drawn from the residual distribution, P(b) - floor(2^16 P(b)) / 2^16
+over its sum, by `Table`.
 
-**Theorem.** The law of a byte is exactly P, and bytes are independent. Proof: b comes out of its own cells with
-probability floor(2^16 P(b)) / 2^16, and of nobody's with the rest of P(b).
+**Theorem.** The distribution of a byte is exactly P, and bytes are independent. Proof: b comes out of its own cells
+with probability floor(2^16 P(b)) / 2^16, and of nobody's with the rest of P(b).
 
 **Timing residual.** A byte takes the second way with probability at most 2^-8.
 
@@ -36,11 +36,11 @@ BLOCK = 2**19  # bytes at a time, so that the rest of a block is worth a call an
 
 
 class Coins:
-    """Coins that are heads, a one, with a chance strictly between 0 and 1.
+    """Coins that are heads, a one, with a probability strictly between 0 and 1.
 
     It is a rational, or an irrational number known as an interval at the working precision. With rationals the shares
-    of the residual law are rationals too: one of them may be a multiple of 2^-64, which no interval around it would
-    tell.
+    of the residual distribution are rationals too: one of them may be a multiple of 2^-64, which no interval around it
+    would tell.
     """
 
     def __init__(self, chance: Fraction | Callable[[], arb]) -> None:

@@ -1,9 +1,10 @@
 """Coins and small integers from 16 bits each, exactly: where there are many of them, bits are what takes time.
 
-**How.** A coin is U < chance for U uniform on (0, 1): the first 16 bits of U against the certified floor of 2^16
-chance. Where they are equal, more bits of the same U decide. A small integer is 16 bits, or the upper ones of them,
-drawn anew where it is not below n. So both laws are exact. The bits that an integer leaves over are fair and
-independent of it: they can be the first of a coin's, which needs no others unless they are those of its chance.
+**How.** A coin is U < probability for U uniform on (0, 1): the first 16 bits of U against the certified floor of 2^16
+probability. Where they are equal, more bits of the same U decide. A small integer is 16 bits, or the upper ones of
+them, drawn anew where it is not below n. So both distributions are exact. The bits that an integer leaves over are fair
+and independent of it: they can be the first of a coin's, which needs no others unless they are those of its
+probability.
 
 **Timing residual.** A coin is undecided with probability 2^-16, one that begins with s bits asks for more with 2^-s.
 How often an integer is drawn says nothing about it.
@@ -36,7 +37,7 @@ def draw_uint16(count: int, bits: Bits) -> Uint16Array:
 
 
 class Bernoulli16:
-    """Heads with a chance between 0 and 1, known as an interval at the working precision."""
+    """Heads with a probability between 0 and 1, known as an interval at the working precision."""
 
     def __init__(self, chance: Callable[[], arb]) -> None:
         self._chance = chance
@@ -52,10 +53,11 @@ class Bernoulli16:
 
 
 class ContinuedBernoulli:
-    """Coins of such a chance whose first `size` bits are there already.
+    """Coins of such a probability whose first `size` bits are there already.
 
-    **Theorem.** Let U = (first + V)/2^size, with V uniform, and let e = floor(2^size chance). Then U < chance where
-    first < e, or where first = e and V < 2^size chance - e. So a fresh coin of that last chance decides, exactly.
+    **Theorem.** Let U = (first + V)/2^size, with V uniform, and let e = floor(2^size probability). Then U < probability
+    where first < e, or where first = e and V < 2^size probability - e. So a fresh coin of that last probability
+    decides, exactly.
     """
 
     def __init__(self, chance: Callable[[], arb], size: int) -> None:

@@ -80,8 +80,8 @@ class AnswerCache:
 
     **Theorem.** What is found here is what `ask` would show, but for the receipt. Proof: it is what `ask` showed to the
     same analyst for the same text, price and confidence under the same policy. Its plan is a function of these, so is
-    the question that the ledger knows it by, and that has one answer for ever (`Ledger`); finishing is a function of
-    the answer, the plan and the confidence.
+    the question that the ledger knows it by, and that has one answer for ever (`Ledger`); post-processing is a function
+    of the answer, the plan and the confidence.
     """
 
     def __init__(self, cells: int = _CELLS) -> None:

@@ -1,4 +1,5 @@
-"""What a survey's page says before anyone answers: the questions, their chances, and what a report can make likely.
+"""What a survey's page says before anyone answers: the questions, their probabilities, and what a report can make
+likely.
 
 >>> format_posterior(Fraction(3))  # the two coins: from 1 in 2 to 3 in 4
 '75 %'

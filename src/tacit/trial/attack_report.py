@@ -26,14 +26,14 @@ class AttackComparison:
 
     @property
     def chance(self) -> float:
-        """The chance of at least so many right guesses, at most, if the curator keeps its promise.
+        """The probability of at least so many right guesses, at most, if the curator keeps its promise.
 
         **Theorem** (Steinke, Nasr, Jagielski 2023). Let the bits be fair and independent, and let changing one of them
         change the probability of any outcome by a factor of at most e^a. However the guesses are made, the number of
-        right ones exceeds k with at most the probability that a binomial law of n trials with chance e^a/(1 + e^a)
-        does. Proof: fix the outcome, and so the guesses, and the bits before i. Averaging over the bits after i, bit i
-        is 1 rather than 0 at odds of at most e^a, either way. So each guess is right with at most that chance, whatever
-        came before it. With a delta, it is at most 2 n delta more.
+        right ones exceeds k with at most the probability that a binomial distribution of n trials with probability
+        e^a/(1 + e^a) does. Proof: fix the outcome, and so the guesses, and the bits before i. Averaging over the bits
+        after i, bit i is 1 rather than 0 at odds of at most e^a, either way. So each guess is right with at most that
+        probability, whatever came before it. With a delta, it is at most 2 n delta more.
         """
         from scipy.stats import binom
 
@@ -64,7 +64,7 @@ class AttackReport:
 
     @property
     def refuted(self) -> bool:
-        """Whether an attack got more than the promise allows, but for a chance of `SIGNIFICANCE`."""
+        """Whether an attack got more than the promise allows, but for a probability of `SIGNIFICANCE`."""
         return any(line.chance < SIGNIFICANCE for line in self.lines)
 
     @property

@@ -24,7 +24,7 @@ _LOOKS = 60  # releases of a database
 
 @dataclass(frozen=True)
 class SampledReleases:
-    """What the engine gives of a database, and a few releases of it where their law is not plain from that."""
+    """What the engine gives of a database, and a few releases of it where their distribution is not plain from that."""
 
     exact: GroupedMeasures
     looks: tuple[Release, ...]

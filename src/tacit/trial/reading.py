@@ -1,8 +1,9 @@
 """Answers as numbers and words, for audits: all that an analyst is shown of them, one answer after the other.
 
-Finishing many releases one by one is slow, and most of the time goes into setting up. `postprocess_all` stacks them
-into one table, with the number of the release as a further key, and runs the real finishing once. Its rows are those of
-the single answers: finishing works row by row, except that LIMIT counts rows, which is done here for each answer.
+Post-processing many releases one by one is slow, and most of the time goes into setting up. `postprocess_all` stacks
+them into one table, with the number of the release as a further key, and runs the real post-processing once. Its rows
+are those of the single answers: post-processing works row by row, except that LIMIT counts rows, which is done here for
+each answer.
 """
 
 from __future__ import annotations

@@ -90,10 +90,10 @@ class PolicyAuditor:
         With `whole`, each one comes from `DeclaredAnalyst.ask` itself: parse, plan, reserve, engine, release, commit,
         finish, with a new ledger each time, because a repeat in one ledger is the same answer.
 
-        Without it, what does not depend on chance happens once: the question is planned once and the engine runs once
-        for each database. The plan's own `release` then draws from the same bits as `ask`, `size` times, and the real
-        `finish` reads all of them in one table (`reading.finish_all`). Left out are the ledger and `pack` to its bytes
-        for each answer. Both ways have one law, and show the same for the same release.
+        Without it, what does not depend on probability happens once: the question is planned once and the engine runs
+        once for each database. The plan's own `release` then draws from the same bits as `ask`, `size` times, and the
+        real `finish` reads all of them in one table (`reading.finish_all`). Left out are the ledger and `pack` to its
+        bytes for each answer. Both ways have one distribution, and show the same for the same release.
 
         An output is what an analyst is shown, as `AnswerEncoder` says; error bars follow from it and are left out. With
         `stored` it is what the ledger stores: all that is shown follows from it, so it tells at least as much.

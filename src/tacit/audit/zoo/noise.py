@@ -1,4 +1,4 @@
-"""Plain noise for specimens, and its law. It protects nobody."""
+"""Plain noise for specimens, and its distribution. It protects nobody."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def survival(scale: float, k: int) -> float:
 
 
 def cdf(scale: float, k: int) -> float:
-    """P(noise < k); the law is even."""
+    """P(noise < k); the distribution is even."""
     return survival(scale, 1 - k)
 
 
 def support_window(scale: float) -> range:
-    """The integers that carry the law of noise on counts from 0 to 9. Both neighbors have the same."""
+    """The integers that carry the distribution of noise on counts from 0 to 9. Both neighbors have the same."""
     reach = math.ceil(_SCALES * scale) + 10
     return range(-reach, reach + 1)
 
 
 def laplace_distribution(scale: float, data: Any) -> ProbabilityMap:
-    """The law of a count with this noise, or of several, each with its own."""
+    """The distribution of a count with this noise, or of several, each with its own."""
     counts = np.atleast_1d(data).tolist()
     if len(counts) == 1:
         return {output: probability(scale, output - counts[0]) for output in support_window(scale)}

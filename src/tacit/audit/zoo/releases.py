@@ -1,4 +1,4 @@
-"""The mechanisms that Tacit uses, many releases at once, and their laws."""
+"""The mechanisms that Tacit uses, many releases at once, and their distributions."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def noisy_counts_distribution(data: Any) -> ProbabilityMap:
 
 
 def normal_law(variance: Fraction) -> Any:
-    """The discrete Gaussian law around a count from 0 to 9."""
+    """The discrete Gaussian distribution around a count from 0 to 9."""
 
     def law(data: int) -> ProbabilityMap:
         reach = math.ceil(12 * math.sqrt(variance)) + 10
@@ -136,12 +136,12 @@ def normal_law(variance: Fraction) -> Any:
 
 
 def selection_law(mechanism: Exponential | PermuteAndFlip | NoisyMax) -> Any:
-    """The mechanism's own certified law, as doubles."""
+    """The mechanism's own certified distribution, as doubles."""
     return lambda data: {place: float(share.mid()) for place, share in enumerate(mechanism.law(data))}
 
 
 def first_above_law(data: tuple[int, ...]) -> ProbabilityMap:
-    """The mechanism's own law, by the place of the first yes."""
+    """The mechanism's own distribution, by the place of the first yes."""
     return {said.index(True) if any(said) else len(said): float(share.mid()) for said, share in ALARM.law(data).items()}
 
 
@@ -152,5 +152,5 @@ def kept_law(data: int) -> ProbabilityMap:
 
 
 def middle_law(data: dict[int, int]) -> ProbabilityMap:
-    """The mechanism's own law."""
+    """The mechanism's own distribution."""
     return {point: float(share.mid()) for point, share in MEDIAN.law(data).items()}

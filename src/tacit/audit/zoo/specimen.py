@@ -29,7 +29,8 @@ class KnownMechanism:
 
     `true` is the least value of the claim's parameter that holds on this pair (at the claim's delta); `sound` says
     that the claim holds on every pair. `evidence` is what refutes a claim that does not: samples, or only an exact
-    computation. `law(data)` is the law of one output, where it is known; what is left out adds up to less than 1e-9.
+    computation. `law(data)` is the distribution of one output, where it is known; what is left out adds up to less than
+    1e-9.
     """
 
     name: str
@@ -45,7 +46,7 @@ class KnownMechanism:
     law: Callable[[Any], ProbabilityMap] | None = field(default=None, repr=False)
 
     def exact(self) -> TransitionMatrix | None:
-        """The table of both laws; None where the law is not known."""
+        """The table of both distributions; None where the distribution is not known."""
         if self.law is None:
             return None
         one, other = self.law(self.one), self.law(self.other)

@@ -79,7 +79,7 @@ def truncated_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
 
 
 def repeated_law(scale: float, times: int = 1) -> Any:
-    """The law of `count_with_scale`."""
+    """The distribution of `count_with_scale`."""
     return lambda data: noise.laplace_distribution(scale, np.repeat(np.atleast_1d(data), times))
 
 
@@ -113,7 +113,7 @@ def local_mean_law(data: tuple[int, ...]) -> ProbabilityMap:
 
 
 def rounded_law(data: int) -> ProbabilityMap:
-    """The law of 0 or 5 with noise."""
+    """The distribution of 0 or 5 with noise."""
     return noise.laplace_distribution(1.0, 5 * round(data / 5))
 
 

@@ -24,7 +24,7 @@ _SMALL = 8  # options of which every subset is listed in a matrix
 class ChoiceQuestion(SurveyQuestion):
     """One of several options: sent as it is, or replaced by another one, each equally likely.
 
-    **Theorem.** With k options and L = `lie`, the law is (2^64 - L)/2^64 on the diagonal and L/(2^64 (k - 1))
+    **Theorem.** With k options and L = `lie`, the distribution is (2^64 - L)/2^64 on the diagonal and L/(2^64 (k - 1))
     elsewhere, exactly; by `lies` it is epsilon-LDP. The bits are one word for the coin, then the other option, which is
     drawn whether it is needed or not.
     """
@@ -37,7 +37,7 @@ class ChoiceQuestion(SurveyQuestion):
 
     @cached_property
     def lie(self) -> int:
-        """The chance of another option, out of 2^64."""
+        """The probability of another option, out of 2^64."""
         return compute_flip_threshold(self.price, others=len(self.options) - 1)
 
     @property
@@ -47,7 +47,7 @@ class ChoiceQuestion(SurveyQuestion):
 
     @property
     def other(self) -> Fraction:
-        """The chance of each other option."""
+        """The probability of each other option."""
         return Fraction(self.lie, TWO_TO_64 * (len(self.options) - 1))
 
     def encode(self, truth: int, bits: Bits) -> int:
@@ -112,8 +112,8 @@ class MultipleChoiceQuestion(SurveyQuestion):
     """Any of several options, at most `most`: a bit for each, every one sent as it is or turned, on its own.
 
     **Theorem.** Two answers differ in at most `turns` = min(2 most, options) bits. With L = `lie` for epsilon/turns,
-    the chances of any report differ by at most ((2^64 - L)/L)^turns <= e^epsilon. Proof: the bits are independent, and
-    those in which the answers agree cancel. The bits are one word for each option, in order.
+    the probabilities of any report differ by at most ((2^64 - L)/L)^turns <= e^epsilon. Proof: the bits are
+    independent, and those in which the answers agree cancel. The bits are one word for each option, in order.
     """
 
     options: tuple[str, ...]
@@ -132,7 +132,7 @@ class MultipleChoiceQuestion(SurveyQuestion):
 
     @cached_property
     def lie(self) -> int:
-        """The chance that a bit is turned, out of 2^64."""
+        """The probability that a bit is turned, out of 2^64."""
         return compute_flip_threshold(self.price, parts=self.turns)
 
     @property

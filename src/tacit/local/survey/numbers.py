@@ -24,8 +24,8 @@ class NumberQuestion(SurveyQuestion):
     """A number from `lower` to `upper`, in steps: rounded at random to an end, which is sent as it is or turned.
 
     **Theorem.** At the place k of `steps` the upper end is drawn with probability k/steps, then turned with probability
-    L/2^64. So 1 is sent with probability T own + (1 - T) other, T = k/steps: epsilon-LDP, since the chances of two
-    places are between those of the ends, whose ratio is (2^64 - L)/L <= e^epsilon. The bits are a number below
+    L/2^64. So 1 is sent with probability T own + (1 - T) other, T = k/steps: epsilon-LDP, since the probabilities of
+    two places are between those of the ends, whose ratio is (2^64 - L)/L <= e^epsilon. The bits are a number below
     `steps`, then one word.
     """
 
@@ -49,7 +49,7 @@ class NumberQuestion(SurveyQuestion):
 
     @cached_property
     def lie(self) -> int:
-        """The chance of the wrong end, out of 2^64."""
+        """The probability of the wrong end, out of 2^64."""
         return compute_flip_threshold(self.price)
 
     @property

@@ -83,7 +83,7 @@ def forecast_survey(survey: Survey, people: int | None = None, confidence: Any =
 
 
 def render_forecast(survey: Survey, found: Sequence[QuestionForecast], width: int = 90) -> str:
-    """All questions, each with its chances, what it tells about a person, and what it will tell about all."""
+    """All questions, each with its probabilities, what it tells about a person, and what it will tell about all."""
     count = len(survey.questions)
     asked = "1 question" if count == 1 else f"{count} questions"
     total = (
@@ -104,8 +104,9 @@ def render_forecast(survey: Survey, found: Sequence[QuestionForecast], width: in
 def describe_inference(question: SurveyQuestion) -> str:
     """What a report makes of one person, by Bayes' rule, where a tenth of all have the answer in question.
 
-    With the chances p and q that it is sent by those who have it and by others, it is r p/(r p + (1 - r) q) after it
-    was sent, and the same with 1 - p and 1 - q after it was not. Both are rounded away from r: neither is understated.
+    With the probabilities p and q that it is sent by those who have it and by others, it is r p/(r p + (1 - r) q) after
+    it was sent, and the same with 1 - p and 1 - q after it was not. Both are rounded away from r: neither is
+    understated.
     """
 
     def after(own: Fraction, other: Fraction) -> Fraction:

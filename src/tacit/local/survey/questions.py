@@ -1,4 +1,4 @@
-"""The kinds of questions: what a person answers, what is sent in its place, and with which chances.
+"""The kinds of questions: what a person answers, what is sent in its place, and with which probabilities.
 
 >>> from tacit.local.survey.choices import YesNoQuestion
 >>> from tacit.sampling.bits import ReplayBits
@@ -12,7 +12,7 @@
 answer is yes with probability `own`, and any other with probability `other`, whatever else was answered. If C of n
 reports support a cell, (C/n - other)/(own - other) is unbiased for the share of people whose answer it is, or for the
 mean place of a number in its range; and a report that someone makes up moves it by at most 1/(n (own - other)). Proof:
-C is a sum of independent coins whose chances are linear in the true answers; one of them moves C by at most one.
+C is a sum of independent coins whose probabilities are linear in the true answers; one of them moves C by at most one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SurveyQuestion(ABC):
     @cached_property
     @abstractmethod
     def lie(self) -> int:
-        """The chance, out of 2^64, that a coin turns what is sent."""
+        """The probability, out of 2^64, that a coin turns what is sent."""
 
     @property
     @abstractmethod
@@ -52,12 +52,12 @@ class SurveyQuestion(ABC):
 
     @property
     def own(self) -> Fraction:
-        """The chance that a report supports a cell which is truly answered."""
+        """The probability that a report supports a cell which is truly answered."""
         return Fraction(TWO_TO_64 - self.lie, TWO_TO_64)
 
     @property
     def other(self) -> Fraction:
-        """The chance that a report supports any other cell."""
+        """The probability that a report supports any other cell."""
         return Fraction(self.lie, TWO_TO_64)
 
     @property
@@ -67,7 +67,7 @@ class SurveyQuestion(ABC):
 
     @property
     def ratio(self) -> Fraction:
-        """The largest ratio of two answers' chances of one report: at most e^epsilon, and exact."""
+        """The largest ratio of two answers' probabilities of one report: at most e^epsilon, and exact."""
         return self.own / self.other
 
     @abstractmethod

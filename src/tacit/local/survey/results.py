@@ -115,9 +115,9 @@ class QuestionResult:
 def estimate_survey(survey: Survey, counts: SupportCounts, confidence: Any = 0.95) -> list[QuestionResult]:
     """Estimates for every question.
 
-    **Intervals**: exact binomial ends for the mean chance of a report's support, carried over. Each covers the true
-    share, or mean, of those who sent honest reports with at least this confidence, however their answers are spread;
-    `binomial_interval` has the proof.
+    **Intervals**: exact binomial ends for the mean probability of a report's support, carried over. Each covers the
+    true share, or mean, of those who sent honest reports with at least this confidence, however their answers are
+    spread; `binomial_interval` has the proof.
     """
     level = check_probability("confidence", confidence)
     if counts.users < 1:

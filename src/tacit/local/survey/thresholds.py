@@ -1,4 +1,4 @@
-"""Epsilons as people write them, and coins whose chances are integers out of 2^64.
+"""Epsilons as people write them, and coins whose probabilities are integers out of 2^64.
 
 >>> compute_flip_threshold(SurveyEpsilon.read("ln 3")) == TWO_TO_64 // 4  # two coins: the truth with 3/4
 True
@@ -116,13 +116,13 @@ def _above(enclose: Callable[[], arb]) -> Fraction:
 
 
 def compute_flip_threshold(price: SurveyEpsilon, others: int = 1, parts: int = 1) -> int:
-    """The least integer L for which a coin of chance L/2^64 keeps the price, as the theorem says.
+    """The least integer L for which a coin of probability L/2^64 keeps the price, as the theorem says.
 
     **Theorem.** Let an answer be replaced by another one with probability L/2^64, each of the `others` equally likely.
-    If 2^64 others/(e^(epsilon/parts) + others) <= L <= 2^64 others/(others + 1), two answers' chances of any report
-    differ by a factor of at most e^(epsilon/parts), and by the exact ratio (2^64 - L) others/L. Proof: the law is
-    (2^64 - L)/2^64 on the diagonal and L/(2^64 others) elsewhere. Their ratio falls in L, is e^(epsilon/parts) at the
-    first end and 1 at the second.
+    If 2^64 others/(e^(epsilon/parts) + others) <= L <= 2^64 others/(others + 1), two answers' probabilities of any
+    report differ by a factor of at most e^(epsilon/parts), and by the exact ratio (2^64 - L) others/L. Proof: the
+    distribution is (2^64 - L)/2^64 on the diagonal and L/(2^64 others) elsewhere. Their ratio falls in L, is
+    e^(epsilon/parts) at the first end and 1 at the second.
 
     The first end is rounded up, so toward privacy. It is not an integer unless e^epsilon is rational, which is then
     taken as it is; so its floor can be certified.
@@ -136,7 +136,7 @@ def compute_flip_threshold(price: SurveyEpsilon, others: int = 1, parts: int = 1
 
 
 def flip_coin(chance: int, bits: Bits) -> bool:
-    """Heads with probability chance/2^64, exactly: one word, compared."""
+    """Heads with probability probability/2^64, exactly: one word, compared."""
     return draw_below(TWO_TO_64, bits) < chance
 
 

@@ -1,4 +1,4 @@
-"""What a person is told before anything is sent: the chances, what it tells others, and what would go out.
+"""What a person is told before anything is sent: the probabilities, what it tells others, and what would go out.
 
 >>> from tacit.local.survey.load import parse_survey
 >>> survey = parse_survey({"id": "coins", "questions": [
@@ -22,7 +22,7 @@ from tacit.local.survey.rounding import decimal, round_up
 
 _MILLION, _LEGIBLE = 10**6, 10**15  # factors with fewer digits, and those that are written out
 _TINY = Fraction(1, 10**4)
-_SIMPLE = 20  # the largest denominator of a chance that is told as a fraction
+_SIMPLE = 20  # the largest denominator of a probability that is told as a fraction
 
 
 def describe_randomization(question: SurveyQuestion) -> str:
@@ -109,7 +109,7 @@ def format_number(number: Fraction) -> str:
 
 
 def format_probability(chance: Fraction) -> str:
-    """A chance: a simple fraction where it is exactly that, else percent; never 0 or 100 where it is neither."""
+    """A probability: a simple fraction where it is exactly that, else percent; never 0 or 100 where it is neither."""
     if chance.denominator <= _SIMPLE:
         return str(chance)
     texts = (f"{100 * float(chance):.{digits}f}" for digits in range(1, 15))

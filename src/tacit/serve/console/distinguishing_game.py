@@ -48,9 +48,9 @@ class GameRound:
 class DistinguishingGame:
     """Rounds at one epsilon: yours, and those of the best guesser there is.
 
-    **Theorem.** Whoever says "with" from 101 on errs with chance exactly 1/(e^epsilon + 1), the least possible. Proof:
-    the noise k has P(k) = (1 - q)/(1 + q) q^|k| with q = e^-epsilon. At 100 the guess is wrong for k >= 1, at 101 for
-    k <= -1, both with the chance q/(1 + q). `min_guessing_error` says that nobody errs less.
+    **Theorem.** Whoever says "with" from 101 on errs with probability exactly 1/(e^epsilon + 1), the least possible.
+    Proof: the noise k has P(k) = (1 - q)/(1 + q) q^|k| with q = e^-epsilon. At 100 the guess is wrong for k >= 1, at
+    101 for k <= -1, both with the probability q/(1 + q). `min_guessing_error` says that nobody errs less.
     """
 
     def __init__(self, epsilon: str = "1", bits: Bits | None = None) -> None:

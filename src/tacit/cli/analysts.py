@@ -64,7 +64,7 @@ def revoke(name: Name, policy: PolicyOption = DEFAULT_POLICY) -> None:
 
 
 @app.command(name="list")
-def listed(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
+def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
     """Show who is let in, as what and since when."""
     from tacit.serve import credentials
 

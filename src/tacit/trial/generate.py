@@ -74,7 +74,7 @@ def common(column: Column, group: int) -> Any:
     del group  # all rows are in one
     if column.values is not None and column.type is not Type.BOOL:
         return column.values[0]
-    return {Type.TEXT: text(0), Type.BOOL: True}.get(column.type, _bound(column, 1))
+    return {Type.TEXT: text(0), Type.BOOL: True}.get(column.type, _read_bound(column, 1))
 
 
 def missing(column: Column, group: int) -> Any:
@@ -92,7 +92,7 @@ def even(column: Column, group: int) -> Any:
     if column.values is not None:
         return column.values[group % len(column.values)]
     return {Type.TEXT: text(group % _TEXTS), Type.BOOL: group % 2 == 0}.get(
-        column.type, _bound(column, 1 if group % 2 else -1)
+        column.type, _read_bound(column, 1 if group % 2 else -1)
     )
 
 
@@ -102,7 +102,7 @@ def _odd(column: Column) -> list[Any]:
         return [None]
     if column.type is Type.TEXT:
         return [None, "", "not listed", 'it\'s "odd" é']
-    ends = [None, _bound(column, 1), _bound(column, -1), _beyond(column, 1), _beyond(column, -1)]
+    ends = [None, _read_bound(column, 1), _read_bound(column, -1), _beyond(column, 1), _beyond(column, -1)]
     return ends if column.type is not Type.FLOAT else [*ends, math.nan, math.inf, -math.inf, -0.0]
 
 
@@ -118,7 +118,7 @@ def _range(column: Column) -> tuple[int, int]:
     return int(lower), int(upper)
 
 
-def _bound(column: Column, side: int) -> Any:
+def _read_bound(column: Column, side: int) -> Any:
     """The upper bound, or the lower one."""
     return _as(column, _ends(column)[side > 0])
 

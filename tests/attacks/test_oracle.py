@@ -124,9 +124,9 @@ def test_numbers_of_any_kind_are_answers(said):
     ("said", "words"),
     [
         ([1.0, float("nan")], "answer 1 is NaN"),
-        ([float("inf"), 1.0], "answer 0 is no number of people: inf"),
-        ([1.0, -float("inf")], "answer 1 is no number of people: -inf"),
-        ([1.0, 1e200], "answer 1 is no number of people: 1e"),
+        ([float("inf"), 1.0], "answer 0 is not a number of people: inf"),
+        ([1.0, -float("inf")], "answer 1 is not a number of people: -inf"),
+        ([1.0, 1e200], "answer 1 is not a number of people: 1e"),
         ([1.0], "1 answers to 2 subsets"),
         ([], "0 answers to 2 subsets"),
         ([1.0, 2.0, 3.0], "3 answers to 2 subsets"),

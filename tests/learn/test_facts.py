@@ -40,7 +40,7 @@ def facts(**more) -> DeclaredParameters:
         ({"bounds": (1, 0)}, "bounds: must be finite, the lower end first"),
         ({"bounds": (0, math.inf)}, "bounds: must be finite"),
         ({"norm": 0}, "norm: must be a positive number"),
-        ({"neighbors": "swap"}, "neighbors: is no relation"),
+        ({"neighbors": "swap"}, "neighbors: is not a neighbor relation"),
         ({"neighbors": "replace"}, "rows: under replace the number of rows is public"),
         ({"missing": "mean"}, "missing: needs a number"),
         ({"intercept": -1}, "intercept_scaling: must be at least 0"),

@@ -142,14 +142,14 @@ def test_what_no_price_gives(policy: Policy):
 @pytest.mark.parametrize(
     ("within", "said"),
     [
-        ({}, "names no column"),
+        ({}, "does not name a column"),
         ({"m": 5}, "there is no column 'm'"),
         ({"n": 0}, "above zero"),
         ({"n": -3}, "above zero"),
         ({"n": "many"}, "within"),
         ({"n": float("nan")}, "within"),
         ({"n": None}, "within"),
-        ([("n", 5)], "names no column"),
+        ([("n", 5)], "does not name a column"),
     ],
     ids=str,
 )

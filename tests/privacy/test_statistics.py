@@ -135,7 +135,7 @@ def test_bad_bounds(end):
 def test_other_mistakes():
     with pytest.raises(ParameterError, match="upper: is below lower"):
         global_sensitivity(total, lower=1, upper=0, neighbors=REPLACE)
-    with pytest.raises(ParameterError, match="neighbors: is no relation"):
+    with pytest.raises(ParameterError, match="neighbors: is not a neighbor relation"):
         global_sensitivity(count, neighbors="replace")
     with pytest.raises(ParameterError, match="statistic: no sensitivity is known"):
         global_sensitivity(max, rows=3, lower=0, upper=1, neighbors=REPLACE)

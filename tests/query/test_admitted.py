@@ -66,7 +66,7 @@ def test_answered(rich: Curator, sql: str) -> None:
 
 
 def test_what_overflows_in_finishing_is_null(rich: Curator) -> None:
-    # 1e398 is no double, and infinity less infinity is no number: neither is a value to show
+    # 1e398 is no double, and infinity less infinity is not a number: neither is a value to show
     huge = "AVG(age) * 1e199 * 1e199"
     answer = rich.analyst("ada").ask(f"SELECT {huge} AS x, {huge} - {huge} AS y FROM visits", epsilon=10)
     assert list(answer) == [{"x": None, "y": None}]

@@ -191,7 +191,7 @@ def _row(number: int, row: Sequence[Number]) -> tuple[Fraction, ...]:
     try:
         exact = tuple(Fraction(entry) for entry in row)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise ParameterError("rows", f"row {number} holds what is no number", fix="give probabilities") from problem
+        raise ParameterError("rows", f"row {number} holds what is not a number", fix="give probabilities") from problem
     total = sum(exact, Fraction(0))
     rational = all(isinstance(entry, Fraction | int) for entry in row)
     if any(entry < 0 for entry in exact) or (total != 1 if rational else abs(total - 1) > _SUM):

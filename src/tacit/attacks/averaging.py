@@ -211,7 +211,7 @@ def ask_number(ask: Callable[[Question], float], question: Question) -> float:
     try:
         number = float(answer)
     except (TypeError, ValueError) as problem:
-        raise ParameterError("ask", f"the answer is no number: {answer!r:.60}", fix="return a number") from problem
+        raise ParameterError("ask", f"the answer is not a number: {answer!r:.60}", fix="return a number") from problem
     if not math.isfinite(number):
         raise ParameterError("ask", f"the answer is {number}", fix="return a finite number")
     return number

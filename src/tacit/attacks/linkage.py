@@ -138,7 +138,7 @@ def link_tables(released: Any, public: Any, on: Sequence[str], *, truth: Sequenc
     ours, theirs = _table("released", released), _table("public", public)
     names = [on] if isinstance(on, str) else list(on)
     if not names:
-        raise ParameterError("on", "names no column", fix='on=["postcode", "born", "sex"], say')
+        raise ParameterError("on", "does not name a column", fix='on=["postcode", "born", "sex"], say')
     for table, what in ((ours, "released"), (theirs, "public")):
         for name in names:
             if table.column_names.count(name) != 1:

@@ -167,7 +167,7 @@ class FunctionOracle:
     noise: NoiseModel = UNKNOWN_NOISE
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """One call for each subset. What is no number is left for `ask_oracle` to refuse."""
+        """One call for each subset. What is not a number is left for `ask_oracle` to refuse."""
         given: Any = one_by_one(self.function, subsets)
         return given  # type: ignore[no-any-return]  # the function may return anything
 
@@ -291,7 +291,7 @@ def _check_answers(given: Any, subsets: BitArray) -> FloatArray:
     if numbers.shape != (len(subsets),):
         found = f"{len(numbers):,} answers" if numbers.ndim == 1 else f"answers of shape {numbers.shape}"
         raise ParameterError("oracle", f"gave {found} to {len(subsets):,} subsets", fix=_FIX)
-    for what, wrong in (("NaN", np.isnan(numbers)), ("no number of people", ~(np.abs(numbers) < _LARGEST))):
+    for what, wrong in (("NaN", np.isnan(numbers)), ("not a number of people", ~(np.abs(numbers) < _LARGEST))):
         if wrong.any():
             where = int(np.flatnonzero(wrong)[0])
             raise ParameterError("oracle", f"answer {where} is {what}: {numbers[where]:g}", fix=_FIX)

@@ -162,7 +162,9 @@ def max_expected_accuracy(epsilon: float, neighbors: Neighbors, delta: float = 0
     if neighbors is Neighbors.REPLACE:
         return 1 - min_guessing_error(epsilon, delta)
     if neighbors is not Neighbors.ADD_REMOVE:
-        raise ParameterError("neighbors", f"is no relation: {neighbors!r:.60}", fix="Neighbors.REPLACE, say")
+        raise ParameterError(
+            "neighbors", f"is not a neighbor relation: {neighbors!r:.60}", fix="Neighbors.REPLACE, say"
+        )
     min_guessing_error(epsilon, delta)  # refuses what is no guarantee
     lost = delta * (1 + math.exp(min(epsilon, 700.0))) if delta else 0.0
     return 1 - min_guessing_error(2 * epsilon, min(1.0, lost))

@@ -74,7 +74,7 @@ class Claim:
         for part in text.split(","):
             name, equals, number = (piece.strip().lower() for piece in part.partition("="))
             if not equals or name not in (*PARAMETERS, "delta"):
-                raise ParameterError("claim", f"{part.strip()!r:.40} is no part of a guarantee", fix=_FIX)
+                raise ParameterError("claim", f"{part.strip()!r:.40} is not part of a guarantee", fix=_FIX)
             if name in found:
                 raise ParameterError("claim", f"{name} is given twice", fix=_FIX)
             try:
@@ -83,7 +83,7 @@ class Claim:
                 raise ParameterError(name, f"needs a number, got {number!r:.40}", fix=_FIX) from None
         given = [name for name in PARAMETERS if name in found]
         if len(given) != 1:
-            what = "names no guarantee" if not given else f"names both {' and '.join(given)}"
+            what = "does not name a guarantee" if not given else f"names both {' and '.join(given)}"
             raise ParameterError("claim", f"{text!r:.60} {what}", fix=_FIX)
         if "delta" in found and given != ["epsilon"]:
             raise ParameterError("delta", f"belongs to epsilon, not to {given[0]}", fix="leave delta out")

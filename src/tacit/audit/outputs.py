@@ -86,7 +86,7 @@ class OutputSample:
         beside = [labels for labels, here in zip(self.labels, self.places[numeric:], strict=True) if here == place]
         partial = any(not _is_kind(label) for labels in beside for label in labels)
         shown = self._place_name(place)
-        return f"{shown} (-inf where it is no number)" if partial else shown
+        return f"{shown} (-inf where it is not a number)" if partial else shown
 
     def category_name(self, column: int) -> str:
         """A column of categories in words."""
@@ -326,7 +326,7 @@ def _with_nan(numbers: Reals, labels: list[Any]) -> _Column:
 
 
 def _kind_of(kind: type) -> Label | None:
-    """What numbers of this type are; None for what is no number."""
+    """What numbers of this type are; None for what is not a number."""
     if issubclass(kind, bool | np.bool_):
         return _BOOLEAN
     if issubclass(kind, Integral):

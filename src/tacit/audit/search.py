@@ -100,7 +100,9 @@ def candidate_pairs(
     if shape not in QUERY_SHAPES:
         raise ParameterError("shape", f"there is no shape {shape!r:.40}", fix=f"one of {', '.join(QUERY_SHAPES)}")
     if not isinstance(neighbors, Neighbors):
-        raise ParameterError("neighbors", f"{neighbors!r:.40} is no relation", fix="Neighbors.ADD_REMOVE or REPLACE")
+        raise ParameterError(
+            "neighbors", f"{neighbors!r:.40} is not a neighbor relation", fix="Neighbors.ADD_REMOVE or REPLACE"
+        )
     count = to_integer("rows", rows, least=1)
     low, high = _ends(lower, upper)
     moves = _replace_pairs if neighbors is Neighbors.REPLACE else _add_pairs

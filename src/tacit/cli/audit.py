@@ -188,7 +188,9 @@ def any_callable(
             found = audit(mechanism, *sides, promised, samples=samples, confidence=confidence, seed=seed, progress=told)
         else:
             if neighbors not in set(Neighbors):
-                raise ParameterError("neighbors", f"{neighbors!r} is no relation", fix="add-remove, or replace")
+                raise ParameterError(
+                    "neighbors", f"{neighbors!r} is not a neighbor relation", fix="add-remove, or replace"
+                )
             found = audit_worst_pair(
                 mechanism,
                 str(shape),

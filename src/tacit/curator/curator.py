@@ -121,7 +121,7 @@ def check_join_columns(policy: Policy, engine: TableEngine) -> None:
         for name, column in columns:
             if not engine.is_unique(name, column):
                 what = f"{name}.{column} is declared unique, and two rows share a value"
-                raise DataError(ErrorCode.DATA, what, fix="mend the data, or name another column")
+                raise DataError(ErrorCode.DATA, what, fix="fix the data, or name another column")
 
 
 def budget_limits(policy: Policy) -> BudgetLimits:
@@ -136,7 +136,9 @@ def ledger_files(policy: Policy) -> LedgerLocation:
     """Where the ledger, its key and its witness lie; a policy without them is an error."""
     if policy.books is None:
         raise ParameterError(
-            "policy", "names no ledger, so nothing could be remembered", fix='add "ledger": {"store": "visits.ledger"}'
+            "policy",
+            "has no [ledger] section, so spending cannot be recorded",
+            fix='add "ledger": {"store": "visits.ledger"}',
         )
     return policy.books
 

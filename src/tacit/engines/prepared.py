@@ -247,7 +247,7 @@ def open_copy(
     except duckdb.Error:
         row = None
     if row is None:
-        raise DataError(ErrorCode.DATA, f"{path.name} is no prepared copy", fix=fix)
+        raise DataError(ErrorCode.DATA, f"{path.name} is not a prepared copy", fix=fix)
     if row[0] != stamp:
         what = f"{path.name} was made of other data: the epoch, the policy or this program has changed"
         raise DataError(ErrorCode.DATA, what, fix=fix)

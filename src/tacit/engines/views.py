@@ -1,9 +1,9 @@
 """Tables of PostgreSQL that compute their rows when they are read: views, generated columns, row security, servers.
 
 **Rule.** No row may decide whether a question fails. A stored row can always be read; one that is computed may raise,
-as CAST does on a text that is no number, and in which order a question's filters and a view's casts are computed is the
-server's choice. So of a view only what cannot raise is taken: columns, constants, comparisons of values of one type,
-AND, OR, NOT, IS NULL, IN, CASE and COALESCE, over tables of which the same holds.
+as CAST does on a text that is not a number, and in which order a question's filters and a view's casts are computed is
+the server's choice. So of a view only what cannot raise is taken: columns, constants, comparisons of values of one
+type, AND, OR, NOT, IS NULL, IN, CASE and COALESCE, over tables of which the same holds.
 """
 
 from __future__ import annotations

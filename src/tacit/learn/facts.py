@@ -169,7 +169,9 @@ def _relation(neighbors: Any) -> Neighbors:
         return Neighbors(neighbors)
     except ValueError:
         names = " or ".join(f'"{known}"' for known in Neighbors)
-        raise ParameterError("neighbors", f"is no relation: {neighbors!r:.60}", fix=f"neighbors={names}") from None
+        raise ParameterError(
+            "neighbors", f"is not a neighbor relation: {neighbors!r:.60}", fix=f"neighbors={names}"
+        ) from None
 
 
 def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:

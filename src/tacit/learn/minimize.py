@@ -387,7 +387,7 @@ def _ratio(one: float, other: float) -> float:
 
 
 def _finite(way: Array) -> Array:
-    """A way with 0 for what is no number."""
+    """A way with 0 for what is not a number."""
     return way if np.isfinite(way).all() else np.nan_to_num(way, nan=0.0, posinf=0.0, neginf=0.0)
 
 

@@ -66,7 +66,7 @@ class UniformGrid:
         return float((self.upper - self.lower) / self.steps)
 
     def places(self, values: Any) -> Places:
-        """The places of these numbers: out of range is the nearest end, and what is no number is an error."""
+        """The places of these numbers: out of range is the nearest end, and what is not a number is an error."""
         found = np.atleast_1d(as_array(values))
         if found.dtype.kind not in "iuf" or found.ndim != 1:
             raise ParameterError("values", "needs a list of numbers", fix="values=[3.5, 7.25], say")

@@ -62,7 +62,9 @@ class Pricing:
             self, "epsilon", to_rational_between("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6))
         )
         if not isinstance(self.neighbors, Neighbors):
-            raise ParameterError("neighbors", f"is no relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say")
+            raise ParameterError(
+                "neighbors", f"is not a neighbor relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say"
+            )
 
     @classmethod
     def calibrated(cls, epsilon: Any, prices: Sequence[int], neighbors: Neighbors = Neighbors.REPLACE) -> Pricing:

@@ -98,7 +98,9 @@ class Quantile:
         object.__setattr__(self, "share", to_rational_between("share", self.share, Fraction(0), Fraction(1)))
         object.__setattr__(self, "rows", to_integer("rows", self.rows, least=1))
         if not isinstance(self.neighbors, Neighbors):
-            raise ParameterError("neighbors", f"is no relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say")
+            raise ParameterError(
+                "neighbors", f"is not a neighbor relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say"
+            )
         object.__setattr__(self, "lower", to_integer("lower", self.lower))
         object.__setattr__(self, "upper", to_integer("upper", self.upper))
         if self.upper < self.lower:

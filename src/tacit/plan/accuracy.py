@@ -57,7 +57,7 @@ def _epsilon_at_step(step: int) -> Fraction:
 
 def _parse_widths(within: Mapping[str, Any]) -> dict[str, Fraction]:
     if not isinstance(within, Mapping) or not within:
-        raise ParameterError("within", "names no column", fix='within={"n": 50}')
+        raise ParameterError("within", "does not name a column", fix='within={"n": 50}')
     wanted = {str(name): to_rational("within", width) for name, width in within.items()}
     for name, width in wanted.items():
         if width <= 0:

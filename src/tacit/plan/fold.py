@@ -96,7 +96,7 @@ class _Fold:
             bound = plain.bound if plain is not None and plain.is_unit else self.relation.bind(key)
             if bound.type is Type.FLOAT:
                 fix = "group by FLOOR(x), or by an int, text or date column"
-                raise Refused(ErrorCode.TYPE, "a float is no key", at=getattr(key, "at", None), fix=fix)
+                raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
             self.keys.append((name, bound.scalar))
             resolved = self.relation.resolved(key)
             self.key_bounds[resolved] = replace(bound, scalar=ColumnReference(name))

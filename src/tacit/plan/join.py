@@ -51,7 +51,7 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
     if not rest:
         return whole
     if node.outer:
-        raise _refuse(node, "LEFT JOIN with a condition that is no equality of columns", "filter with WHERE instead")
+        raise _refuse(node, "LEFT JOIN with a condition other than an equality of columns", "filter with WHERE instead")
     where = [condition(whole.bind(part), "ON", find_location(part)) for part in rest]
     columns = tuple((name, ColumnReference(name)) for name in columns_of(rows))
     return replace(

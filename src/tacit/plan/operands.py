@@ -89,7 +89,7 @@ def as_date(operand: TypedScalar, node: Scalar) -> TypedScalar:
     date = parse_iso_date(text)
     if date is None:
         fix = "write a day that there is, with its year first: '2025-12-31'"
-        raise Refused(ErrorCode.TYPE, f"'{to_printable(text)}' is no date", at=find_location(node), fix=fix)
+        raise Refused(ErrorCode.TYPE, f"'{to_printable(text)}' is not a date", at=find_location(node), fix=fix)
     return constant_date(date, Literal(date))
 
 

@@ -117,7 +117,7 @@ class Relation:
         return found[0]
 
     def leaf(self, node: Scalar) -> TypedScalar | None:
-        """What a column's name means over rows; None for what is no name."""
+        """What a column's name means over rows; None for what is not a name."""
         if isinstance(node, Aggregate):
             raise Refused(
                 ErrorCode.AGGREGATE,

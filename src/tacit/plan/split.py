@@ -105,7 +105,7 @@ class _Splitter:
         found = self.relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
         bound = self.relation.bind(scalar)
         if bound.type is None:
-            raise Refused(ErrorCode.TYPE, "NULL is no key", at=find_location(scalar), fix="group by a column")
+            raise Refused(ErrorCode.TYPE, "cannot group by NULL", at=find_location(scalar), fix="group by a column")
         resolved = self.relation.resolved(scalar)
         if resolved in self.known:
             raise Refused(
@@ -125,7 +125,7 @@ class _Splitter:
         whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
         if not whole or not bound.bounded or bound.lower is None or bound.upper is None:
             fix = "group by FLOOR(x / 10), which has whole values and bounds"
-            raise Refused(ErrorCode.TYPE, "a float is no key", at=find_location(scalar), fix=fix)
+            raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
 
     def is_field(self, column: ColumnReference) -> bool:

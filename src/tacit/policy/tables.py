@@ -43,7 +43,11 @@ def _follow_unit(at: Section, table: Table, known: dict[str, Table]) -> Table:
     while isinstance(above.unit, UnitForeignKey):
         parent = known.get(above.unit.table)
         if parent is None or parent.name in seen:
-            what = f"there is no table {above.unit.table} to find the unit in" if parent is None else "goes in a circle"
+            what = (
+                f"there is no table {above.unit.table} to find the unit in"
+                if parent is None
+                else "refers back to itself"
+            )
             at.fail(
                 what,
                 "unit",

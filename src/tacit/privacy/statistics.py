@@ -91,7 +91,9 @@ def global_sensitivity(
     A sum or a mean of unclamped values has no bound, and is an error here.
     """
     if not isinstance(neighbors, Neighbors):
-        raise ParameterError("neighbors", f"is no relation: {neighbors!r:.60}", fix="Neighbors.REPLACE, say")
+        raise ParameterError(
+            "neighbors", f"is not a neighbor relation: {neighbors!r:.60}", fix="Neighbors.REPLACE, say"
+        )
     if statistic is count:
         return Fraction(1)
     replace = neighbors is Neighbors.REPLACE

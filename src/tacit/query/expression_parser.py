@@ -240,7 +240,12 @@ class ExpressionParser(TokenCursor):
         return self._column(start)
 
     def _no_star(self, at: SourceLocation) -> NoReturn:
-        raise Refused(ErrorCode.SYNTAX, "* is no value", at=at, fix="name a column, or count rows with COUNT(*)")
+        raise Refused(
+            ErrorCode.SYNTAX,
+            "* stands for rows, not for a value",
+            at=at,
+            fix="name a column, or count rows with COUNT(*)",
+        )
 
     def _column(self, start: int) -> ColumnReference:
         name, table = self.name("a value"), None
@@ -269,7 +274,7 @@ class ExpressionParser(TokenCursor):
         if (token.kind != "word" or token.key in RESERVED) and token.kind != "name":
             self.unexpected(what)
         if token.text in {"", "*"}:
-            raise Refused(ErrorCode.SYNTAX, "this is no name", at=self.here(), fix="write a name between the quotes")
+            raise Refused(ErrorCode.SYNTAX, "this is not a name", at=self.here(), fix="write a name between the quotes")
         self.index += 1
         return token.text
 

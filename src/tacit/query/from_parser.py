@@ -127,7 +127,7 @@ class FromParser(ExpressionParser, ABC):
                 raise refuse_unsupported(f"{word} JOIN", UNSUPPORTED_JOINS[word], self.since(start))
         if words not in ([], ["INNER"], ["LEFT"], ["LEFT", "OUTER"]):
             at, fix = self.since(start), "write JOIN or LEFT JOIN"
-            raise Refused(ErrorCode.SYNTAX, f"{' '.join(words):.40} JOIN is no join", at=at, fix=fix)
+            raise Refused(ErrorCode.SYNTAX, f"{' '.join(words):.40} JOIN is not a kind of join", at=at, fix=fix)
         right = self._item()
         on, using = None, list[str]()
         if self.accept("ON"):

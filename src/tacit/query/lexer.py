@@ -74,7 +74,7 @@ def check_text(text: object) -> str:
 
 def _no_text(text: str, index: int) -> Refused:
     at = LineIndex(text)(index, index + 1)
-    return Refused(ErrorCode.SYNTAX, "the question holds a character that is no text", at=at, fix="take it out")
+    return Refused(ErrorCode.SYNTAX, "the question contains a character that is not text", at=at, fix="take it out")
 
 
 def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]:
@@ -130,7 +130,7 @@ def _token(kind: str, written: str, start: int, places: LineIndex) -> Token:
         case "word":
             if not written.isidentifier():
                 fix = 'put names with such characters in double quotes: "ward"'
-                raise Refused(ErrorCode.SYNTAX, f"{written:.40} is no name", at=places(start, end), fix=fix)
+                raise Refused(ErrorCode.SYNTAX, f"{written:.40} is not a name", at=places(start, end), fix=fix)
             # "ſELECT" in capitals is SELECT, but to no engine
             return Token(kind, written, written.upper() if written.isascii() else "", start, end)
         case "number":
@@ -172,7 +172,7 @@ def _check_neighbors(before: Token | None, token: Token, places: LineIndex) -> N
             raise refuse_unsupported("a quote with letters before it", fix, places(before.start, token.end))
         if before.kind == "number" and (token.kind in {"word", "number"} or token.key == "."):
             at = places(before.start, token.end)
-            raise Refused(ErrorCode.SYNTAX, "this is no number", at=at, fix="write it as 12, 0.5 or 1e6")
+            raise Refused(ErrorCode.SYNTAX, "this is not a number", at=at, fix="write it as 12, 0.5 or 1e6")
 
 
 class TokenCursor:

@@ -160,7 +160,7 @@ class _QueryParser(FromParser):
         self.accept("ALL")
         outputs = self._outputs()
         if not self.sees("FROM") and (self.token.kind == "end" or self.sees(")", ";") or self.token.key in _CLAUSES):
-            what = "the question names no table"
+            what = "the question does not name a table"
             raise Refused(
                 ErrorCode.UNKNOWN_TABLE, what, at=self.since(start), fix="SELECT COUNT(*) FROM one of the tables"
             )

@@ -59,7 +59,7 @@ def _parse_number(name: str, value: int | float | str | None) -> Any:
     if not isinstance(value, str):
         return value
     if not _DECIMAL.fullmatch(value):
-        raise ParameterError(name, "is no number", fix=f'"{name}": 0.5, or exact text such as "1/3"')
+        raise ParameterError(name, "is not a number", fix=f'"{name}": 0.5, or exact text such as "1/3"')
     try:
         return Fraction(value)
     except ZeroDivisionError:

@@ -236,7 +236,7 @@ def _bind_socket(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)  # asyncio sends at once where it sees that it is TCP
     except OSError as error:
-        raise ParameterError("host", f"{host} is no address of this machine", fix="--host 127.0.0.1") from error
+        raise ParameterError("host", f"{host} is not an address of this machine", fix="--host 127.0.0.1") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

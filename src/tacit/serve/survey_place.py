@@ -87,4 +87,4 @@ def _is_numeric(host: str) -> bool:
 
 
 def _address_error(host: str) -> ParameterError:
-    return ParameterError("host", f"{host} is no address of this machine", fix="--host 127.0.0.1")
+    return ParameterError("host", f"{host} is not an address of this machine", fix="--host 127.0.0.1")

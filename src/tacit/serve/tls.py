@@ -41,7 +41,7 @@ class Certificate:
             context.load_cert_chain(self.certificate, self.key)
         except (OSError, ssl.SSLError) as error:
             fix = "name both files, in PEM, readable by this user: --tls-cert FILE --tls-key FILE"
-            what = f"{self.certificate.name} and {self.key.name} are no certificate and its key"
+            what = f"{self.certificate.name} and {self.key.name} are not a certificate and its key"
             raise ParameterError("tls", what, fix=fix) from error
         return context
 

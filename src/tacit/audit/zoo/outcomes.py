@@ -1,4 +1,4 @@
-"""Specimens that write into their input, and specimens that show what is no number: NaN, None, an exception."""
+"""Specimens that write into their input, and specimens that show what is not a number: NaN, None, an exception."""
 
 from __future__ import annotations
 

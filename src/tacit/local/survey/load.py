@@ -80,7 +80,7 @@ def load_public_form(text: str) -> Survey:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         if isinstance(error, ParameterError):
             raise
-        raise ParameterError("survey", "this is no form of a survey", fix=fix) from error
+        raise ParameterError("survey", "this is not the form of a survey", fix=fix) from error
     if found.form() != form or found.digest != digest:
         raise ParameterError("survey", "the form's chances or its digest are not those of its epsilons", fix=fix)
     return found

@@ -48,7 +48,7 @@ class TypedQuestion:
             within = dict(_parse_width(part) for part in self.within.split(","))
             return Question(self.sql, within=within, confidence=confidence)
         if not _DECIMAL.fullmatch(self.epsilon):
-            raise ParameterError("epsilon", "is no number", fix="write it as 0.5, say")
+            raise ParameterError("epsilon", "is not a number", fix="write it as 0.5, say")
         return Question(self.sql, Fraction(self.epsilon), confidence=confidence)
 
 
@@ -195,7 +195,9 @@ def _parse_width(part: str) -> tuple[str, Fraction]:
     """n=50 as a column and a width."""
     name, _, width = (each.strip() for each in part.partition("="))
     if not name or not _DECIMAL.fullmatch(width):
-        raise ParameterError("within", "is no list of columns and widths", fix="write it as n=50, or n=50, total=1000")
+        raise ParameterError(
+            "within", "is not a list of columns and widths", fix="write it as n=50, or n=50, total=1000"
+        )
     return name.strip('"'), Fraction(width)
 
 

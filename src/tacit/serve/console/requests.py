@@ -192,7 +192,7 @@ def require_sign_in(console: Console, handler: Handler, *, readers: bool = False
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form. Its size is bounded by the guard."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise Refused(ErrorCode.PROTOCOL, "this is no form", fix="use the form of the page")
+        raise Refused(ErrorCode.PROTOCOL, "this is not a form of the console", fix="use the form of the page")
     try:
         text = (await request.body()).decode("utf-8")
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"))

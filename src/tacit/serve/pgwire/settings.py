@@ -204,7 +204,7 @@ def _parse_within(text: str) -> dict[str, Fraction]:
             number = to_rational("within", Decimal(width))
         except (InvalidOperation, ParameterError):
             raise _invalid_value_error(
-                "tacit.within", "is no list of columns and widths", "SET tacit.within = 'n=50'"
+                "tacit.within", "is not a list of columns and widths", "SET tacit.within = 'n=50'"
             ) from None
         if number <= 0 or not name:
             raise _invalid_value_error(
@@ -238,7 +238,7 @@ def _duration(text: str) -> str:
     most = 2**31 - 1
     milliseconds = int(found[1]) * _UNITS[found[2] or "ms"] if found else most + 1
     if milliseconds > most:
-        raise _invalid_value_error("statement_timeout", "is no time", "SET statement_timeout = '5s'")
+        raise _invalid_value_error("statement_timeout", "is not a duration", "SET statement_timeout = '5s'")
     unit = next((unit for unit in ("d", "h", "min", "s") if milliseconds and milliseconds % _UNITS[unit] == 0), "ms")
     return f"{milliseconds // _UNITS[unit]}{unit}" if milliseconds else "0"
 

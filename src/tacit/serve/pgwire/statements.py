@@ -251,4 +251,4 @@ def _value(found: Sequence[WireToken]) -> str | None:
 
 
 def _syntax_error(token: WireToken) -> WireError:
-    return WireError(SYNTAX, "refused [syntax]: this is no value", "SET tacit.epsilon = 0.5", token.start + 1)
+    return WireError(SYNTAX, "refused [syntax]: this is not a value", "SET tacit.epsilon = 0.5", token.start + 1)

@@ -164,9 +164,11 @@ def decode(data: bytes, oid: int, *, binary: bool) -> Any:
     except (ValueError, struct.error, InvalidOperation, OverflowError):
         raise WireError(BAD_TEXT, "a parameter is not of its type", "give a value of the type of the column") from None
     if isinstance(value, float) and not math.isfinite(value):
-        raise WireError(OUT_OF_RANGE, "a parameter is no finite number", "give a finite number")
+        raise WireError(OUT_OF_RANGE, "a parameter is not a finite number", "give a finite number")
     if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > _MOST_DIGITS):
-        raise WireError(OUT_OF_RANGE, "a parameter is no finite number, or has too many digits", "give a smaller one")
+        raise WireError(
+            OUT_OF_RANGE, "a parameter is not a finite number, or has too many digits", "give a smaller one"
+        )
     if isinstance(value, str) and "\0" in value:
         raise WireError("22021", "a parameter holds a NUL character", "take it out")
     return value

@@ -65,7 +65,7 @@ def settled(monkeypatch) -> list[str]:
 
         monkeypatch.setattr(module, name, counting)
 
-    watch(gaussian.laplace, "_certified")
+    watch(gaussian.laplace, "_draw_certified")
     watch(bernoulli, "is_below")
     return taken
 
@@ -129,7 +129,7 @@ def test_a_cruder_machine_draws_the_same_law(p_value, settled, variance, trusted
     assert len(settled) < 4
     settled.clear()
     drawn = draw_array(variance, count, ReplayBits(b"cut"), trusted)
-    assert settled.count("_certified") > count / 2
+    assert settled.count("_draw_certified") > count / 2
     assert settled.count("is_below") > count / 20
     check(p_value, drawn, variance)
     # The bits are used up in another order only where a draw needs more of them: none here.

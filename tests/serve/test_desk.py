@@ -279,6 +279,6 @@ def test_a_refusal_does_not_wait():
 
 
 @pytest.mark.parametrize(("workers", "seats"), [(0, 4), (4, 3)])
-def test_a_counter_without_room_is_an_error(curator, workers, seats):
-    with pytest.raises(ParameterError, match="no counter"):
+def test_fewer_seats_than_workers_are_an_error(curator, workers, seats):
+    with pytest.raises(ParameterError, match="to the number of seats"):
         CuratorService(curator, workers=workers, seats=seats)

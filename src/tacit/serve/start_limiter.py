@@ -28,7 +28,7 @@ class StartLimiter:
     """
 
     def __init__(self, quick: int | None = None, moment: float = RECENT_SECONDS) -> None:
-        self._quick = quick or max(1, (os.cpu_count() or 2) + 1)  # one core is for everyone else
+        self._quick = quick or max(1, (os.cpu_count() or 2) + 1)  # a few more than cores: some wait for disks
         self._moment = moment
         self._changed = threading.Condition()
         self._since: dict[int, float] = {}  # by thread

@@ -123,7 +123,7 @@ def test_what_is_no_epsilon_is_refused(epsilon, neighbors):
 
 
 def test_a_relation_is_needed():
-    with pytest.raises(ParameterError, match="no relation"):
+    with pytest.raises(ParameterError, match="not a neighbor relation"):
         max_expected_accuracy(1.0, "sideways")  # type: ignore[arg-type]
 
 

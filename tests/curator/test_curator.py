@@ -142,7 +142,7 @@ def test_a_dict_without_a_ledger_is_no_policy():
         "tables": {"people": {"unit": "row", "columns": {"age": {"type": "int"}}}},
         "analysts": {"ada": {"epsilon": 5}},
     }
-    with pytest.raises(ParameterError, match="names no ledger"):
+    with pytest.raises(ParameterError, match="spending cannot be recorded"):
         tacit.open(policy, data={"people": pa.table({"age": [1]})})
 
 

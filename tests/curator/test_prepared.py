@@ -307,7 +307,7 @@ def test_a_policy_without_its_copy_says_how_to_make_it(tmp_path):
     with pytest.raises(DataError, match="tacit prepare"):
         tacit.open(policy(tmp_path))
     (tmp_path / "data.prepared").write_bytes(b"half a copy")
-    with pytest.raises(DataError, match="no prepared copy"):
+    with pytest.raises(DataError, match="not a prepared copy"):
         tacit.open(policy(tmp_path))
 
 

@@ -248,7 +248,7 @@ def test_two_servers_on_one_postgres_ledger_give_one_answer_and_charge_once(make
         (["--host", "0.0.0.0"], "for all to read"),
         (["--host", "clinic.example"], "for all to read"),
         (["--tls-cert", "a.pem"], "needs its key"),
-        (["--tls-cert", "a.pem", "--tls-key", "a.key"], "no certificate"),
+        (["--tls-cert", "a.pem", "--tls-key", "a.key"], "not a certificate"),
         (["--tls-cert", "a.pem", "--tls-key", "a.key", "--tls-self"], "two certificates"),
         (["--no-http", "--no-postgres"], "nothing to listen on"),
     ],

@@ -403,9 +403,9 @@ def test_a_port_that_is_taken_is_not_the_one_proposed(store):
         with pytest.raises(ParameterError, match="is taken") as caught:
             bind_socket(ServerConfig(http=port, postgres=None))
         assert caught.value.fix == f"choose another: --port {port + 1}"
-    with pytest.raises(ParameterError, match="no address of this machine"):
+    with pytest.raises(ParameterError, match="not an address of this machine"):
         bind_socket(ServerConfig(host="192.0.2.1", http=0, postgres=None, proxied=True))
-    with pytest.raises(ParameterError, match="no address of this machine"):
+    with pytest.raises(ParameterError, match="not an address of this machine"):
         bind_socket(ServerConfig(host="nowhere.invalid", http=0, postgres=None, proxied=True))
 
 

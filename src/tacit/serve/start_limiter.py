@@ -1,7 +1,8 @@
 """Who starts next: few at once in their first moments, so that those who are nearly done are done soon.
 
-Most questions are short and keep a core busy. Four at once on two cores take as long as one after the other, and who
-only wants a repeat waits behind all of them. A long question lets others in after its first moments.
+Most questions are short and keep a core busy, so many at once only delay each other. Where the lock of the interpreter
+is shared with long work, one at a time is too few: all of them together would get the share of one thread. A long
+question lets others in after its first moments.
 
 >>> pace = StartLimiter(1, moment=60)
 >>> with pace:

@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.query.cursor import TokenCursor
 from tacit.query.function_calls import Aggregates, CallSyntax, build_call, build_date, build_like, is_known_function
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, Function
-from tacit.query.lexer import TokenCursor
 from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
 from tacit.query.refusals import (
     CAST_SUGGESTIONS,

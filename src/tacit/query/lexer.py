@@ -1,49 +1,32 @@
-"""The words and signs of a question, by one pass over its text, and a cursor that walks along them.
+"""The tokens of a SQL text, by one pass over it, in the dialect of questions or of PostgreSQL.
 
-Texts stand in single quotes, names in double ones, and comments are of two kinds. Every other way of quoting is
-refused, so nothing that is taken for a text here could be read as words by an engine.
+Questions (`QUESTION`) have texts in single quotes, names in double ones and two kinds of comment. Every other way of
+quoting is left to `tacit.query.cursor`, which refuses it, so nothing that is taken for a text here could be read as
+words by an engine. PostgreSQL's clients (`POSTGRESQL`) write more: escapes, dollar quotes, numbered parameters,
+comments in comments. Whatever they send as a question is read again in the dialect of questions, so where the two
+differ the question is refused, not misread.
+
+>>> [token.key or token.text for token in scan("SELECT $1, 'it''s' -- done", POSTGRESQL)]
+['SELECT', '$1', ',', "it's"]
+>>> [token.key or token.text for token in scan("SELECT 1_000, 'it''s' -- done", QUESTION)]
+['SELECT', '1000', ',', "it's"]
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, NoReturn
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from tacit.errors import ErrorCode, Refused, SourceLocation
-from tacit.query.refusals import (
-    MAX_CHARACTERS,
-    MAX_DEPTH,
-    MAX_TOKENS,
-    OPERATOR_SUGGESTIONS,
-    RESERVED,
-    SMALLER_FIX,
-    UNSUPPORTED_CLAUSES,
-    LineIndex,
-    refuse_statement,
-    refuse_too_large,
-    refuse_unsupported,
-    to_printable,
-)
-
-_EXAMPLE = 'ask("SELECT COUNT(*) FROM ...")'
-_OPENINGS = frozenset({"SELECT", "WITH", "FROM", "("})
-_PREFIX = 2  # letters before a quote that may change what it means, as in E'\n'
-_TOKEN = re.compile(
-    r"(?P<space>[ \t\r\n]++|--[^\r\n]*+)"
-    r"|(?P<comment>/\*)"
-    r"|(?P<text>'[^']*+(?:''[^']*+)*+')"
-    r'|(?P<name>"[^"]*+(?:""[^"]*+)*+")'
-    r"|(?P<number>(?:[0-9]++(?:_[0-9]++)*+(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)"
-    r"|(?P<word>[^\W\d]\w*+)"
-    r"|(?P<sign><=>|<>|<=|>=|!=|==|\|\||\*\*|::|//|->>|->|=>|:=|&&|\|>|<<|>>|!~~|~~\*|~~|~\*|!~|\^@|.)",
-    re.DOTALL,
-)
-_SIGNS = "<> <= >= != == || ** :: + - * / % ^ = < > ( ) , . ;"
-_ALLOWED = frozenset(_SIGNS.split())
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)|''", re.DOTALL)
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class Token(NamedTuple):
-    """A word, a name in quotes, a text, a number, a sign, or the end.
+    """A word, a name in quotes, a text, a number, a sign, a parameter, or the end.
 
     `text` is what it says, without quotes. `key` is what the grammar knows it by: a word in capitals, or a sign; it is
     empty for what stands in quotes, which is never a keyword.
@@ -56,191 +39,155 @@ class Token(NamedTuple):
     end: int
 
 
-def check_text(text: object) -> str:
-    """The text, or Refused where it is none, or too long to look at."""
-    if not isinstance(text, str):
-        raise Refused(ErrorCode.SYNTAX, f"a question is text, got {type(text).__name__}", fix=_EXAMPLE)
-    if len(text) > MAX_CHARACTERS:
-        what = f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix=SMALLER_FIX)
-    try:
-        text.encode()
-    except UnicodeEncodeError as problem:
-        raise _no_text(text, problem.start) from None
-    if "\0" in text:
-        raise _no_text(text, text.index("\0"))
-    return text
+class LexicalError(Exception):
+    """A quote or comment that does not end, or a comment inside a comment where the dialect has none."""
+
+    def __init__(self, message: str, fix: str, start: int, end: int, *, is_unsupported: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.start = start
+        self.end = end
+        self.is_unsupported = is_unsupported
 
 
-def _no_text(text: str, index: int) -> Refused:
-    at = LineIndex(text)(index, index + 1)
-    return Refused(ErrorCode.SYNTAX, "the question contains a character that is not text", at=at, fix="take it out")
+@dataclass(frozen=True)
+class Dialect:
+    """What may stand in a text beyond standard SQL.
+
+    Attributes
+    ----------
+    operators : str
+        The operators of more than one character, longest first, with spaces between.
+    postgresql_quotes : bool
+        Escapes as in E'\\n', bit strings, dollar quotes and numbered parameters as in $1.
+    digit_groups : bool
+        Underscores between digits, as in 1_000.
+    nested_comments : bool
+        Comments inside comments.
+    folds_words : bool
+        Words outside of quotes are lower case, and may contain a dollar sign.
+    """
+
+    operators: str
+    postgresql_quotes: bool = False
+    digit_groups: bool = False
+    nested_comments: bool = False
+    folds_words: bool = False
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Return the pattern of one token; a group's name is the token's kind."""
+        space = r"\s++" if self.postgresql_quotes else r"[ \t\r\n]++"
+        quotes = (
+            r"|(?P<escaped>[eE]'(?:[^'\\]|''|\\.)*+')"
+            r"|(?P<other>(?:[bBxXnN]|[uU]&)'[^']*+(?:''[^']*+)*+')"
+            r"|(?P<dollar>\$(?:[^\W\d]\w*+)?\$)"
+            r"|(?P<parameter>\$[0-9]{1,5})"
+        )
+        digits = r"[0-9]++(?:_[0-9]++)*+" if self.digit_groups else r"[0-9]++"
+        word = r"[\w$]*+" if self.folds_words else r"\w*+"
+        operators = "|".join(map(re.escape, self.operators.split()))
+        return re.compile(
+            rf"(?P<space>{space}|--[^\r\n]*+)"
+            r"|(?P<comment>/\*)" + (quotes if self.postgresql_quotes else "") + r"|(?P<text>'[^']*+(?:''[^']*+)*+')"
+            r'|(?P<name>"[^"]*+(?:""[^"]*+)*+")'
+            rf"|(?P<number>(?:{digits}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)"
+            rf"|(?P<word>[^\W\d]{word})"
+            rf"|(?P<sign>{operators}|.)",
+            re.DOTALL,
+        )
 
 
-def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]:
-    """The tokens, with an end after the last, and for each opening bracket the index of the one that closes it."""
-    tokens: list[Token] = []
-    opened: list[int] = []
-    closing: dict[int, int] = {}
+QUESTION = Dialect(
+    operators="<=> ->> !~~ ~~* <> <= >= != == || ** :: // -> => := && |> << >> ~~ ~* !~ ^@", digit_groups=True
+)
+POSTGRESQL = Dialect(
+    operators="!~~* !~* !~~ ~~* ->> :: <= >= <> != || !~ ~* ~~ -> @> <@",
+    postgresql_quotes=True,
+    nested_comments=True,
+    folds_words=True,
+)
+
+
+def scan(text: str, dialect: Dialect) -> Iterator[Token]:
+    """Yield the tokens of a text, without an end; raise LexicalError where a quote or comment is not closed."""
+    match_token = dialect.pattern.match
     position = 0
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        assert found is not None
-        assert found.lastgroup is not None
-        start, position = position, found.end()
-        if found.lastgroup == "space":
-            continue
-        if found.lastgroup == "comment":
-            position = _after_comment(text, start, places)
-            continue
-        token = _token(found.lastgroup, found[0], start, places)
-        _check_neighbors(tokens[-1] if tokens else None, token, places)
-        if len(tokens) == MAX_TOKENS:
-            raise refuse_too_large(
-                f"the question has more than {MAX_TOKENS:,} words and signs", places(start, position)
-            )
-        if token.key == "(":
-            opened.append(len(tokens))
-            if len(opened) > MAX_DEPTH:
-                raise refuse_too_large(f"the question is nested more than {MAX_DEPTH} deep", places(start, position))
-        elif token.key == ")":
-            if not opened:
-                raise Refused(
-                    ErrorCode.SYNTAX, "this bracket closes nothing", at=places(start, position), fix="take it out"
-                )
-            closing[opened.pop()] = len(tokens)
-        tokens.append(token)
-    if opened:
-        bracket = tokens[opened[-1]]
-        at = places(bracket.start, bracket.end)
-        raise Refused(
-            ErrorCode.SYNTAX, "this bracket is never closed", at=at, fix="close it with a bracket, or take it out"
-        )
-    tokens.append(Token("end", "", "", len(text), len(text)))
-    return tokens, closing
+        match = match_token(text, position)
+        assert match is not None
+        kind = match.lastgroup
+        assert kind is not None
+        start, position = position, match.end()
+        if kind == "comment":
+            position = _skip_comment(text, start, dialect)
+        elif kind == "dollar":
+            position = _skip_dollar_quote(text, start, match[0])
+            yield Token(kind, text[start:position], "", start, position)
+        elif kind != "space":
+            yield _make_token(kind, match[0], start, dialect)
 
 
-def _token(kind: str, written: str, start: int, places: LineIndex) -> Token:
+def _make_token(kind: str, written: str, start: int, dialect: Dialect) -> Token:
     end = start + len(written)
     match kind:
         case "text":
             return Token(kind, written[1:-1].replace("''", "'"), "", start, end)
+        case "escaped":
+            return Token(kind, _ESCAPE.sub(_unescape, written[2:-1]), "", start, end)
         case "name":
             return Token(kind, written[1:-1].replace('""', '"'), "", start, end)
         case "word":
-            if not written.isidentifier():
-                fix = 'put names with such characters in double quotes: "ward"'
-                raise Refused(ErrorCode.SYNTAX, f"{written:.40} is not a name", at=places(start, end), fix=fix)
             # "ſELECT" in capitals is SELECT, but to no engine
-            return Token(kind, written, written.upper() if written.isascii() else "", start, end)
+            key = written.upper() if written.isascii() else ""
+            return Token(kind, written.lower() if dialect.folds_words else written, key, start, end)
         case "number":
             return Token(kind, written.replace("_", ""), "", start, end)
-    if written in _ALLOWED:
-        return Token(kind, written, written, start, end)
-    at = places(start, end)
-    if written in {"'", '"'}:
-        raise Refused(
-            ErrorCode.SYNTAX, "this quote is never closed", at=at, fix=f"close it with {written}, or take it out"
-        )
-    if written in OPERATOR_SUGGESTIONS:
-        raise refuse_unsupported(*OPERATOR_SUGGESTIONS[written], at)
-    shown = written if written.isprintable() else f"U+{ord(written):04X}"
-    fix = "write a plain space" if written.isspace() else "take it out; quotes are written ' and \""
-    raise Refused(ErrorCode.SYNTAX, f"the character {shown} means nothing in SQL", at=at, fix=fix)
+        case "sign":
+            if written in {"'", '"'}:
+                fix = f"close it with {written}, or take it out"
+                raise LexicalError("this quote is never closed", fix, start, end)
+            return Token(kind, written, written, start, end)
+    return Token(kind, written, "", start, end)
 
 
-def _after_comment(text: str, start: int, places: LineIndex) -> int:
-    """Where the comment that starts here ends."""
-    end = text.find("*/", start + 2)
+def _unescape(found: re.Match[str]) -> str:
+    escape = found[1]
+    if escape is None:
+        return "'"
+    if escape[0] in "uUx" and len(escape) > 1:
+        code = int(escape[1:], 16)
+    elif escape[0] in "01234567":
+        code = int(escape, 8)
+    else:
+        return _CONTROLS.get(escape, escape)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _skip_comment(text: str, start: int, dialect: Dialect) -> int:
+    """Return where the comment that starts here ends."""
+    depth, position = 1, start + 2
+    inner = None
+    while depth:
+        mark = _COMMENT_MARK.search(text, position)
+        if mark is None:
+            fix = "close it with */, or take it out"
+            raise LexicalError("this comment is never closed", fix, start, start + 2)
+        if mark[0] == "/*" and not dialect.nested_comments:
+            inner = mark if inner is None else inner
+        else:
+            depth += 1 if mark[0] == "/*" else -1
+        position = mark.end()
+    if inner is not None:
+        fix = "close the first one before"
+        raise LexicalError("a comment in a comment", fix, inner.start(), inner.end(), is_unsupported=True)
+    return position
+
+
+def _skip_dollar_quote(text: str, start: int, tag: str) -> int:
+    """Return where a text between two tags such as $a$ ends."""
+    end = text.find(tag, start + len(tag))
     if end < 0:
-        what = "this comment is never closed"
-        raise Refused(ErrorCode.SYNTAX, what, at=places(start, start + 2), fix="close it with */, or take it out")
-    inner = text.find("/*", start + 2, end)
-    if inner >= 0:
-        raise refuse_unsupported("a comment in a comment", "close the first one before", places(inner, inner + 2))
-    return end + 2
-
-
-def _check_neighbors(before: Token | None, token: Token, places: LineIndex) -> None:
-    """Refuse a text that does not begin as a question, and two tokens that mean another thing when they touch."""
-    if before is None:
-        if token.key not in _OPENINGS:
-            raise refuse_statement(token.key, places(token.start, token.end))
-    elif before.end == token.start:
-        if token.kind == "text" and before.kind == "word" and len(before.text) <= _PREFIX:
-            fix = "write plain quotes, with a space before them: 'flu'"
-            raise refuse_unsupported("a quote with letters before it", fix, places(before.start, token.end))
-        if before.kind == "number" and (token.kind in {"word", "number"} or token.key == "."):
-            at = places(before.start, token.end)
-            raise Refused(ErrorCode.SYNTAX, "this is not a number", at=at, fix="write it as 12, 0.5 or 1e6")
-
-
-class TokenCursor:
-    """The tokens of a question, and how far they have been read."""
-
-    def __init__(self, text: str) -> None:
-        self._places = LineIndex(text)
-        self.tokens, self.closing = tokenize(text, self._places)
-        self.index = 0
-        self.after_column = 0  # where the last column ended
-
-    @property
-    def token(self) -> Token:
-        """The next token."""
-        return self.tokens[self.index]
-
-    def after(self, steps: int = 1) -> str:
-        """The key of a token further on."""
-        return self.tokens[min(self.index + steps, len(self.tokens) - 1)].key
-
-    def sees(self, *keys: str) -> bool:
-        """Whether the next token is one of these."""
-        return self.token.key in keys
-
-    def accept(self, *keys: str) -> bool:
-        """Whether these words come next, one after the other. If so they are read."""
-        if self.token.key != keys[0] or any(self.after(step) != key for step, key in enumerate(keys)):
-            return False
-        self.index += len(keys)
-        return True
-
-    def expect(self, *keys: str) -> None:
-        """Read these words, or refuse what stands in their place."""
-        for key in keys:
-            if not self.accept(key):
-                self.unexpected(key)
-
-    def unexpected(self, expected: str) -> NoReturn:
-        """Refuse the next token: by its name where it starts a part of SQL that is not answered."""
-        if self.token.key in UNSUPPORTED_CLAUSES:
-            raise refuse_unsupported(*UNSUPPORTED_CLAUSES[self.token.key], self.here())
-        fix = self.two_words() or f"write {expected} at the mark, or check the words before it"
-        if self.token.kind == "end":
-            what = f"the question ends where {expected} should stand"
-            self.index = max(0, self.index - 1)
-            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=f"go on after the mark with {expected}")
-        raise Refused(ErrorCode.SYNTAX, f"{expected} was expected before {self.shown()}", at=self.here(), fix=fix)
-
-    def two_words(self) -> str:
-        """What to do where a word stands after a column, as in Admit Date > 3 and in GROUP BY ward sex; or nothing."""
-        first, second = self.tokens[self.index - 1], self.token
-        if self.index != self.after_column or second.kind != "word" or second.key in RESERVED:
-            return ""
-        one, other = to_printable(first.text), to_printable(second.text)
-        return f'write "{one} {other}" if that is one name, a comma between if they are two, or take {other} out'
-
-    def here(self) -> SourceLocation:
-        """The place of the next token."""
-        return self._places(self.token.start, self.token.end)
-
-    def shown(self) -> str:
-        """The next token as it is written, or as much of it as fits a sentence."""
-        return self.here().words[:20]
-
-    def since(self, start: int) -> SourceLocation:
-        """The place of all that was read from the token with this index on."""
-        return self._places(self.tokens[start].start, self.tokens[max(start, self.index - 1)].end)
-
-    def through(self, start: int, end: int) -> SourceLocation:
-        """The place of the tokens from one index to another, both included."""
-        return self._places(self.tokens[start].start, self.tokens[end].end)
+        raise LexicalError("this quote is never closed", f"close it with {tag[:40]}", start, start + len(tag))
+    return end + len(tag)

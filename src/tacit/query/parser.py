@@ -17,10 +17,10 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.query.cursor import check_text
 from tacit.query.from_parser import FromParser, has_table
 from tacit.query.function_calls import Aggregates
 from tacit.query.functions import Function
-from tacit.query.lexer import check_text
 from tacit.query.nodes import (
     STAR,
     Aggregate,

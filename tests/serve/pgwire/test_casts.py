@@ -18,9 +18,10 @@ from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
 from tacit.serve.pgwire import parameters
 from tacit.serve.pgwire.casts import CastRewriter
-from tacit.serve.pgwire.lexer import Edited, quote_text, tokens
+from tacit.serve.pgwire.edits import Edited, quote_text
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.statements import adapt_to_parser
+from tacit.serve.pgwire.tokens import tokenize_statements
 from tacit.serve.pgwire.types import DATE, FLOAT8, INT4, TIMESTAMP, decode
 
 MANY = 2_000 if FULL else 100
@@ -28,7 +29,7 @@ DAY = datetime.date(2025, 1, 31)
 
 
 def question(text: str, *values: object) -> str:
-    found = tokens(text)
+    found = tokenize_statements(text)
     return Edited(
         text, 0, len(text), [*parameters.substitute_values(found, values), *adapt_to_parser(found, POLICY)]
     ).text
@@ -91,7 +92,7 @@ def test_a_column_of_two_types_gives_no_type():
     }
     policy = load({"privacy": {"epsilon": 1}, "tables": tables, "analysts": {"ada": {"epsilon": 1}}})
     text = "SELECT COUNT(*) FROM visits WHERE when > '2025-01-31' AND day > '2025-01-31'"
-    (edit,) = CastRewriter(tokens(text), policy).edits()
+    (edit,) = CastRewriter(tokenize_statements(text), policy).edits()
     assert edit.start == text.rindex("'2025")
 
 
@@ -135,7 +136,7 @@ WORDS = (
 @settings(max_examples=MANY)
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 def test_whatever_is_written_no_two_edits_meet(words):
-    found = tokens(" ".join(words))
+    found = tokenize_statements(" ".join(words))
     with contextlib.suppress(WireError):
         made = [*parameters.substitute_values(found, [1]), *adapt_to_parser(found, POLICY)]
         made.sort(key=lambda edit: edit.start)
@@ -144,7 +145,7 @@ def test_whatever_is_written_no_two_edits_meet(words):
 
 def test_a_parameter_takes_its_type_from_the_cast_around_it():
     text = "SELECT COUNT(*) FROM visits WHERE age > CAST($1 AS INTEGER) AND cost < CAST($2 AS double precision)"
-    assert parameters.infer_types(tokens(text), [], POLICY) == (INT4, FLOAT8)
+    assert parameters.infer_types(tokenize_statements(text), [], POLICY) == (INT4, FLOAT8)
     assert "CAST" not in question(text, 30, 0.5)
 
 
@@ -164,4 +165,4 @@ def test_no_question_takes_long_to_edit():
     # would take minutes where the work grew with the square of the length
     for piece in ("CAST(", "('a'", "'a'::text ", "a.", ")::date", "(('a'))", "AND 'a' "):
         with contextlib.suppress(WireError):
-            adapt_to_parser(tokens("SELECT (" + piece * 1_600), POLICY)
+            adapt_to_parser(tokenize_statements("SELECT (" + piece * 1_600), POLICY)

@@ -15,9 +15,10 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
 from tacit.serve.pgwire import parameters
-from tacit.serve.pgwire.lexer import Edited, quote_text, split, tokens
+from tacit.serve.pgwire.edits import Edited, quote_text
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.statements import StatementKind, adapt_to_parser, classify_statement
+from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
 from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT4, INT8, TEXT
 
 MANY = 2_000 if FULL else 100
@@ -52,7 +53,7 @@ VALUES = st.one_of(
 
 
 def question(text: str, values: list[object]) -> str:
-    found = tokens(text)
+    found = tokenize_statements(text)
     edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, POLICY)]
     return Edited(text, 0, len(text), edits).text
 
@@ -89,7 +90,7 @@ def test_a_cast_of_a_parameter_is_its_type_and_goes_away():
     text = (
         "SELECT COUNT(*) FROM visits WHERE age > $1::INTEGER AND cost < $2::double precision AND ward = $3::VARCHAR(5)"
     )
-    assert parameters.infer_types(tokens(text), [], POLICY)[:2] == (INT4, FLOAT8)
+    assert parameters.infer_types(tokenize_statements(text), [], POLICY)[:2] == (INT4, FLOAT8)
     assert "::" not in question(text, [1, 0.5, "A"])
 
 
@@ -110,16 +111,18 @@ def test_a_cast_of_a_parameter_is_its_type_and_goes_away():
     ],
 )
 def test_the_type_of_a_parameter_follows_from_its_place(text, types):
-    assert parameters.infer_types(tokens(f"SELECT COUNT(*) FROM visits {text}"), [], POLICY) == types
+    assert parameters.infer_types(tokenize_statements(f"SELECT COUNT(*) FROM visits {text}"), [], POLICY) == types
 
 
 def test_a_type_that_the_client_gives_is_taken():
-    assert parameters.infer_types(tokens("SELECT COUNT(*) FROM visits WHERE age > $1"), [FLOAT8], POLICY) == (FLOAT8,)
+    assert parameters.infer_types(
+        tokenize_statements("SELECT COUNT(*) FROM visits WHERE age > $1"), [FLOAT8], POLICY
+    ) == (FLOAT8,)
 
 
 def test_a_place_in_the_edited_text_is_found_in_the_clients():
     text = "SELECT COUNT(*) FROM public.visits WHERE ward = $1 AND heigth > 3"
-    found = tokens(text)
+    found = tokenize_statements(text)
     made = Edited(
         text, 0, len(text), [*parameters.substitute_values(found, ["A longer text"]), *adapt_to_parser(found, POLICY)]
     )
@@ -139,13 +142,13 @@ def test_escapes_in_a_text_are_read_as_postgresql_reads_them():
 
 def test_statements_are_split_outside_of_quotes_and_comments():
     text = "SELECT ';' ; /* ; /* ; */ */ SELECT $a$;$a$; -- ;\nSELECT \";\" ;;"
-    assert len(split(tokens(text))) == 3
+    assert len(split_statements(tokenize_statements(text))) == 3
 
 
 @pytest.mark.parametrize("text", ["SELECT 'a", 'SELECT "a', "SELECT /* a", "SELECT /* /* */", "SELECT $a$ b $$"])
 def test_what_never_ends_is_said_to(text):
     with pytest.raises(WireError, match="never closed"):
-        tokens(text)
+        tokenize_statements(text)
 
 
 @pytest.mark.parametrize(
@@ -173,13 +176,13 @@ def test_what_never_ends_is_said_to(text):
     ],
 )
 def test_what_a_statement_is(text, kind):
-    assert classify_statement(text, tokens(text), POLICY).kind is kind
+    assert classify_statement(text, tokenize_statements(text), POLICY).kind is kind
 
 
 @pytest.mark.parametrize("text", ["COPY visits TO STDOUT", "LISTEN a", "DROP TABLE visits", "DECLARE c CURSOR FOR x"])
 def test_what_is_not_taken_is_named(text):
     with pytest.raises(WireError) as error:
-        classify_statement(text, tokens(text), POLICY)
+        classify_statement(text, tokenize_statements(text), POLICY)
     assert error.value.sqlstate == "0A000" and error.value.hint
 
 
@@ -192,14 +195,14 @@ def test_no_text_takes_long_to_read(piece):
     # would take minutes where the work grew with the square of the length
     for text in ("SELECT " + piece * (50_000 // len(piece)), "SELECT " + piece * 900):
         with contextlib.suppress(WireError):
-            found = tokens(text)
+            found = tokenize_statements(text)
             parameters.infer_types(found, [], POLICY)
             classify_statement(text, found, POLICY)
 
 
 @given(TEXTS)
 def test_a_quoted_text_is_read_back(text):
-    (token,) = tokens(quote_text(text))
+    (token,) = tokenize_statements(quote_text(text))
     assert token.kind == "text" and token.text == text
 
 
@@ -207,10 +210,10 @@ def test_a_quoted_text_is_read_back(text):
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_any_text_is_read_or_refused(text):
     try:
-        found = tokens(text)
+        found = tokenize_statements(text)
     except WireError:
         return
-    for part in split(found):
+    for part in split_statements(found):
         try:
             classify_statement(text, part, POLICY)
         except WireError:

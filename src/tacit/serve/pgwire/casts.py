@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacit.policy.model import Policy
-from tacit.serve.pgwire.lexer import Edit, WireToken, quote_text
+from tacit.query.lexer import Token
+from tacit.serve.pgwire.edits import Edit, quote_text
 from tacit.serve.pgwire.parameters import enclosing_brackets, infer_type_at, skip_casts, write_literal
 from tacit.serve.pgwire.sqlstate import BAD_TEXT, WireError
 from tacit.serve.pgwire.types import DATE, INT4, INT8, OID_BY_NAME, TEXT, VARCHAR, decode, type_oid
@@ -31,7 +32,7 @@ _ZONES = frozenset({("WITH", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")})
 class CastRewriter:
     """The casts and constants of one question."""
 
-    def __init__(self, found: Sequence[WireToken], policy: Policy) -> None:
+    def __init__(self, found: Sequence[Token], policy: Policy) -> None:
         self._found = found
         self._columns = _columns(policy)
         self._closing: dict[int, int] = {}
@@ -128,9 +129,9 @@ def _columns(policy: Policy) -> dict[str, int]:
     return {name: min(types) for name, types in kinds.items() if len(types) == 1}
 
 
-def _group_constants(found: Sequence[WireToken]) -> tuple[list[WireToken], list[int | None]]:
+def _group_constants(found: Sequence[Token]) -> tuple[list[Token], list[int | None]]:
     """The tokens, each constant in one with its casts and the brackets around it alone, and the types of the casts."""
-    units: list[WireToken] = []
+    units: list[Token] = []
     kinds: list[int | None] = []
     position = 0
     while position < len(found):
@@ -149,7 +150,7 @@ def _group_constants(found: Sequence[WireToken]) -> tuple[list[WireToken], list[
     return units, kinds
 
 
-def _is_plain_bracket(units: Sequence[WireToken]) -> bool:
+def _is_plain_bracket(units: Sequence[Token]) -> bool:
     """Whether the last token is a bracket that only holds together, and no list or arguments."""
     if len(units) < 2 or units[-1].key != "(":
         return False
@@ -157,7 +158,7 @@ def _is_plain_bracket(units: Sequence[WireToken]) -> bool:
     return before.key in _BEFORE or (before.kind == "sign" and before.key != ")")
 
 
-def _write_constant(constant: WireToken, kind: int) -> str:
+def _write_constant(constant: Token, kind: int) -> str:
     value = _try_constant(constant, kind)
     if value is None:
         hint = "write a value of that type"
@@ -165,7 +166,7 @@ def _write_constant(constant: WireToken, kind: int) -> str:
     return value
 
 
-def _try_constant(constant: WireToken, kind: int | None) -> str | None:
+def _try_constant(constant: Token, kind: int | None) -> str | None:
     """A constant as a literal of a type, with a space on either side; None where it is not of that type."""
     try:
         return f" {write_literal(decode(constant.text.encode(), kind or TEXT, binary=False))} "

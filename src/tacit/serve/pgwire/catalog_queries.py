@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tacit.serve.pgwire.lexer import Edit, Edited, WireToken, quote_text, tokens
+from tacit.query.lexer import Token
+from tacit.serve.pgwire.edits import Edit, Edited, quote_text
 from tacit.serve.pgwire.settings import VERSION as NUMBER
 from tacit.serve.pgwire.sqlstate import UNKNOWN_SETTING, UNKNOWN_TABLE, WireError, unsupported_error
+from tacit.serve.pgwire.tokens import tokenize_statements
 
 _ALLOWED_FUNCTIONS = (
     "count sum min max avg coalesce nullif array_agg string_agg array_to_string lower upper length char_length "
@@ -62,29 +64,29 @@ class CatalogNames:
 
 def find_explained_questions(text: str) -> list[str]:
     """The questions inside tacit.explain('...')."""
-    found = tokens(text)
+    found = tokenize_statements(text)
     inside = [found[index + 4] for index in range(len(found) - 5) if _is_explain(found, index)]
     return [token.text for token in inside if not token.key]
 
 
 def has_budget_table(text: str) -> bool:
     """Whether tacit.budget is named."""
-    found = tokens(text)
+    found = tokenize_statements(text)
     return any(_keys(found, index, "TACIT", ".", "BUDGET") for index in range(len(found)))
 
 
-def _is_explain(found: Sequence[WireToken], index: int) -> bool:
+def _is_explain(found: Sequence[Token], index: int) -> bool:
     inner = index + 5 < len(found) and (found[index + 4].kind in {"text", "escaped"} or found[index + 4].key == "NULL")
     return _keys(found, index, "TACIT", ".", "EXPLAIN", "(") and inner and found[index + 5].key == ")"
 
 
-def _keys(found: Sequence[WireToken], index: int, *keys: str) -> bool:
+def _keys(found: Sequence[Token], index: int, *keys: str) -> bool:
     return all(index + step < len(found) and found[index + step].key == key for step, key in enumerate(keys))
 
 
 def rewrite_query(text: str, names: CatalogNames) -> str:
     """The query as the catalog's engine takes it; an error for whatever it may not name."""
-    found = tokens(text)
+    found = tokenize_statements(text)
     edits: list[Edit] = []
     index = 0
     while index < len(found):
@@ -95,7 +97,7 @@ def rewrite_query(text: str, names: CatalogNames) -> str:
 class _TokenRewriter:
     """One token, and those around it."""
 
-    def __init__(self, found: Sequence[WireToken], index: int, names: CatalogNames) -> None:
+    def __init__(self, found: Sequence[Token], index: int, names: CatalogNames) -> None:
         self._found = found
         self._index = index
         self._names = names

@@ -20,7 +20,7 @@ from tacit.policy.model import Policy
 from tacit.serve.pgwire import catalog_queries, parameters, results
 from tacit.serve.pgwire.catalog import CatalogRunner
 from tacit.serve.pgwire.credential import WireCredential
-from tacit.serve.pgwire.lexer import Edited
+from tacit.serve.pgwire.edits import Edited
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
 from tacit.serve.pgwire.sqlstate import CANCELED, WireError, to_wire_error

@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from tacit.policy.model import Policy
-from tacit.serve.pgwire.lexer import Edit, WireToken, quote_text
+from tacit.query.lexer import Token
+from tacit.serve.pgwire.edits import Edit, quote_text
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError
 from tacit.serve.pgwire.types import (
     BOOL,
@@ -50,7 +51,7 @@ _EXAMPLES: dict[int, Any] = {
 }
 
 
-def count_parameters(found: Sequence[WireToken]) -> int:
+def count_parameters(found: Sequence[Token]) -> int:
     """The largest number of a parameter."""
     most = max((int(token.text[1:]) for token in found if token.kind == "parameter"), default=0)
     if most > MOST_PARAMETERS or any(token.text == "$0" for token in found if token.kind == "parameter"):
@@ -58,7 +59,7 @@ def count_parameters(found: Sequence[WireToken]) -> int:
     return most
 
 
-def infer_types(found: Sequence[WireToken], given: Sequence[int], policy: Policy) -> tuple[int, ...]:
+def infer_types(found: Sequence[Token], given: Sequence[int], policy: Policy) -> tuple[int, ...]:
     """The type of each parameter: the one given, or the one that its first place asks for; text where nothing does."""
     kinds = {i + 1: oid for i, oid in enumerate(given) if oid not in {0, UNKNOWN}}
     columns = {c.name.lower(): type_oid(c.type) for table in policy.tables for c in table.columns}
@@ -71,7 +72,7 @@ def infer_types(found: Sequence[WireToken], given: Sequence[int], policy: Policy
     return tuple(kinds.get(i + 1, TEXT) for i in range(max(count_parameters(found), len(given))))
 
 
-def enclosing_brackets(found: Sequence[WireToken]) -> list[int]:
+def enclosing_brackets(found: Sequence[Token]) -> list[int]:
     """For each token the bracket it stands in; -1 where there is none."""
     opened, around = [-1], []
     for index, token in enumerate(found):
@@ -83,7 +84,7 @@ def enclosing_brackets(found: Sequence[WireToken]) -> list[int]:
     return around
 
 
-def infer_type_at(found: Sequence[WireToken], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
+def infer_type_at(found: Sequence[Token], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
     """The type that a place asks for: by a cast, a clause, a function, or the column that is compared with it."""
 
     def key(position: int) -> str:
@@ -150,7 +151,7 @@ def example_value(oid: int) -> Any:
     return _EXAMPLES.get(oid, "2000-01-01")
 
 
-def substitute_values(found: Sequence[WireToken], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:
+def substitute_values(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:
     """The literals in place of the parameters.
 
     A question has no casts: what casts a parameter goes away, because the value has that type already.
@@ -167,7 +168,7 @@ def substitute_values(found: Sequence[WireToken], values: Sequence[Any], *, cast
     return made
 
 
-def skip_casts(found: Sequence[WireToken], position: int) -> tuple[int, int | None]:
+def skip_casts(found: Sequence[Token], position: int) -> tuple[int, int | None]:
     """Where casts end that start at a position, and the type of the first one; None where there is no cast."""
     kind = None
     while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in OID_BY_NAME:

@@ -15,7 +15,6 @@ from tacit.policy.model import Policy
 from tacit.serve.pgwire import parameters, protocol, results
 from tacit.serve.pgwire.catalog_rows import BatchedRows
 from tacit.serve.pgwire.execution import StatementExecutor
-from tacit.serve.pgwire.lexer import split, tokens
 from tacit.serve.pgwire.protocol import MessageReader, WireColumn
 from tacit.serve.pgwire.results import StatementResult
 from tacit.serve.pgwire.sqlstate import (
@@ -30,6 +29,7 @@ from tacit.serve.pgwire.sqlstate import (
     WireError,
 )
 from tacit.serve.pgwire.statements import EMPTY, Statement, StatementKind, classify_statement
+from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
 from tacit.serve.pgwire.types import TEXT, decode
 
 _MOST_STATEMENTS = 256
@@ -145,7 +145,7 @@ class ExtendedProtocol:
             raise WireError(STATEMENT_EXISTS, "there is a prepared statement of that name", "close it first")
         if len(self.statements) >= _MOST_STATEMENTS:
             raise WireError(TOO_MUCH, f"there are {_MOST_STATEMENTS} prepared statements already", "close some")
-        parts = split(tokens(text))
+        parts = split_statements(tokenize_statements(text))
         if len(parts) > 1:
             raise WireError(SYNTAX, "there are several statements in one that is to be prepared", "send one at a time")
         made = classify_statement(text, parts[0], self.policy) if parts else EMPTY

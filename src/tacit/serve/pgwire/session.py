@@ -10,7 +10,6 @@ from itertools import chain
 from tacit.serve.pgwire import protocol, results
 from tacit.serve.pgwire.credential import WireCredential
 from tacit.serve.pgwire.execution import StatementExecutor, WireServices
-from tacit.serve.pgwire.lexer import split, tokens
 from tacit.serve.pgwire.prepared_statements import ExtendedProtocol
 from tacit.serve.pgwire.protocol import MessageReader, MessageStream
 from tacit.serve.pgwire.sqlstate import (
@@ -22,6 +21,7 @@ from tacit.serve.pgwire.sqlstate import (
     unsupported_error,
 )
 from tacit.serve.pgwire.statements import Statement, StatementKind, classify_statement
+from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
 from tacit.serve.pgwire.transaction import IDLE
 
 _log = logging.getLogger("tacit.serve")
@@ -148,7 +148,10 @@ class WireSession:
         """A string of statements, of which one may be a question. All are read before the first is performed."""
         text = body.text()
         body.end()
-        parts = [classify_statement(text, part, self._services.policy) for part in split(tokens(text))]
+        parts = [
+            classify_statement(text, part, self._services.policy)
+            for part in split_statements(tokenize_statements(text))
+        ]
         questions = sum(part.kind is StatementKind.QUESTION for part in parts)
         if questions > 1:
             raise multiple_questions_error(questions)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tacit.policy.model import Policy
+from tacit.query.lexer import Token
 from tacit.serve.pgwire.casts import CastRewriter
-from tacit.serve.pgwire.lexer import Edit, WireToken
+from tacit.serve.pgwire.edits import Edit
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
 
 SCHEMA = "public"
@@ -69,7 +70,7 @@ class Statement:
 
     kind: StatementKind
     text: str
-    tokens: tuple[WireToken, ...]
+    tokens: tuple[Token, ...]
     tag: str = ""
     name: str = ""
     assignments: tuple[Assignment, ...] = ()
@@ -95,7 +96,7 @@ class Statement:
 EMPTY = Statement(StatementKind.EMPTY, "", ())
 
 
-def classify_statement(text: str, found: Sequence[WireToken], policy: Policy) -> Statement:
+def classify_statement(text: str, found: Sequence[Token], policy: Policy) -> Statement:
     """The statement that these tokens of a text are, or an error for what is not taken."""
     first = found[0]
     made = tuple(found)
@@ -133,7 +134,7 @@ def classify_statement(text: str, found: Sequence[WireToken], policy: Policy) ->
     raise WireError(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT", first.start + 1)
 
 
-def _is_question(found: Sequence[WireToken], policy: Policy) -> bool:
+def _is_question(found: Sequence[Token], policy: Policy) -> bool:
     """Whether a SELECT is about tables of the policy.
 
     It is where FROM or JOIN names one. Where they name some other table, it is, and hears that there is none, unless
@@ -153,7 +154,7 @@ def _is_question(found: Sequence[WireToken], policy: Policy) -> bool:
     return named and not any(_is_catalog_name(found, index) for index in range(len(found)))
 
 
-def _is_catalog_name(found: Sequence[WireToken], index: int) -> bool:
+def _is_catalog_name(found: Sequence[Token], index: int) -> bool:
     token = found[index]
     if token.kind not in {"word", "name"}:
         return False
@@ -161,7 +162,7 @@ def _is_catalog_name(found: Sequence[WireToken], index: int) -> bool:
     return token.text.startswith("pg_") or (qualifies and token.text in _SHADOWS)
 
 
-def adapt_to_parser(found: Sequence[WireToken], policy: Policy) -> list[Edit]:
+def adapt_to_parser(found: Sequence[Token], policy: Policy) -> list[Edit]:
     """The edits that make a client's question one that Tacit reads: no casts, no schema before a table, no escapes.
 
     A schema becomes spaces, so that places stay where they are.
@@ -176,7 +177,7 @@ def adapt_to_parser(found: Sequence[WireToken], policy: Policy) -> list[Edit]:
     return made
 
 
-def _parse_explain(text: str, found: Sequence[WireToken]) -> Statement:
+def _parse_explain(text: str, found: Sequence[Token]) -> Statement:
     """EXPLAIN, with or without options, and the question after it."""
     at = 1
     if len(found) > 1 and found[1].key == "(" and found[min(2, len(found) - 1)].key not in _SELECTS:
@@ -190,7 +191,7 @@ def _parse_explain(text: str, found: Sequence[WireToken]) -> Statement:
     return Statement(StatementKind.EXPLAIN, text, tuple(found[at:]), "EXPLAIN")
 
 
-def _parse_show(found: Sequence[WireToken]) -> str:
+def _parse_show(found: Sequence[Token]) -> str:
     words = [token.key for token in found[1:]]
     if words == ["TRANSACTION", "ISOLATION", "LEVEL"]:
         return "transaction_isolation"
@@ -206,7 +207,7 @@ def _parse_show(found: Sequence[WireToken]) -> str:
     return name
 
 
-def _name(found: Sequence[WireToken]) -> tuple[str, Sequence[WireToken]]:
+def _name(found: Sequence[Token]) -> tuple[str, Sequence[Token]]:
     """The name of a setting, perhaps of two parts, and what comes after it."""
     if not found or found[0].kind not in {"word", "name"}:
         hint = "SET tacit.epsilon = 0.5, SHOW tacit.epsilon"
@@ -218,7 +219,7 @@ def _name(found: Sequence[WireToken]) -> tuple[str, Sequence[WireToken]]:
     return ".".join(parts), found[at:]
 
 
-def _parse_set(found: Sequence[WireToken]) -> tuple[Assignment, ...]:
+def _parse_set(found: Sequence[Token]) -> tuple[Assignment, ...]:
     rest = found[1:]
     keys = [token.key for token in rest[:2]]
     if keys[:1] == ["TRANSACTION"] or keys == ["SESSION", "CHARACTERISTICS"]:
@@ -236,7 +237,7 @@ def _parse_set(found: Sequence[WireToken]) -> tuple[Assignment, ...]:
     return (Assignment(name, _value(rest[1:]), local),)
 
 
-def _value(found: Sequence[WireToken]) -> str | None:
+def _value(found: Sequence[Token]) -> str | None:
     """The value of a setting: words, numbers and texts; None for DEFAULT."""
     if [token.key for token in found] in (["DEFAULT"], ["LOCAL"]):
         return None
@@ -250,5 +251,5 @@ def _value(found: Sequence[WireToken]) -> str | None:
     return "".join(parts)
 
 
-def _syntax_error(token: WireToken) -> WireError:
+def _syntax_error(token: Token) -> WireError:
     return WireError(SYNTAX, "refused [syntax]: this is not a value", "SET tacit.epsilon = 0.5", token.start + 1)

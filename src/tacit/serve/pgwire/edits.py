@@ -1,0 +1,48 @@
+"""Edits of a client's text, and the way back from a place in the edited text to the client's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What stands in place of a stretch of the text."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Edited:
+    """A text with edits made, and the way back to where things stood.
+
+    >>> made = Edited("a = $1 AND b", 0, 12, [Edit(4, 6, "'x'")])
+    >>> made.text, made.written(made.text.index("b"))
+    ("a = 'x' AND b", 11)
+    """
+
+    def __init__(self, text: str, start: int, end: int, edits: Sequence[Edit]) -> None:
+        self._stretches: list[tuple[int, int, bool]] = []  # where it starts here, where there, and whether it is new
+        parts: list[str] = []
+        length, position = 0, start
+        for edit in sorted(edits, key=lambda each: each.start):
+            for piece, origin, new in ((text[position : edit.start], position, False), (edit.text, edit.start, True)):
+                self._stretches.append((length, origin, new))
+                parts.append(piece)
+                length += len(piece)
+            position = edit.end
+        self._stretches.append((length, position, False))
+        parts.append(text[position:end])
+        self.text = "".join(parts)
+
+    def written(self, offset: int) -> int:
+        """The offset in the client's own text."""
+        begin, origin, new = max((each for each in self._stretches if each[0] <= offset), key=lambda each: each[0])
+        return origin if new else origin + offset - begin
+
+
+def quote_text(text: str) -> str:
+    """A text as SQL, in quotes."""
+    return "'" + text.replace("'", "''") + "'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from tests.ledger.conftest import clock, limits, noise, price, write_free_repeat
+from tests.ledger.conftest import by_hand, clock, limits, noise, price, write_free_repeat
 
 from tacit.accounting.filters import BudgetCharge
 from tacit.errors import ErrorCode, Failed, Refused
@@ -105,7 +105,51 @@ def test_a_charge_that_an_accepted_loss_failed_does_not_pay(tmp_path, key, witne
         assert verify(ledger, witness).problems == ()
 
 
+def test_a_repeat_that_charged_nothing_does_not_pay(place):
+    # An earlier version took ada's failure for a payment, and wrote a repeat that charged nothing.
+    with Ledger(place, LIMITS, patience=0) as ledger:
+        ledger.fail(ledger.reserve("ada", ONE, "a"))
+        answered(ledger, "bo")
+        write_free_repeat(ledger, "ada", "a")
+        assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+        assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
+        assert any("a repeat costs its price once" in problem for problem in verify(ledger).problems)
+
+
+def test_a_failed_charge_is_not_gone_on_with(ledger):
+    first = ledger.reserve("ada", ONE, "a")
+    ledger.fail(first)
+    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    again = ledger.reserve("ada", ONE, "a")
+    assert (again.receipt.charged, ledger.standing("ada").spent) == (price("1"), price("1") + price("1"))
+    assert again.entry != first.entry
+
+
+def test_a_failed_charge_that_is_listed_as_open_is_not_gone_on_with(ledger, place):
+    first = ledger.reserve("ada", ONE, "a")
+    ledger.fail(first)
+    by_hand(place, f"INSERT INTO flights (claim, key, holder) VALUES ({first.entry}, 'a', '')")
+    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
+
+
 # A charge without an answer
+
+
+def test_an_open_charge_of_another_loss_does_not_pay(ledger):
+    ledger.reserve("ada", noise("0.5"), "a")
+    answered(ledger, "bo")
+    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
+    assert ledger.is_free(ledger.asked("ada", noise("0.5"), "a"))
+
+
+def test_an_open_charge_of_another_analyst_does_not_pay(ledger):
+    ledger.reserve("bo", ONE, "a")
+    answered(ledger, "cy")
+    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
+    assert ledger.standing("ada").spent == price("1")
 
 
 def test_an_open_charge_is_settled_by_the_answer_that_it_shows(ledger):

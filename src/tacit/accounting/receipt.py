@@ -51,12 +51,19 @@ class Receipt:
             "request": self.request,
             "key": self.key,
             "charged_epsilon": format_epsilon(self.charged.epsilon),
-            "answer_epsilon": format_epsilon(self.price.epsilon),
-            "answer_delta": decimal_above(Fraction(self.price.delta_a, GRAINS_PER_DELTA)),
-            "answer_rho": decimal_above(Fraction(self.price.rho, GRAINS_PER_RHO)),
+            **describe_cost(self.price),
             "repeat": self.repeat,
             "remaining_epsilon": format_epsilon(self.analyst.remaining),
             "remaining_epsilon_overall": format_epsilon(self.overall.remaining),
             "head": self.head,
             "signature": self.signature,
         }
+
+
+def describe_cost(cost: BudgetCharge) -> dict[str, str]:
+    """Return the privacy loss of an answer as a receipt says it: exact decimals, or decimals rounded up."""
+    return {
+        "answer_epsilon": format_epsilon(cost.epsilon),
+        "answer_delta": decimal_above(Fraction(cost.delta_a, GRAINS_PER_DELTA)),
+        "answer_rho": decimal_above(Fraction(cost.rho, GRAINS_PER_RHO)),
+    }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.accounting.filters import BudgetCharge, FilterLimits, format_epsilon, is_within_basic, is_within_zcdp
+from tacit.accounting.receipt import describe_cost
 from tacit.errors import LedgerError
 from tacit.ledger.budget import AnalystLimit, Terms
 from tacit.ledger.entries import ALL_ANALYSTS, COST_COLUMNS, GENESIS, Entry, EntryKind, hash_entry
@@ -300,7 +301,7 @@ def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]
         settles = entry.kind in {EntryKind.COMMIT, EntryKind.FAIL}
         charge = LedgerTransaction(session).entry_at(entry.claim) if settles else entry
     assert charge is not None
-    told = {
+    recorded = {
         "entry": charge.sequence,
         "time": charge.time,
         "who": charge.who,
@@ -308,9 +309,19 @@ def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]
         "charged_epsilon": format_epsilon(charge.charge.epsilon),
         "repeat": charge.kind is EntryKind.REPEAT,
     }
-    again = {"charged_epsilon": "0", "repeat": True}
-    if entry.kind in {EntryKind.COMMIT, EntryKind.REPEAT} and all(
-        receipt.get(name) == value for name, value in again.items()
-    ):
-        told |= again  # shown again for nothing, under the charge that paid for it
-    return [f"its {name} is not what the ledger says" for name, value in told.items() if receipt.get(name) != value]
+    repeat = {"charged_epsilon": "0", "repeat": True}
+    shows_again = entry.kind in {EntryKind.COMMIT, EntryKind.REPEAT} and repeat.items() <= receipt.items()
+    if shows_again:  # for nothing, under the charge that paid for it, and under any name
+        recorded |= repeat
+    else:
+        recorded |= describe_cost(charge.charge)
+    problems = [name for name, value in recorded.items() if receipt.get(name) != value]
+    if not shows_again and receipt.get("request") not in _requests_of(ledger, charge):
+        problems.append("request")
+    return [f"its {name} is not what the ledger says" for name in problems]
+
+
+def _requests_of(ledger: LedgerReader, charge: Entry) -> set[str]:
+    """Return the names under which an analyst asked for what an entry charged; asking without one is always allowed."""
+    resumed = (entry for entry in ledger.entries() if entry.kind is EntryKind.RESUME and entry.claim == charge.sequence)
+    return {"", charge.request} | {entry.request for entry in resumed}

@@ -94,7 +94,7 @@ class NotebookMagic:
             self._shell.push({given.into: found})
         if given.plot is not None and isinstance(found, Answer):
             drawn = chart_answer(found, given.plot or None)
-            self._shell.display_pub.publish({"text/plain": drawn.text, "image/svg+xml": drawn.svg})
+            self._shell.display_pub.publish({"text/plain": repr(drawn), "image/svg+xml": drawn.to_svg()})
         return found
 
 

@@ -59,7 +59,7 @@ def test_the_receipt_of_a_free_repeat_names_the_charge_that_paid(ledger):
 def test_a_receipt_says_what_was_charged_and_under_which_name(ledger):
     plain = ledger.commit(ledger.reserve("ada", ONE, "b", request="monday"), b"34").receipt.to_dict()
     assert check_receipt(ledger, plain) == []
-    forged = {"answer_epsilon": "0.5", "answer_delta": "0.1", "answer_rho": "0", "request": "tuesday"}
+    forged = {"answer_epsilon": "0.5", "answer_delta": 0.1, "answer_rho": 0.0, "request": "tuesday"}
     for name, other in forged.items():
         assert check_receipt(ledger, {**plain, name: other}) == [f"its {name} is not what the ledger says"]
 

@@ -28,6 +28,7 @@ from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_limits,
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.chart import chart_column
 from tacit.ledger.verify import check_receipt
 from tacit.policy.load import load
 from tacit.privacy.loss import LaplaceNoise
@@ -526,8 +527,8 @@ def hostile_answer(key, name, entry=1):
 @pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_drawing_has_the_same_tags_whatever_its_words(key, name):
-    drawn = Page(charts.draw_intervals(hostile_answer(key, name), 1))
-    plain = Page(charts.draw_intervals(hostile_answer("A", "n"), 1))
+    drawn = Page(charts.draw_intervals(chart_column(hostile_answer(key, name), 1)))
+    plain = Page(charts.draw_intervals(chart_column(hostile_answer("A", "n"), 1)))
     assert [tag for tag, _ in drawn.tags] == [tag for tag, _ in plain.tags] and drawn.open == []
     assert [set(found) for _, found in drawn.tags] == [set(found) for _, found in plain.tags]
 

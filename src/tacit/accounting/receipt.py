@@ -60,8 +60,8 @@ class Receipt:
         }
 
 
-def describe_cost(cost: BudgetCharge) -> dict[str, str]:
-    """Return the privacy loss of an answer as a receipt says it: exact decimals, or decimals rounded up."""
+def describe_cost(cost: BudgetCharge) -> dict[str, Any]:
+    """Return the privacy loss of an answer as a receipt says it: epsilon as exact text, the others rounded up."""
     return {
         "answer_epsilon": format_epsilon(cost.epsilon),
         "answer_delta": decimal_above(Fraction(cost.delta_a, GRAINS_PER_DELTA)),

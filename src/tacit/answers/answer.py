@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from tacit.answers.chart import Chart
+    from tacit.charts.intervals import IntervalChart
 
 
 _SLICE = 64  # rows that are converted at once
@@ -186,19 +186,21 @@ class Answer:
 
     def chart(self, column: str | None = None, width: int = 60) -> str:
         """A drawing of one column with its error bars, in characters."""
-        from tacit.answers.render import render_text_chart
+        from tacit.answers.chart import chart_answer
+        from tacit.charts.text import render_chart_text
 
-        return render_text_chart(self, column, width)
+        return render_chart_text(chart_answer(self, column), width)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> Chart | None:
+    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> IntervalChart | None:
         """A picture of one column with its error bars, which a notebook shows; or save it, which needs matplotlib."""
+        from tacit.answers.chart import chart_answer
+
+        chart = chart_answer(self, column)
         if path is None:
-            from tacit.answers.chart import chart_answer
+            return chart
+        from tacit.charts.files import save_chart
 
-            return chart_answer(self, column)
-        from tacit.answers.chart_files import save_chart
-
-        save_chart(self, path, column)
+        save_chart(chart, path)
         return None
 
     def _position(self, column: str) -> int:

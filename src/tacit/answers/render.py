@@ -1,4 +1,4 @@
-"""Answers for the eye: a table in text, the same in HTML, and a drawing with error bars."""
+"""Answers as tables, in text and in HTML."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ import math
 from typing import Any
 
 from tacit.answers.answer import Answer, AnswerColumn, Estimate, IntervalKind
-from tacit.errors import ParameterError
 from tacit.query.types import Type
 from tacit.terminal import one_line
-
-_ROWS = 60  # rows of an answer that are drawn
 
 
 def render_text(answer: Answer) -> str:
@@ -46,59 +43,6 @@ def render_html(answer: Answer) -> str:
     head, body = row(heads, "th"), "".join(row(parts, "td") for parts in rows)
     table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
     return f'{table}<ul style="font-size:smaller">{notes}</ul>'
-
-
-def render_text_chart(answer: Answer, column: str | None = None, width: int = 60) -> str:
-    """One line a row: its keys, the interval as a bar with the estimate in it, and the number."""
-    index = find_chart_column(answer, column)
-    heading = answer.headings[index]
-    rows = answer.cells()[:_ROWS]
-    if all(row[index].value is None and row[index].low is None for row in rows):
-        return f"{heading.name}: nothing to draw"
-    names = [one_line(name) for name in row_labels(answer)[:_ROWS]]
-    room = max(map(len, names))
-    low, high = value_range([row[index] for row in rows])
-    width_of = (high - low) or 1
-    cells = max(20, width - room - 14)
-
-    def at(value: Any) -> int:
-        cell: int = round((value - low) / width_of * (cells - 1))
-        return cell
-
-    about = "approximate " if heading.bars is IntervalKind.APPROXIMATE else ""
-    lines = [f"{heading.name}, {about}{answer.percent} intervals"]
-    numbers = [format_value(row[index].value, heading, row[index]) for row in rows]
-    wide = max(map(len, numbers))
-    for label, row, number in zip(names, rows, numbers, strict=True):
-        cell = row[index]
-        canvas = [" "] * cells
-        if cell.low is not None and cell.high is not None:
-            first, last = at(cell.low), at(cell.high)
-            canvas[first : last + 1] = "─" * (last - first + 1)
-            canvas[first], canvas[last] = ("├", "┤") if first < last else ("│", "│")
-        if cell.value is not None:
-            canvas[at(cell.value)] = "●"
-        lines.append(f"{label.rjust(room)} {''.join(canvas)} {number.rjust(wide)}")
-    left, right = format_value(low, heading, scale=width_of), format_value(high, heading, scale=width_of)
-    lines.append(" " * (room + 1) + left + right.rjust(cells - len(left)))
-    return "\n".join(lines)
-
-
-def value_range(cells: list[Estimate]) -> tuple[Any, Any]:
-    """The least and the largest that a drawing of these must hold; zero too, where it is near."""
-    ends = [value for cell in cells for value in (cell.low, cell.high, cell.value) if value is not None]
-    low, high = min(ends), max(ends)
-    return (0, high) if 0 < low < (high - low) * 2 else (low, high)
-
-
-def row_labels(answer: Answer) -> list[str]:
-    """What each row is about: its keys."""
-    return [
-        " ".join(
-            format_value(c.value, h) for c, h in zip(row, answer.headings, strict=True) if h.bars is IntervalKind.NONE
-        )
-        for row in answer.cells()
-    ]
 
 
 def format_value(value: Any, heading: AnswerColumn, cell: Estimate | None = None, scale: float | None = None) -> str:
@@ -151,15 +95,3 @@ def _left_aligned_columns(answer: Answer) -> list[bool]:
 
 def _pad(part: str, width: int, left: bool) -> str:
     return part.ljust(width) if left else part.rjust(width)
-
-
-def find_chart_column(answer: Answer, column: str | None) -> int:
-    """The position of a column that has error bars: the one named, or the first."""
-    for index, heading in enumerate(answer.headings):
-        if heading.bars is not IntervalKind.NONE and column in {None, heading.name}:
-            return index
-    raise ParameterError(
-        "column",
-        f"there is no number {column or ''} to draw".replace("  ", " "),
-        fix=f"the columns are {', '.join(answer.columns)}",
-    )

@@ -16,7 +16,7 @@ from tacit.ledger.entries import ALL_ANALYSTS, Entry, EntryKind
 from tacit.ledger.transaction import LedgerTransaction, read_page
 from tacit.privacy.loss import LaplaceNoise
 from tacit.serve.console import charts
-from tacit.serve.console.charts import ChartLine, ChartMark, Scale
+from tacit.serve.console.charts import ChartLine, ChartMark, PercentScale
 from tacit.serve.console.estimate import count_affordable, format_count, fraction_used
 
 ENTRIES = 40  # of a history
@@ -135,8 +135,8 @@ def _draw_history(charges: Sequence[Entry], standing: BudgetStatus, *, whole: bo
     points = [(start, points[0][1]), *points, (max(now, points[-1][0]), points[-1][1])]
     end = points[-1][0]
     return charts.draw_plot(
-        Scale(start, end, right=99),
-        Scale(0, 1, count=2),
+        PercentScale(start, end, right=99),
+        PercentScale(0, 1, count=2),
         [ChartLine(points, "first", steps=True)],
         [ChartMark(end, points[-1][1])],
         title="The part of the budget used, over time",

@@ -1,8 +1,8 @@
-"""Drawings as SVG, written by hand: places across are in percent, so a drawing fits any width and words stay legible.
+"""Charts for the console, as SVG: places across are in percent, so a drawing fits any width and words stay legible.
 
 Colors come from the style sheet, by class. Every word is escaped.
 
->>> print(Scale(0, 10).at(5))
+>>> print(PercentScale(0, 10).at(5))
 50%
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from tacit.answers.answer import Answer, Estimate, IntervalKind
-from tacit.answers.render import format_value, row_labels, value_range
+from tacit.charts.intervals import IntervalChart, find_range, title_with_count
+from tacit.charts.scale import AxisScale, format_tick
 
 ROWS = 60  # of an answer that are drawn
 _ROW = 30  # pixels
@@ -23,40 +23,15 @@ _LEFT, _RIGHT = 3.0, 97.0  # percent
 
 
 @dataclass(frozen=True)
-class Scale:
-    """Where a number stands, in percent from the left."""
+class PercentScale(AxisScale):
+    """An axis across a drawing: places are in percent of its width, from `left` to `right`."""
 
-    low: float
-    high: float
-    log: bool = False
     left: float = 0.0
     right: float = 100.0
-    count: int = 5  # about so many ticks
-
-    def share(self, value: float) -> float:
-        """From 0 at the low end to 1 at the high end."""
-        low, high, here = self.low, self.high, value
-        if self.log:
-            low, high, here = math.log(low), math.log(high), math.log(value)
-        return (here - low) / ((high - low) or 1)
 
     def at(self, value: float) -> str:
-        """The place as SVG has it."""
+        """Return the place of a number as SVG has it."""
         return f"{self.left + (self.right - self.left) * self.share(value):.4g}%"
-
-    def ticks(self) -> list[float]:
-        """Round numbers inside: at even distances, or powers of ten."""
-        if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            apart = max(1, math.ceil((last - first) / self.count))
-            return [10.0**power for power in range(first, last + 1, apart)]
-        rough = (self.high - self.low) / self.count
-        if not 0 < rough < math.inf:
-            return [self.low]
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = power * next(times for times in (1, 2, 5, 10) if power * times >= rough * (1 - 1e-9))
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [number * step for number in range(first, last + 1)]
 
 
 @dataclass(frozen=True)
@@ -82,46 +57,35 @@ class ChartMark:
 def make_element(name: str, words: str | Markup = "", **given: object) -> Markup:
     """One element. Underscores in names of attributes stand for hyphens, a last one for nothing.
 
-    Names are ours, and written in this room. Values and words may be anyone's, and are escaped.
+    Names are constants of this module. Values and words may be anyone's, and are escaped.
     """
     attributes = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in given.items())
     return Markup(f"<{name}{attributes}>{escape(_remove_control_characters(words))}</{name}>")  # noqa: S704 - escaped on this line
 
 
-def format_tick(number: float) -> str:
-    """A number of an axis."""
-    if number == 0 or 1e-4 <= abs(number) < 1e6:
-        return f"{number:,.10g}"
-    return f"{number:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
-
-
-def draw_intervals(answer: Answer, index: int) -> Markup:
-    """One column of an answer: a line for each row, with its keys, its interval, its estimate and the number."""
-    heading = answer.headings[index]
-    rows = [(label, row[index]) for label, row in zip(row_labels(answer), answer.cells(), strict=True)]
-    drawable = [(label, cell) for label, cell in rows if _drawable(cell)]
-    rows = drawable[:ROWS]
+def draw_intervals(chart: IntervalChart) -> Markup:
+    """Return a chart as a line for each row, with its label, its interval, its estimate and the number."""
+    rows = chart.drawable_rows[:ROWS]
     if not rows:
         return Markup()
-    low, high = value_range([cell for _, cell in rows])
-    scale = Scale(float(low), float(high), left=_LEFT, right=_RIGHT)
+    low, high = find_range(rows)
+    scale = PercentScale(float(low), float(high), left=_LEFT, right=_RIGHT)
     ticks = scale.ticks()
     parts = []
-    for label, cell in rows:
+    for row in rows:
         drawn = [_vertical_line("grid", scale.at(tick), 0, _ROW) for tick in ticks]
-        if cell.low is not None and cell.high is not None:
-            ends = scale.at(cell.low), scale.at(cell.high)
+        if row.has_interval:
+            ends = scale.at(row.low), scale.at(row.high)
             drawn.append(make_element("line", class_="error-bar", x1=ends[0], x2=ends[1], y1=_ROW / 2, y2=_ROW / 2))
             drawn += [_vertical_line("error-bar", end, _ROW / 2 - 5, _ROW / 2 + 5) for end in ends]
-        drawn.append(make_element("circle", class_="dot", cx=scale.at(cell.value), cy=_ROW / 2, r=4.5))
+        drawn.append(make_element("circle", class_="dot", cx=scale.at(row.value), cy=_ROW / 2, r=4.5))
         track = make_element("svg", Markup().join(drawn), class_="track", height=_ROW)
-        number = make_element("span", format_value(cell.value, heading, cell), class_="number")
-        parts.append(make_element("div", make_element("span", label, class_="label") + track + number, class_="row"))
+        number = make_element("span", row.text, class_="number")
+        label = make_element("span", row.label, class_="label")
+        parts.append(make_element("div", label + track + number, class_="row"))
     axis = [make_element("text", format_tick(tick), x=scale.at(tick), y=14, text_anchor="middle") for tick in ticks]
     parts.append(make_element("svg", Markup().join(axis), class_="axis", height=20))
-    about = "approximate " if heading.bars is IntervalKind.APPROXIMATE else ""
-    more = f"; the first {ROWS} of {len(drawable):,} rows" if len(drawable) > ROWS else ""
-    caption = f"{heading.name}, with {about}{answer.percent} intervals{more}"
+    caption = title_with_count(chart, ROWS)
     grid = make_element(
         "div", Markup().join(parts), class_="rows", role="img", aria_label=f"{caption}: as in the table"
     )
@@ -129,8 +93,8 @@ def draw_intervals(answer: Answer, index: int) -> Markup:
 
 
 def draw_plot(
-    x: Scale,
-    y: Scale,
+    x: PercentScale,
+    y: AxisScale,
     lines: Sequence[ChartLine],
     marks: Sequence[ChartMark] = (),
     *,
@@ -198,12 +162,6 @@ def draw_guessed_secrets(right: Sequence[bool]) -> Markup:
     words = f"{sum(right)} of {len(right)} secrets are guessed right"
     box = f"0 0 {10 * side} {10 * math.ceil(len(right) / side)}"
     return make_element("svg", Markup().join(drawn), class_="people", viewBox=box, role="img", aria_label=words)
-
-
-def _drawable(cell: Estimate) -> bool:
-    """Whether a cell is a number, with finite ends where it has any."""
-    ends = [end for end in (cell.value, cell.low, cell.high) if end is not None]
-    return cell.value is not None and all(isinstance(end, int | float) and math.isfinite(end) for end in ends)
 
 
 def _vertical_line(kind: str, x: str, top: float, bottom: float) -> Markup:

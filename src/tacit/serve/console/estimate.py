@@ -26,7 +26,7 @@ from tacit.plan.explain import Explanation, explain
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.serve.console import charts
-from tacit.serve.console.charts import ChartLine, ChartMark, Scale
+from tacit.serve.console.charts import ChartLine, ChartMark, PercentScale
 
 _EPSILON_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons at which the expected error is worked out
 _MANY = 1_000_000  # more questions than that are not counted
@@ -148,8 +148,8 @@ def _draw_error_curve(
     low, high = 10 ** (_floor(min(heights))), 10 ** (_floor(max(heights)) + 1)
     marks = [ChartMark(chosen.epsilon, _width(c) or low, kind=k) for c, k in zip(columns, _KINDS, strict=False)]
     return charts.draw_plot(
-        Scale(prices[0], prices[-1], log=True, left=20, right=97),
-        Scale(low, high, log=True),
+        PercentScale(prices[0], prices[-1], is_log=True, left=20, right=97),
+        PercentScale(low, high, is_log=True),
         [ChartLine(line, kind) for line, kind in zip(points.values(), _KINDS, strict=False)],
         marks,
         title="The expected error falls as epsilon grows",

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.errors import ParameterError
 from tacit.serve.console import charts
-from tacit.serve.console.charts import ChartLine, ChartMark, Scale
+from tacit.serve.console.charts import ChartLine, ChartMark, PercentScale
 from tacit.serve.console.distinguishing_game import COUNT_WITH, COUNT_WITHOUT, EPSILONS, DistinguishingGame
 from tacit.serve.console.requests import PageRequest
 
@@ -105,8 +105,8 @@ def _game(visit: PageRequest) -> dict[str, Any]:
             marks.append(ChartMark(here + aside, tally.error, *tally.interval, kind))
     points = [(step / 20, min_guessing_error(step / 20)) for step in range(0, 121)]
     curve = charts.draw_plot(
-        Scale(0, 6, left=9, right=98),
-        Scale(0, 0.6, count=3),
+        PercentScale(0, 6, left=9, right=98),
+        PercentScale(0, 0.6, count=3),
         [ChartLine(points, "bound"), ChartLine([(here, 0.0), (here, played.least)], "guide")],
         marks,
         title="The least error of anyone who guesses falls as epsilon grows",

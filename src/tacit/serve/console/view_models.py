@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from tacit.accounting.filters import BudgetCharge
 from tacit.answers.answer import Answer, IntervalKind
+from tacit.answers.chart import chart_column
 from tacit.answers.render import format_value
 from tacit.errors import TacitError
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table
@@ -53,7 +54,7 @@ def view_answer(answer: Answer) -> AnswerView:
                 )
         rows.append(tuple(line))
     numbers = [index for index, heading in enumerate(answer.headings) if heading.bars is not IntervalKind.NONE]
-    drawings = [charts.draw_intervals(answer, index) for index in numbers[:3]]
+    drawings = [charts.draw_intervals(chart_column(answer, index)) for index in numbers[:3]]
     receipt = answer.receipt
     return AnswerView(
         tuple(heads),

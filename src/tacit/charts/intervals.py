@@ -1,0 +1,96 @@
+"""The model of a chart of estimates with intervals: what every renderer draws.
+
+>>> print(IntervalChart("n", "n, 95% intervals", (ChartRow("A", 40, 35, 45, "40"), ChartRow("B", 20, 15, 25, "20"))))
+n, 95% intervals
+A                                   ├────●────┤ 40
+B                ├────●───┤                     20
+  0                                          45
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+MAX_ROWS = 100  # that a picture shows
+
+
+@dataclass(frozen=True)
+class ChartRow:
+    """An estimate with its interval, its label and its number as text. What is None is not drawn."""
+
+    label: str
+    value: Any
+    low: Any
+    high: Any
+    text: str
+
+    @property
+    def is_drawable(self) -> bool:
+        """Whether the estimate is a number, and so are the ends of its interval where it has one."""
+        ends = [end for end in (self.value, self.low, self.high) if end is not None]
+        return self.value is not None and all(isinstance(end, Real) and math.isfinite(end) for end in ends)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it has both ends of an interval."""
+        return self.low is not None and self.high is not None
+
+
+@dataclass(frozen=True)
+class IntervalChart:
+    """Estimates with intervals, one row each, along one axis. Notebooks show it as SVG, terminals in characters.
+
+    Attributes
+    ----------
+    name : str
+        What the axis measures, such as the name of a column.
+    title : str
+        What is drawn, and the confidence of its intervals.
+    rows : tuple of ChartRow
+        From top to bottom; each renderer shows as many as it has space for, and says so.
+    keys : str
+        What the labels are, such as the names of the key columns.
+    ends : tuple of str, optional
+        The least and the largest number as text, where it has a format of its own.
+    """
+
+    name: str
+    title: str
+    rows: tuple[ChartRow, ...]
+    keys: str = ""
+    ends: tuple[str, str] | None = None
+
+    @property
+    def drawable_rows(self) -> tuple[ChartRow, ...]:
+        """The rows that have a number."""
+        return tuple(row for row in self.rows if row.is_drawable)
+
+    def to_svg(self) -> str:
+        """Return the chart as the text of an SVG file."""
+        from tacit.charts.svg import render_chart_svg
+
+        return render_chart_svg(self)
+
+    def __repr__(self) -> str:
+        from tacit.charts.text import render_chart_text
+
+        return render_chart_text(self)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+
+def find_range(rows: tuple[ChartRow, ...]) -> tuple[Any, Any]:
+    """Return the least and the largest number that a drawing of these must hold; zero too, where it is near."""
+    ends = [value for row in rows for value in (row.low, row.high, row.value) if value is not None]
+    low, high = min(ends), max(ends)
+    return (0, high) if 0 < low < (high - low) * 2 else (low, high)
+
+
+def title_with_count(chart: IntervalChart, shown: int) -> str:
+    """Return the title, and how many rows are shown where that is not all of them."""
+    count = len(chart.drawable_rows)
+    return f"{chart.title}; the first {shown} of {count:,} rows" if count > shown else chart.title

@@ -15,10 +15,10 @@ from tests.support.forks import in_child, outcome
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import signing
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.open_store import open_store
 from tacit.ledger.recovery import accept_loss
 from tacit.ledger.signing import SigningKey, is_valid_signature
 from tacit.ledger.sqlite import SqliteStore
-from tacit.ledger.store import open_store
 from tacit.ledger.witness import Witness
 
 HEAD = "5eed" * 16

@@ -147,9 +147,9 @@ def accept_loss(
     from tacit.accounting.filters import format_epsilon
     from tacit.curator.curator import budget_limits
     from tacit.ledger.entries import ALL_ANALYSTS
+    from tacit.ledger.open_store import open_store
     from tacit.ledger.recovery import accept_loss as accept
     from tacit.ledger.signing import SigningKey
-    from tacit.ledger.store import open_store
     from tacit.ledger.witness import Witness
 
     loaded, books = _load_policy(policy)

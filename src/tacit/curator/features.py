@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import ErrorCode, ParameterError, Refused, SourceLocation
-from tacit.plan.scope import Field
+from tacit.plan.relation import Field
 from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 Array = NDArray[Any]

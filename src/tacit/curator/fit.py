@@ -31,7 +31,8 @@ from tacit.curator.fit_charge import calibrate_to_charge
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
-from tacit.plan.scope import Field, Relation, Scope
+from tacit.plan.relation import Field, Relation
+from tacit.plan.scope import Scope
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors

@@ -42,9 +42,9 @@ from tacit.ledger.consistency import (
 from tacit.ledger.entries import ALL_ANALYSTS, ChargeRequest, Entry, EntryKind, Reservation
 from tacit.ledger.files import tighten
 from tacit.ledger.group_commit import GroupCommit
+from tacit.ledger.open_store import open_store
 from tacit.ledger.reader import LedgerReader, standing_in_month, unknown_analyst_error
 from tacit.ledger.signing import SigningKey
-from tacit.ledger.store import open_store
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction, hash_answer, tampering_error
 from tacit.ledger.witness import Witness, WitnessedHead
 from tacit.privacy.loss import Loss, encode

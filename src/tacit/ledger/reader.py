@@ -13,7 +13,8 @@ from tacit.errors import ErrorCode, Refused
 from tacit.ledger import transaction as books
 from tacit.ledger.budget import Terms
 from tacit.ledger.entries import ALL_ANALYSTS, GENESIS, Entry
-from tacit.ledger.store import LedgerStore, open_store
+from tacit.ledger.open_store import open_store
+from tacit.ledger.store import LedgerStore
 from tacit.ledger.transaction import BudgetTotal, LedgerTransaction
 
 _PAGE = 1000

@@ -22,9 +22,9 @@ from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.consistency import check_scope
 from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
 from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.open_store import open_store
 from tacit.ledger.reader import standing_in_month
 from tacit.ledger.signing import SigningKey
-from tacit.ledger.store import open_store
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction
 from tacit.ledger.witness import Witness, WitnessedHead
 from tacit.privacy.loss import ApproximateDp

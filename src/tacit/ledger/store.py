@@ -7,7 +7,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -107,17 +106,6 @@ class LedgerStore(ABC):
                 raise self.error("is closed", "open it again")
             with self._transaction_of(writing) as session:
                 yield session
-
-
-def open_store(place: Path | str, *, wait: float = 30.0, writable: bool = True) -> LedgerStore:
-    """The store at a path, or behind the URL of a PostgreSQL database."""
-    if isinstance(place, str):
-        from tacit.ledger.postgres import PostgresStore
-
-        return PostgresStore(place, wait=wait, writable=writable)
-    from tacit.ledger.sqlite import SqliteStore
-
-    return SqliteStore(place, wait=wait, writable=writable)
 
 
 _stores: WeakSet[LedgerStore] = WeakSet()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.scope import no_column
+from tacit.plan.relation import no_column
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,

@@ -15,7 +15,8 @@ from fractions import Fraction
 from tacit.aggregates.argument import quantize_argument, quote_aggregate
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, bind
-from tacit.plan.scope import Field, Relation, condition
+from tacit.plan.join import columns_of
+from tacit.plan.relation import Field, Relation, condition
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -54,8 +55,6 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
     where = None if query.where is None else condition(relation.bind(query.where), "WHERE", find_location(query.where))
     source = relation.rows
     if where is not None:
-        from tacit.plan.join import columns_of
-
         source = Projection(source, tuple((name, ColumnReference(name)) for name in columns_of(source)), where)
     rows = PerUnitAggregation(source, tuple(fold.keys), tuple(fold.measures))
     columns: list[tuple[str, Scalar]] = []

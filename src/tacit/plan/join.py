@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar
-from tacit.plan.scope import Field, Relation, condition
+from tacit.plan.relation import Field, Relation, condition
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (

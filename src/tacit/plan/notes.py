@@ -13,7 +13,7 @@ from itertools import islice
 
 from tacit.engines.evaluate import is_like
 from tacit.errors import Refused
-from tacit.plan.scope import Field, Relation
+from tacit.plan.relation import Field, Relation
 from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
     Aggregation,

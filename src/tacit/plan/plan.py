@@ -41,7 +41,8 @@ from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_rows
-from tacit.plan.scope import Relation, Scope
+from tacit.plan.relation import Relation
+from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss

@@ -15,7 +15,7 @@ from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar, bind, domain
-from tacit.plan.scope import Field, Relation, condition
+from tacit.plan.relation import Field, Relation, condition
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,

@@ -1,0 +1,164 @@
+"""Relations: rows, the columns that may be named, and whose rows they are. The rules are in `plan/scope.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.bounds import TypedScalar, bind
+from tacit.policy.model import ROW_UNIT
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    Case,
+    ColumnReference,
+    Literal,
+    RelationalNode,
+    Scalar,
+)
+from tacit.query.refusals import to_printable as printable
+from tacit.query.types import TYPES_BY_NAME, Key, Type
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column that may be named: where it stands, what it gives, its public keys and the one for all others.
+
+    `hidden` is one that only its qualified name means, because USING made it one with another. `raw` is the column of a
+    scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal.
+    """
+
+    name: str
+    source: str
+    bound: TypedScalar
+    values: tuple[Key, ...] | None = None
+    other: Key | None = None
+    is_unit: bool = False
+    unique: bool = False
+    hidden: bool = False
+    raw: str = ""
+
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether this is a unit that is no listed column: it may be counted, joined on and grouped by, and no more."""
+        return self.is_unit and self.bound.type is None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Rows and what is known of them.
+
+    `people` says whose units they are, and is None where the rows are public. `unit` is the column that holds the unit,
+    or None where each row is a unit, or public. `each` is what may be kept of one unit; where each row is one, how
+    often it may occur. `single` says that a unit has at most one row.
+    """
+
+    rows: RelationalNode
+    fields: tuple[Field, ...]
+    people: str | None
+    unit: str | None
+    each: ContributionBounds
+    called: str = ROW_UNIT  # the name of the unit, for people
+    single: bool = False
+    sources: tuple[str, ...] = ()
+
+    def field_of(self, node: ColumnReference) -> Field:
+        """The field that a name means, or Refused. Unlisted columns and absent ones are refused alike."""
+        if node.table is not None and node.table.lower() not in {s.lower() for s in self.sources}:
+            what = f"{node.table} is not a table of this question"
+            raise Refused(
+                ErrorCode.UNKNOWN_TABLE, what, at=node.at, fix=f"this question is over {', '.join(self.sources)}"
+            )
+        found = [f for f in self.fields if f.name.lower() == node.name.lower() and belongs_to(f, node.table)]
+        if not found:
+            where = node.table or " or ".join(self.sources)
+            here = [f for f in self.fields if belongs_to(f, node.table, loose=True)]
+            unit = next((f.name for f in here if f.is_unlisted), "")
+            raise no_column(where, node, [f.name for f in here if not f.is_unlisted], unit)
+        if len(found) > 1:
+            fix = f"say which: {found[0].source}.{node.name} or {found[1].source}.{node.name}"
+            raise Refused(ErrorCode.AMBIGUOUS, f"{node.name} is a column of several tables", at=node.at, fix=fix)
+        return found[0]
+
+    def leaf(self, node: Scalar) -> TypedScalar | None:
+        """What a column's name means over rows; None for what is not a name."""
+        if isinstance(node, Aggregate):
+            raise Refused(
+                ErrorCode.AGGREGATE,
+                f"{node.function.upper()} cannot stand inside WHERE or another aggregate",
+                at=node.at,
+                fix="filter released values with HAVING; combine them outside: SUM(x) / COUNT(*)",
+            )
+        if not isinstance(node, ColumnReference):
+            return None
+        found = self.field_of(node)
+        if found.is_unlisted:
+            raise Refused(
+                ErrorCode.UNKNOWN_COLUMN,
+                f"{node.name} is the unit of protection, and no listed column",
+                at=node.at,
+                fix=f"COUNT(DISTINCT {node.name}) counts units; join on it, or group by it in a subquery",
+            )
+        return found.bound
+
+    def bind(self, scalar: Scalar) -> TypedScalar:
+        """A scalar over the rows."""
+        return bind(scalar, self.leaf, rows=True)
+
+    def bare(self, scalar: Scalar) -> Scalar:
+        """The column alone, where a scalar is a column that is cast to its own type; otherwise as it is."""
+        match scalar:
+            case Call(Function.CAST, (ColumnReference() as column, Literal(kind))):
+                same = self.field_of(column).bound.type is TYPES_BY_NAME[str(kind)]
+                return column if same else scalar
+        return scalar
+
+    def resolved(self, scalar: Scalar) -> Scalar:
+        """The scalar with every name replaced by the column it means, so that equal ones are equal."""
+        scalar = self.bare(scalar)
+        match scalar:
+            case ColumnReference():
+                return self.field_of(scalar).bound.scalar
+            case Call(function, arguments):
+                return Call(function, tuple(self.resolved(a) for a in arguments))
+            case Case(branches, otherwise):
+                parts = tuple((self.resolved(when), self.resolved(then)) for when, then in branches)
+                return Case(parts, self.resolved(otherwise))
+        return scalar
+
+    def is_unit(self, scalar: Scalar | None) -> bool:
+        """Whether a scalar is the unit itself."""
+        return isinstance(scalar, ColumnReference) and self.field_of(scalar).is_unit
+
+
+def belongs_to(found: Field, table: str | None, *, loose: bool = False) -> bool:
+    """Return whether a field can be named with this table, or without one."""
+    return (loose or not found.hidden) if table is None else found.source.lower() == table.lower()
+
+
+def no_column(where: str, node: ColumnReference, names: list[str], unit: str = "") -> Refused:
+    """A refusal of a name that is no column, with what may have been meant; `unit` is one that is not listed."""
+    fix = f"its columns are {', '.join(dict.fromkeys(names))}"
+    if not names:
+        fix = "no column of it is listed; COUNT(*) counts its rows"
+    if unit:
+        fix += f"; its unit is {unit}"
+    longer = next((name for name in names if name.lower().startswith(f"{node.name.lower()} ")), None)
+    if longer is not None:
+        fix = f'write "{longer}", in double quotes'
+    elif node.at is not None and node.at.words.startswith('"'):
+        text = printable(node.name).replace("'", "''")
+        fix = f"write '{text}' if it is a text: single quotes are for texts, double ones for names; {fix}"
+    return Refused(ErrorCode.UNKNOWN_COLUMN, f"{where} has no column {printable(node.name)}", at=node.at, fix=fix)
+
+
+def condition(bound: TypedScalar, clause: str, at: SourceLocation | None = None) -> Scalar:
+    """The scalar of a clause that takes a condition."""
+    if bound.type is not Type.BOOL:
+        found, example = bound.type or "NULL", "COUNT(*) > 10" if clause == "HAVING" else "age >= 40"
+        raise Refused(
+            ErrorCode.TYPE, f"{clause} takes a condition, got {found}", at=at, fix=f"write {clause} {example}"
+        )
+    return bound.scalar

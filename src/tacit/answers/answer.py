@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from tacit.charts.intervals import IntervalChart
+    from tacit.charts.notebook import NotebookChart
 
 
 _SLICE = 64  # rows that are converted at once
@@ -191,7 +191,7 @@ class Answer:
 
         return render_chart_text(chart_answer(self, column), width)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> IntervalChart | None:
+    def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> NotebookChart | None:
         """A picture of one column with its error bars, which a notebook shows; or save it, which needs matplotlib."""
         from tacit.answers.chart import chart_answer
 

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING
 
 from tacit.answers.answer import IntervalKind
 from tacit.answers.render import format_value
-from tacit.charts.intervals import ChartRow, IntervalChart, find_range
+from tacit.charts.intervals import ChartRow, find_range
+from tacit.charts.notebook import NotebookChart
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
     from tacit.answers.answer import Answer
 
 
-def chart_answer(answer: Answer, column: str | None = None) -> IntervalChart:
+def chart_answer(answer: Answer, column: str | None = None) -> NotebookChart:
     """Return the chart of one column: the one named, or the first that has error bars."""
     return chart_column(answer, _find_column(answer, column))
 
 
-def chart_column(answer: Answer, index: int) -> IntervalChart:
+def chart_column(answer: Answer, index: int) -> NotebookChart:
     """Return the chart of the column at a position, which has error bars."""
     heading = answer.headings[index]
     keys = [number for number, each in enumerate(answer.headings) if each.bars is IntervalKind.NONE]
@@ -33,7 +34,7 @@ def chart_column(answer: Answer, index: int) -> IntervalChart:
         low, high = find_range(tuple(rows))
         scale = (high - low) or 1
         ends = format_value(low, heading, scale=scale), format_value(high, heading, scale=scale)
-    return IntervalChart(
+    return NotebookChart(
         name=heading.name,
         title=f"{heading.name}, {about}{answer.percent} intervals",
         rows=tuple(rows),

@@ -1,11 +1,4 @@
-"""The model of a chart of estimates with intervals: what every renderer draws.
-
->>> print(IntervalChart("n", "n, 95% intervals", (ChartRow("A", 40, 35, 45, "40"), ChartRow("B", 20, 15, 25, "20"))))
-n, 95% intervals
-A                                   ├────●────┤ 40
-B                ├────●───┤                     20
-  0                                          45
-"""
+"""The model of a chart of estimates with intervals: what every renderer draws."""
 
 from __future__ import annotations
 
@@ -41,7 +34,7 @@ class ChartRow:
 
 @dataclass(frozen=True)
 class IntervalChart:
-    """Estimates with intervals, one row each, along one axis. Notebooks show it as SVG, terminals in characters.
+    """Estimates with intervals, one row each, along one axis.
 
     Attributes
     ----------
@@ -67,20 +60,6 @@ class IntervalChart:
     def drawable_rows(self) -> tuple[ChartRow, ...]:
         """The rows that have a number."""
         return tuple(row for row in self.rows if row.is_drawable)
-
-    def to_svg(self) -> str:
-        """Return the chart as the text of an SVG file."""
-        from tacit.charts.svg import render_chart_svg
-
-        return render_chart_svg(self)
-
-    def __repr__(self) -> str:
-        from tacit.charts.text import render_chart_text
-
-        return render_chart_text(self)
-
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
 
 
 def find_range(rows: tuple[ChartRow, ...]) -> tuple[Any, Any]:

@@ -123,7 +123,9 @@ def _level(scalar: Scalar, written: CallSyntax, usage: str) -> Fraction:
     """Return the share of rows below: a constant with at most six decimals."""
     value = scalar.value if isinstance(scalar, Literal) else None
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise refuse_unsupported(f"{written.name.upper()} of a share that is no constant", f"write {usage}", written.at)
+        raise refuse_unsupported(
+            f"{written.name.upper()} of a fraction that is not a constant", f"write {usage}", written.at
+        )
     if not 0 <= value <= 1 or (value * _DECIMALS) % 1:
         fix = f"a share is between 0 and 1, with at most six decimals: {usage}"
         raise refuse_unsupported(

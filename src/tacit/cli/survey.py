@@ -308,7 +308,7 @@ def _check_plot_path(file: Path) -> None:
     from importlib.util import find_spec
 
     if file.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise ParameterError("chart", f"{file.name} is no picture's name", fix="end it in .svg, .png or .pdf")
+        raise ParameterError("chart", f"{file.name} is not the name of a picture", fix="end it in .svg, .png or .pdf")
     if not file.absolute().parent.is_dir():
         raise ParameterError("chart", f"there is no folder {file.parent}", fix="make it first")
     if find_spec("matplotlib") is None:

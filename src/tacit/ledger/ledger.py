@@ -289,7 +289,7 @@ class Ledger(LedgerReader):
         guards = self._guards(book, asked.who)
         named = book.of_request(asked.who, asked.request) if asked.request else None
         if named is not None and named.question != asked.question:
-            what = f"the request {asked.request!r} was another question"
+            what = f"the request {asked.request!r} belongs to another question"
             raise Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
         stored = book.stored_answer(asked.question)
         if named is not None:

@@ -32,7 +32,7 @@ class Section:
         """Refuse keys that mean nothing here."""
         for name in self.names():
             if name not in known:
-                fix = _nearest(name, known) or f"what may stand here: {', '.join(known)}"
+                fix = _nearest(name, known) or f"use one of {', '.join(known)}"
                 self.fail("no such key", name, fix=fix, key=True)
 
     def names(self) -> Iterator[str]:

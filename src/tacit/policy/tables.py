@@ -31,7 +31,7 @@ def load_tables(at: Section) -> tuple[Table, ...]:
         for section in at.sections("[tables.{}]", "visits", DuplicateNames())
     }
     if all(table.public for _, table in found.values()):
-        at.fail("all of them are public, so nobody is protected", fix="declare a private table, with its unit")
+        at.fail("all tables are public, so there is nothing to protect", fix="declare a private table, with its unit")
     return tuple(
         _follow_unit(section, table, {name: t for name, (_, t) in found.items()}) for section, table in found.values()
     )
@@ -69,7 +69,7 @@ def _table(at: Section) -> Table:
     if public:
         for key in ("unit", "people", "max_groups", "max_rows_per_group", "max_rows"):
             if key in at.entries:
-                at.fail("a public table has no unit, since its rows are nobody's", key, fix="leave it out")
+                at.fail("a public table has no unit: its rows are not protected", key, fix="leave it out")
         return Table(name, None, _columns(at, public=True))
     unit = _unit(at)
     groups = _contribution(at, unit, "max_groups", MAX_GROUPS)

@@ -34,7 +34,7 @@ _ALLOWED = frozenset(_SIGNS.split())
 def check_text(text: object) -> str:
     """The text, or Refused where it is none, or too long to look at."""
     if not isinstance(text, str):
-        raise Refused(ErrorCode.SYNTAX, f"a question is text, got {type(text).__name__}", fix=_EXAMPLE)
+        raise Refused(ErrorCode.SYNTAX, f"a question must be a str, got {type(text).__name__}", fix=_EXAMPLE)
     if len(text) > MAX_CHARACTERS:
         what = f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most"
         raise Refused(ErrorCode.TOO_LARGE, what, fix=SMALLER_FIX)
@@ -49,7 +49,7 @@ def check_text(text: object) -> str:
 
 def _no_text(text: str, index: int) -> Refused:
     at = LineIndex(text)(index, index + 1)
-    return Refused(ErrorCode.SYNTAX, "the question contains a character that is not text", at=at, fix="take it out")
+    return Refused(ErrorCode.SYNTAX, "the question contains a character that is not text", at=at, fix="remove it")
 
 
 def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]:
@@ -70,7 +70,7 @@ def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]
                     raise refuse_too_large(f"the question is nested more than {MAX_DEPTH} deep", at)
             elif token.key == ")":
                 if not opened:
-                    raise Refused(ErrorCode.SYNTAX, "this bracket closes nothing", at=at, fix="take it out")
+                    raise Refused(ErrorCode.SYNTAX, "this closing bracket has no opening one", at=at, fix="remove it")
                 closing[opened.pop()] = len(tokens)
             tokens.append(token)
     except LexicalError as error:
@@ -81,8 +81,8 @@ def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]
     if opened:
         bracket = tokens[opened[-1]]
         at = places(bracket.start, bracket.end)
-        fix = "close it with a bracket, or take it out"
-        raise Refused(ErrorCode.SYNTAX, "this bracket is never closed", at=at, fix=fix)
+        fix = "close it with a bracket, or remove it"
+        raise Refused(ErrorCode.SYNTAX, "this bracket is not closed", at=at, fix=fix)
     tokens.append(Token("end", "", "", len(text), len(text)))
     return tokens, closing
 
@@ -99,8 +99,8 @@ def _check_token(token: Token, places: LineIndex) -> None:
     if sign in OPERATOR_SUGGESTIONS:
         raise refuse_unsupported(*OPERATOR_SUGGESTIONS[sign], at)
     shown = sign if sign.isprintable() else f"U+{ord(sign):04X}"
-    fix = "write a plain space" if sign.isspace() else "take it out; quotes are written ' and \""
-    raise Refused(ErrorCode.SYNTAX, f"the character {shown} means nothing in SQL", at=at, fix=fix)
+    fix = "write a plain space" if sign.isspace() else "remove it; quotes are written ' and \""
+    raise Refused(ErrorCode.SYNTAX, f"the character {shown} is not allowed outside of quotes", at=at, fix=fix)
 
 
 def _check_neighbors(before: Token | None, token: Token, places: LineIndex) -> None:
@@ -158,10 +158,10 @@ class TokenCursor:
             raise refuse_unsupported(*UNSUPPORTED_CLAUSES[self.token.key], self.here())
         fix = self.two_words() or f"write {expected} at the mark, or check the words before it"
         if self.token.kind == "end":
-            what = f"the question ends where {expected} should stand"
+            what = f"the question ends where {expected} is expected"
             self.index = max(0, self.index - 1)
-            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=f"go on after the mark with {expected}")
-        raise Refused(ErrorCode.SYNTAX, f"{expected} was expected before {self.shown()}", at=self.here(), fix=fix)
+            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=f"add after the mark: {expected}")
+        raise Refused(ErrorCode.SYNTAX, f"expected {expected} before {self.shown()}", at=self.here(), fix=fix)
 
     def two_words(self) -> str:
         """What to do where a word stands after a column, as in Admit Date > 3 and in GROUP BY ward sex; or nothing."""

@@ -267,10 +267,10 @@ class ExpressionParser(TokenCursor):
         token = self.token
         if token.kind == "text":
             fix = f'write "{to_printable(token.text)}"'
-            raise Refused(ErrorCode.SYNTAX, "a name stands in double quotes, or in none", at=self.here(), fix=fix)
+            raise Refused(ErrorCode.SYNTAX, "a name is written in double quotes or without quotes", at=self.here(), fix=fix)
         if token.key in RESERVED - UNSUPPORTED_CLAUSES.keys():
             fix = f'write {what} at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
-            raise Refused(ErrorCode.SYNTAX, f"{what} was expected before {token.text}", at=self.here(), fix=fix)
+            raise Refused(ErrorCode.SYNTAX, f"expected {what} before {token.text}", at=self.here(), fix=fix)
         if (token.kind != "word" or token.key in RESERVED) and token.kind != "name":
             self.unexpected(what)
         if token.text in {"", "*"}:

@@ -246,7 +246,7 @@ def _part(written: CallSyntax) -> Call:
     named, value = written.arguments
     part = str(named.value).lower() if isinstance(named, Literal) else ""
     if part not in _PARTS:
-        what = f"the part {to_printable(part)} of a date" if part else "a part of a date that is no constant"
+        what = f"the part {to_printable(part)} of a date" if part else "a part of a date that is not a constant"
         raise refuse_unsupported(what, f"a date has {', '.join(_PARTS)}", written.at)
     return Call(_PARTS[part], (value,), written.at)
 
@@ -257,7 +257,7 @@ def _truncate(written: CallSyntax) -> Call:
     named, value = written.arguments
     unit = str(named.value).lower() if isinstance(named, Literal) else ""
     if unit not in DATE_UNITS:
-        what = f"DATE_TRUNC to {to_printable(unit)}" if unit else "DATE_TRUNC to what is no constant"
+        what = f"DATE_TRUNC to {to_printable(unit)}" if unit else "DATE_TRUNC to a unit that is not a constant"
         raise refuse_unsupported(what, f"cut to {', '.join(DATE_UNITS)}", written.at)
     return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
 

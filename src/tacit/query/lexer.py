@@ -146,8 +146,8 @@ def _make_token(kind: str, written: str, start: int, dialect: Dialect) -> Token:
             return Token(kind, written.replace("_", ""), "", start, end)
         case "sign":
             if written in {"'", '"'}:
-                fix = f"close it with {written}, or take it out"
-                raise LexicalError("this quote is never closed", fix, start, end)
+                fix = f"close it with {written}, or remove it"
+                raise LexicalError("this quote is not closed", fix, start, end)
             return Token(kind, written, written, start, end)
     return Token(kind, written, "", start, end)
 
@@ -172,8 +172,8 @@ def _skip_comment(text: str, start: int, dialect: Dialect) -> int:
     while depth:
         mark = _COMMENT_MARK.search(text, position)
         if mark is None:
-            fix = "close it with */, or take it out"
-            raise LexicalError("this comment is never closed", fix, start, start + 2)
+            fix = "close it with */, or remove it"
+            raise LexicalError("this comment is not closed", fix, start, start + 2)
         if mark[0] == "/*" and not dialect.nested_comments:
             inner = mark if inner is None else inner
         else:
@@ -189,5 +189,5 @@ def _skip_dollar_quote(text: str, start: int, tag: str) -> int:
     """Return where a text between two tags such as $a$ ends."""
     end = text.find(tag, start + len(tag))
     if end < 0:
-        raise LexicalError("this quote is never closed", f"close it with {tag[:40]}", start, start + len(tag))
+        raise LexicalError("this quote is not closed", f"close it with {tag[:40]}", start, start + len(tag))
     return end + len(tag)

@@ -92,15 +92,17 @@ class _QueryParser(FromParser):
 
     def _end(self) -> NoReturn:
         if self.token.key in _CLAUSES:
-            what = f"{self.token.key} stands after the clauses that it belongs before"
+            what = f"{self.token.key} is in the wrong place"
             raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=_ORDER)
         if self.accept("USING") or self.token.key in UNSUPPORTED_CLAUSES:  # USING SAMPLE
             self.unexpected("the end of the question")
         fix = self.two_words()
         what = (
-            f"{self.shown()} stands after the end of the question" if not fix else f"{self.shown()} cannot stand here"
+            f"{self.shown()} is not expected after the end of the question"
+            if not fix
+            else f"{self.shown()} is not expected here"
         )
-        fix = fix or "take it out, or check the words before it"
+        fix = fix or "remove it, or check the words before it"
         raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=fix)
 
     def query(self, *, whole: bool = False) -> Query | UnionAll:
@@ -373,7 +375,7 @@ def _name_items(items: list[_Item]) -> tuple[SelectItem, ...]:
 
 
 def _called_alike(name: str, at: SourceLocation) -> Refused:
-    what, fix = f"two columns are called {to_printable(name)}", "give each column a name of its own with AS"
+    what, fix = f"two columns are named {to_printable(name)}", "give each column a name of its own with AS"
     return Refused(ErrorCode.AMBIGUOUS, what, at=at, fix=fix)
 
 

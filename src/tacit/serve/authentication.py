@@ -141,7 +141,7 @@ class Authenticator:
                 try:
                     self._load()
                 except ParameterError as error:
-                    _log.error("nobody is let in: %s", error.what)
+                    _log.error("all logins are refused: %s", error.what)
                     self._people = Credentials(b"", ())
                     self._remembered.clear()
             return self._people

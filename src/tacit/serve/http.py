@@ -42,12 +42,12 @@ from tacit.serve.service import CuratorService
 _ASK = "/v1/ask"
 _STATUS_DESCRIPTIONS = {
     400: "The request or the SQL cannot be read.",
-    401: "No key, or one that lets nobody in.",
+    401: "No API key, or one that is not valid.",
     402: "The budget does not admit the price.",
     403: "Not for this role.",
     404: "Not there.",
     406: "No media type of Accept is offered.",
-    409: "The Idempotency-Key was another question.",
+    409: "The Idempotency-Key belongs to another question.",
     422: "The question was understood and is not answered; nothing was charged.",
     429: "Too often.",
     503: "Busy, stopping, or the ledger cannot be used.",

@@ -51,7 +51,7 @@ class KeyCheckPool:
 
 def _unknown_key_error() -> Refused:
     fix = "send a key of yours: Authorization: Bearer tacit_..."
-    return Refused(ErrorCode.AUTHENTICATION, "this key lets nobody in", fix=fix)
+    return Refused(ErrorCode.AUTHENTICATION, "the API key is not valid", fix=fix)
 
 
 async def authenticate_caller(

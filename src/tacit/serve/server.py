@@ -73,7 +73,7 @@ class ServerConfig:
         if self.http is None and self.postgres is None:
             raise ParameterError("http", "there is nothing to listen on", fix="leave out --no-http or --no-postgres")
         if self.proxy_protocol and not self.trusted:
-            what = "nobody is named whose PROXY protocol is believed"
+            what = "no trusted proxy is named, so the PROXY protocol cannot be used"
             raise ParameterError("proxy-protocol", what, fix="name the proxy: --proxy 192.0.2.7")
 
     @property

@@ -198,7 +198,7 @@ class CuratorService:
     def _admit(self, who: str) -> None:
         seconds = self._rate.take(who)
         if seconds > 0:
-            what = f"{who} asks more often than {self._rate.per_second:g} times a second"
+            what = f"{who} sent more than {self._rate.per_second:g} requests a second"
             raise Refused(ErrorCode.RATE, what, fix=f"wait {seconds:.1f} seconds", retry_after=seconds)
 
 

@@ -121,7 +121,7 @@ def _sign_in(console: Console) -> Endpoint:
             person = await console.check(form.get("name", ""), form.get("password", ""), address)
             if person is None:
                 fix = "check both; the owner can make a new password"
-                raise Refused(ErrorCode.AUTHENTICATION, "this name with this password lets nobody in", fix=fix)
+                raise Refused(ErrorCode.AUTHENTICATION, "the name or the password is wrong", fix=fix)
         except TacitError as error:
             request.app.state.metrics.error(str(error.code))
             return _sign_in_page(console, request, error, name)

@@ -60,7 +60,7 @@ class ScramExchange:
         if flag not in allowed:  # "y" says that no binding was offered: somebody took the offer away
             raise protocol_error("the client's channel binding is not the one that was offered")
         if authorized:
-            raise protocol_error("nobody logs in for somebody else")
+            raise protocol_error("an authorization identity is not supported")
         parts = bare.split(",")
         if len(parts) < 2 or not parts[0].startswith("n=") or not parts[1].startswith("r=") or len(parts[1]) < 10:
             raise protocol_error("the client's first message of SCRAM cannot be read")

@@ -29,7 +29,7 @@ _NEVER = "nothing is ever written: SELECT ... only"
 _REFUSED = {
     "COPY": "take the answer of a SELECT, or of psql with \\g file or --csv",
     "LISTEN": "there is nothing to wait for",
-    "NOTIFY": "there is nobody to tell",
+    "NOTIFY": "notifications are not supported",
     "DECLARE": "an answer is small: fetch all of it, without a named cursor",
     "FETCH": "an answer is small: fetch all of it, without a named cursor",
     "MOVE": "an answer is small: fetch all of it, without a named cursor",

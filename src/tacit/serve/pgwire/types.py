@@ -170,7 +170,7 @@ def decode(data: bytes, oid: int, *, binary: bool) -> Any:
             OUT_OF_RANGE, "a parameter is not a finite number, or has too many digits", "give a smaller one"
         )
     if isinstance(value, str) and "\0" in value:
-        raise WireError("22021", "a parameter holds a NUL character", "take it out")
+        raise WireError("22021", "a parameter holds a NUL character", "remove it")
     return value
 
 

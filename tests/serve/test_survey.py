@@ -398,6 +398,27 @@ def test_an_answer_may_take_longer_than_a_head(hurried):
             assert answer.startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
+def test_idle_connections_of_one_address_keep_nobody_else_out(store):
+    with running(store, connections=40) as (port, _):
+        idle = [socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) for _ in range(60)]
+        with socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.3", 0), timeout=10) as other:
+            other.sendall(b"GET /survey.json HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+            assert other.recv(12) == b"HTTP/1.1 200"
+        for line in idle:
+            line.setblocking(False)
+        still_open = 0
+        for line in idle:
+            try:
+                still_open += bool(line.recv(1))
+            except BlockingIOError:
+                still_open += 1
+            except OSError:
+                pass  # reset
+            line.close()
+        assert still_open <= 10  # a quarter of the connections
+
+
 def test_a_port_that_is_taken_is_not_the_one_proposed(store):
     with running(store) as (port, _):
         with pytest.raises(ParameterError, match="is taken") as caught:

@@ -267,7 +267,9 @@ class ExpressionParser(TokenCursor):
         token = self.token
         if token.kind == "text":
             fix = f'write "{to_printable(token.text)}"'
-            raise Refused(ErrorCode.SYNTAX, "a name is written in double quotes or without quotes", at=self.here(), fix=fix)
+            raise Refused(
+                ErrorCode.SYNTAX, "a name is written in double quotes or without quotes", at=self.here(), fix=fix
+            )
         if token.key in RESERVED - UNSUPPORTED_CLAUSES.keys():
             fix = f'write {what} at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
             raise Refused(ErrorCode.SYNTAX, f"expected {what} before {token.text}", at=self.here(), fix=fix)

@@ -146,11 +146,13 @@ class Connections:
     newcomer can always try: an idle one where there is one. Where all are too many, the one that was idle for longest
     goes, of whoever has most. What is being answered to somebody who was let in is never ended; what is being answered
     to a stranger is nothing that anybody paid for, and a stranger who does not read it would stay for ever.
+
+    Where nobody logs in, as in a survey, `only_strangers` gives them all of the connections.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, only_strangers: bool = False) -> None:
         self.most = most
-        self.of_strangers = max(8, min(256, most // 4))
+        self.of_strangers = most if only_strangers else max(8, min(256, most // 4))
         self.of_address = max(4, self.of_strangers // 4)
         self.of_analyst = max(4, most // 4)
         self._open: set[ServedConnection] = set()  # without those on their way out
@@ -199,6 +201,12 @@ class Connections:
                 late = not busy and now - each.seen > IDLE
             if late:
                 each.end()
+
+    async def sweep_forever(self) -> None:
+        """Sweep every few seconds, until canceled."""
+        while True:
+            await asyncio.sleep(SWEEP)
+            self.sweep()
 
     def shed(self, listener: CountingListener) -> None:
         """Accept a connection and close it, where there is no descriptor for it but the spare one.

@@ -21,7 +21,7 @@ from tacit.errors import ParameterError
 from tacit.extras import missing_extra
 from tacit.serve.addresses import LOOPBACK, Network
 from tacit.serve.authentication import Authenticator, credentials_path
-from tacit.serve.connections import SWEEP, Connections
+from tacit.serve.connections import Connections
 from tacit.serve.descriptors import connections_allowed
 from tacit.serve.log_redaction import redact_logs
 from tacit.serve.service import MAX_CELLS, MAX_ENGINE_SECONDS, CuratorService
@@ -139,7 +139,7 @@ async def serve_curator(
             tasks.append(asyncio.create_task(server.serve(sockets=[listener])))
             place = _address("https" if settings.certificate else "http", listener)
         ready(ListenAddresses(place, _address("postgresql", wire.sockets[0]) if wire is not None else ""))
-        sweeper = asyncio.create_task(_sweep(connections))
+        sweeper = asyncio.create_task(connections.sweep_forever())
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         _log.info("stopping")
         sweeper.cancel()
@@ -154,12 +154,6 @@ async def serve_curator(
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(wire.wait_closed(), 1)
     return service.taken
-
-
-async def _sweep(connections: Connections) -> None:
-    while True:
-        await asyncio.sleep(SWEEP)
-        connections.sweep()
 
 
 def _make_http_server(

@@ -1,4 +1,4 @@
-"""A survey's own small server: a page that randomizes in the browser, its form, and a door for reports.
+"""A survey's own small server: a page that randomizes in the browser, its form, and an endpoint for reports.
 
 Nothing that comes here is a true answer, so there are no keys and no sessions. What is guarded is the page itself, by
 TLS and a policy that lets it load and send nothing elsewhere, and the estimates: reports that no client sends are
@@ -26,6 +26,8 @@ from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.local.survey.reports import MAX_REPORT_BYTES, SurveyReport
 from tacit.local.survey.store import ReportStore
 from tacit.serve.addresses import LOOPBACK, Network, address_group, client_address
+from tacit.serve.connections import Connections
+from tacit.serve.descriptors import connections_allowed
 from tacit.serve.header_limits import choose_http_protocol
 from tacit.serve.limits import RateLimiter
 from tacit.serve.metrics import Metrics
@@ -166,35 +168,33 @@ async def serve_survey(
     stopping, certificate = stop or asyncio.Event(), settings.certificate
     if certificate is not None:
         certificate.context()  # an error in our words
+    believed = (proxies or LOOPBACK) if settings.proxied else ()
+    connections = Connections(settings.connections or connections_allowed(), only_strangers=True)
     config = uvicorn.Config(
-        build_survey_app(
-            store,
-            rate=rate,
-            secure=certificate is not None or settings.proxied,
-            proxies=(proxies or LOOPBACK) if settings.proxied else (),
-        ),
-        http=choose_http_protocol(),
+        build_survey_app(store, rate=rate, secure=certificate is not None or settings.proxied, proxies=believed),
+        http=choose_http_protocol(connections),
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
         server_header=False,
         proxy_headers=False,  # `client_address` reads them
-        limit_concurrency=2000,
         timeout_graceful_shutdown=max(1, round(settings.patience)),
         ssl_certfile=str(certificate.certificate) if certificate else None,
         ssl_keyfile=str(certificate.key) if certificate else None,
     )
     server = _Server(config)
-    with bind_socket(settings) as listener, _signals(stopping):
+    with connections.listen(bind_socket(settings), believed) as listener, _signals(stopping):
         serving, waiting = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stopping.wait())
         counting = asyncio.create_task(_report_count(store, counted or (lambda reports: None)))
+        sweeping = asyncio.create_task(connections.sweep_forever())
         ready(public_address(settings, listener))
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
         stopping.set()
         counting.cancel()
-        await asyncio.gather(counting, return_exceptions=True)  # a terminal that is gone does not end a survey
+        sweeping.cancel()
+        await asyncio.gather(counting, sweeping, return_exceptions=True)  # a terminal that is gone ends no survey
         await asyncio.gather(serving, waiting)
 
 

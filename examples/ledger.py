@@ -24,7 +24,7 @@ with Ledger(folder / "steps.ledger", BudgetLimits.of(*budget, {"ada": budget}), 
     def ask(least: int, request: str = ""):
         claim = ledger.reserve("ada", noise.loss(1), f"steps >= {least}", request=request)  # charged, on disk
         if claim.stored is None:
-            with ledger.held(claim):  # interrupted here, the charge is taken up again for nothing
+            with ledger.hold(claim):  # interrupted here, the charge is taken up again for nothing
                 (released,) = noise.release([sum(one >= least for one in steps)], SystemBits())
                 claim = ledger.commit(claim, str(released).encode())  # on disk before it is shown
         return claim

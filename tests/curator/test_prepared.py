@@ -140,7 +140,7 @@ def test_where_no_bound_bites_the_copy_gives_what_sql_gives(wide, question, tabl
     loaded, engine = wide
     node = exact(question, table, loaded)
     assert plan_copy_scan(node, engine._copy.layouts) is not None
-    assert engine.run(node) == engine._computed(node)
+    assert engine.run(node) == engine._compute_in_sql(node)
 
 
 def less(one: Any, other: Any) -> dict[Any, list[Any]]:
@@ -283,7 +283,7 @@ def test_rows_that_are_units_and_joins_are_answered_by_sql(wide):
     for question in ("SELECT COUNT(*) FROM things", "SELECT COUNT(*) FROM visits JOIN orders USING (who)"):
         node = plan_for(parse(question), loaded, 1).exact
         assert plan_copy_scan(node, engine._copy.layouts) is None
-        assert engine.run(node) == engine._computed(node)
+        assert engine.run(node) == engine._compute_in_sql(node)
 
 
 def test_a_copy_is_used_through_ask(tmp_path):

@@ -331,7 +331,7 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
 
 def counted(plan: Plan, row: tuple) -> int:
     """What the selection of keys looks at in a group."""
-    return sum(factor * row[position] for factor, position in plan._counted())
+    return sum(factor * row[position] for factor, position in plan._selection_count())
 
 
 def shown(plan: Plan, one: dict, other: dict, every: list, felt: int) -> Fraction:

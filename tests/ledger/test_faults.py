@@ -346,7 +346,7 @@ def test_a_disk_that_fails_at_the_commit(disk, tmp_path, fault):
     with office.open() as ledger:
         claim = ledger.reserve("ada", ONE, "1")
         disk.fault = (call, error)
-        with ledger.held(claim):
+        with ledger.hold(claim):
             refused(code, lambda: ledger.commit(claim, b"12"))
         disk.fault = None
         again = ledger.commit(ledger.reserve("ada", ONE, "1"), b"34")

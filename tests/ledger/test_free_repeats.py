@@ -29,7 +29,7 @@ def test_free_repeats_do_not_grow_the_ledger(ledger, place, witness):
     before = by_hand(place, "SELECT * FROM entries"), witness.path.read_bytes(), ledger.head()
     for _ in range(50):
         assert ledger.reserve("ada", ONE, "a").stored == b"12"
-        assert ledger.repeats(lambda: [ledger.asked("ada", ONE, "a")])[0].stored == b"12"
+        assert ledger.repeats(lambda: [ledger.describe_request("ada", ONE, "a")])[0].stored == b"12"
     assert before == (by_hand(place, "SELECT * FROM entries"), witness.path.read_bytes(), ledger.head())
 
 

@@ -587,7 +587,7 @@ def test_the_work_of_a_charge_does_not_grow(tmp_path):
             nonlocal steps
             steps = 0
             claim = ledger.reserve("ada", noise("0.001"), f"{number}", request=f"{number}")
-            with ledger.held(claim):
+            with ledger.hold(claim):
                 ledger.commit(claim, b"12")
             ledger.reserve("ada", noise("0.001"), f"{number}", request=f"{number}")
             ledger.reserve("ada", noise("0.001"), f"{number}")

@@ -241,7 +241,7 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def interrupt(self, data):
         if claim := self.drawn(data):
-            with pytest.raises(KeyboardInterrupt), self.ledger.held(claim):
+            with pytest.raises(KeyboardInterrupt), self.ledger.hold(claim):
                 raise KeyboardInterrupt
             self.flying.discard(claim.entry)
 

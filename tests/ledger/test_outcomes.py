@@ -178,7 +178,7 @@ class Outcomes:
         self.shows(work.who, work.question, work.request, work.name if stands is None else stands.decode())
 
     def interrupt(self, work: Work) -> None:
-        with pytest.raises(KeyboardInterrupt), self.ledgers[work.process].held(work.claim):
+        with pytest.raises(KeyboardInterrupt), self.ledgers[work.process].hold(work.claim):
             raise KeyboardInterrupt
 
     def lose(self, copy: Path, *, with_witness: bool) -> None:

@@ -56,7 +56,7 @@ def test_a_failed_charge_does_not_pay_where_nothing_is_left(ledger):
 def test_a_failed_charge_is_no_free_repeat_of_the_server(ledger):
     ledger.fail(ledger.reserve("ada", ONE, "a"))
     answered(ledger, "bo")
-    assert ledger.repeats(lambda: [ledger.asked("ada", ONE, "a")]) == [None]
+    assert ledger.repeats(lambda: [ledger.describe_request("ada", ONE, "a")]) == [None]
 
 
 def test_the_charge_after_a_failure_pays(ledger):
@@ -111,7 +111,7 @@ def test_a_repeat_that_charged_nothing_does_not_pay(place):
         ledger.fail(ledger.reserve("ada", ONE, "a"))
         answered(ledger, "bo")
         write_free_repeat(ledger, "ada", "a")
-        assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+        assert not ledger.is_free(ledger.describe_request("ada", ONE, "a"))
         assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
         assert any("a repeat costs its price once" in problem for problem in verify(ledger).problems)
 
@@ -119,7 +119,7 @@ def test_a_repeat_that_charged_nothing_does_not_pay(place):
 def test_a_failed_charge_is_not_gone_on_with(ledger):
     first = ledger.reserve("ada", ONE, "a")
     ledger.fail(first)
-    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert not ledger.is_free(ledger.describe_request("ada", ONE, "a"))
     again = ledger.reserve("ada", ONE, "a")
     assert (again.receipt.charged, ledger.standing("ada").spent) == (price("1"), price("1") + price("1"))
     assert again.entry != first.entry
@@ -129,7 +129,7 @@ def test_a_failed_charge_that_is_listed_as_open_is_not_gone_on_with(ledger, plac
     first = ledger.reserve("ada", ONE, "a")
     ledger.fail(first)
     by_hand(place, f"INSERT INTO flights (claim, key, holder) VALUES ({first.entry}, 'a', '')")
-    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert not ledger.is_free(ledger.describe_request("ada", ONE, "a"))
     assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
 
 
@@ -139,15 +139,15 @@ def test_a_failed_charge_that_is_listed_as_open_is_not_gone_on_with(ledger, plac
 def test_an_open_charge_of_another_loss_does_not_pay(ledger):
     ledger.reserve("ada", noise("0.5"), "a")
     answered(ledger, "bo")
-    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert not ledger.is_free(ledger.describe_request("ada", ONE, "a"))
     assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
-    assert ledger.is_free(ledger.asked("ada", noise("0.5"), "a"))
+    assert ledger.is_free(ledger.describe_request("ada", noise("0.5"), "a"))
 
 
 def test_an_open_charge_of_another_analyst_does_not_pay(ledger):
     ledger.reserve("bo", ONE, "a")
     answered(ledger, "cy")
-    assert not ledger.is_free(ledger.asked("ada", ONE, "a"))
+    assert not ledger.is_free(ledger.describe_request("ada", ONE, "a"))
     assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
     assert ledger.standing("ada").spent == price("1")
 

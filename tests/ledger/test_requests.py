@@ -294,7 +294,7 @@ class Interrupted(BaseException):
 
 
 def interrupt(ledger: Ledger, claim: Reservation) -> None:
-    with pytest.raises(Interrupted), ledger.held(claim):
+    with pytest.raises(Interrupted), ledger.hold(claim):
         raise Interrupted
 
 
@@ -329,7 +329,7 @@ def test_an_interruption_while_held_is_seen_by_other_processes(ledger, place):
 @pytest.mark.parametrize("settle", ["commit", "fail"])
 def test_a_settled_claim_is_not_released(ledger, settle):
     claim = ledger.reserve("ada", HALF, "a")
-    with ledger.held(claim):
+    with ledger.hold(claim):
         ledger.commit(claim, b"12") if settle == "commit" else ledger.fail(claim)
     before = kinds(ledger)
     interrupt(ledger, claim)

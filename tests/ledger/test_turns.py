@@ -121,7 +121,8 @@ def test_repeats_are_what_asking_again_gives_and_the_rest_is_left_alone(ledger, 
     ledger.reserve("ada", TENTH, "open")
     before = len(kinds(ledger))
     asked = [
-        ledger.asked(who, TENTH, name) for who, name in [("ada", "a"), ("ben", "a"), ("ada", "b"), ("ada", "open")]
+        ledger.describe_request(who, TENTH, name)
+        for who, name in [("ada", "a"), ("ben", "a"), ("ada", "b"), ("ada", "open")]
     ]
     one, unpaid, other, unanswered = ledger.repeats(lambda: asked)
     assert unpaid is None and unanswered is None  # these must be reserved
@@ -143,7 +144,7 @@ def test_an_altered_answer_is_not_repeated(ledger, place):
     answered(ledger, "ada", "a")
     edit(place, "UPDATE answers SET answer = " + ("x'00'" if not isinstance(place, str) else "'\\x00'"))
     with pytest.raises(LedgerError) as caught:
-        ledger.repeats(lambda: [ledger.asked("ada", TENTH, "a")])
+        ledger.repeats(lambda: [ledger.describe_request("ada", TENTH, "a")])
     assert caught.value.code == ErrorCode.LEDGER_TAMPERED
 
 

@@ -209,7 +209,7 @@ def sized(expression: Scalar) -> Sized | None:
             inner = bound(part)
         except Refused:
             continue
-        if inner.type in {Type.INT, Type.FLOAT} and inner.bounded:
+        if inner.type in {Type.INT, Type.FLOAT} and inner.is_bounded:
             assert inner.lower is not None and inner.upper is not None
             size = max(size, float(abs(inner.lower)), float(abs(inner.upper)))
     return Sized(found, size)
@@ -275,10 +275,10 @@ def test_conditions_are_true_false_or_null(condition: Scalar, rows: list[dict[st
 
 
 def test_an_integer_without_bounds_does_not_count_as_bounded():
-    assert not bound("free").bounded
-    assert not bound("least", "free", 10).bounded
-    assert not bound("greatest", "free", 10).bounded
-    assert bound("greatest", 0, call("least", "free", 10)).bounded
+    assert not bound("free").is_bounded
+    assert not bound("least", "free", 10).is_bounded
+    assert not bound("greatest", "free", 10).is_bounded
+    assert bound("greatest", 0, call("least", "free", 10)).is_bounded
 
 
 def test_no_constant_may_be_null():
@@ -406,7 +406,7 @@ def test_a_divisor_that_rounds_to_zero_may_give_null():
     assert value(quotient, wild=0.0) is None
     assert bound(quotient).nullable
     # else LEAST would take it for a bound that is always there
-    assert not bound("greatest", 0, call("least", "wild", quotient)).bounded
+    assert not bound("greatest", 0, call("least", "wild", quotient)).is_bounded
 
 
 def test_steps():
@@ -561,12 +561,12 @@ def test_square_roots():
 
 def test_logarithms_have_no_lower_bound_near_zero():
     assert interval("ln", "y")[1] == bound("ln", 100).upper
-    assert bound("ln", "y").bounded
+    assert bound("ln", "y").is_bounded
     assert interval("ln", "j") == (bound("ln", 3).lower, bound("ln", 40).upper)
     assert bound("ln", call("abs", "i")).lower is None
     assert interval("ln", 1) == (0, 0)
     assert interval("ln", -1) == (None, 0)  # and always NULL
-    assert bound("greatest", 0, call("ln", call("abs", "i"))).bounded
+    assert bound("greatest", 0, call("ln", call("abs", "i"))).is_bounded
     assert value(call("ln", "i"), i=0) is None
 
 
@@ -575,7 +575,7 @@ def test_exponentials():
     assert interval("exp", "x") == (bound("exp", -2).lower, bound("exp", 5).upper)
     assert refused("exp", 461) is ErrorCode.OVERFLOW
     assert refused("exp", Fraction(10) ** 199) is ErrorCode.OVERFLOW
-    assert bound("exp", 460).bounded
+    assert bound("exp", 460).is_bounded
     low, high = interval("exp", -(10**9))
     assert low == 0 and high is not None and 0 < high < Fraction(1, 2**1000)
 
@@ -623,7 +623,7 @@ def test_texts_have_no_bounds():
 
 def test_a_length_has_a_lower_bound_only():
     found = bound("length", "s")
-    assert (found.type, found.lower, found.bounded) == (Type.INT, 0, False)
+    assert (found.type, found.lower, found.is_bounded) == (Type.INT, 0, False)
     assert interval("least", call("length", "s"), 50) == (0, 50)
     assert interval("least", call("length", "s"), Fraction(50)) == (0, 50)
 
@@ -673,7 +673,7 @@ def test_parts_of_dates_have_natural_bounds():
     for function, most in (("quarter", 4), ("month", 12), ("day", 31), ("isodow", 7)):
         assert interval(function, "d") == (1, most)
         assert interval(function, "any") == (1, most)
-        assert bound(function, "any").bounded
+        assert bound(function, "any").is_bounded
 
 
 def test_parts_of_dates_that_lie_together_have_narrower_bounds():
@@ -685,9 +685,9 @@ def test_parts_of_dates_that_lie_together_have_narrower_bounds():
 
 
 def test_the_year_of_a_date_without_bounds_has_none():
-    assert bound("year", "any").undeclared
+    assert bound("year", "any").is_undeclared
     since = bound("year", call("greatest", "any", FIRST))
-    assert (since.lower, since.bounded) == (2019, False)
+    assert (since.lower, since.is_bounded) == (2019, False)
     assert interval("least", 2100, call("greatest", call("year", "any"), 1900)) == (1900, 2100)
 
 
@@ -706,7 +706,7 @@ def test_days_between_dates():
     assert (LAST - FIRST).days == 1522
     assert interval("days", "d", "d") == (-1522, 1522)
     assert interval("days", "d", text("2019-12-30")) == (0, 1522)
-    assert bound("days", "any", "d").undeclared
+    assert bound("days", "any", "d").is_undeclared
     assert value(call("days", "d", FIRST), d=LAST) == 1522
     assert bound("-", "d", text("2019-12-30")) == bound("days", "d", text("2019-12-30"))
     assert refused("-", "d", 1) is ErrorCode.TYPE
@@ -885,4 +885,4 @@ def test_the_numbers_in_the_reference_are_those_of_the_code():
         assert words in page
     assert "more than six of them within each other" in page
     for function in ("/", "sqrt"):
-        assert bound(nested(function, 6)).bounded and refused(nested(function, 7)) is ErrorCode.TOO_LARGE
+        assert bound(nested(function, 6)).is_bounded and refused(nested(function, 7)) is ErrorCode.TOO_LARGE

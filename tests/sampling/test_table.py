@@ -41,13 +41,13 @@ TABLES = pytest.mark.parametrize("table", [WHOLE, CUT, ONE], ids=["whole", "cut"
 def settled(monkeypatch) -> list[int]:
     """The words that the table alone could not decide, as they come."""
     taken: list[int] = []
-    real = CdfTable._settled
+    real = CdfTable._search
 
     def counting(self, word, near, bits):
         taken.append(word)
         return real(self, word, near, bits)
 
-    monkeypatch.setattr(CdfTable, "_settled", counting)
+    monkeypatch.setattr(CdfTable, "_search", counting)
     return taken
 
 

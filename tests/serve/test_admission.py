@@ -101,7 +101,7 @@ def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_fre
         with pytest.raises(Failed):
             await service.ask("ada", Question(COUNT, epsilon=1, request="first"))
         assert time.monotonic() - started < 60
-        assert service.taken == 0
+        assert service.in_use == 0
         curator.engine._sources = fast
         assert (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
         with pytest.raises(Failed):  # under its own name it has one outcome
@@ -179,7 +179,7 @@ def test_what_is_canceled_while_it_waits_leaves_its_place_and_is_not_run():
     until(lambda: order == ["ada"])
     for _ in range(50):
         assert submitted(scheduler, "ada", gate, order).cancel()
-    assert scheduler.taken == 1 and not scheduler._waiting
+    assert scheduler.in_use == 1 and not scheduler._waiting
     gate.set()
     running.result(20)
     assert order == ["ada"]

@@ -169,7 +169,7 @@ def test_a_right_password_pays_for_no_guesses_at_another():
     for _ in range(12):
         attempts.begin("ada", "192.0.2.1", now=0)
         attempts.begin("eve", "192.0.2.1", now=0)
-        attempts.succeeded("eve", "192.0.2.1", now=0)
+        attempts.record_success("eve", "192.0.2.1", now=0)
     assert attempts.begin("ada", "192.0.2.1", now=0) == 1  # twelve failures before this one
 
 

@@ -101,10 +101,10 @@ def test_a_full_counter_is_busy_and_others_still_look(curator):
             assert caught.value.code == ErrorCode.BUSY
             asked.append(asyncio.create_task(service.ask("ben", ASKED)))
             await asyncio.sleep(0)
-            assert service.taken == 3
+            assert service.in_use == 3
             await service.explain("ada", ASKED)
         await asyncio.gather(*asked)
-        assert service.taken == 0
+        assert service.in_use == 0
         await service.close()
 
     run(work())
@@ -136,8 +136,8 @@ def test_an_asker_who_goes_away_pays_once_and_finds_the_answer(curator):
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            assert service.taken == 1  # the one that runs; the one that waited has charged nothing
-        while service.taken:
+            assert service.in_use == 1  # the one that runs; the one that waited has charged nothing
+        while service.in_use:
             await asyncio.sleep(0.01)
         again = await service.ask("ada", ASKED)
         assert again.receipt.repeat and (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
@@ -160,7 +160,7 @@ def test_a_stop_finishes_what_runs_and_turns_away_what_waits(curator):
             with pytest.raises(Refused):
                 await service.ask("ben", ASKED)
         await closing
-        assert (await running).receipt.entry and service.taken == 0
+        assert (await running).receipt.entry and service.in_use == 0
 
     run(work())
 
@@ -172,7 +172,7 @@ def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged
             running = asyncio.create_task(service.ask("ada", ASKED))
             await reached(entered, 1)
             await service.close(0.05)
-            assert service.taken == 1
+            assert service.in_use == 1
             # It is on the ledger, although no answer is there yet.
             assert curator.ledger.standing("ada").spent.epsilon == 10**12
         await running

@@ -111,7 +111,7 @@ def test_protected_no_more_is_recovered_than_the_promise_allows(attacked):
         assert line.most == pytest.approx(most)
         assert line.chance == binom.sf(line.protected.right - 1, line.protected.people, line.most)
         assert line.chance > SIGNIFICANCE
-    assert not attacked.refuted
+    assert not attacked.is_refuted
     assert "no attack got more than the promise allows" in attacked.verdict
 
 
@@ -130,10 +130,10 @@ def test_more_than_the_promise_allows_is_seen():
     found = attack_policy(declared, people=70, epsilon=16, seed=1)
     at_once = found.lines[-1]
     assert at_once.protected.right == 70
-    assert not found.refuted
+    assert not found.is_refuted
     promised = replace(at_once, most=max_expected_accuracy(1, Neighbors.REPLACE))
     assert promised.chance < SIGNIFICANCE
-    assert replace(found, lines=(promised,)).refuted
+    assert replace(found, lines=(promised,)).is_refuted
     assert "the promise is broken" in replace(found, lines=(promised,)).verdict
 
 

@@ -397,7 +397,7 @@ def test_an_audit_refutes_a_price_that_is_too_low(trial, question):
 
 def test_unprotected_answers_are_refuted(trial):
     pair = trial.pairs[0]
-    found = audit(trial.unprotected(COUNT), pair.one, pair.other, Claim.epsilon(3), samples=500, confidence=0.999)
+    found = audit(trial.make_unprotected(COUNT), pair.one, pair.other, Claim.epsilon(3), samples=500, confidence=0.999)
     assert found.verdict == "refuted"
 
 

@@ -36,7 +36,7 @@ def quantize_argument(
         needed = "a number or a date" if dates else "a number"
         fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
         raise Refused(ErrorCode.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
-    if not argument.bounded or argument.lower is None or argument.upper is None:
+    if not argument.is_bounded or argument.lower is None or argument.upper is None:
         raise refuse_unbounded(aggregate, argument)
     size = max(abs(argument.lower), abs(argument.upper))
     if argument.type is Type.INT:
@@ -76,7 +76,7 @@ def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
     """Return the refusal of an argument without bounds: what is missing, and the clamp that would do."""
     inner = quote_argument(aggregate)
     low, high = argument.lower is not None, argument.upper is not None
-    if argument.undeclared:
+    if argument.is_undeclared:
         low, high = argument.lower != LEAST_INT, argument.upper != MOST_INT
     missing = "bound" if low == high else "upper bound" if low else "lower bound"
     what = f"{quote_aggregate(aggregate)} has no {missing}, so one row could move it without limit"

@@ -199,7 +199,7 @@ class BoundAggregate:
     others: tuple[TypedScalar, ...] = ()
 
     @property
-    def required(self) -> TypedScalar:
+    def required_argument(self) -> TypedScalar:
         """The argument of an aggregate that has one."""
         assert self.argument is not None
         return self.argument
@@ -225,7 +225,7 @@ class AggregateFunction:
 
 def argument_type(bound: BoundAggregate) -> Type:
     """Return the type of the argument, for aggregates whose values are of that type."""
-    return bound.required.type or Type.FLOAT
+    return bound.required_argument.type or Type.FLOAT
 
 
 def float_type(_: BoundAggregate) -> Type:

@@ -126,8 +126,8 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     pair, quoted = quantized_pair(bound), quote_aggregate(bound.aggregate)
     return (
         pair.products(f"centered products of {quoted}"),
-        pair.centered(pair.first, f"first centered sum of {quoted}"),
-        pair.centered(pair.second, f"second centered sum of {quoted}"),
+        pair.paired_sum(pair.first, f"first centered sum of {quoted}"),
+        pair.paired_sum(pair.second, f"second centered sum of {quoted}"),
         pair.count(f"count of {quoted}"),
         pair.squares(pair.first, f"first centered squares of {quoted}"),
         pair.squares(pair.second, f"second centered squares of {quoted}"),

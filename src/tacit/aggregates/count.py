@@ -29,7 +29,7 @@ def count_measurement(
         return VectorMeasurement(((1, ExactStatistic("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
     quoted = quote_aggregate(aggregate)
     name = quoted if aggregate.function == "count" else f"count of {quoted}"
-    if quantized is None and argument.bounded and argument.type in NUMERIC_TYPES:
+    if quantized is None and argument.is_bounded and argument.type in NUMERIC_TYPES:
         quantized = quantize_argument(aggregate, argument)
     if quantized is not None:  # the very value that AVG sums
         return VectorMeasurement(((1, ExactStatistic("count", quantized.scalar)),), 1, 1, Fraction(1), name=name)
@@ -48,12 +48,12 @@ def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
     if bound.of_unit:
         units = ((1, ExactStatistic("units", None)),)
         return VectorMeasurement(units, 1, 1, Fraction(1), is_per_unit=True, name=name)
-    argument = bound.required
+    argument = bound.required_argument
     if argument.type is None:
         raise Refused(ErrorCode.TYPE, f"{name} counts nothing", at=aggregate.at, fix="give it a column")
     scalar = argument.scalar
     if argument.type is Type.FLOAT:
-        if not argument.bounded:
+        if not argument.is_bounded:
             what = f"{name} is of a float without bounds, so it has no grid to tell values apart on"
             fix = f"clamp it: {quote_with(aggregate, f'GREATEST(0, LEAST({quote_argument(aggregate)}, 1000))')}"
             raise Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)

@@ -57,7 +57,7 @@ class Pair:
         """Return the count of rows that have both."""
         return ExactStatistic("count", self._product())
 
-    def centered(self, argument: QuantizedArgument, name: str) -> VectorMeasurement:
+    def paired_sum(self, argument: QuantizedArgument, name: str) -> VectorMeasurement:
         """Return the sum of X, or of Y, over rows that have both."""
         both = Case(((Call(Function.IS_NULL, (self._product(),)), Literal(None)),), argument.scalar)
         whole = Clamp(both, Fraction(argument.lower), Fraction(argument.upper), whole=True)
@@ -101,7 +101,7 @@ def read_pair(function: str) -> AggregateSyntax:
 def quantized_pair(bound: BoundAggregate) -> Pair:
     """Return both arguments on grids whose products fit 64 bits."""
     (other,) = bound.others
-    first = quantize_argument(bound.aggregate, bound.required, FINEST_SQUARE)
+    first = quantize_argument(bound.aggregate, bound.required_argument, FINEST_SQUARE)
     return Pair(first, quantize_argument(bound.aggregate, other, FINEST_SQUARE))
 
 
@@ -237,8 +237,8 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     pair, quoted = quantized_pair(bound), quote_aggregate(bound.aggregate)
     return (
         pair.products(f"centered products of {quoted}"),
-        pair.centered(pair.first, f"first centered sum of {quoted}"),
-        pair.centered(pair.second, f"second centered sum of {quoted}"),
+        pair.paired_sum(pair.first, f"first centered sum of {quoted}"),
+        pair.paired_sum(pair.second, f"second centered sum of {quoted}"),
         pair.count(f"count of {quoted}"),
     )
 

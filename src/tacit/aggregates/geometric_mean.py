@@ -75,17 +75,17 @@ def _read(written: CallSyntax) -> Aggregate:
 
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
-    if bound.required.lower is None:
+    if bound.required_argument.lower is None:
         inner = quote_argument(bound.aggregate)
         what = f"{quote_aggregate(bound.aggregate)} needs a lower bound above zero"
         fix = f"clamp it: {quote_with(bound.aggregate, f'GREATEST({inner}, 1)')}"
         raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix)
-    quantized = quantize_argument(bound.aggregate, bound.required)
-    return centered_measurements(bound.aggregate, bound.required, quantized)
+    quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    return centered_measurements(bound.aggregate, bound.required_argument, quantized)
 
 
 def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: list[int]) -> GeometricMeanEstimator:
-    quantized = quantize_argument(bound.aggregate, bound.required)
+    quantized = quantize_argument(bound.aggregate, bound.required_argument)
     return GeometricMeanEstimator(mean_estimator(quantized, positions[0], positions[1]))
 
 

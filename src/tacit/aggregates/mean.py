@@ -212,8 +212,8 @@ def _laplace_tail(t: Floats, a: float, c: Floats) -> Floats:
 
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
-    quantized = quantize_argument(bound.aggregate, bound.required)
-    return centered_measurements(bound.aggregate, bound.required, quantized)
+    quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    return centered_measurements(bound.aggregate, bound.required_argument, quantized)
 
 
 def mean_estimator(quantized: QuantizedArgument, sum_position: int, count_position: int) -> MeanEstimator:
@@ -223,7 +223,7 @@ def mean_estimator(quantized: QuantizedArgument, sum_position: int, count_positi
 
 
 def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: list[int]) -> MeanEstimator:
-    return mean_estimator(quantize_argument(bound.aggregate, bound.required), positions[0], positions[1])
+    return mean_estimator(quantize_argument(bound.aggregate, bound.required_argument), positions[0], positions[1])
 
 
 # The error of a mean is that of the sum over the count and, at most, as much again from the count: an even split.

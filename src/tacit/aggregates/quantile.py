@@ -86,7 +86,7 @@ class QuantileEstimator:
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     level = _LEVELS.get(bound.aggregate.function, bound.aggregate.share)
     assert level is not None
-    quantized = quantize_argument(bound.aggregate, bound.required, dates=True)
+    quantized = quantize_argument(bound.aggregate, bound.required_argument, dates=True)
     measure = ExactStatistic("histogram", quantized.scalar)
     return (QuantileMeasurement(measure, level, quantized, quote_aggregate(bound.aggregate)),)
 

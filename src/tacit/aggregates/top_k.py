@@ -94,7 +94,7 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     if k > len(values):
         what = f"{name} names more values than the {len(values):,} that are declared"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=aggregate.at, fix=f"name at most {len(values):,}")
-    return (TopKMeasurement(ExactStatistic("histogram", bound.required.scalar), values, k, name),)
+    return (TopKMeasurement(ExactStatistic("histogram", bound.required_argument.scalar), values, k, name),)
 
 
 def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]) -> TopKEstimator:

@@ -94,7 +94,7 @@ def _measure(bound: BoundAggregate, averaged: frozenset[TypedScalar]) -> tuple[M
     That is cheaper by a vector, and a sum alone would have to share the price with them: of three vectors each gets a
     third, of two a half.
     """
-    aggregate, argument = bound.aggregate, bound.required
+    aggregate, argument = bound.aggregate, bound.required_argument
     quantized = quantize_argument(aggregate, argument)
     if argument in averaged:
         return centered_measurements(aggregate, argument, quantized)
@@ -107,7 +107,7 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     kind = argument_type(bound)
     if len(measured) == 1:
         return DirectEstimator(positions[0], kind)
-    quantized = quantize_argument(bound.aggregate, bound.required)
+    quantized = quantize_argument(bound.aggregate, bound.required_argument)
     center = quantized.step * (quantized.lower + quantized.upper) / 2
     return SumEstimator(positions[0], positions[1], center, kind)
 

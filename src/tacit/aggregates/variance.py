@@ -136,7 +136,7 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     **Theorem.** With y twice the distance of a value from the center of its range, in steps, a row adds 2 y^2 - width^2
     to the squares, which lies in [-width^2, width^2]: eight times the squared distance, less half of what it can be.
     """
-    aggregate, argument = bound.aggregate, bound.required
+    aggregate, argument = bound.aggregate, bound.required_argument
     quantized = quantize_argument(aggregate, argument, FINEST_SQUARE)
     first, count = centered_measurements(aggregate, argument, quantized)
     rows, width = counted_rows(count), quantized.upper - quantized.lower
@@ -152,7 +152,7 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
 
 def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: list[int]) -> VarianceEstimator:
     function = bound.aggregate.function
-    quantized = quantize_argument(bound.aggregate, bound.required, FINEST_SQUARE)
+    quantized = quantize_argument(bound.aggregate, bound.required_argument, FINEST_SQUARE)
     mean = mean_estimator(quantized, positions[1], positions[2])
     return VarianceEstimator(positions[0], mean, function.endswith("_samp"), function.startswith("stddev"))
 

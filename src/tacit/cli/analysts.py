@@ -50,7 +50,7 @@ def rotate(name: Name, policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOptio
 
     _, path = _load(policy)
     made = credentials.rotate_credential(path, name)
-    record = credentials.read_credentials(path).named(name)
+    record = credentials.read_credentials(path).find(name)
     _print_secrets(name, str(record.role) if record else "", made, as_json)
 
 

@@ -44,7 +44,7 @@ def attack(
     typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else _format_report(found))
     if plot is not None:
         found.plot(plot)
-    if found.refuted:
+    if found.is_refuted:
         raise typer.Exit(REFUTED)
 
 

@@ -61,7 +61,7 @@ def settle(
     claim = ledger.reserve(analyst, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is not None:  # a repeat: it is already there
         return claim
-    with ledger.held(claim):
+    with ledger.hold(claim):
         return ledger.commit(claim, _attempt(run, claim, curator))
 
 

@@ -106,7 +106,7 @@ def bind_feature(field: Field, *, nulls: bool, at: SourceLocation | None) -> Fea
         raise Refused(ErrorCode.RAW_COLUMN, what, at=at, fix="leave it out of the select list")
     if (
         bound.type in {*NUMERIC_TYPES, Type.DATE}
-        and bound.bounded
+        and bound.is_bounded
         and bound.lower is not None
         and bound.upper is not None
     ):

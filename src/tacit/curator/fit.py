@@ -195,7 +195,7 @@ def _target_parameters(estimator: PrivateLinearModel, target: Field, query: Quer
             what = f"the keys of {target.name} are not declared"
             raise Refused(ErrorCode.PRIVATE_KEY, what, at=query.at, fix="name the classes: classes=[0, 1]")
         return {"classes": list(classes)}
-    if bound.type not in NUMERIC_TYPES or bound.lower is None or bound.upper is None or not bound.bounded:
+    if bound.type not in NUMERIC_TYPES or bound.lower is None or bound.upper is None or not bound.is_bounded:
         what = f"{target.name} has no declared bounds, so it cannot be predicted"
         raise Refused(ErrorCode.UNBOUNDED, what, at=query.at, fix="clamp it: GREATEST(0, LEAST(x, 1000))")
     if getattr(estimator, "target_bounds", None) is not None:

@@ -102,7 +102,7 @@ class DuckDBEngine:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
         found = None if self._copy is None else plan_copy_scan(aggregation, self._copy.layouts)
         if found is None or self._copy is None:
-            return self._computed(aggregation)
+            return self._compute_in_sql(aggregation)
         from tacit.engines import aggregate_copy
 
         with self._snapshot() as cursor:
@@ -110,7 +110,7 @@ class DuckDBEngine:
                 cursor, aggregation, found, self._sources, self._copy.texts[found.table]
             )
 
-    def _computed(self, aggregation: Aggregation) -> GroupedMeasures:
+    def _compute_in_sql(self, aggregation: Aggregation) -> GroupedMeasures:
         """The same by SQL alone."""
         with self._snapshot() as cursor:
 

@@ -160,7 +160,7 @@ class GroupEncoder:
             return only.encode(columns[0]), 0
         keys = [coder.encode(column) for coder, column in zip(self._coders, columns, strict=True)]
         if not self._dense:
-            return self._numbered(keys), 0
+            return self._number_keys(keys), 0
         number, none = np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
         for codes, stride in zip(keys, self._strides, strict=True):
             number += codes.astype(np.int64) * stride
@@ -168,7 +168,7 @@ class GroupEncoder:
         number[none] = -1
         return number, 0
 
-    def _numbered(self, keys: Sequence[Codes]) -> NDArray[np.int64]:
+    def _number_keys(self, keys: Sequence[Codes]) -> NDArray[np.int64]:
         """Combinations, numbered as they are met."""
         both = keys[0].astype(np.int64)
         for codes in keys[1:]:

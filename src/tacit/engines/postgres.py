@@ -135,7 +135,7 @@ class PostgresEngine:
         """A connection that sees one state of the tables. One that fails is not used again."""
         if self._process != os.getpid():
             raise RuntimeError("a connection does not survive a fork: open the curator in the process that asks")
-        connection = self._begun()
+        connection = self._begin()
         try:
             yield connection
             connection.execute("COMMIT")
@@ -145,7 +145,7 @@ class PostgresEngine:
         with self._lock:
             self._idle.append(connection)
 
-    def _begun(self) -> Connection:
+    def _begin(self) -> Connection:
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         while True:
             with self._lock:

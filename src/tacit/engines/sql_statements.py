@@ -42,7 +42,7 @@ def write_aggregation(
 
     Where no measure has an argument, a group's rows of one unit are all alike, so counting them says all about them:
     of n rows min(n, keep.rows) are kept, whichever they are. No row need be chosen then. How many of them a cap on all
-    rows of the unit leaves is computed (`_counted`).
+    rows of the unit leaves is computed (`_count_rows`).
 
     With `quick`, sums of floats on a grid of at most 2^22 steps either way are added as doubles, and are NULL where a
     group has too many rows for that, over 2^31: then ask again without. **Such a sum is exact.** Of n rows of at most M
@@ -79,33 +79,33 @@ class _Writer:
         measures = [measure for measure in node.measures if measure.function != "histogram"]
         keys = _keys(node)
         if node.unit is None:
-            results = [*self._scalars(node), *(self._measure(m, "COUNT(*)", self._written) for m in measures)]
+            results = [*self._scalars(node), *(self._measure(m, "COUNT(*)", self._write_argument) for m in measures)]
             rows = self._taking_part(node)
         elif all(measure.argument is None for measure in node.measures):
             kept = f"COALESCE({self.dialect.total.format('kept')}, 0)"
             results = [*keys, *("COUNT(*)" if m.function == "units" else kept for m in measures)]
-            rows = f" FROM {self._derived(self._chosen_groups(node, self._counted(node)))}"
+            rows = f" FROM {self._derive(self._chosen_groups(node, self._count_rows(node)))}"
         else:
             results = [*keys, *(self._measure(m, "COUNT(DISTINCT unit)", _column(node)) for m in measures)]
-            rows = f" FROM {self._derived(self._chosen_rows(node))}"
+            rows = f" FROM {self._derive(self._chosen_rows(node))}"
         return f"SELECT {', '.join(results) or 'COUNT(*)'}{rows}{_grouping(len(keys))}"
 
     def histogram(self, node: Aggregation, measure: ExactStatistic) -> str:
         if node.unit is None:
-            results, rows = [*self._scalars(node), self._written(measure)], self._taking_part(node)
+            results, rows = [*self._scalars(node), self._write_argument(measure)], self._taking_part(node)
         else:
-            results, rows = [*_keys(node), _column(node)(measure)], f" FROM {self._derived(self._chosen_rows(node))}"
+            results, rows = [*_keys(node), _column(node)(measure)], f" FROM {self._derive(self._chosen_rows(node))}"
         return f"SELECT {', '.join(results)}, COUNT(*){rows}{_grouping(len(results))}"
 
     def rows_of(self, node: RelationalNode) -> str:
         match node:
             case Scan(table, columns):
-                named = self._named((self.dialect.name(column), here) for column, here in columns)
+                named = self._select_list((self.dialect.name(column), here) for column, here in columns)
                 return f"SELECT {named} FROM {self.sources[table]}"
             case Projection(source, columns, where):
                 condition = "" if where is None else f" WHERE {self._scalar(where)}"
-                results = self._named((self._scalar(value), here) for here, value in columns)
-                return f"SELECT {results} FROM {self._derived(self.rows_of(source))}{condition}"
+                results = self._select_list((self._scalar(value), here) for here, value in columns)
+                return f"SELECT {results} FROM {self._derive(self.rows_of(source))}{condition}"
             case EquiJoin(left, right, on, outer):
                 # NULL = NULL is not true, so NULL matches nothing.
                 condition = " AND ".join(f"{self._scalar(one)} = {self._scalar(other)}" for one, other in on) or "TRUE"
@@ -114,10 +114,10 @@ class _Writer:
                 return f"SELECT * FROM {sides[0]} AS left_rows {join} {sides[1]} AS right_rows ON {condition}"
             case PerUnitAggregation(source, keys, measures):
                 parts = [(self._scalar(value), here) for here, value in keys]
-                parts += [(self._folded(measure), here) for here, measure in measures]
+                parts += [(self._fold_measure(measure), here) for here, measure in measures]
                 # Without keys SQL would make a row of no rows.
                 grouping = _grouping(len(keys)) or " HAVING COUNT(*) > 0"
-                return f"SELECT {self._named(parts)} FROM {self._derived(self.rows_of(source))}{grouping}"
+                return f"SELECT {self._select_list(parts)} FROM {self._derive(self.rows_of(source))}{grouping}"
             case RowUnion(parts):
                 return " UNION ALL ".join(f"({self.rows_of(part)})" for part in parts)
         raise AssertionError(f"no SQL for {node!r}")
@@ -130,16 +130,16 @@ class _Writer:
         if node.unit is not None:
             conditions.append(f"{self.dialect.name(node.unit)} IS NOT NULL")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f" FROM {self._derived(self.rows_of(node.source))}{where}"
+        return f" FROM {self._derive(self.rows_of(node.source))}{where}"
 
     def _is_public(self, key: GroupKey) -> str:
         values = ", ".join(write_literal(value, self.dialect) for value in key.values or ())
         return f"({self._scalar(key.scalar)} IN ({values}))" if values else "FALSE"
 
-    def _counted(self, node: Aggregation) -> str:
+    def _count_rows(self, node: Aggregation) -> str:
         """A row for each unit and group: the keys, the unit, and how many rows are kept.
 
-        With a cap T on all rows of a unit, these are as many as `_spaced` keeps. Of the n rows of the unit the group's
+        With a cap T on all rows of a unit, these are as many as `_limit_rows` keeps. Of the unit's n rows the group's
         are those after number b up to number e, in the order of the keys. With t = min(n, T), one of them is kept
         wherever p t + h passes a multiple of n: floor((e t + h)/n) - floor((b t + h)/n) of them.
         """
@@ -148,25 +148,25 @@ class _Writer:
         columns = [*zip(self._scalars(node), _keys(node), strict=True), (self.dialect.name(node.unit), "unit")]
         if total is None:
             columns.append((f"LEAST(COUNT(*), {most})", "kept"))
-            return f"SELECT {self._named(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
+            return f"SELECT {self._select_list(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
         columns.append(("COUNT(*)", "held"))
-        rows = f"SELECT {self._named(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
+        rows = f"SELECT {self._select_list(columns)}{self._taking_part(node)}{_grouping(len(columns) - 1)}"
         whole = self.dialect.types[Type.INT]
-        order = f" ORDER BY {self._ordered(_keys(node))}" if node.keys else ""
+        order = f" ORDER BY {self._order(_keys(node))}" if node.keys else ""
         upto = f"PARTITION BY unit{order} ROWS UNBOUNDED PRECEDING"
         sums = ", ".join(
             f"CAST(SUM(held) OVER ({over}) AS {whole}) AS {here}"
             for over, here in ((upto, "upto"), ("PARTITION BY unit", "size"))
         )
-        placed = f"SELECT *, {sums} FROM {self._derived(rows)}"
+        placed = f"SELECT *, {sums} FROM {self._derive(rows)}"
         turned = f"SELECT *, LEAST(size, {total}) AS step, {self._hash([], node)} % size AS turn"
         passed = [self.dialect.quotient.format(f"({end} * step + turn)", "size") for end in ("upto", "(upto - held)")]
         kept = [*((key, key) for key in _keys(node)), ("unit", "unit")]
         kept.append((f"LEAST({passed[0]} - {passed[1]}, {most})", "kept"))
-        counted = f"SELECT {self._named(kept)} FROM {self._derived(f'{turned} FROM {self._derived(placed)}')}"
-        return f"SELECT * FROM {self._derived(counted)} WHERE kept > 0"
+        counted = f"SELECT {self._select_list(kept)} FROM {self._derive(f'{turned} FROM {self._derive(placed)}')}"
+        return f"SELECT * FROM {self._derive(counted)} WHERE kept > 0"
 
-    def _spaced(self, node: Aggregation, total: int, rows: str) -> str:
+    def _limit_rows(self, node: Aggregation, total: int, rows: str) -> str:
         """Of each unit, at most T = `total` rows, whatever their groups.
 
         The rows of a unit are put in the order of their keys and arguments and numbered from 1 to n. Of n > T rows,
@@ -176,19 +176,19 @@ class _Writer:
         rows that are equal in all that is used. At most T rows are kept, and fairly: over h, each row has the
         probability min(1, T/n). Proof: as in `_chosen_rows`, with the whole unit in the place of a group.
         """
-        order = self._ordered([*_keys(node), *(f"a{i}" for i in range(len(_arguments(node))))])
+        order = self._order([*_keys(node), *(f"a{i}" for i in range(len(_arguments(node))))])
         placed = (
             f"SELECT *, ROW_NUMBER() OVER (PARTITION BY unit ORDER BY {order}) AS place_of_row, "
-            f"COUNT(*) OVER (PARTITION BY unit) AS size_of_unit FROM {self._derived(rows)}"
+            f"COUNT(*) OVER (PARTITION BY unit) AS size_of_unit FROM {self._derive(rows)}"
         )
         turn = f"{self._hash([], node)} % size_of_unit"
         kept = f"(place_of_row * LEAST(size_of_unit, {total}) + {turn}) % size_of_unit < {total}"
-        return f"SELECT * FROM {self._derived(placed)} WHERE {kept}"
+        return f"SELECT * FROM {self._derive(placed)} WHERE {kept}"
 
     def _chosen_rows(self, node: Aggregation) -> str:
         """Of each unit, at most k = `keep.groups` groups and r = `keep.rows` rows in each, of `keep.total` in all.
 
-        Where there is a cap on all rows of a unit, they are cut to it first, whatever their groups (`_spaced`). A
+        Where there is a cap on all rows of a unit, they are cut to it first, whatever their groups (`_limit_rows`). A
         group's rows of one unit are put in the order of their arguments and numbered from 1 to n. Of n > r rows,
         number p is kept where (p r + h) mod n < r, with h a hash of the unit and the keys: r rows, evenly spaced.
 
@@ -205,21 +205,21 @@ class _Writer:
         keys, arguments, most = _keys(node), _arguments(node), node.keep.rows
         columns = [*zip(self._scalars(node), keys, strict=True), (self.dialect.name(node.unit), "unit")]
         columns += [(self._scalar(argument), f"a{i}") for i, argument in enumerate(arguments)]
-        rows = f"SELECT {self._named(columns)}{self._taking_part(node)}"
+        rows = f"SELECT {self._select_list(columns)}{self._taking_part(node)}"
         if node.keep.total is not None:
-            rows = self._spaced(node, node.keep.total, rows)
+            rows = self._limit_rows(node, node.keep.total, rows)
         groups = self._chosen_groups(node, rows)
         if node.keep.total is not None and most >= node.keep.total:  # so a group has no more
             return groups
         partition = f"PARTITION BY {', '.join(['unit', *keys])}"
-        order = f"ORDER BY {self._ordered(f'a{i}' for i in range(len(arguments)))}"
+        order = f"ORDER BY {self._order(f'a{i}' for i in range(len(arguments)))}"
         placed = (
             f"SELECT *, ROW_NUMBER() OVER ({partition} {order}) AS place, COUNT(*) OVER ({partition}) AS size "
-            f"FROM {self._derived(groups)}"
+            f"FROM {self._derive(groups)}"
         )
         # LEAST keeps the product small where r is large; all of n <= r rows are kept, because the remainder is below n.
         kept = f"(place * LEAST(size, {most}) + {self._hash(keys, node)} % size) % size < {most}"
-        return f"SELECT * FROM {self._derived(placed)} WHERE {kept}"
+        return f"SELECT * FROM {self._derive(placed)} WHERE {kept}"
 
     def _chosen_groups(self, node: Aggregation, rows: str) -> str:
         """Of each unit, the rows in at most `keep.groups` groups: all where there are no more groups than that.
@@ -231,12 +231,12 @@ class _Writer:
             return rows
         if node.keep.total is not None and node.keep.total <= node.keep.groups:
             return rows
-        order = self._ordered([self._hash(_keys(node), node), *_keys(node)])
+        order = self._order([self._hash(_keys(node), node), *_keys(node)])
         rank = f"DENSE_RANK() OVER (PARTITION BY unit ORDER BY {order})"
         if self.dialect.qualify:
-            return f"SELECT * FROM {self._derived(rows)} QUALIFY {rank} <= {node.keep.groups}"
-        ranked = f"SELECT *, {rank} AS place_of_group FROM {self._derived(rows)}"
-        return f"SELECT * FROM {self._derived(ranked)} WHERE place_of_group <= {node.keep.groups}"
+            return f"SELECT * FROM {self._derive(rows)} QUALIFY {rank} <= {node.keep.groups}"
+        ranked = f"SELECT *, {rank} AS place_of_group FROM {self._derive(rows)}"
+        return f"SELECT * FROM {self._derive(ranked)} WHERE place_of_group <= {node.keep.groups}"
 
     def _hash(self, keys: list[str], node: Aggregation) -> str:
         """63 bits of the salt, the unit and keys. A 128-bit number is slow to divide."""
@@ -253,7 +253,7 @@ class _Writer:
             case "count":
                 return f"COUNT({argument(measure)})"
             case "sum":
-                if argument == self._written and (most := self._quickly(measure)):
+                if argument == self._write_argument and (most := self._quickly(measure)):
                     total = f"CAST(COALESCE(SUM({argument(measure)}), 0) AS HUGEINT)"
                     return f"CASE WHEN COUNT(*) <= {most} THEN {total} END"
                 return f"COALESCE({self.dialect.total.format(argument(measure))}, 0)"
@@ -268,7 +268,7 @@ class _Writer:
         most = _EXACT // max(abs(measure.argument.lower), abs(measure.argument.upper), 1)
         return most if most >= _MANY else None
 
-    def _folded(self, measure: ExactStatistic) -> str:
+    def _fold_measure(self, measure: ExactStatistic) -> str:
         """A measure inside a Fold, NULL where SQL says so; a sum beyond 64 bits is the nearest that fits."""
         argument = "*" if measure.argument is None else self._scalar(measure.argument)
         match measure.function:
@@ -286,7 +286,7 @@ class _Writer:
                 return f"CASE {beyond} ELSE {self.dialect.narrowed.format(total)} END"
         raise AssertionError(f"no SQL for {measure!r} inside a subquery")
 
-    def _written(self, measure: ExactStatistic) -> str:
+    def _write_argument(self, measure: ExactStatistic) -> str:
         """The argument of a measure over the source. What is added quickly is counted as it is added."""
         assert measure.argument is not None
         if self._quickly(measure) and measure.function in {"count", "sum"}:
@@ -300,13 +300,13 @@ class _Writer:
     def _scalars(self, node: Aggregation) -> list[str]:
         return [self._scalar(key.scalar) for key in node.keys]
 
-    def _derived(self, query: str) -> str:
+    def _derive(self, query: str) -> str:
         return self.dialect.derived.format(query)
 
-    def _ordered(self, values: Iterable[str]) -> str:
+    def _order(self, values: Iterable[str]) -> str:
         return ", ".join(self.dialect.order.format(value) for value in values)
 
-    def _named(self, columns: Iterable[tuple[str, str]]) -> str:
+    def _select_list(self, columns: Iterable[tuple[str, str]]) -> str:
         """A select list. A SELECT needs one column at least."""
         return ", ".join(f"{value} AS {self.dialect.name(here)}" for value, here in columns) or "1"
 

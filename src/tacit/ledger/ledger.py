@@ -112,20 +112,20 @@ class Ledger(LedgerReader):
         it is free, and the same, under every name. `delta` is what Gaussian noise may
         be charged by basic composition.
         """
-        asked = self.asked(who, loss, key, delta=delta, request=request)
+        asked = self.describe_request(who, loss, key, delta=delta, request=request)
         deadline, pause = time.monotonic() + self._patience, 0.002
 
         def claim_of(book: LedgerTransaction) -> Reservation | None:
             return self._claim(book, asked, patient=time.monotonic() < deadline)
 
         while True:
-            claim = self._turns.take(claim_of, self._dropped)
+            claim = self._turns.take(claim_of, self._drop)
             if claim is not None:
                 return claim
             time.sleep(pause)
             pause = min(0.1, pause * 1.5)
 
-    def asked(
+    def describe_request(
         self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
     ) -> ChargeRequest:
         """A question as the ledger knows it, with its price. Nothing is written."""
@@ -146,7 +146,7 @@ class Ledger(LedgerReader):
         """
 
         def claims_of(book: LedgerTransaction) -> list[Reservation | None]:
-            return [self._again(book, each) for each in asked()]
+            return [self._show_again(book, each) for each in asked()]
 
         return self._turns.take(claims_of)
 
@@ -209,7 +209,7 @@ class Ledger(LedgerReader):
         return shown
 
     @contextmanager
-    def held(self, claim: Reservation) -> Iterator[None]:
+    def hold(self, claim: Reservation) -> Iterator[None]:
         """Work on a claim. Where that is interrupted, whoever asks again goes on with the same charge at once."""
         try:
             yield
@@ -279,7 +279,7 @@ class Ledger(LedgerReader):
         if self._witness is not None:
             self._witness.note(WitnessedHead(last.sequence, last.hash, last.everyone))
 
-    def _dropped(self, claim: Reservation | None) -> None:
+    def _drop(self, claim: Reservation | None) -> None:
         """Whoever asked was interrupted and works on nothing."""
         if claim is not None:
             self._flying.discard(claim.entry)
@@ -301,28 +301,28 @@ class Ledger(LedgerReader):
                 raise Failed
             if stored is not None and charge.kind is EntryKind.RESERVE:
                 settled = settled or _append_settlement(book, EntryKind.COMMIT, charge, hash_answer(stored))
-                return self._handed(charge, stored, settled, asked, guards)
+                return self._make_reservation(charge, stored, settled, asked, guards)
             if stored is not None and charge.charge == asked.price:
-                return self._handed(charge, stored, charge, asked, guards)
+                return self._make_reservation(charge, stored, charge, asked, guards)
         if stored is not None:
-            return self._repeated(book, asked, stored, named, guards)
-        return self._taken_up(book, asked, named, guards, patient=patient)
+            return self._repeat(book, asked, stored, named, guards)
+        return self._take_up(book, asked, named, guards, patient=patient)
 
-    def _again(self, book: LedgerTransaction, asked: ChargeRequest) -> Reservation | None:
+    def _show_again(self, book: LedgerTransaction, asked: ChargeRequest) -> Reservation | None:
         """A stored answer that was paid for, shown again. There is nothing to write: no sum and no answer changes."""
         guards, stored = self._guards(book, asked.who), book.stored_answer(asked.question)
         payment = None if stored is None else book.payment(asked, stored)
         if payment is None:
             return None
-        claim = self._handed(payment.charge, stored, payment.head, asked, guards)
+        claim = self._make_reservation(payment.charge, stored, payment.head, asked, guards)
         free = replace(claim.receipt, charged=ZERO_COST, repeat=True, analyst=guards.own, overall=guards.shared)
         return replace(claim, receipt=free)
 
-    def _repeated(
+    def _repeat(
         self, book: LedgerTransaction, asked: ChargeRequest, stored: bytes, named: Entry | None, guards: _Accounts
     ) -> Reservation:
         """A stored answer: shown again, shown for an own charge that has none, or shown to one more analyst."""
-        found = self._again(book, asked)
+        found = self._show_again(book, asked)
         if found is not None:
             return found
         written = replace(asked, request="") if named is not None else asked
@@ -330,12 +330,12 @@ class Ledger(LedgerReader):
         if claim is not None:  # settled here and now: whatever else comes of its work is not shown
             self._write(book, EntryKind.RESUME, written, claim=claim.sequence)
             settled = _append_settlement(book, EntryKind.COMMIT, claim, hash_answer(stored))
-            return self._handed(claim, stored, settled, asked, guards)
+            return self._make_reservation(claim, stored, settled, asked, guards)
         admit(asked.price, asked.who, guards.own, None)
         entry = self._write(book, EntryKind.REPEAT, written, charge=asked.price, month=guards.month)
-        return self._handed(entry, stored, entry, asked, guards)
+        return self._make_reservation(entry, stored, entry, asked, guards)
 
-    def _taken_up(
+    def _take_up(
         self, book: LedgerTransaction, asked: ChargeRequest, named: Entry | None, guards: _Accounts, *, patient: bool
     ) -> Reservation | None:
         """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
@@ -351,7 +351,7 @@ class Ledger(LedgerReader):
             resumed = replace(asked, request="") if named is not None else asked
             self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me)
-        return self._handed(entry, None, entry, asked, guards)
+        return self._make_reservation(entry, None, entry, asked, guards)
 
     def _is_flying(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
         """Whether an answer may still come of a claim."""
@@ -362,7 +362,7 @@ class Ledger(LedgerReader):
         key, loss = asked.question
         return book.append(kind, who=asked.who, request=asked.request, key=key, loss=loss, **more)
 
-    def _handed(
+    def _make_reservation(
         self, entry: Entry, stored: bytes | None, head: Entry, asked: ChargeRequest, guards: _Accounts
     ) -> Reservation:
         """A claim on what an entry charged, with its receipt."""

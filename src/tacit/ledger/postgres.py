@@ -150,7 +150,7 @@ class PostgresStore(LedgerStore):
                     session.run("ROLLBACK")
                 raise
         except psycopg.Error as error:
-            raise self._explained(error) from error
+            raise self._translate_error(error) from error
 
     def _begin(self, session: SqlTransaction, writing: bool) -> None:
         if not writing:
@@ -202,7 +202,7 @@ class PostgresStore(LedgerStore):
                 f"has version {version}; this Tacit reads {schema.SCHEMA_VERSION}", "use the Tacit that wrote it"
             )
 
-    def _explained(self, error: psycopg.Error) -> LedgerError:
+    def _translate_error(self, error: psycopg.Error) -> LedgerError:
         """PostgreSQL's errors in our words. Its own text is kept as the cause, out of what is shown."""
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected):
             what = f"{self.name} was in use by another process for {self.wait:g} seconds"

@@ -98,7 +98,7 @@ class SqliteStore(LedgerStore):
 
     @contextmanager
     def _transaction_of(self, writing: bool) -> Iterator[SqlTransaction]:
-        with self._explained():
+        with self._translate_errors():
             connection = self._connect()
             try:
                 self._check_file()
@@ -212,7 +212,7 @@ class SqliteStore(LedgerStore):
                 time.sleep(0.01)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """SQLite's errors in our words. Its own text is kept as the cause, out of what is shown."""
         try:
             yield

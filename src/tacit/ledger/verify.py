@@ -199,7 +199,7 @@ class _ChainVerifier:
     def _reserve(self, entry: Entry) -> Iterator[str]:
         if not entry.shared:
             yield "a first answer is charged to the analyst and to all alike"
-        yield from self._capped(entry, (entry.who, ALL_ANALYSTS))
+        yield from self._check_caps(entry, (entry.who, ALL_ANALYSTS))
         self.open_claims[entry.sequence] = entry
         self.charges[entry.who, entry.question] += 1
 
@@ -213,7 +213,7 @@ class _ChainVerifier:
         if entry.charge != (ZERO_COST if paid else self.prices.get(entry.question)):
             yield "a repeat costs its price once, and then nothing"
         if not paid:
-            yield from self._capped(entry, (entry.who,))
+            yield from self._check_caps(entry, (entry.who,))
             self.charges[about] += 1
         self.shown.add(about)
 
@@ -223,7 +223,7 @@ class _ChainVerifier:
         elif entry.month and entry.charge != ZERO_COST:
             yield "a cap that begins to refresh keeps what was spent"
 
-    def _capped(self, entry: Entry, guards: tuple[str, ...]) -> Iterator[str]:
+    def _check_caps(self, entry: Entry, guards: tuple[str, ...]) -> Iterator[str]:
         """After a charge at least one filter is within the caps recorded before it."""
         if bool(entry.month) != self._grant(entry.who).monthly:
             yield "its month is not what the terms say"

@@ -63,12 +63,12 @@ class Witness:
 
     def exists(self) -> bool:
         """Whether there is a witness. An empty file is none: the machine stopped while it was made."""
-        with self._explained():
+        with self._translate_errors():
             return self.path.exists() and self.path.stat().st_size > 0
 
     def create(self) -> None:
         """Make a witness that has seen nothing, if there is none."""
-        with self._explained():
+        with self._translate_errors():
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
             try:
                 os.fchmod(handle, PRIVATE)
@@ -86,7 +86,7 @@ class Witness:
 
     def backwards(self) -> Iterator[WitnessedHead]:
         """The sights, newest first."""
-        with self._explained():
+        with self._translate_errors():
             handle = os.open(self.path, os.O_RDONLY)
             try:
                 yield from _read_newest_first(handle, self._checked_size(handle))
@@ -95,7 +95,7 @@ class Witness:
 
     def note(self, sight: WitnessedHead) -> None:
         """Write a sight down, durably, unless a newer one stands there."""
-        with self._explained():
+        with self._translate_errors():
             handle = os.open(self.path, os.O_RDWR)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -115,7 +115,7 @@ class Witness:
         return os.fstat(handle).st_size
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError as error:

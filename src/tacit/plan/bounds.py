@@ -122,17 +122,17 @@ class _Binder:
             case Call(Function.CAST, (inner, _)):
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)
-                return operand if result is operand else self.weighed(result, [operand.weight] * 2, node)
+                return operand if result is operand else self.limit_work(result, [operand.weight] * 2, node)
             case Call(name, arguments):
                 function = Function(name)
                 operands = [self.bind(argument) for argument in arguments]
                 weights = [o.weight for o in operands]
                 if function in _GUARDED:
                     weights.append((_COPIES - 1) * weights[-1])
-                return self.weighed(self.call(node, function, operands), weights, node)
+                return self.limit_work(self.call(node, function, operands), weights, node)
         raise AssertionError(f"nothing is known of {node!r}")
 
-    def weighed(self, result: TypedScalar, weights: list[int], node: Scalar) -> TypedScalar:
+    def limit_work(self, result: TypedScalar, weights: list[int], node: Scalar) -> TypedScalar:
         """The result, with what it takes to compute; refused where that is too much."""
         weight = 1 + sum(weights)
         if weight > MOST_PARTS:
@@ -208,7 +208,7 @@ class _Binder:
             case Function.SUBTRACT if any(o.type is Type.DATE for o in operands):
                 return self.days(node, operands)
             case Function.ROUND:
-                return self.rounded(node, operands)
+                return self.bind_round(node, operands)
         return self.arithmetic(node, function, operands)
 
     def comparison(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
@@ -248,12 +248,12 @@ class _Binder:
         results = self.same(node, [*(self.bind(then) for _, then in node.branches), self.bind(node.otherwise)])
         branches = tuple((c.scalar, r.scalar) for c, r in zip(conditions, results, strict=False))
         result = one_of(Case(branches, results[-1].scalar), results, nullable=any_null(results))
-        return self.weighed(result, [o.weight for o in (*conditions, *results)], node)
+        return self.limit_work(result, [o.weight for o in (*conditions, *results)], node)
 
     def arithmetic(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """The operators, ABS, FLOOR and CEIL: interval arithmetic over the ends."""
         self.expect(operands, NUMERIC_TYPES, node, f"{function.upper()} takes numbers")
-        self.known(operands, node)
+        self.require_bounds(operands, node)
         if function in {Function.FLOOR, Function.CEIL} and operands[0].type is Type.INT:
             return operands[0]  # engines make it a double, which cannot hold all of it
         if function is Function.DIVIDE or len(operands) == 2:
@@ -273,7 +273,7 @@ class _Binder:
         by -1 would overflow.
         """
         self.expect(operands, {Type.INT}, node, "MOD takes whole numbers")
-        self.known(operands[1:], node)
+        self.require_bounds(operands[1:], node)
         left, right = operands
         positive = right.lower is not None and right.lower >= 0
         divisor = right.scalar if positive else Call(Function.ABS, (right.scalar,))
@@ -296,7 +296,7 @@ class _Binder:
         if not isinstance(exponent, int | Fraction) or exponent % 1 or not 0 <= exponent <= MAX_POWER:
             what = f"POWER takes a constant whole exponent from 0 to {MAX_POWER}"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix="POWER(x, 2), or 1 / POWER(x, 2)")
-        self.known(operands[:1], node)
+        self.require_bounds(operands[:1], node)
         base, n = as_float(operands[0]), int(exponent)
         scalar = Call(Function.POWER, (base.scalar, Literal(Fraction(n))))
         if not self.rows or base.lower is None or base.upper is None:
@@ -312,7 +312,7 @@ class _Binder:
         lower bound where its operand's is not above 0. Only a constant is sure not to round to what has no value.
         """
         self.expect(operands, NUMERIC_TYPES, node, f"{function.upper()} takes a number")
-        self.known(operands, node)
+        self.require_bounds(operands, node)
         operand = as_float(operands[0])
         scalar = Call(function, (operand.scalar,))
         if not self.rows or operand.lower is None or operand.upper is None:
@@ -375,7 +375,7 @@ class _Binder:
         """
         (operand,) = self.dates(operands, node, f"{function.upper()} takes a date")
         lower, upper = part_range(function, operand)
-        nullable = operand.nullable or not operand.bounded
+        nullable = operand.nullable or not operand.is_bounded
         return TypedScalar(Call(function, (operand.scalar,)), Type.INT, lower, upper, Fraction(1), nullable)
 
     def date_trunc(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
@@ -395,7 +395,7 @@ class _Binder:
         scalar: Scalar = Call(Function.DATE_TRUNC, (Literal(unit), operand.scalar))
         lower = None if operand.lower is None else day_of(unit, operand.lower)
         upper = None if operand.upper is None else day_of(unit, operand.upper)
-        safe = operand.bounded or operand.unit is not None
+        safe = operand.is_bounded or operand.unit is not None
         if not safe:
             first, last = Literal(datetime.date.min), Literal(datetime.date.max)
             after, before = (
@@ -412,10 +412,10 @@ class _Binder:
         lower = None if left.lower is None or right.upper is None else left.lower - right.upper
         upper = None if left.upper is None or right.lower is None else left.upper - right.lower
         low, high = LEAST_INT if lower is None else lower, MOST_INT if upper is None else upper
-        nullable = any_null([left, right]) or not (left.bounded and right.bounded)
+        nullable = any_null([left, right]) or not (left.is_bounded and right.is_bounded)
         return TypedScalar(Call(Function.DAYS, scalars_of([left, right])), Type.INT, low, high, Fraction(1), nullable)
 
-    def rounded(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
+    def bind_round(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """ROUND of a released value, to a constant number of digits."""
         self.expect(operands, NUMERIC_TYPES, node, "ROUND takes numbers")
         digits = node.arguments[1:]
@@ -423,9 +423,9 @@ class _Binder:
             raise Refused(ErrorCode.TYPE, "ROUND takes a constant number of digits", at=node.at, fix="ROUND(AVG(x), 2)")
         return TypedScalar(Call(Function.ROUND, scalars_of(operands)), operands[0].type, nullable=operands[0].nullable)
 
-    def known(self, operands: Iterable[TypedScalar], node: Scalar) -> None:
+    def require_bounds(self, operands: Iterable[TypedScalar], node: Scalar) -> None:
         """Over rows, refuse to compute with what has no declared bounds."""
-        if self.rows and not all(operand.bounded for operand in operands):
+        if self.rows and not all(operand.is_bounded for operand in operands):
             raise Refused(
                 ErrorCode.UNBOUNDED,
                 "an operand has no declared bounds, so the result has none",

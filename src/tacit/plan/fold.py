@@ -63,9 +63,7 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
         here = next(names)
         columns.append((here, bound.scalar))
         known = (
-            fold.key_fields.get(relation.resolved(output.scalar))
-            if isinstance(output.scalar, ColumnReference)
-            else None
+            fold.key_fields.get(relation.resolve(output.scalar)) if isinstance(output.scalar, ColumnReference) else None
         )
         fresh = replace(bound, scalar=ColumnReference(here))
         fields.append(Field(name, "", fresh) if known is None else replace(known, name=name, source="", bound=fresh))
@@ -97,7 +95,7 @@ class _Fold:
                 fix = "group by FLOOR(x), or by an int, text or date column"
                 raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
             self.keys.append((name, bound.scalar))
-            resolved = self.relation.resolved(key)
+            resolved = self.relation.resolve(key)
             self.key_bounds[resolved] = replace(bound, scalar=ColumnReference(name))
             if plain is not None:
                 self.key_fields[resolved] = plain
@@ -116,7 +114,7 @@ class _Fold:
         if isinstance(node, Aggregate):
             return self.aggregate(node)
         if isinstance(node, ColumnReference) or not _has_aggregate(node):
-            known = self.key_bounds.get(self.relation.resolved(node))
+            known = self.key_bounds.get(self.relation.resolve(node))
             if known is not None:
                 return known
         if isinstance(node, ColumnReference):

@@ -156,7 +156,7 @@ def _number(value: Key | Fraction) -> Fraction | None:
 def _is_beyond(function: Function, value: Fraction | None, field: Field) -> bool:
     """Whether no value within the bounds compares so with this one, also where all three are rounded to doubles."""
     bound = field.bound
-    if value is None or not bound.bounded or bound.lower is None or bound.upper is None:
+    if value is None or not bound.is_bounded or bound.lower is None or bound.upper is None:
         return False
     number, low, high = value, bound.lower, bound.upper
     if bound.type is Type.FLOAT:

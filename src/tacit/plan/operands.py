@@ -74,7 +74,7 @@ def as_float(operand: TypedScalar) -> TypedScalar:
     # The bounds of the machine are as good as none; as a float such an integer has no grid that is worth knowing.
     lower = None if operand.lower == LEAST_INT else operand.lower
     upper = None if operand.upper == MOST_INT else operand.upper
-    step = None if operand.undeclared else operand.step
+    step = None if operand.is_undeclared else operand.step
     return replace(operand, scalar=ToFloat(operand.scalar), type=Type.FLOAT, lower=lower, upper=upper, step=step)
 
 

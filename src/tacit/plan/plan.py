@@ -99,7 +99,7 @@ class Plan:
         if self.shown is None:
             groups: list[GroupKeys] = list(product(*(key.values or () for key in self.exact.keys)))
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
-        counted = self._counted()
+        counted = self._selection_count()
         counts = {group: _number(counted, exact[group]) for group in sorted(exact, key=_order)}
         if isinstance(self.shown.mechanism, Threshold):
             reached = self.shown.mechanism.release(counts, bits)
@@ -112,16 +112,16 @@ class Plan:
         kept = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
         return Release(kept, [self._part(part, exact, kept, bits) for part in self.parts])
 
-    def _counted(self) -> _Terms:
+    def _selection_count(self) -> _Terms:
         """What the selection of keys looks at: the part that it counts by, or the number of units."""
         assert self.shown is not None
         if self.shown.part is None:
-            return self._located(((1, ExactStatistic("units", None)),))
+            return self._locate(((1, ExactStatistic("units", None)),))
         part = self.parts[self.shown.part]
         assert isinstance(part, Part)
-        return self._located(part.need.terms)
+        return self._locate(part.need.terms)
 
-    def _located(self, terms: tuple[tuple[int, ExactStatistic], ...]) -> _Terms:
+    def _locate(self, terms: tuple[tuple[int, ExactStatistic], ...]) -> _Terms:
         """Each factor with the position of its measure, found once for all groups."""
         return [(factor, self.exact.measures.index(measure)) for factor, measure in terms]
 
@@ -136,7 +136,7 @@ class Plan:
             nothing: tuple[MeasureValue, ...] = tuple(
                 {} if m.function == "histogram" else 0 for m in self.exact.measures
             )
-            terms = self._located(part.need.terms)
+            terms = self._locate(part.need.terms)
             values = [_number(terms, exact.get(group, nothing)) for group in groups]
             return part.mechanism.release(values, bits)
         position = self.exact.measures.index(part.need.measure)
@@ -178,7 +178,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
         )
     halves = split(query, relation)
     said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
-    averaged = frozenset(a.required for a in halves.aggregates if a.aggregate.function == "avg")
+    averaged = frozenset(a.required_argument for a in halves.aggregates if a.aggregate.function == "avg")
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _collect_needs(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))

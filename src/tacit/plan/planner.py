@@ -77,12 +77,12 @@ class Planner:
     def plan(self, question: Question, analyst: str | None = None) -> Plan:
         """Return the plan of a question of an analyst's, or raise Refused; of nobody's in particular where None."""
         policy = self.policy if analyst is None else self.policy.asked_by(analyst)
-        plan, former = self._found(question, policy)
+        plan, former = self._find(question, policy)
         if former is not None and self._knows_only is not None and self._knows_only(former.key, plan.key):
             return former
         return plan
 
-    def _found(self, question: Question, policy: Policy) -> Plans:
+    def _find(self, question: Question, policy: Policy) -> Plans:
         key = None if question.key is None or len(question.sql) > _LONGEST else (question.key, policy.has_delta)
         if key is None:
             return self._make(question, policy, self._most_cells)

@@ -43,7 +43,7 @@ def domain(bound: TypedScalar, most: int) -> tuple[Key, ...] | None:
     """
     if bound.type is Type.BOOL:
         return (False, True) if most >= 2 else None
-    if not bound.bounded or bound.lower is None or bound.upper is None:
+    if not bound.is_bounded or bound.lower is None or bound.upper is None:
         return None
     values: Iterator[Key]
     if bound.type is Type.DATE:

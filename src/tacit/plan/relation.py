@@ -115,17 +115,17 @@ class Relation:
                 return column if same else scalar
         return scalar
 
-    def resolved(self, scalar: Scalar) -> Scalar:
+    def resolve(self, scalar: Scalar) -> Scalar:
         """The scalar with every name replaced by the column it means, so that equal ones are equal."""
         scalar = self.bare(scalar)
         match scalar:
             case ColumnReference():
                 return self.field_of(scalar).bound.scalar
             case Call(function, arguments):
-                return Call(function, tuple(self.resolved(a) for a in arguments))
+                return Call(function, tuple(self.resolve(a) for a in arguments))
             case Case(branches, otherwise):
-                parts = tuple((self.resolved(when), self.resolved(then)) for when, then in branches)
-                return Case(parts, self.resolved(otherwise))
+                parts = tuple((self.resolve(when), self.resolve(then)) for when, then in branches)
+                return Case(parts, self.resolve(otherwise))
         return scalar
 
     def is_unit(self, scalar: Scalar | None) -> bool:

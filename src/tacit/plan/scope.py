@@ -93,9 +93,9 @@ class Scope:
             return aggregate_per_unit(query, relation, self.names)
         if query.having is not None:
             raise Refused(ErrorCode.AGGREGATE, "HAVING filters groups", at=query.at, fix="filter rows with WHERE")
-        return self._computed(query, relation)
+        return self._compute_rows(query, relation)
 
-    def _computed(self, query: Query, relation: Relation) -> Relation:
+    def _compute_rows(self, query: Query, relation: Relation) -> Relation:
         """A subquery that computes row by row. The unit goes along, named or not."""
         where = (
             None if query.where is None else condition(relation.bind(query.where), "WHERE", find_location(query.where))
@@ -170,9 +170,9 @@ class Scope:
         each = ContributionBounds(table.max_groups, table.max_rows_per_group, table.max_rows)
         rows, unit = self._unit(table, columns, fields, named.alias)
         people = None if table.public else table.people or f"rows of {table.name}"
-        return Relation(rows, tuple(fields), people, unit, each, self._called(table), sources=(named.alias,))
+        return Relation(rows, tuple(fields), people, unit, each, self._unit_name(table), sources=(named.alias,))
 
-    def _called(self, table: Table) -> str:
+    def _unit_name(self, table: Table) -> str:
         """The name of a table's unit."""
         while isinstance(table.unit, UnitForeignKey):
             above = self.policy.table(table.unit.table)

@@ -106,7 +106,7 @@ class _Splitter:
         bound = self.relation.bind(scalar)
         if bound.type is None:
             raise Refused(ErrorCode.TYPE, "cannot group by NULL", at=find_location(scalar), fix="group by a column")
-        resolved = self.relation.resolved(scalar)
+        resolved = self.relation.resolve(scalar)
         if resolved in self.known:
             raise Refused(
                 ErrorCode.AMBIGUOUS, "GROUP BY names a column twice", at=find_location(scalar), fix="name each once"
@@ -123,7 +123,7 @@ class _Splitter:
     def whole_key(self, bound: TypedScalar, values: tuple[Key, ...] | None, scalar: Scalar) -> GroupKey:
         """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""
         whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
-        if not whole or not bound.bounded or bound.lower is None or bound.upper is None:
+        if not whole or not bound.is_bounded or bound.lower is None or bound.upper is None:
             fix = "group by FLOOR(x / 10), which has whole values and bounds"
             raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
@@ -176,7 +176,7 @@ class _Splitter:
                 raise _a_list(node, node.at)
             return self.aggregate(node)
         if self.known and isinstance(node, ColumnReference | Call | Case) and self.is_over_rows(node):
-            known = self.relation.resolved(node)
+            known = self.relation.resolve(node)
             if known in self.known:
                 index = self.known.index(known)
                 return TypedScalar(ReleasedKey(index), self.key_types[index])
@@ -203,11 +203,11 @@ class _Splitter:
         )
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
-        asked = self.asked(node)
+        asked = self.split_question(node)
         place = self.aggregates.setdefault(asked, len(self.aggregates))
         return TypedScalar(ReleasedValue(place), function_of(node).result_type(asked))
 
-    def asked(self, node: Aggregate) -> BoundAggregate:
+    def split_question(self, node: Aggregate) -> BoundAggregate:
         if node.argument is None:
             return BoundAggregate(node, None, None, of_unit=False)
         node = replace(node, argument=self.relation.bare(node.argument))
@@ -216,9 +216,11 @@ class _Splitter:
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
             return BoundAggregate(node, None, None, of_unit=True)
         others = tuple(self.relation.bind(self.relation.bare(other)) for other in node.others)
-        return BoundAggregate(node, self.relation.bind(node.argument), self.declared(node.argument), False, others)
+        return BoundAggregate(
+            node, self.relation.bind(node.argument), self.declared_values(node.argument), False, others
+        )
 
-    def declared(self, scalar: Scalar) -> tuple[Key, ...] | None:
+    def declared_values(self, scalar: Scalar) -> tuple[Key, ...] | None:
         """The declared values of a column, or of one that FILTER leaves out of some rows."""
         match scalar:
             case ColumnReference():

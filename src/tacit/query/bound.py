@@ -32,11 +32,11 @@ class TypedScalar:
     weight: int = 1
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether both bounds are known and are more than those of the machine."""
-        return self.lower is not None and self.upper is not None and not self.undeclared
+        return self.lower is not None and self.upper is not None and not self.is_undeclared
 
     @property
-    def undeclared(self) -> bool:
+    def is_undeclared(self) -> bool:
         """Whether this is an integer that 64 bits alone bound, on one side at least."""
         return self.type is Type.INT and (self.lower == LEAST_INT or self.upper == MOST_INT)

@@ -150,9 +150,9 @@ class TokenCursor:
         """Read these words, or refuse what stands in their place."""
         for key in keys:
             if not self.accept(key):
-                self.unexpected(key)
+                self.refuse_unexpected(key)
 
-    def unexpected(self, expected: str) -> NoReturn:
+    def refuse_unexpected(self, expected: str) -> NoReturn:
         """Refuse the next token: by its name where it starts a part of SQL that is not answered."""
         if self.token.key in UNSUPPORTED_CLAUSES:
             raise refuse_unsupported(*UNSUPPORTED_CLAUSES[self.token.key], self.here())
@@ -161,7 +161,7 @@ class TokenCursor:
             what = f"the question ends where {expected} is expected"
             self.index = max(0, self.index - 1)
             raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=f"add after the mark: {expected}")
-        raise Refused(ErrorCode.SYNTAX, f"expected {expected} before {self.shown()}", at=self.here(), fix=fix)
+        raise Refused(ErrorCode.SYNTAX, f"expected {expected} before {self.excerpt()}", at=self.here(), fix=fix)
 
     def two_words(self) -> str:
         """What to do where a word stands after a column, as in Admit Date > 3 and in GROUP BY ward sex; or nothing."""
@@ -175,7 +175,7 @@ class TokenCursor:
         """The place of the next token."""
         return self._places(self.token.start, self.token.end)
 
-    def shown(self) -> str:
+    def excerpt(self) -> str:
         """The next token as it is written, or as much of it as fits a sentence."""
         return self.here().words[:20]
 

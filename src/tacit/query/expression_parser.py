@@ -133,14 +133,14 @@ class ExpressionParser(TokenCursor):
             fix = "write x = y OR (x IS NULL AND y IS NULL), or NOT of it"
             raise refuse_unsupported("IS DISTINCT FROM", fix, self.through(start, self.index))
         else:
-            self.unexpected("NULL, TRUE or FALSE")
+            self.refuse_unexpected("NULL, TRUE or FALSE")
         return Call(Function.NOT, (found,), self.since(start)) if negated else found
 
     def _range(self, left: Scalar, start: int) -> Scalar:
         negated = self.accept("NOT")
         word = self.token.key
         if word not in _RANGES:
-            self.unexpected("LIKE")
+            self.refuse_unexpected("LIKE")
         self.index += 1
         if word == "IN":
             found = self._membership(left, start)
@@ -168,7 +168,7 @@ class ExpressionParser(TokenCursor):
     def _membership(self, left: Scalar, start: int) -> Call:
         values = "list the values: IN ('A', 'B')"
         if not self.sees("("):
-            self.unexpected("a list of values in brackets")
+            self.refuse_unexpected("a list of values in brackets")
         closing = self.closing[self.index]
         if self.after() in _SUBQUERIES:
             fix = f"list the values, or join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"
@@ -274,7 +274,7 @@ class ExpressionParser(TokenCursor):
             fix = f'write {what} at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
             raise Refused(ErrorCode.SYNTAX, f"expected {what} before {token.text}", at=self.here(), fix=fix)
         if (token.kind != "word" or token.key in RESERVED) and token.kind != "name":
-            self.unexpected(what)
+            self.refuse_unexpected(what)
         if token.text in {"", "*"}:
             raise Refused(ErrorCode.SYNTAX, "this is not a name", at=self.here(), fix="write a name between the quotes")
         self.index += 1
@@ -317,7 +317,7 @@ class ExpressionParser(TokenCursor):
             branches.append((condition, self.scalar()))
             first = self.index
         if not branches:
-            self.unexpected("WHEN")
+            self.refuse_unexpected("WHEN")
         otherwise = self.scalar() if self.accept("ELSE") else Literal(None)
         self.expect("END")
         return Case(tuple(branches), otherwise, self.since(start))
@@ -334,7 +334,7 @@ class ExpressionParser(TokenCursor):
                 fix = f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"
             raise refuse_unsupported(name.upper(), fix, self.through(start, closing))
         if self.token.key in RESERVED - {"LEFT", "RIGHT"}:
-            self.unexpected("a value")
+            self.refuse_unexpected("a value")
         if not is_known_function(name, self.aggregates) and name not in _CASTING:
             raise refuse_unknown_function(name, self.through(start, closing))
         self.index += 2
@@ -386,7 +386,7 @@ class ExpressionParser(TokenCursor):
         """EXTRACT(month FROM d), with the part as a word or a text."""
         part = self.token
         if part.kind not in {"word", "text"}:
-            self.unexpected("a part of a date")
+            self.refuse_unexpected("a part of a date")
         self.index += 1
         named = Literal(part.text, self.since(self.index - 1))
         self.expect("FROM")
@@ -412,7 +412,7 @@ class ExpressionParser(TokenCursor):
     def _type(self) -> str:
         """The name of a type, with its numbers: DECIMAL(10, 2)."""
         if self.token.kind not in {"word", "name"}:
-            self.unexpected("a type")
+            self.refuse_unexpected("a type")
         kind = self.token.text.lower()
         self.index += 1
         if self.sees("("):

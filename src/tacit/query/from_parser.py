@@ -47,7 +47,7 @@ class FromParser(ExpressionParser, ABC):
     def query(self) -> Query | UnionAll:
         """A query in brackets."""
 
-    def counted(self, scalar: Scalar) -> Scalar:
+    def count_parts(self, scalar: Scalar) -> Scalar:
         """The scalar, its parts counted against the limit of the whole question."""
         self._add(0, size(scalar))
         return scalar
@@ -87,13 +87,13 @@ class FromParser(ExpressionParser, ABC):
                 raise refuse_unsupported("MATERIALIZED", "leave it out", self.here())
             before = self.sources, self.nodes
             self.sources = self.nodes = 0
-            query = self._bracketed()
+            query = self._parse_bracketed()
             self.parts[name] = CommonTable(query, self.sources, self.nodes)
             self.sources, self.nodes = before
             if not self.accept(","):
                 return
 
-    def _bracketed(self) -> Query | UnionAll:
+    def _parse_bracketed(self) -> Query | UnionAll:
         outside, self.unnamed = self.unnamed, 0
         self.expect("(")
         query = self.query()
@@ -107,7 +107,7 @@ class FromParser(ExpressionParser, ABC):
         while True:
             if self.sees(",") and self.after() == "LATERAL":
                 self.index += 1
-                self.unexpected("a table")
+                self.refuse_unexpected("a table")
             if self.sees(","):
                 at = self.through(self.index, min(self.index + 1, len(self.tokens) - 2))
                 raise refuse_unsupported("a join by a comma", "write FROM a JOIN b USING (id)", at)
@@ -131,7 +131,7 @@ class FromParser(ExpressionParser, ABC):
         right = self._item()
         on, using = None, list[str]()
         if self.accept("ON"):
-            on = self.counted(self.scalar())
+            on = self.count_parts(self.scalar())
         elif self.accept("USING", "("):
             using.append(self.name("a column"))
             while self.accept(","):
@@ -151,7 +151,7 @@ class FromParser(ExpressionParser, ABC):
         if self.token.kind == "word" and self.after() == "(":
             at = self.through(start, self.closing[self.index + 1])
             if self.sees("LATERAL"):
-                self.unexpected("a table")
+                self.refuse_unexpected("a table")
             raise refuse_unsupported("a table function", "name a table of the policy", at)
         table = self.name("a table")
         if self.sees("."):
@@ -177,7 +177,7 @@ class FromParser(ExpressionParser, ABC):
             if self._alias():
                 raise refuse_unsupported("a name for a join", "name each table in it", self.since(start))
             return found
-        query = self._bracketed()
+        query = self._parse_bracketed()
         at = self.since(start)
         alias = self._alias()
         if not alias:

@@ -95,12 +95,12 @@ class _QueryParser(FromParser):
             what = f"{self.token.key} is in the wrong place"
             raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=_ORDER)
         if self.accept("USING") or self.token.key in UNSUPPORTED_CLAUSES:  # USING SAMPLE
-            self.unexpected("the end of the question")
+            self.refuse_unexpected("the end of the question")
         fix = self.two_words()
         what = (
-            f"{self.shown()} is not expected after the end of the question"
+            f"{self.excerpt()} is not expected after the end of the question"
             if not fix
-            else f"{self.shown()} is not expected here"
+            else f"{self.excerpt()} is not expected here"
         )
         fix = fix or "remove it, or check the words before it"
         raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=fix)
@@ -170,9 +170,9 @@ class _QueryParser(FromParser):
         source = self.source()
         if whole and has_table(source):
             _refuse_rows(outputs)
-        where = self.counted(self.scalar()) if self.accept("WHERE") else None
+        where = self.count_parts(self.scalar()) if self.accept("WHERE") else None
         keys = self._keys(outputs) if self.accept("GROUP", "BY") else ()
-        having = self.counted(self.scalar()) if self.accept("HAVING") else None
+        having = self.count_parts(self.scalar()) if self.accept("HAVING") else None
         return Query(source, outputs, where, keys, having, (), None, 0, self.since(start))
 
     def _tail(self, query: Query) -> Query:
@@ -191,7 +191,7 @@ class _QueryParser(FromParser):
             start = self.index
             if len(items) == MAX_ITEMS:
                 raise refuse_too_large(f"more than {MAX_ITEMS:,} columns", self.here())
-            scalar = self._star() or self.counted(self.scalar())
+            scalar = self._star() or self.count_parts(self.scalar())
             given = None if is_star(scalar) else self._given_name()
             items.append(_Item(scalar, given, self.since(start)))
             if not self.accept(",") or self.sees("FROM"):
@@ -244,25 +244,25 @@ class _QueryParser(FromParser):
         while self.accept(","):
             keys.append(self._key(outputs))
         if self.accept("WITH"):
-            self.unexpected("the end of GROUP BY")
+            self.refuse_unexpected("the end of GROUP BY")
         return tuple(keys)
 
     def _key(self, outputs: tuple[SelectItem, ...]) -> Scalar:
         start = self.index
         if self.sees("ROLLUP") and self.after() == "(":
-            raise self._rolled()
+            raise self._refuse_rollup()
         if (self.sees("CUBE") and self.after() == "(") or (self.sees("GROUPING") and self.after() == "SETS"):
-            self.unexpected("a key")
+            self.refuse_unexpected("a key")
         if self.sees("(") and self.after() == ")":
             raise refuse_unsupported("GROUP BY ()", "leave GROUP BY out", self.through(start, start + 1))
-        key = self.counted(self.scalar())
+        key = self.count_parts(self.scalar())
         if not isinstance(key, Literal):
             return key
         if isinstance(key.value, bool) or not isinstance(key.value, int | Fraction):
             raise refuse_unsupported("GROUP BY a constant", "leave it out, or name a column", self.since(start))
-        return self._numbered(key.value, outputs, start).scalar
+        return self._column_at(key.value, outputs, start).scalar
 
-    def _rolled(self) -> Refused:
+    def _refuse_rollup(self) -> Refused:
         """A refusal of ROLLUP (a, b), with the questions that it stands for where it is of few names."""
         first = end = self.index + 2
         while self.tokens[end].key != ")":  # every bracket is closed
@@ -287,9 +287,9 @@ class _QueryParser(FromParser):
         items = []
         while True:
             start = self.index
-            scalar = self.counted(self.scalar())
+            scalar = self.count_parts(self.scalar())
             if isinstance(scalar, Literal) and type(scalar.value) in {int, Fraction}:
-                scalar = ColumnReference(self._numbered(scalar.value, outputs, start).name, None, self.since(start))
+                scalar = ColumnReference(self._column_at(scalar.value, outputs, start).name, None, self.since(start))
             descending = self.accept("DESC")
             if not descending:
                 self.accept("ASC")
@@ -300,7 +300,7 @@ class _QueryParser(FromParser):
             if not self.accept(","):
                 return tuple(items)
 
-    def _numbered(self, number: object, outputs: tuple[SelectItem, ...], start: int) -> SelectItem:
+    def _column_at(self, number: object, outputs: tuple[SelectItem, ...], start: int) -> SelectItem:
         """The column that a number in GROUP BY or ORDER BY stands for."""
         if any(is_star(output.scalar) for output in outputs):
             raise refuse_unsupported("the number of a column beside *", "write its name", self.since(start))

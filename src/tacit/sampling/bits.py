@@ -130,9 +130,9 @@ class _Stream:
     def take(self, count: int) -> Words:
         """The next `count` words: counted, then copied, then wiped."""
         if count > _REFILL:
-            return self._made(count)
+            return self._make_words(count)
         if count > len(self._pool) - self._used:
-            self._pool = self._made(_REFILL)
+            self._pool = self._make_words(_REFILL)
             self._used = 0
         start = self._used
         self._used += count
@@ -141,7 +141,7 @@ class _Stream:
         part.fill(0)
         return taken
 
-    def _made(self, count: int) -> Words:
+    def _make_words(self, count: int) -> Words:
         """New words; the stream's first bytes become the next key, and the old key is forgotten."""
         stream = Cipher(algorithms.AES(self._key), modes.GCM(_NONCE)).encryptor()
         self._key = stream.update(bytes(_KEY))

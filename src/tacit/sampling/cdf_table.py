@@ -67,10 +67,10 @@ class CdfTable:
         ties = found[rest] != np.searchsorted(self._thresholds, words[rest], side="left")
         beyond = (found[rest] == len(self._thresholds)) | (found[rest] == 0)
         for index in rest[ties | beyond]:
-            found[index] = self._settled(int(words[index]), int(found[index]) + self._first, bits) - self._first
+            found[index] = self._search(int(words[index]), int(found[index]) + self._first, bits) - self._first
         return found + self._first
 
-    def _settled(self, word: int, near: int, bits: Bits) -> int:
+    def _search(self, word: int, near: int, bits: Bits) -> int:
         """The least k with U < F(k), for the U that begins with `word`, searched from `near` on."""
         return refine_until_decided(word, 64, bits, lambda word, known: self._bracket(word, known, near))
 

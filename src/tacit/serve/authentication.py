@@ -69,12 +69,12 @@ class Authenticator:
 
     def verifier(self, name: str) -> ScramVerifier:
         """What a password of this name is checked against; made up, and the same each time, for an unknown name."""
-        record = self._admitted(name)
+        record = self._admit(name)
         return self._made_up(name) if record is None else record.verifier
 
     def person(self, name: str) -> User | None:
         """Someone by name, after their password was checked elsewhere, as SCRAM does."""
-        record = self._admitted(name)
+        record = self._admit(name)
         return None if record is None else User(record.name, record.role)
 
     def by_password(self, name: str, password: str) -> User | None:
@@ -89,7 +89,7 @@ class Authenticator:
         people = self._current()
         with self._lock:
             name = self._remembered.get(self._digest(key))
-        return None if name is None else self._let_in(people.named(name))
+        return None if name is None else self._let_in(people.find(name))
 
     def by_key(self, key: str) -> User | None:
         """Whoever has this key. Its first check takes scrypt; then this process remembers its digest."""
@@ -99,7 +99,7 @@ class Authenticator:
         people = self._current()
         public, secret = key_id(key), key[:_LONGEST].removeprefix(PREFIX).partition("_")[2]
         record = next((each for each in people.records if each.key_id == public), None)
-        salt, expected = (record.key_salt, record.key_hash) if record else (self._stretched(f"key {public}")[:16], b"")
+        salt, expected = (record.key_salt, record.key_hash) if record else (self._stretch(f"key {public}")[:16], b"")
         same = hmac.compare_digest(hash_key(secret, salt), expected)
         if not same or record is None or not key.startswith(PREFIX):
             return None
@@ -114,8 +114,8 @@ class Authenticator:
         """What is remembered of a key: nothing that opens anything, here or elsewhere."""
         return hmac.digest(self._session, key[:_LONGEST].encode("utf-8", "surrogatepass"), "sha256")
 
-    def _admitted(self, name: str) -> Credential | None:
-        record = self._current().named(name)
+    def _admit(self, name: str) -> Credential | None:
+        record = self._current().find(name)
         return record if self._let_in(record) is not None else None
 
     def _let_in(self, record: Credential | None) -> User | None:
@@ -126,10 +126,10 @@ class Authenticator:
 
     def _made_up(self, name: str) -> ScramVerifier:
         """A verifier that no password fits: its keys are no hashes of anything known."""
-        stretched = self._stretched(f"name {name[:_LONGEST]}")
+        stretched = self._stretch(f"name {name[:_LONGEST]}")
         return ScramVerifier(stretched[:16], ITERATIONS, stretched[32:64], stretched[64:])
 
-    def _stretched(self, text: str) -> bytes:
+    def _stretch(self, text: str) -> bytes:
         """96 bytes that only this server can compute."""
         data = text.encode("utf-8", "surrogatepass")
         return b"".join(hmac.digest(self._secret, bytes([part]) + data, "sha256") for part in range(3))

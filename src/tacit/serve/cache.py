@@ -41,16 +41,16 @@ class CachedAnswer:
         self._made: dict[Hashable, Any] = {}
 
     @cached_property
-    def asked(self) -> ChargeRequest:
+    def request(self) -> ChargeRequest:
         """The question, as the ledger sees it."""
-        return self._ledger.asked(self.who, self.plan.loss, self.plan.key, delta=self.plan.delta)
+        return self._ledger.describe_request(self.who, self.plan.loss, self.plan.key, delta=self.plan.delta)
 
     @property
     def weight(self) -> int:
         """How many cells it has, and something for the rest of it."""
         return _OVERHEAD + len(self.answer) * len(self.answer.headings)
 
-    def made(self, name: Hashable, work: Callable[[], T]) -> T:
+    def memoize(self, name: Hashable, work: Callable[[], T]) -> T:
         """What `work` makes of the answer, made once. It must not depend on the receipt."""
         if name not in self._made:
             self._made[name] = work()
@@ -67,12 +67,12 @@ class RepeatedAnswer(Answer):
 
     def cells(self) -> list[tuple[Estimate, ...]]:
         """The rows as cells with their intervals."""
-        return list(self.kept.made("cells", self.kept.answer.cells))
+        return list(self.kept.memoize("cells", self.kept.answer.cells))
 
 
 def compute_once(answer: Answer, name: Hashable, work: Callable[[], T]) -> T:
     """What `work` makes of an answer, whatever its receipt: made once for all repeats of it."""
-    return answer.kept.made(name, work) if isinstance(answer, RepeatedAnswer) else work()
+    return answer.kept.memoize(name, work) if isinstance(answer, RepeatedAnswer) else work()
 
 
 class AnswerCache:
@@ -167,17 +167,17 @@ class RepeatWriter:
             some: list[_PendingRepeat] = []
             claims: list[Reservation | None] | Exception
             try:
-                claims = self._ledger.repeats(partial(self._asked, some))
+                claims = self._ledger.repeats(partial(self._list_requests, some))
             except Exception as error:  # noqa: BLE001 - whoever waits raises it
-                self._gathered(some)
+                self._gather(some)
                 claims = error
             with contextlib.suppress(RuntimeError):  # a loop that is closed, with nobody waiting
                 some[0].loop.call_soon_threadsafe(_resolve, some, claims)
 
-    def _asked(self, some: list[_PendingRepeat]) -> list[ChargeRequest]:
-        return [each.kept.asked for each in self._gathered(some)]
+    def _list_requests(self, some: list[_PendingRepeat]) -> list[ChargeRequest]:
+        return [each.kept.request for each in self._gather(some)]
 
-    def _gathered(self, some: list[_PendingRepeat]) -> list[_PendingRepeat]:
+    def _gather(self, some: list[_PendingRepeat]) -> list[_PendingRepeat]:
         """These, and whoever came since."""
         with self._ready:
             some += self._waiting

@@ -101,7 +101,7 @@ class ServedConnection(socket.socket):
 
     def close(self) -> None:
         """Close it, and count it no longer."""
-        self.of.closed(self)
+        self.of.release(self)
         super().close()
 
 
@@ -120,7 +120,7 @@ class CountingListener(socket.socket):
         """Accept the next connection for which there is room; those for which there is none are closed at once."""
         while self._looked < _AT_ONCE:
             if not self._looked:
-                asyncio.get_running_loop().call_soon(self._rested)
+                asyncio.get_running_loop().call_soon(self._reset_count)
             self._looked += 1
             try:
                 plain, address = super().accept()
@@ -134,7 +134,7 @@ class CountingListener(socket.socket):
                 return found, address
         raise BlockingIOError  # it is announced again once others had their turn
 
-    def _rested(self) -> None:
+    def _reset_count(self) -> None:
         self._looked = 0
 
 
@@ -240,7 +240,7 @@ class Connections:
             if not self._holders[connection.holder]:
                 del self._holders[connection.holder]
 
-    def closed(self, connection: ServedConnection) -> None:
+    def release(self, connection: ServedConnection) -> None:
         """Its descriptor is free."""
         self.forget(connection)
         self._closing.discard(connection)

@@ -83,7 +83,7 @@ class Credentials:
     secret: bytes
     records: tuple[Credential, ...]
 
-    def named(self, name: str) -> Credential | None:
+    def find(self, name: str) -> Credential | None:
         """The record of a name."""
         return next((record for record in self.records if record.name == name), None)
 
@@ -128,7 +128,7 @@ def add_credential(path: Path, name: str, role: Role) -> IssuedSecrets:
     if not name or len(name) > 60 or not name.isprintable() or name != name.strip():
         raise ParameterError("name", "it is not a name", fix="use at most 60 printable characters")
     with _edit_file(path) as change:
-        if change.people.named(name) is not None:
+        if change.people.find(name) is not None:
             raise ParameterError("name", f"{name} is there already", fix=f"for a new key: tacit analyst rotate {name}")
         record, made = _issue(name, role)
         change.people = replace(change.people, records=(*change.people.records, record))
@@ -152,7 +152,7 @@ def revoke_credential(path: Path, name: str) -> None:
 
 
 def _require(people: Credentials, name: str) -> Credential:
-    found = people.named(name)
+    found = people.find(name)
     if found is None:
         names = ", ".join(record.name for record in people.records) or "nobody"
         raise ParameterError("name", f"{name} is not among the people", fix=f"there is {names}")

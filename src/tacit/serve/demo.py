@@ -27,7 +27,7 @@ def serve_clinic(folder: Path, say: Callable[[str], None]) -> None:
     for name, role in DEMO_USERS.items():
         made = (
             credentials.add_credential(place, name, role)
-            if known.named(name) is None
+            if known.find(name) is None
             else credentials.rotate_credential(place, name)
         )
         passwords[name] = made.password

@@ -132,16 +132,16 @@ class _HeaderTimeout(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
-        self._taken()
+        self._cancel_timer()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._taken()
+        self._cancel_timer()
         self._expect(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        self._taken()
+        self._cancel_timer()
         super().resume_writing()
 
     def _expect(self, left: int) -> None:
@@ -155,7 +155,7 @@ class _HeaderTimeout(asyncio.Protocol):
         else:
             self._expect(left)
 
-    def _taken(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None

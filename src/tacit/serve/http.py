@@ -171,7 +171,7 @@ async def get_metrics(request: Request, who: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
     if who.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
-    text: str = request.app.state.metrics.text(seats_taken=_service(request).taken)
+    text: str = request.app.state.metrics.text(seats_taken=_service(request).in_use)
     return text
 
 

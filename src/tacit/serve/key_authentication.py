@@ -32,20 +32,20 @@ class KeyCheckPool:
         """Whoever the key belongs to, or Refused in the same words for every wrong one."""
         if not key:
             raise _unknown_key_error()
-        found = await self._checked(key_id(key), address, partial(self._authenticator.by_key, key))
+        found = await self._check(key_id(key), address, partial(self._authenticator.by_key, key))
         if found is None:
             raise _unknown_key_error()
         return found
 
     async def by_password(self, name: str, password: str, address: str) -> User | None:
         """Whoever has this name and password."""
-        return await self._checked(name, address, partial(self._authenticator.by_password, name, password))
+        return await self._check(name, address, partial(self._authenticator.by_password, name, password))
 
-    async def _checked(self, account: str, address: str, check: Callable[[], User | None]) -> User | None:
+    async def _check(self, account: str, address: str, check: Callable[[], User | None]) -> User | None:
         async with self._authenticator.attempts.trying(account, address) as tried:
             found = await asyncio.wrap_future(self._scheduler.submit(address_group(address), check))
             if found is not None:
-                tried.succeeded()
+                tried.record_success()
             return found
 
 

@@ -82,7 +82,7 @@ class FailedAttempts:
 
     @asynccontextmanager
     async def trying(self, account: str, address: str) -> AsyncIterator[Try]:
-        """Wait as long as a try must; call `succeeded` on what is yielded where the password or key was right."""
+        """Wait as long as a try must; call `record_success` on what is yielded where the password or key was right."""
         group = address_group(address)
         if self._waiting[group] >= _MOST_WAITING:
             fix = f"wait {LONGEST:.0f} seconds"
@@ -94,7 +94,7 @@ class FailedAttempts:
             await asyncio.sleep(self.begin(account, group))
             yield tried
             if tried.right:
-                self.succeeded(account, group)
+                self.record_success(account, group)
         finally:
             self._waiting[group] -= 1
             if not self._waiting[group]:
@@ -106,7 +106,7 @@ class FailedAttempts:
         failed = max(self._add(name, 1, now) for name in _names(account, group))
         return min(LONGEST, _FIRST * 2 ** (failed - self._free - 1)) if failed > self._free else 0.0
 
-    def succeeded(self, account: str, group: str, now: float | None = None) -> None:
+    def record_success(self, account: str, group: str, now: float | None = None) -> None:
         """Forget the failures of an account from an address; of the address itself, only this try."""
         now = time.monotonic() if now is None else now
         own, shared = _names(account, group)
@@ -130,7 +130,7 @@ class Try:
 
     right = False
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """The key or the password was right."""
         self.right = True
 

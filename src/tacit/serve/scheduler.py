@@ -53,7 +53,7 @@ class Scheduler:
         self._free = 0  # threads that wait for work
 
     @property
-    def taken(self) -> int:
+    def in_use(self) -> int:
         """How many are inside, running or waiting."""
         with self._changed:
             return self._inside.total()
@@ -102,7 +102,7 @@ class Scheduler:
                     _run(future, work)
             finally:
                 del future, work, found  # so that nothing of an answer stays here
-                self._done(who, time.monotonic() - started)
+                self._record_end(who, time.monotonic() - started)
 
     def _next(self) -> tuple[str, Future[Any], Callable[[], Any]] | None:
         """Wait for the work that is next; None once there will be none."""
@@ -135,7 +135,7 @@ class Scheduler:
         seconds, then = self._used.get(who, (0.0, 0.0))
         return float(seconds * 0.5 ** ((time.monotonic() - then) / _HALF))
 
-    def _done(self, who: str, seconds: float) -> None:
+    def _record_end(self, who: str, seconds: float) -> None:
         with self._changed:
             self._running[who] -= 1
             if not self._running[who]:

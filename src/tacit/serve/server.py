@@ -72,12 +72,12 @@ class ServerConfig:
             raise ParameterError("host", what, fix=fix)
         if self.http is None and self.postgres is None:
             raise ParameterError("http", "there is nothing to listen on", fix="leave out --no-http or --no-postgres")
-        if self.proxy_protocol and not self.trusted:
+        if self.proxy_protocol and not self.trusted_proxies:
             what = "no trusted proxy is named, so the PROXY protocol cannot be used"
             raise ParameterError("proxy-protocol", what, fix="name the proxy: --proxy 192.0.2.7")
 
     @property
-    def trusted(self) -> tuple[Network, ...]:
+    def trusted_proxies(self) -> tuple[Network, ...]:
         """The proxies whose word is taken for who calls."""
         return self.proxies or (LOOPBACK if self.proxied else ())
 
@@ -153,7 +153,7 @@ async def serve_curator(
         if wire is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(wire.wait_closed(), 1)
-    return service.taken
+    return service.in_use
 
 
 def _make_http_server(
@@ -181,7 +181,9 @@ def _make_http_server(
 
     certificate = settings.certificate
     config = uvicorn.Config(
-        build_app(service, authenticator, secure=certificate is not None or settings.proxied, proxies=settings.trusted),
+        build_app(
+            service, authenticator, secure=certificate is not None or settings.proxied, proxies=settings.trusted_proxies
+        ),
         http=choose_http_protocol(connections),
         log_config=None,
         access_log=False,
@@ -196,7 +198,7 @@ def _make_http_server(
     )
     if certificate is not None:
         certificate.context()  # an error in our words
-    listener = connections.listen(_bind_socket(settings.host, settings.http), settings.trusted)
+    listener = connections.listen(_bind_socket(settings.host, settings.http), settings.trusted_proxies)
     return Server(config), opened.enter_context(listener)
 
 
@@ -210,7 +212,7 @@ async def _start_pgwire(
     made = settings.certificate
     tls, der = (made.context(), made.der) if made else (None, None)
     try:
-        proxies = settings.trusted if settings.proxy_protocol else ()
+        proxies = settings.trusted_proxies if settings.proxy_protocol else ()
         return await start_listener(
             service,
             authenticator,

@@ -100,9 +100,9 @@ class CuratorService:
         return self._rate.per_second
 
     @property
-    def taken(self) -> int:
+    def in_use(self) -> int:
         """How many questions are inside, running or waiting."""
-        return self._asking.taken
+        return self._asking.in_use
 
     async def ask(self, who: str, question: Question) -> Answer:
         """The private answer, as `DeclaredAnalyst.ask` gives it; Refused where it is busy or too often.
@@ -118,7 +118,7 @@ class CuratorService:
         def first() -> Answer:
             plan = self.planner.plan(question, who)
             with self._start_limiter if plan.cells <= _SHORT else nullcontext():
-                if self._asking.closed:
+                if self._asking.is_closed:
                     raise stopping()
                 found = answer(question, plan, who, self.curator, self._limit)
                 self._answers.keep(question, CachedAnswer(who, plan, found, self.curator.ledger))
@@ -209,12 +209,12 @@ class _WorkerPool:
         self._scheduler = Scheduler(workers, seats, name)
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         return self._scheduler.closed
 
     @property
-    def taken(self) -> int:
-        return self._scheduler.taken
+    def in_use(self) -> int:
+        return self._scheduler.in_use
 
     async def run(self, who: str, work: Callable[[], T]) -> T:
         """Run it in a thread; its place is free again when it is done, whether or not anyone still waits for it."""
@@ -222,7 +222,7 @@ class _WorkerPool:
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if future.cancelled() and self.closed:
+            if future.cancelled() and self.is_closed:
                 raise stopping() from None
             raise
 

@@ -69,7 +69,7 @@ def attack_policy(
         lines.append(sides.line("leave one out", people + 1, sides.by_leaving_out))
         if crowd.numbered <= _GROUPS:
             lines.append(sides.line("everyone at once", 1, sides.at_once))
-        counted, refusal = sides.counted()
+        counted, refusal = sides.average_count()
         deviation = sides.deviation()
     return AttackReport(crowd, float(total), loaded.neighbors, tuple(lines), *counted, refusal, deviation)
 
@@ -149,7 +149,7 @@ class _AttackRunner:
             guess, method="a group for each person", queries=1, noise=str(noise), truth=self.crowd.truth
         )
 
-    def counted(self) -> tuple[tuple[AveragingResult, AveragingResult, AveragingResult], str]:
+    def average_count(self) -> tuple[tuple[AveragingResult, AveragingResult, AveragingResult], str]:
         """The number of people with the bit, by averaging: on both, and in new words; and the refusal at the end."""
         crowd = self.crowd
         everyone = crowd.count(np.ones(crowd.people, dtype=np.bool_))

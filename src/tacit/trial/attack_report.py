@@ -63,14 +63,14 @@ class AttackReport:
         return max_expected_accuracy(self.epsilon, self.neighbors)
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """Whether an attack got more than the promise allows, but for a probability of `SIGNIFICANCE`."""
         return any(line.chance < SIGNIFICANCE for line in self.lines)
 
     @property
     def verdict(self) -> str:
         """In words."""
-        if self.refuted:
+        if self.is_refuted:
             return "the promise is broken: more was recovered than it allows"
         bare = all(line.unprotected.share == 1 for line in self.lines)
         out = "unprotected, every secret is out" if bare else "unprotected, most secrets are out"
@@ -105,7 +105,7 @@ class AttackReport:
                 "protected_reworded": self.reworded.to_dict(),
             },
             "refusal": self.refusal,
-            "refuted": self.refuted,
+            "refuted": self.is_refuted,
             "verdict": self.verdict,
         }
 

@@ -30,7 +30,7 @@ class SampledReleases:
     looks: tuple[Release, ...]
 
     @property
-    def shown(self) -> Counter[GroupKeys]:
+    def shown_rates(self) -> Counter[GroupKeys]:
         """How often each private group is shown."""
         return Counter(group for release in self.looks for group in release.groups or ())
 
@@ -47,7 +47,7 @@ def estimate_distance(plan: Plan, one: SampledReleases, other: SampledReleases) 
 
     It is zero where nothing differs. A vector counts in a private group as often as the group is shown.
     """
-    shown = one.shown, other.shown
+    shown = one.shown_rates, other.shown_rates
     total = 0.0
     for group in {*one.exact, *other.exact}:
         often = 1.0 if plan.shown is None else min(shown[0][group], shown[1][group]) / _LOOKS

@@ -90,7 +90,7 @@ class AnswerEncoder:
             found.append((word, *self._numbers(rows, counted)) if counted else word)
         return found
 
-    def stored(self, releases: Sequence[Release]) -> Any:
+    def encode_releases(self, releases: Sequence[Release]) -> Any:
         """The same for the released integers themselves; for private keys a word for those shown comes first."""
         if self.recipe.groups is not None:
             return np.array([[number for part in r.parts for number in part] for r in releases], dtype=np.float64)
@@ -129,7 +129,9 @@ class AnswerEncoder:
         numbers = [0.0] * (len(self.places) * len(counted))
         for index, row in enumerate(rows):
             place = (
-                index if self._is_ranked else self._known.get(tuple(row[key] for key in self._keys), len(self.places))
+                index
+                if self._is_ranked
+                else self._known_groups.get(tuple(row[key] for key in self._keys), len(self.places))
             )
             if place < len(self.places):
                 for number, column in enumerate(counted, start=place * len(counted)):
@@ -138,7 +140,7 @@ class AnswerEncoder:
         return numbers
 
     @cached_property
-    def _known(self) -> dict[GroupKeys, int]:
+    def _known_groups(self) -> dict[GroupKeys, int]:
         return {group: place for place, group in enumerate(self.places)}
 
     @cached_property

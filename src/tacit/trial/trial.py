@@ -108,11 +108,13 @@ class PolicyAuditor:
                 return reading.outputs(answer_rows(self._ask(database, question, epsilon)) for _ in range(size))
             exact = self.exact(plan, database)
             releases = [plan.release(exact, self.bits) for _ in range(size)]
-            return reading.stored(releases) if stored else reading.outputs(postprocess_all(releases, plan.recipe))
+            return (
+                reading.encode_releases(releases) if stored else reading.outputs(postprocess_all(releases, plan.recipe))
+            )
 
         return answers
 
-    def unprotected(self, question: str) -> Mechanism:
+    def make_unprotected(self, question: str) -> Mechanism:
         """A function (database, size) that gives the true answer `size` times: a plain DuckDB over the same tables."""
 
         def answers(database: SyntheticDatabase, size: int) -> Any:

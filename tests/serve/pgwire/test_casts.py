@@ -18,7 +18,7 @@ from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
 from tacit.serve.pgwire import parameters
 from tacit.serve.pgwire.casts import CastRewriter
-from tacit.serve.pgwire.edits import Edited, quote_text
+from tacit.serve.pgwire.edits import EditedText, quote_text
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.statements import adapt_to_parser
 from tacit.serve.pgwire.tokens import tokenize_statements
@@ -30,7 +30,7 @@ DAY = datetime.date(2025, 1, 31)
 
 def question(text: str, *values: object) -> str:
     found = tokenize_statements(text)
-    return Edited(
+    return EditedText(
         text, 0, len(text), [*parameters.substitute_values(found, values), *adapt_to_parser(found, POLICY)]
     ).text
 

@@ -29,7 +29,7 @@ def test_the_sql_of_the_page_runs_in_psql(psql):
 
 
 def test_every_setting_of_tacit_is_on_the_page():
-    listed = {name for name, _ in SessionSettings().listed() if name.startswith("tacit.")}
+    listed = {name for name, _ in SessionSettings().list_settings() if name.startswith("tacit.")}
     assert {row[0].strip("`") for row in rows("setting")} == listed
 
 

@@ -15,7 +15,7 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
 from tacit.serve.pgwire import parameters
-from tacit.serve.pgwire.edits import Edited, quote_text
+from tacit.serve.pgwire.edits import EditedText, quote_text
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.statements import StatementKind, adapt_to_parser, classify_statement
 from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
@@ -55,7 +55,7 @@ VALUES = st.one_of(
 def question(text: str, values: list[object]) -> str:
     found = tokenize_statements(text)
     edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, POLICY)]
-    return Edited(text, 0, len(text), edits).text
+    return EditedText(text, 0, len(text), edits).text
 
 
 @settings(max_examples=MANY)
@@ -123,11 +123,11 @@ def test_a_type_that_the_client_gives_is_taken():
 def test_a_place_in_the_edited_text_is_found_in_the_clients():
     text = "SELECT COUNT(*) FROM public.visits WHERE ward = $1 AND heigth > 3"
     found = tokenize_statements(text)
-    made = Edited(
+    made = EditedText(
         text, 0, len(text), [*parameters.substitute_values(found, ["A longer text"]), *adapt_to_parser(found, POLICY)]
     )
     assert made.text.index("visits") == text.index("visits")  # the schema became spaces
-    assert made.written(made.text.index("heigth")) == text.index("heigth")
+    assert made.original_offset(made.text.index("heigth")) == text.index("heigth")
 
 
 def test_a_schema_before_a_table_or_its_column_is_left_out():

@@ -19,7 +19,7 @@ def vera(served):
     roster = credentials.credentials_path(served.folder / "clinic.toml")
     served.passwords["vera"] = credentials.add_credential(roster, "vera", credentials.Role.AUDITOR).password
     yield roster
-    if credentials.read_credentials(roster).named("vera") is not None:
+    if credentials.read_credentials(roster).find("vera") is not None:
         credentials.revoke_credential(roster, "vera")
 
 

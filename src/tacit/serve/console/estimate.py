@@ -53,7 +53,7 @@ def estimate_question(question: Question, budget: AnalystBudget, planner: Planne
     plan = planner.plan(question, budget.who)
     found = explain(plan, planner.policy.asked_by(budget.who), question.level)
     price = cost(plan.loss, plan.delta)
-    free = ledger.is_free(ledger.asked(budget.who, plan.loss, plan.key, delta=plan.delta))
+    free = ledger.is_free(ledger.describe_request(budget.who, plan.loss, plan.key, delta=plan.delta))
     guards = (budget.own, budget.overall)
     fits = all(is_admitted(guard.spent, price, guard.cap) for guard in guards)
     least = min(remaining_epsilon(guard.spent, guard.cap, price.delta_a, price.delta_b) for guard in guards)

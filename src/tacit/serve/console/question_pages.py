@@ -122,7 +122,9 @@ async def budget(visit: PageRequest) -> Response:
         )
         return {"budgets": found, "history": budget_history.load_history(curator, visit.who) if visit.asks else []}
 
-    return visit.page("budget.html", known=visit.session.known, **await visit.console.service.look(visit.who, look))
+    return visit.page(
+        "budget.html", known=visit.session.newest_entries, **await visit.console.service.look(visit.who, look)
+    )
 
 
 async def _page(
@@ -154,7 +156,7 @@ async def _page(
         {"HX-Trigger": "asked"} if visit.part else None,
         typed=typed,
         kept=visit.session.asked,
-        known=visit.session.known,
+        known=visit.session.newest_entries,
         problem=view_models.view_error(error) if error is not None else None,
         confidences=CONFIDENCES,
         tables=() if visit.part else view_models.view_schema(visit.console.service.policy),

@@ -63,7 +63,7 @@ class ConsoleSession:
             self.asked.popitem(last=False)
 
     @property
-    def known(self) -> dict[str, tuple[int, str]]:
+    def newest_entries(self) -> dict[str, tuple[int, str]]:
         """For each question of this session by the ledger's name for it: the newest entry, and its words."""
         return {each.answer.receipt.key[:12]: (entry, each.sql) for entry, each in self.asked.items()}
 

@@ -131,7 +131,7 @@ class Catalog:
             await asyncio.wait([self._warming])
         if self._process is not None:
             self._process.close()
-            await self._process.closed()
+            await self._process.wait_closed()
 
     async def _running(self) -> CatalogProcess:
         """The process, started where there is none or where it has ended."""
@@ -143,7 +143,7 @@ class Catalog:
             if self._process is None or not self._process.alive:
                 if self._process is not None:
                     _log.warning("the catalog's process ended, and is started again")
-                    await self._process.closed()
+                    await self._process.wait_closed()
                 try:
                     self._process = await CatalogProcess.start(_script(), _catalog_rows(self._policy), self._limits)
                 except (OSError, ValueError, Unanswered) as error:
@@ -216,7 +216,7 @@ def _catalog_rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
             descriptions.append((oid, 1259, number, describe_column(column)))
     settings = [
         (name, value, None, "", "", None, "user", "string", "default", *[None] * 3, value, value, None, None, False)
-        for name, value in SessionSettings().listed()
+        for name, value in SessionSettings().list_settings()
     ]
     return {
         "pg_class": classes,

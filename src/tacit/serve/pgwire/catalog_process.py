@@ -123,7 +123,7 @@ class CatalogProcess:
                 socket.send_fds(self._control, [ORDER.pack(START, number)], [its.fileno()])
         except OSError:
             mine.close()
-            self._lost()
+            self._on_exit()
             raise Unanswered("gone") from None
         try:
             with contextlib.closing(mine):
@@ -138,9 +138,9 @@ class CatalogProcess:
     def close(self) -> None:
         """End the program and every statement that runs."""
         self._reading.cancel()
-        self._lost()
+        self._on_exit()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait for its end."""
         await asyncio.to_thread(_end, self._process)
 
@@ -158,9 +158,9 @@ class CatalogProcess:
                 if done is not None and not done.done():
                     done.set_result((code, used / 1e6))
         except (OSError, Unanswered):
-            self._lost()
+            self._on_exit()
 
-    def _lost(self) -> None:
+    def _on_exit(self) -> None:
         self.alive = False
         self._control.close()
         for done in self._ended.values():

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tacit.query.lexer import Token
-from tacit.serve.pgwire.edits import Edit, Edited, quote_text
+from tacit.serve.pgwire.edits import Edit, EditedText, quote_text
 from tacit.serve.pgwire.settings import VERSION as NUMBER
 from tacit.serve.pgwire.sqlstate import UNKNOWN_SETTING, UNKNOWN_TABLE, WireError, unsupported_error
 from tacit.serve.pgwire.tokens import tokenize_statements
@@ -91,7 +91,7 @@ def rewrite_query(text: str, names: CatalogNames) -> str:
     index = 0
     while index < len(found):
         index += _TokenRewriter(found, index, names).step(edits)
-    return Edited(text, 0, len(text), edits).text
+    return EditedText(text, 0, len(text), edits).text
 
 
 class _TokenRewriter:
@@ -123,7 +123,7 @@ class _TokenRewriter:
                 self._check_function(token.text.lower(), edits)
             return 1
         if self._key(1) == ".":
-            return self._qualified(edits)
+            return self._rewrite_qualified(edits)
         return self._word(edits)
 
     def _text(self, edits: list[Edit]) -> int:
@@ -148,7 +148,7 @@ class _TokenRewriter:
             edits.append(Edit(token.start, token.end, f"[{items}]"))
         return 1
 
-    def _qualified(self, edits: list[Edit]) -> int:
+    def _rewrite_qualified(self, edits: list[Edit]) -> int:
         """A name with something before it: a schema of the catalog, something of Tacit, or a table's own column."""
         token, dot = self._token, self._found[self._index + 1]
         called = token.text.lower()
@@ -167,7 +167,7 @@ class _TokenRewriter:
             return 3
         if _keys(self._found, self._index, "TACIT", ".", "BUDGET"):
             end = self._found[self._index + 2].end
-            unnamed = not (self._key(3) == "AS" or self._named(3))
+            unnamed = not (self._key(3) == "AS" or self._is_name(3))
             edits.append(Edit(token.start, end, f"({self._names.budget})" + (" AS budget" if unnamed else "")))
             return 3
         if _is_explain(self._found, self._index):
@@ -180,7 +180,7 @@ class _TokenRewriter:
             raise WireError(UNKNOWN_TABLE, "there are tacit.budget and tacit.explain('...')", HINT, token.start + 1)
         return 1
 
-    def _named(self, step: int) -> bool:
+    def _is_name(self, step: int) -> bool:
         """Whether a name stands there, and no keyword."""
         at = self._index + step
         clause = {"WHERE", "ORDER", "LIMIT", "GROUP", "JOIN", "LEFT", "OFFSET", "UNION", "HAVING"}

@@ -15,11 +15,11 @@ class Edit:
     text: str
 
 
-class Edited:
+class EditedText:
     """A text with edits made, and the way back to where things stood.
 
-    >>> made = Edited("a = $1 AND b", 0, 12, [Edit(4, 6, "'x'")])
-    >>> made.text, made.written(made.text.index("b"))
+    >>> made = EditedText("a = $1 AND b", 0, 12, [Edit(4, 6, "'x'")])
+    >>> made.text, made.original_offset(made.text.index("b"))
     ("a = 'x' AND b", 11)
     """
 
@@ -37,7 +37,7 @@ class Edited:
         parts.append(text[position:end])
         self.text = "".join(parts)
 
-    def written(self, offset: int) -> int:
+    def original_offset(self, offset: int) -> int:
         """The offset in the client's own text."""
         begin, origin, new = max((each for each in self._stretches if each[0] <= offset), key=lambda each: each[0])
         return origin if new else origin + offset - begin

@@ -20,7 +20,7 @@ from tacit.policy.model import Policy
 from tacit.serve.pgwire import catalog_queries, parameters, results
 from tacit.serve.pgwire.catalog import CatalogRunner
 from tacit.serve.pgwire.credential import WireCredential
-from tacit.serve.pgwire.edits import Edited
+from tacit.serve.pgwire.edits import EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
 from tacit.serve.pgwire.sqlstate import CANCELED, WireError, to_wire_error
@@ -76,7 +76,7 @@ class StatementExecutor:
         match statement.kind:
             case StatementKind.QUESTION:
                 edited = self._question(statement, values)
-                plan = await self._asked(edited, self._plan(edited.text))
+                plan = await self._await_service(edited, self._plan(edited.text))
                 return results.answer_columns(answer_columns(plan.recipe), self.transaction.settings.intervals)
             case StatementKind.CATALOG:
                 return (await self._look(statement, values, types_only=True)).fields
@@ -131,21 +131,21 @@ class StatementExecutor:
     def _who(self) -> str:
         return self.credential.name
 
-    def _question(self, statement: Statement, values: Sequence[Any]) -> Edited:
+    def _question(self, statement: Statement, values: Sequence[Any]) -> EditedText:
         found = statement.tokens
         edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self._services.policy)]
-        return Edited(statement.text, statement.start, statement.end, edits)
+        return EditedText(statement.text, statement.start, statement.end, edits)
 
     async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
         settings = self.transaction.settings
         epsilon, within = settings.price
         edited = self._question(statement, values)
         question = Question(edited.text, epsilon, within, settings.confidence, settings.request)
-        answer = await self._asked(edited, self._services.service.ask(self._who, question))
+        answer = await self._await_service(edited, self._services.service.ask(self._who, question))
         if settings.request:
             self.transaction.assign("tacit.request", None, local=False)
         fields = results.answer_columns(answer.headings, settings.intervals)
-        rows = await self._asked(edited, self._rows(answer, settings.intervals))
+        rows = await self._await_service(edited, self._rows(answer, settings.intervals))
         quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
         return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
 
@@ -155,26 +155,26 @@ class StatementExecutor:
             return results.answer_rows(answer, intervals)
         return await self._services.service.write(self._who, results.answer_rows, answer, intervals)
 
-    async def _explain(self, edited: Edited) -> str:
+    async def _explain(self, edited: EditedText) -> str:
         settings = self.transaction.settings
         epsilon, within = settings.price
         question = Question(edited.text, epsilon, within, settings.confidence)
-        return str(await self._asked(edited, self._services.service.explain(self._who, question)))
+        return str(await self._await_service(edited, self._services.service.explain(self._who, question)))
 
     async def _look(self, statement: Statement, values: Sequence[Any], *, types_only: bool = False) -> StatementResult:
         found = statement.tokens
-        edited = Edited(
+        edited = EditedText(
             statement.text, statement.start, statement.end, parameters.substitute_values(found, values, casts=True)
         )
         explained = {}
         for question in catalog_queries.find_explained_questions(edited.text):
-            whole = Edited(question, 0, len(question), ())
+            whole = EditedText(question, 0, len(question), ())
             explained[question] = "" if types_only else await self._explain(whole)
         budget = None
         if catalog_queries.has_budget_table(edited.text) and not types_only:
-            budget = await self._asked(edited, self._services.service.budget(self._who))
+            budget = await self._await_service(edited, self._services.service.budget(self._who))
         columns = ", ".join(f"{sql} AS {name}" for name, sql in results.budget_columns(budget).items())
-        settings = dict(self.transaction.settings.listed())
+        settings = dict(self.transaction.settings.list_settings())
         catalog, service = self._services.catalog, self._services.service
 
         async def run() -> tuple[tuple[WireColumn, ...], results.Rows]:
@@ -190,10 +190,10 @@ class StatementExecutor:
             return await catalog.run(prepared, names)
 
         try:
-            fields, rows = await self._asked(edited, run())
+            fields, rows = await self._await_service(edited, run())
         except WireError as error:
             if error.position:
-                error.position = edited.written(error.position - 1) + 1
+                error.position = edited.original_offset(error.position - 1) + 1
             raise
         return StatementResult("SELECT", fields, rows)
 
@@ -201,10 +201,10 @@ class StatementExecutor:
         settings = self.transaction.settings
         if not statement.name:
             columns = (results.make_column("name", TEXT), results.make_column("setting", TEXT))
-            return StatementResult("SHOW", columns, settings.listed())
+            return StatementResult("SHOW", columns, settings.list_settings())
         return results.text_result(statement.name, [settings.get(statement.name)], "SHOW")
 
-    async def _asked(self, edited: Edited, work: Awaitable[T]) -> T:
+    async def _await_service(self, edited: EditedText, work: Awaitable[T]) -> T:
         """What the service gives, in a task that a cancel can stop; its errors are about the client's text."""
         self._canceled = False
         self._running = asyncio.ensure_future(work)
@@ -215,7 +215,7 @@ class StatementExecutor:
         except TimeoutError:
             raise WireError(CANCELED, f"canceled at statement_timeout; {_CHARGE_STAYS}", "ask again") from None
         except TacitError as error:
-            raise to_wire_error(error, edited.text, edited.written) from None
+            raise to_wire_error(error, edited.text, edited.original_offset) from None
         except asyncio.CancelledError:
             if not self._canceled:
                 raise

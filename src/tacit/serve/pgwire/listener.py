@@ -96,7 +96,7 @@ class ConnectionHandler:
         channel = MessageStream(reader, writer)
         writers = [writer]
         try:
-            await self._served(channel, writers, task)
+            await self._serve(channel, writers, task)
         except WireError as error:
             channel.send(protocol.encode_error(error))
             with contextlib.suppress(Disconnected):
@@ -115,14 +115,14 @@ class ConnectionHandler:
                 async with asyncio.timeout(1):
                     await channel.writer.wait_closed()
 
-    async def _served(
+    async def _serve(
         self, channel: MessageStream, writers: list[asyncio.StreamWriter], task: asyncio.Task[Any]
     ) -> None:
         _keep_alive(channel.writer)
         connection = self._connections.of_transport(channel.writer)
         async with asyncio.timeout(AUTHENTICATION_TIMEOUT):
             address = await self._caller(channel, connection)
-            options = await self._started(channel, writers)
+            options = await self._start(channel, writers)
             if options is None:
                 return
             credential = await self._let_in(channel, options, address)
@@ -153,7 +153,7 @@ class ConnectionHandler:
                 connection.came_from(address)
         return address
 
-    async def _started(self, channel: MessageStream, writers: list[asyncio.StreamWriter]) -> dict[str, str] | None:
+    async def _start(self, channel: MessageStream, writers: list[asyncio.StreamWriter]) -> dict[str, str] | None:
         """The options of the startup message, after TLS where there is some; None where there is nothing to start."""
         code, body = await channel.startup()
         if code == GSS:
@@ -208,7 +208,7 @@ class ConnectionHandler:
                 proved = exchange.final(final)
                 person = self._authenticator.person(name)
                 if proved is not None and person is not None:
-                    tried.succeeded()
+                    tried.record_success()
         except Refused as error:
             raise WireError(FORBIDDEN, error.what, error.fix, fatal=True) from None
         if proved is None or person is None:
@@ -229,7 +229,7 @@ class ConnectionHandler:
             error.fatal = True
             raise
         self._numbers = self._numbers % 0x7FFFFFFF + 1
-        for name, value in settings.reported.items():
+        for name, value in settings.reported_settings.items():
             channel.send(protocol.encode_parameter_status(name, value))
         database = options.get("database", "") or _DATABASE
         performer = StatementExecutor(self._services, credential, Transaction(settings), database)
@@ -258,7 +258,7 @@ class ConnectionHandler:
                         self._endings[task] = error
                         task.cancel()
 
-    async def stopped(self) -> None:
+    async def wait_stopped(self) -> None:
         """Wait until every connection has ended."""
         while self._tasks:
             await asyncio.wait(list(self._tasks))
@@ -287,7 +287,7 @@ class Listener:
     async def wait_closed(self) -> None:
         """Wait until all have ended."""
         try:
-            await self.wire.stopped()
+            await self.wire.wait_stopped()
             for server in self._servers:
                 await server.wait_closed()
         finally:

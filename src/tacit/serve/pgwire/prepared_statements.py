@@ -68,7 +68,7 @@ class Portal:
     sent: int = 0
 
     @property
-    def held(self) -> int:
+    def byte_size(self) -> int:
         """About how many bytes its rows take."""
         if self.outcome is None:
             return 0
@@ -228,12 +228,12 @@ class ExtendedProtocol:
         portal = self._portal(name)
         messages = await portal.execute(self.performer, max(0, most))
         self._check_held(name)
-        self.performed(portal.prepared.statement)
+        self.forget_statements(portal.prepared.statement)
         return messages
 
     def _check_held(self, name: str) -> None:
         """Forget the portal of this name where all of them hold too much."""
-        held = [each.held for each in self.portals.values() if each.held]
+        held = [each.byte_size for each in self.portals.values() if each.byte_size]
         if len(held) > 1 and sum(held) > _MOST_HELD:
             del self.portals[name]
             what = f"the portals hold more than {_MOST_HELD // 1_000_000:,} MB of rows that were not fetched"
@@ -251,7 +251,7 @@ class ExtendedProtocol:
             raise WireError(PROTOCOL, "only statements and portals are closed")
         return protocol.CLOSED
 
-    def performed(self, done: Statement) -> None:
+    def forget_statements(self, done: Statement) -> None:
         """After DEALLOCATE and DISCARD, prepared statements are forgotten."""
         if done.forgets is not None:
             for each in [done.forgets] if done.forgets else list(self.statements):

@@ -27,7 +27,7 @@ class StatementResult:
     notice: tuple[str, str] | None = None
 
     @property
-    def done(self) -> str:
+    def command_tag(self) -> str:
         """The tag with the number of rows."""
         return f"{self.tag} {len(self.rows)}" if self.tag == "SELECT" else self.tag
 

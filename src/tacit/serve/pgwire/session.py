@@ -47,7 +47,7 @@ class WireSession:
         self._transaction = performer.transaction
         self._extended = ExtendedProtocol(services.policy, performer)
         self._skipping = False  # after an error in the extended protocol, until Sync
-        self._reported = self._transaction.settings.reported
+        self._reported = self._transaction.settings.reported_settings
         self.idle = True
         self.stopping = False
 
@@ -122,7 +122,7 @@ class WireSession:
 
     def _ready(self) -> None:
         """Say that the next one may come; and before that, what changed of the settings that clients follow."""
-        now = self._transaction.settings.reported
+        now = self._transaction.settings.reported_settings
         if now is not self._reported:
             changed = [(name, value) for name, value in now.items() if value != self._reported[name]]
             self._channel.hold(*(protocol.encode_parameter_status(name, value) for name, value in changed))
@@ -166,11 +166,11 @@ class WireSession:
 
     async def _perform(self, part: Statement) -> None:
         outcome = await self._performer.outcome(part, ())
-        self._extended.performed(part)
+        self._extended.forget_statements(part)
         first = [] if outcome.fields is None else [protocol.encode_row_description(outcome.fields)]
         rows = results.encode_rows(outcome.fields or (), outcome.rows)
         last = [] if outcome.notice is None else [protocol.encode_notice(*outcome.notice)]
-        await self._send(chain(first, rows, last, [protocol.encode_complete(outcome.done)]))
+        await self._send(chain(first, rows, last, [protocol.encode_complete(outcome.command_tag)]))
 
     async def _send(self, messages: Iterable[bytes]) -> None:
         """Send messages, never far ahead of a client that takes its time. The last ones go with what follows them."""

@@ -155,11 +155,11 @@ class SessionSettings:
         return self.get("tacit.request")
 
     @cached_property
-    def reported(self) -> dict[str, str]:
+    def reported_settings(self) -> dict[str, str]:
         """What clients are told."""
         return {shown: self.get(name) for name, shown in REPORTED.items()}
 
-    def listed(self) -> list[tuple[str, str]]:
+    def list_settings(self) -> list[tuple[str, str]]:
         """All of them."""
         return [(name, self.get(name)) for name in sorted(_DEFAULTS)]
 

@@ -67,14 +67,14 @@ class Transaction:
 
         What is LOCAL lasts until the transaction ends.
         """
-        changed = self._changed(self.settings, name, value)
+        changed = self._change(self.settings, name, value)
         if local and self.status == IDLE:
             return  # it would last for this statement only
         if not local:
-            self._last = self._changed(self._last, name, value)
+            self._last = self._change(self._last, name, value)
         self.settings = changed
 
-    def _changed(self, settings: SessionSettings, name: str, value: str | None) -> SessionSettings:
+    def _change(self, settings: SessionSettings, name: str, value: str | None) -> SessionSettings:
         if not name:
             return self._start
         return settings.with_value(name, self._start.values.get(name.lower()) if value is None else value)

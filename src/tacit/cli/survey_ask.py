@@ -103,7 +103,7 @@ def _ask_question(question: SurveyQuestion) -> Any:
     print_to_stderr(
         "",
         *quote_lines(question.text),
-        f"  {describe_randomization(question)} {describe_answer_bound(question.price.odds)}",
+        f"  {describe_randomization(question)} {describe_answer_bound(question.epsilon.odds)}",
     )
     hint = "The number before your answer"
     if isinstance(question, NumberQuestion):
@@ -121,7 +121,7 @@ def _ask_question(question: SurveyQuestion) -> Any:
         except TacitError as error:
             print_to_stderr(f"  {error.what}")
             continue
-        print_to_stderr(*_wrap_lines("  Your answer: ", question.shown(truth), _columns()))
+        print_to_stderr(*_wrap_lines("  Your answer: ", question.describe_answer(truth), _columns()))
         return truth
 
 

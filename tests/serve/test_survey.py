@@ -400,7 +400,7 @@ def test_an_answer_may_take_longer_than_a_head(hurried):
 
 def test_a_port_that_is_taken_is_not_the_one_proposed(store):
     with running(store) as (port, _):
-        with pytest.raises(ParameterError, match="is taken") as caught:
+        with pytest.raises(ParameterError, match="is in use") as caught:
             bind_socket(ServerConfig(http=port, postgres=None))
         assert caught.value.fix == f"choose another: --port {port + 1}"
     with pytest.raises(ParameterError, match="not an address of this machine"):

@@ -185,7 +185,7 @@ def test_a_survey_is_checked_before_it_goes_out(tacit, place, monkeypatch):
     survey = load_survey(place / "survey.toml")
     (place / "r").write_text(survey.respond([0, 0, "000000", 0], ReplayBits(b"one")).to_json())
     tacit("survey", "collect", "survey.toml", "r", cwd=place)
-    assert "1 report is here already" in tacit("survey", "check", "survey.toml", cwd=place).stdout
+    assert "1 report is stored already" in tacit("survey", "check", "survey.toml", cwd=place).stdout
     (place / "survey.toml").write_text((place / "survey.toml").read_text().replace("Habits", "Customs"))
     changed = tacit("survey", "check", "survey.toml", "--json", cwd=place)
     assert "whoever answers again loses epsilon 5.099 again" in json.loads(changed.stdout)["doubts"][0]

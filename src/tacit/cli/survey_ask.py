@@ -16,7 +16,7 @@ from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
-    from tacit.local.survey.questions import SurveyQuestion
+    from tacit.local.survey.questions import SurveyQuestion, TrueAnswer
     from tacit.local.survey.reports import SurveyReport
 
 
@@ -50,7 +50,7 @@ def show_probabilities(survey: Survey) -> None:
     print_to_stderr(*(f"  {question.name}: {describe_randomization(question)}" for question in survey.questions))
 
 
-def ask_questions(survey: Survey) -> list[Any]:
+def ask_questions(survey: Survey) -> list[TrueAnswer]:
     """The answers of someone at the terminal, who is told the probabilities first, and then what was understood."""
     print_to_stderr("Nothing is written or sent while you answer. Ctrl-C stops.")
     return [_ask_question(question) for question in survey.questions]
@@ -95,7 +95,7 @@ def _columns() -> int:
     return max(40, get_terminal_size().columns)
 
 
-def _ask_question(question: SurveyQuestion) -> Any:
+def _ask_question(question: SurveyQuestion) -> TrueAnswer:
     from tacit.local.survey.choices import MultipleChoiceQuestion
     from tacit.local.survey.numbers import NumberQuestion
     from tacit.local.survey.words import describe_answer_bound, describe_randomization, format_range

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.errors import ParameterError
-from tacit.local.survey.questions import SurveyQuestion, check_answer_index
+from tacit.local.survey.questions import SurveyQuestion, TrueAnswer, check_answer_index
 from tacit.local.survey.thresholds import TWO_TO_64, compute_flip_threshold, flip_coin
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import draw_below
@@ -50,14 +50,14 @@ class ChoiceQuestion(SurveyQuestion):
         """The probability of each other option."""
         return Fraction(self.flip_threshold, TWO_TO_64 * (len(self.options) - 1))
 
-    def encode(self, truth: int, bits: Bits) -> int:
+    def encode(self, truth: TrueAnswer, bits: Bits) -> int:
         """Return the index of the option to send."""
-        check_answer_index(self.name, truth, len(self.options) - 1)
+        index = check_answer_index(self.name, truth, len(self.options) - 1)
         is_flipped = flip_coin(self.flip_threshold, bits)
         drawn = draw_below(len(self.options) - 1, bits)
-        return drawn + (drawn >= truth) if is_flipped else truth
+        return drawn + (drawn >= index) if is_flipped else index
 
-    def support(self, sent: Any) -> tuple[int, ...]:
+    def support(self, sent: object) -> tuple[int, ...]:
         """Return 1 for the option that was sent, 0 for the others."""
         if type(sent) is not int or not 0 <= sent < len(self.options):
             raise self._refuse(f"a report is an integer from 0 to {len(self.options) - 1}")
@@ -68,7 +68,7 @@ class ChoiceQuestion(SurveyQuestion):
         places = range(len(self.options))
         return TransitionMatrix([[self.own if sent == truth else self.other for sent in places] for truth in places])
 
-    def read(self, given: Any) -> int:
+    def read(self, given: object) -> int:
         """Return the index of an option by its words."""
         return _find_option(self.name, self.options, given)
 
@@ -76,9 +76,9 @@ class ChoiceQuestion(SurveyQuestion):
         """Return the index of an option by its number, from 1 on."""
         return _find_option_number(self.name, self.options, typed)
 
-    def describe_answer(self, truth: int) -> str:
+    def describe_answer(self, truth: TrueAnswer) -> str:
         """Return the option's words."""
-        return self.options[truth]
+        return self.options[int(truth)]
 
     def _public_fields(self) -> dict[str, Any]:
         return {"options": list(self.options)}
@@ -91,7 +91,7 @@ class YesNoQuestion(ChoiceQuestion):
     options: tuple[str, ...] = ("No", "Yes")
     kind: ClassVar[str] = "yes-no"
 
-    def read(self, given: Any) -> int:
+    def read(self, given: object) -> int:
         """Return 1 for yes and 0 for no, also from y, n, true or false."""
         if isinstance(given, bool):
             return int(given)
@@ -148,15 +148,15 @@ class MultipleChoiceQuestion(SurveyQuestion):
         """The options."""
         return self.options
 
-    def encode(self, truth: str, bits: Bits) -> str:
+    def encode(self, truth: TrueAnswer, bits: Bits) -> str:
         """Return the digit 0 or 1 to send for each option."""
-        if len(truth) != len(self.options) or set(truth) - {"0", "1"} or truth.count("1") > self.most:
+        if not self._is_digits(truth) or truth.count("1") > self.most:
             raise ParameterError(self.name, f"needs at most {self.most} of the options", fix="leave some out")
         return "".join(str(int(bit) ^ flip_coin(self.flip_threshold, bits)) for bit in truth)
 
-    def support(self, sent: Any) -> tuple[int, ...]:
+    def support(self, sent: object) -> tuple[int, ...]:
         """Return 1 for each option whose digit is 1, 0 for the others."""
-        if type(sent) is not str or len(sent) != len(self.options) or set(sent) - {"0", "1"}:
+        if not self._is_digits(sent):
             raise self._refuse(f"a report is {len(self.options)} digits 0 or 1")
         return tuple(map(int, sent))
 
@@ -176,7 +176,7 @@ class MultipleChoiceQuestion(SurveyQuestion):
             [[probability(truth, sent) for sent in every] for truth in every if sum(truth) <= self.most]
         )
 
-    def read(self, given: Any) -> str:
+    def read(self, given: object) -> str:
         """Return options by their words, from a list, or from a text with commas; an empty one for none."""
         if isinstance(given, str):
             given = [given] if _find_index(self.options, given) is not None else _parts(given)
@@ -188,10 +188,13 @@ class MultipleChoiceQuestion(SurveyQuestion):
         """Return options by their numbers, from 1 on, with commas between them."""
         return self._set({_find_option_number(self.name, self.options, part) for part in _parts(typed)})
 
-    def describe_answer(self, truth: str) -> str:
+    def describe_answer(self, truth: TrueAnswer) -> str:
         """Return the options' words."""
-        chosen = [option for option, bit in zip(self.options, truth, strict=True) if bit == "1"]
+        chosen = [option for option, bit in zip(self.options, str(truth), strict=True) if bit == "1"]
         return ", ".join(chosen) or "none of them"
+
+    def _is_digits(self, given: object) -> TypeGuard[str]:
+        return isinstance(given, str) and len(given) == len(self.options) and not set(given) - {"0", "1"}
 
     def _set(self, chosen: set[int]) -> str:
         if len(chosen) > self.most:
@@ -212,7 +215,7 @@ def _parts(text: str) -> list[str]:
     return [part for part in text.split(",") if part.strip()]
 
 
-def _find_index(options: tuple[str, ...], given: Any) -> int | None:
+def _find_index(options: tuple[str, ...], given: object) -> int | None:
     """Return the index of the option with these words; an integer has the words it is written with."""
     if isinstance(given, bool) or not isinstance(given, str | int):
         return None
@@ -220,7 +223,7 @@ def _find_index(options: tuple[str, ...], given: Any) -> int | None:
     return next((index for index, option in enumerate(options) if option.strip().lower() == word), None)
 
 
-def _find_option(name: str, options: tuple[str, ...], given: Any) -> int:
+def _find_option(name: str, options: tuple[str, ...], given: object) -> int:
     index = _find_index(options, given)
     if index is None:
         fix = "choose from: " + ", ".join(f'"{option}"' for option in options)

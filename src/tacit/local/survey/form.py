@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from tacit.errors import ErrorCode, ParameterError, Refused
-from tacit.local.survey.questions import SurveyQuestion
+from tacit.local.survey.questions import SurveyQuestion, TrueAnswer
 from tacit.local.survey.reports import SurveyReport, parse_report
 from tacit.local.survey.rounding import double_above
 from tacit.local.survey.thresholds import Total
@@ -67,7 +67,7 @@ class Survey:
         """Return the form with its digest, for a file or an address."""
         return json.dumps({**self.form(), "digest": self.digest}, indent=1, ensure_ascii=False)
 
-    def read(self, given: Mapping[str, Any]) -> list[Any]:
+    def read(self, given: Mapping[str, object]) -> list[TrueAnswer]:
         """Return the true answers to all questions, in order, from what a respondent wrote under their names."""
         for name in given:
             if name not in {question.name for question in self.questions}:
@@ -80,7 +80,7 @@ class Survey:
                 raise ParameterError(question.name, what, fix=f"answer all of {self._names}")
         return [question.read(given[question.name]) for question in self.questions]
 
-    def respond(self, truths: Sequence[Any], bits: Bits) -> SurveyReport:
+    def respond(self, truths: Sequence[TrueAnswer], bits: Bits) -> SurveyReport:
         """Return the report of one respondent: first its id is drawn, then each question is randomized, in order."""
         if len(truths) != len(self.questions):
             raise ParameterError(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.errors import ParameterError
-from tacit.local.survey.questions import SurveyQuestion, check_answer_index
+from tacit.local.survey.questions import SurveyQuestion, TrueAnswer, check_answer_index
 from tacit.local.survey.thresholds import compute_flip_threshold, flip_coin
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import draw_below
@@ -57,13 +57,13 @@ class NumberQuestion(SurveyQuestion):
         """One cell: the upper end."""
         return (f"mean, {self.unit}" if self.unit else "mean",)
 
-    def encode(self, truth: int, bits: Bits) -> int:
+    def encode(self, truth: TrueAnswer, bits: Bits) -> int:
         """Return 1 to send the upper end, 0 for the lower."""
-        check_answer_index(self.name, truth, self.steps)
-        top = draw_below(self.steps, bits) < truth
+        index = check_answer_index(self.name, truth, self.steps)
+        top = draw_below(self.steps, bits) < index
         return int(top ^ flip_coin(self.flip_threshold, bits))
 
-    def support(self, sent: Any) -> tuple[int, ...]:
+    def support(self, sent: object) -> tuple[int, ...]:
         """Return 1 for the upper end, 0 for the lower."""
         if type(sent) is not int or sent not in (0, 1):
             raise self._refuse("a report is 0 or 1")
@@ -75,7 +75,7 @@ class NumberQuestion(SurveyQuestion):
         ones = [share * self.own + (1 - share) * self.other for share in shares]
         return TransitionMatrix([[1 - one, one] for one in ones])
 
-    def read(self, given: Any) -> int:
+    def read(self, given: object) -> int:
         """Return the index nearest to a number; one outside the range is an error."""
         fix = f"{self.name} = {float(self.lower):g}"
         word = str(given).strip()
@@ -85,9 +85,9 @@ class NumberQuestion(SurveyQuestion):
             raise ParameterError(self.name, what, fix=fix)
         return int((number - self.lower) / self.step + Fraction(1, 2))
 
-    def describe_answer(self, truth: int) -> str:
+    def describe_answer(self, truth: TrueAnswer) -> str:
         """Return the number at an index, with its unit."""
-        return f"{float(self.lower + truth * self.step):.12g} {self.unit}".strip()
+        return f"{float(self.lower + int(truth) * self.step):.12g} {self.unit}".strip()
 
     def value(self, share: float) -> float:
         """Return the number at a share of the range."""

@@ -29,6 +29,7 @@ from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local.survey.thresholds import TWO_TO_64, SurveyEpsilon
 from tacit.sampling.bits import Bits
 
+TrueAnswer = int | str  # the index of an option or of a number, or a digit 0 or 1 for each option
 RandomizedAnswer = int | str
 
 
@@ -72,11 +73,11 @@ class SurveyQuestion(ABC):
         return self.own / self.other
 
     @abstractmethod
-    def encode(self, truth: Any, bits: Bits) -> RandomizedAnswer:
+    def encode(self, truth: TrueAnswer, bits: Bits) -> RandomizedAnswer:
         """Randomize a true answer, reading the bits in an order that is the same in every client."""
 
     @abstractmethod
-    def support(self, sent: Any) -> tuple[int, ...]:
+    def support(self, sent: object) -> tuple[int, ...]:
         """Return 1 for each cell that a report supports, else 0; refuse what no client sends."""
 
     @abstractmethod
@@ -84,10 +85,10 @@ class SurveyQuestion(ABC):
         """Return P[sent | truth], exactly."""
 
     @abstractmethod
-    def read(self, given: Any) -> Any:
+    def read(self, given: object) -> TrueAnswer:
         """Return a true answer from what a respondent wrote in a file: options by their words."""
 
-    def choose(self, typed: str) -> Any:
+    def choose(self, typed: str) -> TrueAnswer:
         """Return a true answer from what a respondent typed below the numbered options: options by their numbers only.
 
         The two are separate because "1" may be the words of one option and the number of another.
@@ -95,7 +96,7 @@ class SurveyQuestion(ABC):
         return self.read(typed)
 
     @abstractmethod
-    def describe_answer(self, truth: Any) -> str:
+    def describe_answer(self, truth: TrueAnswer) -> str:
         """Return a true answer in words, to show to the respondent who gave it."""
 
     def public(self) -> dict[str, Any]:
@@ -110,7 +111,8 @@ class SurveyQuestion(ABC):
         return Refused(ErrorCode.REPORT, f"{self.name}: {what}", fix="send what a client of this survey sends")
 
 
-def check_answer_index(name: str, truth: Any, last: int) -> None:
-    """Refuse an answer that is not an index up to `last`. It is private: the error does not show it."""
-    if type(truth) is not int or not 0 <= truth <= last:
+def check_answer_index(name: str, truth: object, last: int) -> int:
+    """Return an answer that is an index up to `last`. It is private: the error does not show it."""
+    if not isinstance(truth, int) or isinstance(truth, bool) or not 0 <= truth <= last:
         raise ParameterError(name, f"an answer is an integer from 0 to {last}", fix="use read, or the page")
+    return truth

@@ -133,7 +133,7 @@ def estimate_survey(survey: Survey, counts: SupportCounts, confidence: Number = 
 def worst_half_width(question: SurveyQuestion, people: int, confidence: Number = 0.95) -> float:
     """Return the largest half width of an interval: a share, or a part of a number's range.
 
-    It is that of a count of one half of the people. Where it is one half or more, the interval tells nothing.
+    It is that of a count of one half of the people. Where it is one half or more, the interval is of no use.
     """
     low, high = binomial_interval(people // 2, people, float(1 - check_probability("confidence", confidence)))
     return (high - low) / (2 * float(question.gap))

@@ -5,8 +5,8 @@ A line is a checksum and a report, so a collector can be stopped at any moment:
     5f2a91c4 {"id":"0c1d...","answers":[1,"011",0]}
 
 **Guarantees.** A report that was acknowledged is in the file: it is written and synced first. A line that was truncated
-by a crash was never acknowledged, and is removed when the file is opened to append; `is_truncated` tells that there was
-one. A line that is damaged elsewhere is refused, not skipped. An id is accepted once.
+by a crash was never acknowledged, and is removed when the file is opened to append; `is_truncated` is then
+true. A line that is damaged elsewhere is refused, not skipped. An id is accepted once.
 """
 
 from __future__ import annotations

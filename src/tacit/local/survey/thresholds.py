@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.arithmetic import certified_floor, to_interval, to_rational, to_rational_between
 from tacit.errors import ParameterError
@@ -40,7 +40,7 @@ class SurveyEpsilon:
     is_logarithm: bool = False
 
     @classmethod
-    def read(cls, given: Any, name: str = "epsilon") -> SurveyEpsilon:
+    def read(cls, given: object, name: str = "epsilon") -> SurveyEpsilon:
         """Read a number, or a text: 1.5, "2/3", "ln 3"."""
         fix = f'{name} = 1, or {name} = "ln 3"'
         if isinstance(given, str):

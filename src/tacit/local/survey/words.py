@@ -12,11 +12,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tacit.local.survey.choices import ChoiceQuestion, MultipleChoiceQuestion
 from tacit.local.survey.numbers import NumberQuestion
-from tacit.local.survey.questions import SurveyQuestion
+from tacit.local.survey.questions import RandomizedAnswer, SurveyQuestion
 from tacit.local.survey.results import MAX_RESPONDENTS
 from tacit.local.survey.rounding import decimal, round_up
 
@@ -93,7 +92,7 @@ def format_people(number: int | None) -> str:
     return "1 person" if number == 1 else f"{number:,} people"
 
 
-def describe_sent(question: SurveyQuestion, sent: Any) -> str:
+def describe_sent(question: SurveyQuestion, sent: RandomizedAnswer) -> str:
     """Describe a randomized answer as its receiver sees it."""
     if isinstance(question, NumberQuestion):
         return format_range(question)[int(sent)]

@@ -265,7 +265,15 @@ class MultiAttributeProtocol:
 
 @dataclass(frozen=True)
 class StrategyComparison:
-    """The variance of each question's estimates by ONE and by ALL, and the strategy with the smaller sum."""
+    """The variances of the two strategies for several questions.
+
+    Attributes
+    ----------
+    one, all : tuple of float
+        The variance of each question's estimates, by ONE and by ALL.
+    better : BudgetStrategy
+        The strategy with the smaller sum of variances.
+    """
 
     one: tuple[float, ...]
     all: tuple[float, ...]
@@ -278,6 +286,32 @@ def compare_strategies(
     """Compare the variances of both strategies at one frequency.
 
     At a large epsilon ALL is better for common values: the variance of drawing users exceeds that of the noise.
+
+    Parameters
+    ----------
+    make : callable (domain, epsilon) -> FrequencyOracle
+        Makes the protocol of a question, usually a class such as `KAryRandomizedResponse`.
+    domains : sequence of int
+        The number of values of each question, at least 2 each.
+    epsilon : number
+        The privacy loss of all of a user's answers together, above 0.
+    users : int
+        The number of users over all questions, at least 1. It scales all variances alike.
+    frequency : float, default 0
+        The share of users who truly have the value, from 0 to 1. 0 compares the strategies for rare values.
+
+    Returns
+    -------
+    StrategyComparison
+        The variances of each question by both strategies, and the `better` strategy.
+
+    Examples
+    --------
+    >>> from tacit.local import KAryRandomizedResponse, compare_strategies
+    >>> compare_strategies(KAryRandomizedResponse, domains=(2, 5, 10), epsilon=1, users=30_000).better
+    <BudgetStrategy.ONE: 'one'>
+    >>> compare_strategies(KAryRandomizedResponse, domains=(2, 2), epsilon=3, users=30_000, frequency=0.5).better
+    <BudgetStrategy.ALL: 'all'>
     """
     one, every = (
         tuple(protocol.variance(users, number, frequency) for number in range(len(protocol.domains)))

@@ -57,6 +57,13 @@ def compute_posterior(protocol: FrequencyOracle | Mean, prior: Sequence[float], 
         With the code `report`, where the report is not one that the protocol sends.
     ParameterError
         Where the prior does not have one probability for each value.
+
+    Examples
+    --------
+    >>> from tacit.local import KAryRandomizedResponse, compute_posterior
+    >>> protocol = KAryRandomizedResponse(domain=3, epsilon=2)
+    >>> compute_posterior(protocol, prior=[0.1, 0.45, 0.45], report=0).round(3).tolist()
+    [0.451, 0.275, 0.275]
     """
     logs = _log_likelihoods(protocol, report)
     known = _check_prior(prior, len(logs))
@@ -113,6 +120,12 @@ def describe_posterior(protocol: FrequencyOracle, prior: Number) -> str:
     ------
     ParameterError
         Where the protocol has more than two values.
+
+    Examples
+    --------
+    >>> from tacit.local import KAryRandomizedResponse, describe_posterior
+    >>> print(describe_posterior(KAryRandomizedResponse(domain=2, epsilon=1), prior=0.1))
+    If 10 % would truly say yes, a yes makes it 23.2 % for you, never more than 27.2 %; a no makes it 3.9 %.
     """
     if not isinstance(protocol, FrequencyOracle) or protocol.domain != 2:
         raise ParameterError("protocol", "needs two values, no and yes", fix="use compute_posterior for more")

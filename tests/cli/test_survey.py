@@ -177,18 +177,18 @@ def test_a_survey_is_checked_before_it_goes_out(tacit, place, monkeypatch):
     assert shown.returncode == 0 and not shown.stderr
     assert "200 people give intervals within 14.3 points up and down; 1,574 people give 5 points." in shown.stdout
     assert "a yes makes it 25.0 % for its sender, a no 3.5 %" in shown.stdout
-    assert "To think over:\n· too few people" in shown.stdout
-    assert "To think over" not in tacit("survey", "check", "survey.toml", cwd=place).stdout
+    assert "Warnings:\n· too few people" in shown.stdout
+    assert "Warnings:" not in tacit("survey", "check", "survey.toml", cwd=place).stdout
     found = json.loads(tacit("survey", "check", "survey.toml", "--people", 200, "--json", cwd=place).stdout)
     assert [each["needed"] for each in found["questions"]] == [1574, 5949, 6483, 1840]
     assert found["people"] == 200 and len(found["doubts"]) == 1
     survey = load_survey(place / "survey.toml")
     (place / "r").write_text(survey.respond([0, 0, "000000", 0], ReplayBits(b"one")).to_json())
     tacit("survey", "collect", "survey.toml", "r", cwd=place)
-    assert "1 report is here already" in tacit("survey", "check", "survey.toml", cwd=place).stdout
+    assert "1 report is stored already" in tacit("survey", "check", "survey.toml", cwd=place).stdout
     (place / "survey.toml").write_text((place / "survey.toml").read_text().replace("Habits", "Customs"))
     changed = tacit("survey", "check", "survey.toml", "--json", cwd=place)
-    assert "whoever answers again pays epsilon 5.099 again" in json.loads(changed.stdout)["doubts"][0]
+    assert "whoever answers again loses epsilon 5.099 again" in json.loads(changed.stdout)["doubts"][0]
 
 
 def test_what_two_machines_kept_is_put_together(tacit, place):
@@ -210,7 +210,7 @@ def test_a_line_that_was_cut_short_is_told(tacit, place):
     tacit("survey", "collect", "survey.toml", "r", cwd=place)
     kept = (place / "survey.reports").read_bytes()
     (place / "survey.reports").write_bytes(kept[:-1])
-    told = "The last line of survey.reports is not whole"
+    told = "The last line of survey.reports is incomplete"
     shown = tacit("survey", "report", "survey.toml", cwd=place)
     assert told in shown.stderr and "2 reports" in shown.stdout
     merged = tacit("survey", "collect", "survey.toml", "survey.reports", "--store", "new.reports", cwd=place)
@@ -230,7 +230,7 @@ def test_bad_reports_are_left_out_and_told_by_file_and_line(tacit, place):
     lines = f'{good}\nnonsense\n{good[:-2]},7]}}\n{{"survey": 1}}\n'
     taken = tacit("survey", "collect", "survey.toml", "-", cwd=place, stdin=lines)
     assert taken.stdout.startswith("Taken 1, there already 0, bad 3; 1 report in all.")
-    assert "· -, line 2 [report]: this is no JSON" in taken.stdout
+    assert "· -, line 2 [report]: this is not JSON" in taken.stdout
     assert "line 3 [report]: a report has 4 answers" in taken.stdout
 
 
@@ -240,7 +240,7 @@ def test_bad_reports_are_left_out_and_told_by_file_and_line(tacit, place):
     [
         (("init",), 2, "exists already"),
         (("report", "survey.toml"), 3, "no reports to estimate from"),
-        (("report", "survey.toml", "--chart", "x.txt"), 2, "no picture's name"),
+        (("report", "survey.toml", "--chart", "x.txt"), 2, "no known suffix"),
         (("report", "none.toml"), 2, "cannot be read"),
         (("collect", "survey.toml"), 2, "--serve"),
         (("collect", "survey.toml", "none.jsonl"), 2, "cannot be read"),

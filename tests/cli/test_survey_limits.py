@@ -119,7 +119,7 @@ def test_what_is_revealed_never_exceeds_the_limit(epsilons, data):
             continue
         drawn = survey.respond([1], ReplayBits(b"limit"))
         earlier.append(survey_memo.entry_of(survey_memo.line_of(survey, drawn, "")))
-        revealed.append(survey.questions[0].price)
+        revealed.append(survey.questions[0].epsilon)
     plain = sum((price.amount for price in revealed if not price.is_logarithm), Fraction(0))
     logs = math.prod(price.amount for price in revealed if price.is_logarithm)
     if logs == 1:

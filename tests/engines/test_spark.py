@@ -386,4 +386,4 @@ def test_reports_that_people_randomized_are_counted_by_spark(spark):
 
     found = FrequencySummary.empty(protocol, "s").add_counts(rows(reports))
     assert found.to_bytes() == FrequencySummary.empty(protocol, "s").add(reports).to_bytes()
-    assert MeanSummary.empty(hours, "sleep").add_counts(rows(slept)) == hours.tally(slept, "sleep")
+    assert MeanSummary.empty(hours, "sleep").add_counts(rows(slept)) == hours.summarize(slept, "sleep")

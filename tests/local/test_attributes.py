@@ -23,11 +23,18 @@ def test_nobody_sends_nothing(way):
         assert [each.users for each in asked.collect(sent)] == [0, 0]
 
 
-def test_what_is_no_way_or_no_question_is_an_error():
-    for wrong in [{"way": "some"}, {"way": None}, {"way": 1}, {"domains": 5}, {"domains": "25"}, {"domains": (2, 1)}]:
+def test_a_bad_strategy_or_question_is_an_error():
+    for wrong in [
+        {"strategy": "some"},
+        {"strategy": None},
+        {"strategy": 1},
+        {"domains": 5},
+        {"domains": "25"},
+        {"domains": (2, 1)},
+    ]:
         with pytest.raises(ParameterError):
             MultiAttributeProtocol(**({"make": KAryRandomizedResponse, "domains": (2, 3), "epsilon": 1} | wrong))
-    assert MultiAttributeProtocol(KAryRandomizedResponse, (2, 3), 1, "all").way is BudgetStrategy.ALL
+    assert MultiAttributeProtocol(KAryRandomizedResponse, (2, 3), 1, "all").strategy is BudgetStrategy.ALL
     asked = MultiAttributeProtocol(KAryRandomizedResponse, (2, 3), 1)
     for rows in ([[0, 1], [1]], [0, 1], [[0.5, 1]], 3):
         with pytest.raises(ParameterError):
@@ -37,9 +44,9 @@ def test_what_is_no_way_or_no_question_is_an_error():
             asked.influence(0.1, question)
         with pytest.raises(ParameterError):
             asked.variance(100, question)
-    for lying in (-0.1, 1.1, "half"):
+    for malicious in (-0.1, 1.1, "half"):
         with pytest.raises(ParameterError):
-            asked.influence(lying)
+            asked.influence(malicious)
 
 
 def test_liars_on_one_question_reach_what_is_stated():

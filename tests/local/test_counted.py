@@ -45,10 +45,10 @@ def test_rows_of_a_group_by_give_what_adding_gives(kind):
 
 @pytest.mark.parametrize("epsilon", [0.5, 2])
 @pytest.mark.parametrize("kind", [StochasticRounding, PiecewiseMechanism, HybridMechanism])
-def test_rows_of_a_group_by_give_the_tally_of_all_reports(kind, epsilon):
+def test_rows_of_a_group_by_give_the_summary_of_all_reports(kind, epsilon):
     protocol = kind(UniformGrid(0, 24, 96), epsilon)
     reports = protocol.encode(np.linspace(0, 24, 3000), ReplayBits(b"parquet"))
-    wanted = protocol.tally(reports, "sleep")
+    wanted = protocol.summarize(reports, "sleep")
     first, last = (
         duckdb.sql(GROUPED).fetchall()
         for answers in (pd.DataFrame({"report": part}) for part in np.array_split(reports, 2))
@@ -81,7 +81,7 @@ def test_bad_reports_are_refused_and_nothing_changes():
     for report in (None, -1, 156, 0.5):
         with pytest.raises(Refused, match="from 0 to 155"):
             counted(hours, [(report, 1)])
-    with pytest.raises(ParameterError, match="no numbers to group by"):
+    with pytest.raises(ParameterError, match="not integers that can be counted by GROUP BY"):
         counted(OptimizedUnaryEncoding(4, 1), [(1, 1)])
 
 

@@ -135,7 +135,7 @@ def test_consistent_estimates_are_marked():
     summary = FrequencySummary.empty(KAryRandomizedResponse(6, 1))
     summary = summary.add(summary.protocol.encode(np.arange(300) % 2, ReplayBits(b"marked")))
     raw = summary.estimate()
-    made = raw.consistent()
+    made = raw.to_consistent()
     assert not raw.is_consistent and made.is_consistent
     assert raw.frequencies.sum() == pytest.approx(1)  # k-ary supports add up to the users
     assert raw.frequencies.min() < 0 <= made.frequencies.min()

@@ -72,8 +72,8 @@ def test_the_exact_epsilon_of_the_encoder_is_the_claim(protocol):
 @pytest.mark.parametrize("protocol", SMALL, ids=name_of)
 def test_p_and_q_are_what_the_matrix_says_for_every_pair_of_values(protocol):
     root = rational_exp_half(protocol.epsilon)
-    p, q = protocol.chances(root)
-    outputs, matrix = protocol.outputs(), protocol.matrix()
+    p, q = protocol.support_probabilities(root)
+    outputs, matrix = protocol.list_reports(), protocol.matrix()
     held = [protocol.support(outputs[i : i + 1]) for i in range(len(outputs))]
     for x in range(protocol.domain):
         for y in range(protocol.domain):
@@ -82,7 +82,7 @@ def test_p_and_q_are_what_the_matrix_says_for_every_pair_of_values(protocol):
     assert protocol.p == pytest.approx(float(p), rel=1e-15)
     assert protocol.q == pytest.approx(float(q), rel=1e-15)
     assert protocol.gap == pytest.approx(float(p - q), rel=1e-15)
-    assert max(int(h.sum()) for h in held) <= protocol.reach
+    assert max(int(h.sum()) for h in held) <= protocol.max_support
 
 
 def places(protocol, reports):
@@ -90,7 +90,7 @@ def places(protocol, reports):
     if reports.ndim == 1:
         return reports
     lookup = np.full(256, -1)
-    lookup[protocol.outputs()[:, 0]] = np.arange(len(protocol.outputs()))
+    lookup[protocol.list_reports()[:, 0]] = np.arange(len(protocol.list_reports()))
     return lookup[reports[:, 0]]
 
 
@@ -106,8 +106,8 @@ def test_reports_have_the_law_of_the_matrix(protocol):
     assert chi_square(many, [count * p for p in row]) > 1e-11
     assert chi_square(single, [2_000 * p for p in row]) > 1e-11
     root = Fraction(math.exp(0.55))
-    held = [protocol.support(protocol.outputs()[i : i + 1]) for i in range(len(row))]
-    off = [float(protocol.probability(bool(h[2]), int(h.sum()), root)) for h in held]
+    held = [protocol.support(protocol.list_reports()[i : i + 1]) for i in range(len(row))]
+    off = [float(protocol.report_probability(bool(h[2]), int(h.sum()), root)) for h in held]
     assert chi_square(many, [count * p for p in off]) < 1e-9
 
 
@@ -140,9 +140,9 @@ def test_sets_have_the_law_wherever_the_coins_begin(epsilon, size, start, monkey
     found = places(protocol, protocol.encode(np.full(count, 5), ReplayBits(b"sets")))
     seen = np.bincount(found, minlength=math.comb(8, size))
     assert chi_square(seen, [count * float(p) for p in protocol.matrix().rows[5]]) > 1e-11
-    held = [protocol.support(protocol.outputs()[i : i + 1]) for i in range(len(seen))]
+    held = [protocol.support(protocol.list_reports()[i : i + 1]) for i in range(len(seen))]
     root = Fraction(math.exp(epsilon * 0.55))
-    off = [float(protocol.probability(bool(h[5]), int(h.sum()), root)) for h in held]
+    off = [float(protocol.report_probability(bool(h[5]), int(h.sum()), root)) for h in held]
     assert chi_square(seen, [count * p for p in off]) < 1e-9
 
 
@@ -267,7 +267,7 @@ def test_supports_add_up_and_every_report_is_well_formed(kind, domain, epsilon, 
     values = [number % domain for number in numbers]
     reports = protocol.encode(np.array(values, dtype=np.int64), SystemBits())
     assert len(reports) == len(values)
-    assert protocol.well_formed(reports).all()
+    assert protocol.is_well_formed(reports).all()
     together = protocol.support(reports[:cut]) + protocol.support(reports[cut:])
     assert (protocol.support(reports) == together).all()
     assert (together >= 0).all() and (together <= len(values)).all()
@@ -394,7 +394,7 @@ def test_shares_are_numbers_from_0_to_1():
         with pytest.raises(ParameterError, match="frequency") as caught:
             asked.variance(1, wrong)
         assert caught.value.fix
-        with pytest.raises(ParameterError, match="lying") as caught:
+        with pytest.raises(ParameterError, match="malicious") as caught:
             asked.influence(wrong)
         assert caught.value.fix
     assert asked.influence(np.float64(0.5)) == asked.influence(Fraction(1, 2)) == 0.5 / asked.gap

@@ -36,7 +36,7 @@ def test_all_common_strings_are_found_with_intervals_that_hold(make):
     )
     found = search.find(people, ReplayBits(b"words"))
     shown = {each.text: each for each in found.strings}
-    assert found.complete and set(shares) <= set(shown)
+    assert found.is_complete and set(shares) <= set(shown)
     for word, share in shares.items():
         assert shown[word].low <= share <= shown[word].high
     # what else is shown might be at the threshold, as far as anyone can tell
@@ -55,21 +55,21 @@ def test_nothing_common_is_an_empty_list():
 
 def test_longer_strings_are_cut_and_short_ones_end():
     search = HeavyHitterSearch(KAryRandomizedResponse, "ab", length=2, epsilon=1)
-    assert [search.beginning(text, 2) for text in ("abba", "ab", "a", "")] == ["ab", "ab", "a\0", "\0"]
-    first = search.first()
-    assert first.beginnings == ("a", "b", "\0")
+    assert [search.prefix(text, 2) for text in ("abba", "ab", "a", "")] == ["ab", "ab", "a\0", "\0"]
+    first = search.first_round()
+    assert first.prefixes == ("a", "b", "\0")
     survivors = first.collect(first.encode(["a"] * 50 + [""] * 50, ReplayBits(b"few")))
     assert {"a", "\0"} <= {each.text for each in survivors}
     second = first.next([each for each in survivors if each.text != "b"])
-    assert set(second.beginnings) == {"aa", "ab", "a\0", "\0"}
+    assert set(second.prefixes) == {"aa", "ab", "a\0", "\0"}
 
 
-def test_dropped_beginnings_are_told():
+def test_dropped_prefixes_make_a_result_incomplete():
     people = crowd({"aa": 0.3, "bb": 0.3, "cc": 0.3}, 2, 20_000)
     found = HeavyHitterSearch(
         KAryRandomizedResponse, LETTERS, length=2, epsilon=4, threshold=Fraction(1, 10), most=1
     ).find(people, ReplayBits(b"one"))
-    assert not found.complete
+    assert not found.is_complete
 
 
 def test_a_person_pays_for_one_report():
@@ -86,7 +86,7 @@ def test_a_string_of_other_letters_is_told_as_the_rest():
         ReplayBits(b"capitals"),
     )
     found = search.find(["CAT"] * 50_000, bits)
-    assert found.strings == () and found.complete
+    assert found.strings == () and found.is_complete
     assert 0.9 < found.rest.low <= 1 <= found.rest.high
     # the end of a string is no letter: "a\0b" is not "a"
     ended = search.find(["a\0b"] * 50_000, bits)
@@ -115,7 +115,7 @@ def test_what_is_no_list_of_strings_is_an_error():
         with pytest.raises(ParameterError, match="strings"):
             search.find(wrong, bits)
         with pytest.raises(ParameterError, match="strings"):
-            search.first().encode(wrong, bits)
+            search.first_round().encode(wrong, bits)
 
 
 def test_the_values_of_a_column_are_taken_whatever_its_index():
@@ -130,15 +130,15 @@ def test_the_values_of_a_column_are_taken_whatever_its_index():
 def test_too_few_people_are_told_how_many_it_takes():
     search = HeavyHitterSearch(HadamardResponse, LETTERS, length=10, epsilon=3, threshold=0.1)
     # V = ((e^3 + 1)/(e^3 - 1))^2 = 1.2206; 28 values, 10 rounds: z = 3.7475, so 10 ceil(1.2206 37.475^2)
-    assert search.needed == 17_150
+    assert search.required_users == 17_150
     for people in ([], ["cat"], ["cat"] * 9):
         with pytest.raises(ParameterError, match="too few for 10 rounds") as caught:
             search.find(people, ReplayBits(b"few"))
         assert "17,150" in caught.value.fix
     # with so many, more than half of the letters that nobody has are ruled out in the first round; with 4 times, all
-    first, bits = search.first(), ReplayBits(b"enough")
+    first, bits = search.first_round(), ReplayBits(b"enough")
     for times, most in ((1, 14), (4, 2)):
-        assert len(first.collect(first.encode(["cat"] * (times * search.needed // 10), bits))) <= most
+        assert len(first.collect(first.encode(["cat"] * (times * search.required_users // 10), bits))) <= most
 
 
 def test_the_end_is_one_character():
@@ -153,7 +153,7 @@ def test_the_end_is_one_character():
 def test_liars_who_choose_their_round_move_it_by_no_more_than_stated(make):
     # five rounds: 2 percent of all people, in one round, are 0.1/1.08 = 9.26 percent of it
     search, bits = HeavyHitterSearch(make, "ab", length=5, epsilon=2), ReplayBits(b"liars")
-    first, honest, liars = search.first(), 19_600, 2_000
+    first, honest, liars = search.first_round(), 19_600, 2_000
     assert search.influence(0.02, 3) == first.influence(0.02) == pytest.approx(2000 / 21_600 / first.protocol.gap)
     reports = first.encode(["b"] * honest, bits)
     lie = 0 if make is KAryRandomizedResponse else np.packbits([1, 0, 0, 0])
@@ -163,5 +163,5 @@ def test_liars_who_choose_their_round_move_it_by_no_more_than_stated(make):
     noise = 6.5 * first.protocol.variance(honest) ** 0.5
     assert first.protocol.influence(0.02) + noise < moved < first.influence(0.02) + noise
     assert moved > 0.6 * first.influence(0.02)
-    # 256 beginnings with 3 letters each is the most, and 2 + 1 letters to the fifth power are fewer
+    # 256 prefixes with 3 letters each is the most, and 2 + 1 letters to the fifth power are fewer
     assert search.influence(0.02) == pytest.approx(make(3**5 + 1, 2).influence(2000 / 21_600))

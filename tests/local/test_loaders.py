@@ -56,7 +56,7 @@ def signed_summary(header: bytes, counts: bytes) -> bytes:
     return body + hashlib.blake2b(body, digest_size=16).digest()
 
 
-def signed_tally(body: bytes) -> bytes:
+def signed_mean_summary(body: bytes) -> bytes:
     return hashlib.sha256(body).digest() + body
 
 
@@ -130,7 +130,7 @@ def test_a_forged_summary_is_refused(header):
         assert outcome(FrequencySummary.from_bytes, data) in {None, ErrorCode.REPORT}
 
 
-def test_a_forged_tally_is_refused():
+def test_a_forged_mean_summary_is_refused():
     good = MeanSummary.empty(PiecewiseMechanism(UniformGrid(0, 1, steps=4), 1), "s").add([0, 1]).to_bytes()[32:]
     name = json.loads(good)[1]
     forged = [*HUGE]
@@ -139,7 +139,7 @@ def test_a_forged_tally_is_refused():
         for number in ("1e999", "nan", "9" * 399, "-" + "9" * 399, "1/0", "0", "", "1/" + "9" * 399, "1" * 9):
             forged.append(json.dumps(" ".join([*parts[:place], number, *parts[place + 1 :]])))
     for text in mutated(json.loads(good), forged):
-        assert outcome(MeanSummary.from_bytes, signed_tally(text)) in {None, ErrorCode.REPORT}
+        assert outcome(MeanSummary.from_bytes, signed_mean_summary(text)) in {None, ErrorCode.REPORT}
 
 
 JSON = st.recursive(
@@ -156,7 +156,7 @@ def test_anything_at_all_is_refused_by_every_loader(data, value):
     for text in texts:
         loaders = [
             lambda text=text: FrequencySummary.from_bytes(signed_summary(text, data)),
-            lambda text=text: MeanSummary.from_bytes(signed_tally(text)),
+            lambda text=text: MeanSummary.from_bytes(signed_mean_summary(text)),
             lambda text=text: parse_report(text),
             lambda text=text: SURVEY.accept(text),
             lambda text=text: load_public_form(text.decode("utf-8", "replace")),

@@ -55,7 +55,7 @@ def test_two_values_at_the_same_times_cost_two_epsilons():
     protocol = KAryRandomizedResponse(2, Fraction(1))
     table = lifetime_table(protocol, [(0, 1, 0), (1, 0, 1)])
     assert table.ratio == protocol.matrix().ratio ** 2
-    assert MemoizedRandomizer(protocol, most=2).lifetime() == Repeat(protocol.loss(), 2)
+    assert MemoizedRandomizer(protocol, most=2).lifetime_loss() == Repeat(protocol.loss(), 2)
 
 
 def test_a_change_may_show_for_certain():
@@ -71,7 +71,7 @@ def test_a_memo_repeats_itself_and_stops_at_its_limit():
         report, phone = phone.answer(value, bits)
         sent.append(report)
     assert sent[0] == sent[2] and sent[1] == sent[6] and sent[3] == sent[4] == sent[5]
-    assert [value for value, _ in phone.kept] == [1, 2, 3]
+    assert [value for value, _ in phone.memo] == [1, 2, 3]
     with pytest.raises(ParameterError):
         phone.answer(1000, bits)
     with pytest.raises(ParameterError):
@@ -129,21 +129,23 @@ def rappor_table(rappor, times):
 @pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("rappor", [QUARTERS, Rappor(2, 3, Fraction(1, 10), Fraction(1, 2))], ids=["even", "uneven"])
 def test_the_epsilon_of_several_reports_is_exact(rappor, times):
-    assert rappor.after(times) == pytest.approx(rappor_table(rappor, times).epsilon, abs=1e-12)
+    assert rappor.epsilon_after(times) == pytest.approx(rappor_table(rappor, times).epsilon, abs=1e-12)
 
 
 def test_the_table_of_one_report_has_the_epsilon_of_one_report():
-    assert QUARTERS.matrix().epsilon == pytest.approx(QUARTERS.after(1), abs=1e-12)
+    assert QUARTERS.matrix().epsilon == pytest.approx(QUARTERS.epsilon_after(1), abs=1e-12)
     # k = e/(e + 1) = 0.731059; p = 0.75 k + 0.25 (1 - k) = 0.615529, q = 0.384471: 2 ln(p/q) = 0.941
-    assert QUARTERS.after(1) == pytest.approx(2 * math.log(0.615529 / 0.384471), abs=1e-5)
+    assert QUARTERS.epsilon_after(1) == pytest.approx(2 * math.log(0.615529 / 0.384471), abs=1e-5)
 
 
 @given(times=st.integers(1, 60), epsilon=st.fractions(Fraction(1, 10), 10, max_denominator=50))
 @settings(max_examples=40, deadline=None)
 def test_more_reports_cost_more_and_never_more_than_the_lifetime(times, epsilon):
     rappor = Rappor(4, epsilon, Fraction(1, 3), Fraction(2, 3))
-    assert 0 == rappor.after(0) < rappor.after(times) <= rappor.after(times + 1) <= float(epsilon)
-    assert rappor.after(times) <= times * rappor.after(1) * (1 + 1e-12)
+    assert (
+        0 == rappor.epsilon_after(0) < rappor.epsilon_after(times) <= rappor.epsilon_after(times + 1) <= float(epsilon)
+    )
+    assert rappor.epsilon_after(times) <= times * rappor.epsilon_after(1) * (1 + 1e-12)
 
 
 def test_a_change_of_what_is_kept_costs_more_the_more_values_there_are():
@@ -156,23 +158,25 @@ def test_a_change_of_what_is_kept_costs_more_the_more_values_there_are():
             rappor.high,
             rational_exp_half(rappor.epsilon) / (rational_exp_half(rappor.epsilon) + 1),
         )
-        p, q = rappor.chances(rational_exp_half(rappor.epsilon))
+        p, q = rappor.support_probabilities(rational_exp_half(rappor.epsilon))
         own = (truth * high**2 + (1 - truth) * low**2) / (p * q)
         new = (truth * (1 - low) ** 2 + (1 - truth) * (1 - high) ** 2) / ((1 - q) * (1 - p))
         rest = ((1 - truth) * high**2 + truth * low**2) / q**2
         return math.log(own * new * rest ** (domain - 2))
 
     assert cost(2) == pytest.approx(1.711, abs=1e-3) and cost(32) == pytest.approx(8.972, abs=1e-3)
-    assert cost(32) > 2 * Rappor(32, 4).after(1) and cost(100) > 2 * 4
+    assert cost(32) > 2 * Rappor(32, 4).epsilon_after(1) and cost(100) > 2 * 4
 
 
 def test_sending_what_is_kept_has_the_law_of_both_draws(full):
     rappor, count = Rappor(2, 2, Fraction(1, 4), Fraction(2, 3)), 1_000_000 if full else 250_000
-    sent = rappor.report(rappor.permanent(np.zeros(count, dtype=np.int64), ReplayBits(b"keep")), ReplayBits(b"send"))
+    sent = rappor.report(
+        rappor.draw_permanent(np.zeros(count, dtype=np.int64), ReplayBits(b"keep")), ReplayBits(b"send")
+    )
     once = rappor.encode(np.zeros(count, dtype=np.int64), ReplayBits(b"once"))
     law = np.array([float(p) for p in rappor.matrix().rows[0]])
     wrong = np.array([float(p) for p in Rappor(2, Fraction(22, 10), Fraction(1, 4), Fraction(2, 3)).matrix().rows[0]])
-    bytes_ = rappor.outputs()[:, 0]
+    bytes_ = rappor.list_reports()[:, 0]
     for reports in (sent, once):
         seen = np.bincount(reports[:, 0], minlength=256)[bytes_]
         # Pearson's test: false alarms 1e-10; ten per cent more epsilon is rejected
@@ -183,7 +187,7 @@ def test_sending_what_is_kept_has_the_law_of_both_draws(full):
 def test_chances_of_an_eighth_are_drawn():
     # Shares of the residual law are then multiples of 2^-64, which only exact numbers tell.
     rappor, bits = Rappor(8, 4, Fraction(1, 8), Fraction(7, 8)), ReplayBits(b"eighths")
-    kept = rappor.permanent(np.zeros(20_000, dtype=np.int64), bits)
+    kept = rappor.draw_permanent(np.zeros(20_000, dtype=np.int64), bits)
     sent = np.unpackbits(rappor.report(kept, bits), axis=1)
     ones = np.unpackbits(kept, axis=1) == 1
     # 160,000 coins: each mean is within 6.5 deviations of its chance, a false alarm below 1e-10. One of 0.14 is not.
@@ -194,7 +198,7 @@ def test_chances_of_an_eighth_are_drawn():
 def test_rappor_estimates_are_unbiased_with_the_closed_form_of_the_variance():
     rappor, users = Rappor(16, 4, Fraction(1, 4), Fraction(3, 4)), 20_000
     values = np.arange(users) % 4
-    reports = rappor.report(rappor.permanent(values, ReplayBits(b"a")), ReplayBits(b"b"))
+    reports = rappor.report(rappor.draw_permanent(values, ReplayBits(b"a")), ReplayBits(b"b"))
     found = FrequencySummary.empty(rappor).add(reports).estimate()
     truth = np.where(np.arange(16) < 4, 0.25, 0.0)
     errors = (found.frequencies - truth) / np.sqrt([rappor.variance(users, share) for share in truth])

@@ -29,7 +29,7 @@ EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
 
 def said(protocol):
     """What each report says, in the order of the reports."""
-    return np.array([kind.says(report) for kind in protocol.kinds for report in range(kind.size)])
+    return np.array([segment.to_index(report) for segment in protocol.segments for report in range(segment.size)])
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -54,7 +54,7 @@ def test_reports_are_unbiased_and_their_variance_is_the_closed_form(protocol, st
     for place, row in enumerate(law):
         assert row @ worth == pytest.approx(place, abs=1e-9 * steps / min(1, float(epsilon)))
         assert row @ (worth - place) ** 2 == pytest.approx(asked.variance(1, place), rel=1e-6)
-        assert asked.variance(1, place) <= asked.worst(1) * (1 + 1e-12)
+        assert asked.variance(1, place) <= asked.max_variance(1) * (1 + 1e-12)
 
 
 def test_the_variances_are_those_of_the_papers():
@@ -62,9 +62,9 @@ def test_the_variances_are_those_of_the_papers():
     # piecewise at t = 1: 4r/(3 (r - 1)^2) = 5.223628; the mixture: (r + 3)/(3r (r - 1)) + 4.682696/r = 4.289
     r = math.exp(0.5)
     rounding, piecewise, hybrid = (protocol(FINE, 1) for protocol in PROTOCOLS)
-    assert rounding.worst(1) == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2, rel=1e-9)
-    assert piecewise.worst(1) == pytest.approx(4 * r / (3 * (r - 1) ** 2), rel=1e-3)
-    assert hybrid.worst(1) == pytest.approx((r + 3) / (3 * r * (r - 1)) + rounding.worst(1) / r, rel=1e-3)
+    assert rounding.max_variance(1) == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2, rel=1e-9)
+    assert piecewise.max_variance(1) == pytest.approx(4 * r / (3 * (r - 1) ** 2), rel=1e-3)
+    assert hybrid.max_variance(1) == pytest.approx((r + 3) / (3 * r * (r - 1)) + rounding.max_variance(1) / r, rel=1e-3)
     # nearly the same for every value
     assert hybrid.variance(1, 0.0) == pytest.approx(hybrid.variance(1, 1.0), rel=1e-3)
     # t^2/(r - 1) + (r + 3)/(3 (r - 1)^2) at t = 1/2
@@ -74,7 +74,7 @@ def test_the_variances_are_those_of_the_papers():
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(6, 10), Fraction(1), Fraction(2), Fraction(6)], ids=str)
 def test_the_mixture_is_never_worse_than_rounding_or_the_window(epsilon):
-    rounding, piecewise, hybrid = (protocol(FINE, epsilon).worst(1) for protocol in PROTOCOLS)
+    rounding, piecewise, hybrid = (protocol(FINE, epsilon).max_variance(1) for protocol in PROTOCOLS)
     assert hybrid <= min(rounding, piecewise) * (1 + 1e-3)
 
 
@@ -98,9 +98,9 @@ def test_what_is_sent_has_the_law_of_the_table(protocol, full):
 def test_the_estimate_is_close_to_the_mean_of_a_crowd(protocol):
     asked = protocol(UniformGrid(0, 100, 1000), 1)
     values = np.linspace(0, 60, 40_000)
-    found = asked.estimate(asked.tally(asked.encode(values, ReplayBits(b"crowd"))))
+    found = asked.estimate(asked.summarize(asked.encode(values, ReplayBits(b"crowd"))))
     # 6.5 deviations of a normal: 1e-10
-    assert abs(found.value - 30) < 6.5 * math.sqrt(asked.worst(40_000))
+    assert abs(found.value - 30) < 6.5 * math.sqrt(asked.max_variance(40_000))
     assert found.low < 30 < found.high and found.users == 40_000
 
 
@@ -110,10 +110,10 @@ def test_intervals_hold_the_mean_at_least_as_often_as_they_say(protocol, users, 
     asked = protocol(UniformGrid(0, 10, 50), 1)
     runs = 4000 if full else 400
     values = np.linspace(0, 10, users) ** 2 / 10  # a crowd of different values
-    truth = asked.grid.places(values).mean() * asked.grid.width
+    truth = asked.grid.to_indices(values).mean() * asked.grid.width
     bits = ReplayBits(b"coverage")
     reports = asked.encode(np.tile(values, runs), bits).reshape(runs, users)
-    found = [asked.estimate(asked.tally(row), confidence=0.9) for row in reports]
+    found = [asked.estimate(asked.summarize(row), confidence=0.9) for row in reports]
     misses = sum(not each.low <= truth <= each.high for each in found)
     # at 90% the misses are at most binomial(runs, 0.1); more than this has a chance below 1e-10
     assert misses <= binom.isf(1e-10, runs, 0.1)
@@ -143,45 +143,51 @@ def test_binomial_ends_leave_out_at_most_the_miss(total, data):
     assert binom.sf(seen - 1, total, low) <= 0.025 + 1e-9 or low == 0
 
 
-def test_tallies_merge_and_travel():
+def test_summaries_merge_and_are_serialized():
     asked = HybridMechanism(UniformGrid(0, 10, 20), 2)
-    reports = asked.encode(np.linspace(0, 10, 300), ReplayBits(b"tally"))
-    whole = asked.tally(reports)
-    assert asked.tally(reports[:100]).merge(asked.tally(reports[100:])) == whole
+    reports = asked.encode(np.linspace(0, 10, 300), ReplayBits(b"summary"))
+    whole = asked.summarize(reports)
+    assert asked.summarize(reports[:100]).merge(asked.summarize(reports[100:])) == whole
     assert MeanSummary.from_bytes(whole.to_bytes()) == whole
-    assert len(asked.tally(np.tile(reports, 1000)).to_bytes()) < len(whole.to_bytes()) + 20
+    assert len(asked.summarize(np.tile(reports, 1000)).to_bytes()) < len(whole.to_bytes()) + 20
 
 
 def test_bad_reports_are_refused_with_a_code():
     asked, other = StochasticRounding(UniformGrid(0, 10, 20), 2), StochasticRounding(UniformGrid(0, 10, 20), 1)
     for bad in ([2], [-1], [0.5], [[0, 1]], ["1"]):
         with pytest.raises(Refused, match="report") as refusal:
-            asked.tally(bad)
+            asked.summarize(bad)
         assert refusal.value.code is ErrorCode.REPORT
-    tally = asked.tally([0, 1])
-    with pytest.raises(Refused, match="another survey"):
-        other.estimate(tally)
+    summary = asked.summarize([0, 1])
+    with pytest.raises(Refused, match="another protocol"):
+        other.estimate(summary)
     with pytest.raises(Refused, match="two surveys: rounding over 0 to 10 in 20 steps at epsilon 2 and rounding"):
-        tally.merge(other.tally([1]))
-    data = bytearray(tally.to_bytes())
+        summary.merge(other.summarize([1]))
+    data = bytearray(summary.to_bytes())
     data[-2] ^= 1
     for damaged in (bytes(data), b"", b"x" * 10_000):
-        with pytest.raises(Refused, match="damaged"):
+        with pytest.raises(Refused, match="truncated or changed"):
             MeanSummary.from_bytes(damaged)
-    with pytest.raises(ParameterError, match="nobody"):
-        asked.estimate(asked.tally(np.array([], dtype=np.int64)))
+    with pytest.raises(ParameterError, match="has no reports"):
+        asked.estimate(asked.summarize(np.array([], dtype=np.int64)))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_tallies_of_two_surveys_are_not_merged(protocol):
+def test_summaries_of_two_surveys_are_not_merged(protocol):
     asked = protocol(UniformGrid(0, 24, 96), 1)
-    sleep, work = (asked.tally([0, 1], survey) for survey in ("sleep", "work"))
-    for other in (work, asked.tally([0, 1]), MeanSummary.from_bytes(work.to_bytes())):
+    sleep, work = (asked.summarize([0, 1], survey) for survey in ("sleep", "work"))
+    for other in (work, asked.summarize([0, 1]), MeanSummary.from_bytes(work.to_bytes())):
         with pytest.raises(Refused, match="two surveys: 'sleep', ") as refusal:
             sleep.merge(other)
         assert refusal.value.code is ErrorCode.REPORT
     assert (
-        len({each.mark for each in (sleep, work, asked.tally([]), protocol(UniformGrid(0, 24, 48), 1).tally([]))}) == 4
+        len(
+            {
+                each.mark
+                for each in (sleep, work, asked.summarize([]), protocol(UniformGrid(0, 24, 48), 1).summarize([]))
+            }
+        )
+        == 4
     )
     again = MeanSummary.from_bytes(sleep.to_bytes())
     assert again == sleep and again.survey == "sleep" and again.mark == sleep.mark
@@ -189,21 +195,21 @@ def test_tallies_of_two_surveys_are_not_merged(protocol):
     assert sleep.estimate(0.9) == asked.estimate(sleep, 0.9)
     for name in (5, "x" * 201):
         with pytest.raises(ParameterError, match="survey"):
-            asked.tally([0], name)
+            asked.summarize([0], name)
 
 
 def written(*fields):
-    """A tally as anyone could write it, checksum included."""
+    """A summary as anyone could write it, checksum included."""
     body = json.dumps(fields).encode()
     return hashlib.sha256(body).digest() + body
 
 
-def test_a_tally_without_a_name_is_written_as_in_the_first_version():
-    found = StochasticRounding(UniformGrid(0, 24, 96), 1).tally([0, 1, 1])
+def test_a_summary_without_a_name_is_written_as_in_the_first_version():
+    found = StochasticRounding(UniformGrid(0, 24, 96), 1).summarize([0, 1, 1])
     assert found.to_bytes() == written(1, "rounding 1 0 24 96", [3], [2])
 
 
-def test_a_forged_tally_is_one_that_could_have_been_or_none():
+def test_a_forged_summary_is_a_possible_one_or_refused():
     name = "rounding 1/2 -3 24 96"
     assert MeanSummary.from_bytes(written(2, name, [3], [2], "s")).protocol == StochasticRounding(
         UniformGrid(-3, 24, 96), Fraction(1, 2)
@@ -234,16 +240,16 @@ def test_a_forged_tally_is_one_that_could_have_been_or_none():
         (1,),
     ]
     for fields in bad:
-        with pytest.raises(Refused, match="no tally") as refusal:
+        with pytest.raises(Refused, match="not a summary") as refusal:
             MeanSummary.from_bytes(written(*fields))
         assert refusal.value.code is ErrorCode.REPORT
 
 
-def test_the_longest_tally_is_still_read():
+def test_the_longest_summary_is_still_read():
     wide = UniformGrid(Fraction(-(10**300) + 1, 10**300), Fraction(10**300, 10**300 - 1), 2**20)
     asked = HybridMechanism(wide, Fraction(10**300 + 1, 10**300))
-    tally = asked.tally([0, 1, 2], "\U0001f600" * 200)
-    assert MeanSummary.from_bytes(tally.to_bytes()) == tally
+    summary = asked.summarize([0, 1, 2], "\U0001f600" * 200)
+    assert MeanSummary.from_bytes(summary.to_bytes()) == summary
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -258,9 +264,9 @@ def test_one_person_s_report_is_that_of_a_crowd_of_one(protocol):
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(100)], ids=["least", "most"])
 def test_the_ends_of_epsilon_give_an_estimate(protocol, epsilon):
     asked = protocol(UniformGrid(0, 24, 96), epsilon)
-    found = asked.tally(asked.encode([7.0] * 50, ReplayBits(b"ends"))).estimate()
+    found = asked.summarize(asked.encode([7.0] * 50, ReplayBits(b"ends"))).estimate()
     assert 0 <= found.low <= found.high <= 24 and math.isfinite(found.value)
-    assert math.isfinite(asked.worst(1)) and math.isfinite(asked.influence)
+    assert math.isfinite(asked.max_variance(1)) and math.isfinite(asked.influence)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -276,21 +282,21 @@ def test_what_is_wrong_is_said(protocol):
         lambda: asked.variance(10, 300),
         lambda: asked.variance(10, "a"),
         lambda: asked.variance(1.5, 3),
-        lambda: asked.worst(0),
+        lambda: asked.max_variance(0),
         lambda: asked.encode([[1], [1, 2]], ReplayBits(b"")),
         lambda: asked.encode_one("7", ReplayBits(b"")),
         lambda: asked.estimate(None),
-        lambda: asked.tally([0]).merge(None),
+        lambda: asked.summarize([0]).merge(None),
     ):
         with pytest.raises(ParameterError) as caught:
             wrong()
         assert caught.value.fix
     for reports in ([[1], [1, 2]], None, "abc", [2**70], np.array([2**63], dtype=np.uint64)):
         with pytest.raises(Refused) as refusal:
-            asked.tally(reports)
+            asked.summarize(reports)
         assert refusal.value.code is ErrorCode.REPORT and refusal.value.fix
     for data in ("abc", None, 5):
-        with pytest.raises(Refused, match="no tally"):
+        with pytest.raises(Refused, match="not a summary"):
             MeanSummary.from_bytes(data)
 
 
@@ -307,7 +313,7 @@ def test_a_grid_that_doubles_cannot_hold_is_an_error():
             UniformGrid(*wrong)
         assert caught.value.fix
     # doubles near 10^15 are 1/8 apart
-    assert UniformGrid(10**15, 10**15 + 10, 10).places([10**15 + 3]).tolist() == [3]
+    assert UniformGrid(10**15, 10**15 + 10, 10).to_indices([10**15 + 3]).tolist() == [3]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -317,7 +323,7 @@ def test_liars_move_the_mean_by_at_most_their_share_of_the_influence(protocol):
     worth = said(asked)
     bent = reports.copy()
     bent[:50] = int(worth.argmax())
-    moved = asked.estimate(asked.tally(bent)).value - asked.estimate(asked.tally(reports)).value
+    moved = asked.estimate(asked.summarize(bent)).value - asked.estimate(asked.summarize(reports)).value
     # a twentieth of the people
     assert 0 < moved <= asked.influence / 20
     assert asked.influence == pytest.approx((worth.max() - worth.min()) * asked.grid.width)
@@ -325,11 +331,11 @@ def test_liars_move_the_mean_by_at_most_their_share_of_the_influence(protocol):
 
 def test_values_out_of_range_are_clamped_and_what_is_no_number_is_an_error():
     grid = UniformGrid(0, 10, 10)
-    assert grid.places([-5, 3.4, 3.6, math.inf]).tolist() == [0, 3, 4, 10]
-    with pytest.raises(ParameterError, match="not a number"):
-        grid.places([1.0, math.nan])
+    assert grid.to_indices([-5, 3.4, 3.6, math.inf]).tolist() == [0, 3, 4, 10]
+    with pytest.raises(ParameterError, match="NaN"):
+        grid.to_indices([1.0, math.nan])
     with pytest.raises(ParameterError, match="numbers"):
-        grid.places(["3"])
+        grid.to_indices(["3"])
     for wrong in [(1, 1, 5), (0, 1, 0), (0, 1, 2**21)]:
         with pytest.raises(ParameterError):
             UniformGrid(*wrong)

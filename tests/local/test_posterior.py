@@ -56,7 +56,7 @@ def test_it_is_bayes_rule_on_the_matrix(kind, domain, epsilon):
     protocol, prior = kind(domain, epsilon), np.array([0.4, 0.3, 0.2, 0.1][:domain])
     prior /= prior.sum()
     matrix = protocol.matrix()
-    for number, report in enumerate(protocol.outputs()):
+    for number, report in enumerate(protocol.list_reports()):
         joint = np.array([prior[x] * float(matrix.rows[x][number]) for x in range(domain)])
         assert compute_posterior(protocol, prior, report) == pytest.approx(joint / joint.sum(), rel=1e-12)
 
@@ -76,7 +76,7 @@ def test_the_epsilon_of_one_report_is_that_of_the_matrix(kind):
     for domain, epsilon in [(2, 1), (3, 4), (5, Fraction(1, 3))]:
         protocol = kind(domain, epsilon)
         assert float(single_report_epsilon(protocol)) == pytest.approx(protocol.matrix().epsilon, abs=1e-12)
-        assert single_report_epsilon(protocol) == (protocol.after(1) if kind is Rappor else protocol.epsilon)
+        assert single_report_epsilon(protocol) == (protocol.epsilon_after(1) if kind is Rappor else protocol.epsilon)
 
 
 def test_one_report_of_a_kept_answer_tells_less_than_a_lifetime():
@@ -162,7 +162,7 @@ def test_a_large_epsilon_tells_everything_and_nothing_overflows():
 
 
 def test_a_report_of_several_questions_has_no_posterior_here():
-    with pytest.raises(ParameterError, match="one report of one value"):
+    with pytest.raises(ParameterError, match="one report on one value"):
         compute_posterior(HierarchicalHistogram(KAryRandomizedResponse, 4, 1), [0.25] * 4, 1)
 
 

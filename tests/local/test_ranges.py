@@ -186,7 +186,7 @@ def test_levels_of_two_surveys_are_refused():
         asked.estimate([one[0], other[1]])
     with pytest.raises(Refused, match="2 levels"):
         asked.estimate(one[:1])
-    with pytest.raises(Refused, match="not of it"):
+    with pytest.raises(Refused, match="in another order, or not from collect"):
         asked.estimate([FrequencySummary.empty(each, "x").add([0, 1]) for each in asked.levels.protocols])
 
 

@@ -26,7 +26,7 @@ from tacit.local.projective_geometry import ProjectiveGeometryResponse
 from tacit.local.rappor import Rappor
 from tacit.local.shuffle_amplification import ShuffleAmplification
 from tacit.local.shuffle_divergence import expected_positive_part
-from tacit.local.shuffle_lower_bounds import _of_numbers, _pair_probabilities
+from tacit.local.shuffle_lower_bounds import _number_probabilities, _pair_probabilities
 from tacit.local.subset import SubsetSelection
 from tacit.local.unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 from tacit.local.uniform_grid import UniformGrid
@@ -210,13 +210,13 @@ def test_the_classes_of_three_values_are_those_of_the_matrix():
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 8, 9])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
-def test_the_classes_of_numbers_are_those_of_the_matrix(steps, epsilon):
+def test_the_classes_number_probabilities_are_those_of_the_matrix(steps, epsilon):
     for kind in (StochasticRounding, PiecewiseMechanism, HybridMechanism):
         protocol = kind(UniformGrid(0, 1, steps), epsilon)
         rows = protocol.matrix().rows
         variation = max(sum(max(0, p - q) for p, q in zip(*pair, strict=True)) for pair in permutations(rows, 2))
         with working_precision(256):
-            b, c = _of_numbers(protocol)
+            b, c = _number_probabilities(protocol)
         assert float(variation) == pytest.approx(math.expm1(epsilon) * float(b), rel=1e-12)
         assert (c is None) == (
             steps == 1 or kind is StochasticRounding or (kind is HybridMechanism and epsilon < Fraction(61, 100))
@@ -250,10 +250,10 @@ def test_the_variation_of_a_protocol_is_its_gap(protocol):
 def test_a_kept_answer_is_shuffled_at_the_epsilon_of_one_report():
     protocol = Rappor(8, 4)
     crowd = ShuffleAmplification.of(protocol, 1000)
-    assert crowd.epsilon == protocol.after(1)
+    assert crowd.epsilon == protocol.epsilon_after(1)
     low, high = crowd.bounds(DELTA)
     # 0.284 is enough for any randomizer of epsilon 1.604; at the 4 of a lifetime it would be 1.85.
-    assert 0.15 < low < high <= ShuffleAmplification(protocol.after(1), 1000).bounds(DELTA)[1] < 0.285
+    assert 0.15 < low < high <= ShuffleAmplification(protocol.epsilon_after(1), 1000).bounds(DELTA)[1] < 0.285
 
 
 @pytest.mark.parametrize(
@@ -461,9 +461,9 @@ def test_one_person_hides_among_nobody():
 
 
 def test_the_local_epsilon_that_a_target_needs_meets_it():
-    crowd = ShuffleAmplification.needed(epsilon=0.5, delta=DELTA, users=20_000)
+    crowd = ShuffleAmplification.calibrate(epsilon=0.5, delta=DELTA, users=20_000)
     assert crowd.delta(0.5) <= DELTA < ShuffleAmplification(crowd.epsilon * Fraction(1001, 1000), 20_000).delta(0.5)
-    assert ShuffleAmplification.needed(epsilon=2, delta=DELTA, users=2).epsilon >= 2
+    assert ShuffleAmplification.calibrate(epsilon=2, delta=DELTA, users=2).epsilon >= 2
 
 
 def test_rounds_over_time_compose():

@@ -176,7 +176,7 @@ def test_what_is_no_summary_is_refused():
         with pytest.raises(Refused, match="not bytes") as caught:
             FrequencySummary.from_bytes(data)
         assert caught.value.code is ErrorCode.REPORT
-    with pytest.raises(ParameterError, match="needs a summary"):
+    with pytest.raises(ParameterError, match="needs a FrequencySummary"):
         FrequencySummary.empty(KAryRandomizedResponse(2, 1)).merge(None)
     for make in (bytearray, memoryview):
         assert (
@@ -196,14 +196,14 @@ def test_more_people_than_can_be_counted_are_refused():
 def test_bad_reports_are_left_out_by_one_mask():
     for protocol, limit in ((HadamardResponse(4, 1), 8), (HybridMechanism(UniformGrid(0, 24, 96), 1), 156)):
         sent = np.array([0, limit, -1, 1])
-        assert protocol.well_formed(sent).tolist() == [True, False, False, True]
+        assert protocol.is_well_formed(sent).tolist() == [True, False, False, True]
         kept = (FrequencySummary if isinstance(protocol, HadamardResponse) else MeanSummary).empty(protocol)
-        assert kept.add(sent[protocol.well_formed(sent)]).users == 2
+        assert kept.add(sent[protocol.is_well_formed(sent)]).users == 2
         with pytest.raises(Refused, match="well_formed"):
             kept.add(sent)
         for shape in ([0.5], [[0, 1]]):
             with pytest.raises(Refused) as caught:
-                protocol.well_formed(shape)
+                protocol.is_well_formed(shape)
             assert caught.value.code is ErrorCode.REPORT
 
 
@@ -211,6 +211,6 @@ def test_reports_from_a_wire_are_read_as_they_were_sent():
     protocol = OptimizedUnaryEncoding(9, 1)
     reports = np.array([[128, 0], [0, 128], [0, 0], [1, 64]], dtype=np.uint8)  # the last has a bit beyond nine values
     for sent in (reports, reports.tolist(), [bytes(row) for row in reports]):
-        assert protocol.well_formed(sent).tolist() == [True, True, True, False]
-        summary = FrequencySummary.empty(protocol).add(protocol.shaped(sent)[protocol.well_formed(sent)])
+        assert protocol.is_well_formed(sent).tolist() == [True, True, True, False]
+        summary = FrequencySummary.empty(protocol).add(protocol.to_array(sent)[protocol.is_well_formed(sent)])
         assert summary.support.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 1]

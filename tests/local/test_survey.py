@@ -76,7 +76,7 @@ class GivenBits:
 
 def test_at_ln_3_the_truth_is_told_with_three_quarters():
     asked = YesNoQuestion("a", "?", LN3)
-    assert asked.lie == 2**62  # a quarter of 2^64, exactly
+    assert asked.flip_threshold == 2**62  # a quarter of 2^64, exactly
     assert asked.matrix().rows == ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
     assert asked.matrix().ratio == 3
 
@@ -96,14 +96,14 @@ def test_a_threshold_is_the_least_integer_that_keeps_the_price(epsilon, others, 
     assert Fraction((TWO_TO_64 - lie) * others, lie) > 1  # and the truth is still the likeliest
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.price}")
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.epsilon}")
 def test_the_exact_epsilon_of_the_integers_is_at_most_the_stated_one(question):
     matrix = question.matrix()
     assert all(sum(row) == 1 for row in matrix.rows)
     assert matrix.ratio == question.ratio
-    assert at_most_e_to(question.ratio, question.price)
+    assert at_most_e_to(question.ratio, question.epsilon)
     # and it is hardly more private than that: an integer's step is 1/lie of the odds, at epsilon 20 about 2^-36
-    assert matrix.epsilon > question.price.epsilon - 2**-30
+    assert matrix.epsilon > question.epsilon.value - 2**-30
 
 
 @pytest.mark.parametrize("prior", [0.01, 0.1, 0.5])
@@ -118,7 +118,7 @@ def test_nobody_becomes_surer_than_the_posterior_of_the_stated_epsilon(prior):
     assert float(after) <= math.e * prior
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.price}")
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.epsilon}")
 def test_estimates_are_unbiased_exactly(question):
     truths = range(len(question.matrix().rows))
     if question.kind == "several":
@@ -150,7 +150,7 @@ def test_the_shared_vectors_come_out(survey):
 
 def test_a_word_below_the_threshold_turns_the_answer_and_the_threshold_does_not():
     asked = YesNoQuestion("a", "?", ONE)
-    for word, sent in ((asked.lie - 1, 0), (asked.lie, 1), (0, 0), (TWO_TO_64 - 1, 1)):
+    for word, sent in ((asked.flip_threshold - 1, 0), (asked.flip_threshold, 1), (0, 0), (TWO_TO_64 - 1, 1)):
         assert asked.encode(1, GivenBits(word.to_bytes(8, "little"))) == sent
 
 
@@ -250,7 +250,7 @@ def test_too_many_people_to_count_are_said_to_be_more():
         }
     )
     (found,) = estimate_survey(survey, SupportCounts(10, ((5,) * 64,)))
-    assert found.needed is None and found.to_dict()["needed"] is None
+    assert found.required_users is None and found.to_dict()["needed"] is None
     assert f"more than {MAX_RESPONDENTS:,} people give intervals" in describe_bounds(found)
     assert format_people(1574) == "1,574 people" and format_people(1) == "1 person"
 
@@ -345,13 +345,13 @@ def test_before_it_goes_out_an_author_is_told_what_comes_of_it():
         forecast_survey(survey, people=0)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.price}")
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.kind} {q.epsilon}")
 def test_a_large_epsilon_is_told_and_a_small_one_is_not(question):
     survey = load_template()
     alone = type(survey)("a", "a", "", (question,))
     told = warn_large_epsilons(alone)
-    assert bool(told) == (question.price.epsilon > math.log(19))  # what was 1 in 2 can become 95 %
-    assert all(f"epsilon {question.price} hides little" in each for each in told)
+    assert bool(told) == (question.epsilon.value > math.log(19))  # what was 1 in 2 can become 95 %
+    assert all(f"epsilon {question.epsilon} hides little" in each for each in told)
     assert describe_inference(question).startswith("If 10 %")
     assert warn_large_epsilons(survey) == []
     many = parse_survey({"id": "a", "questions": [{**YES_NO, "name": f"q{n}", "epsilon": 2.9} for n in range(4)]})
@@ -375,13 +375,13 @@ def test_a_most_that_changes_nothing_is_told():
         survey, free = asked(options, most), asked(options, options)
         said = warn_design(survey, forecast_survey(survey))
         assert bool(said) == useless
-        assert (survey.questions[0].lie == free.questions[0].lie) == (useless or most == options)
+        assert (survey.questions[0].flip_threshold == free.questions[0].flip_threshold) == (useless or most == options)
 
 
 def test_the_starter_asks_with_a_most_that_matters():
     (asked,) = (question for question in load_template().questions if question.kind == "several")
-    free = MultipleChoiceQuestion(asked.name, asked.text, asked.price, asked.options, len(asked.options))
-    assert asked.lie < free.lie  # fewer lies
+    free = MultipleChoiceQuestion(asked.name, asked.text, asked.epsilon, asked.options, len(asked.options))
+    assert asked.flip_threshold < free.flip_threshold  # fewer lies
 
 
 # The file, its form, and what is refused.
@@ -403,7 +403,7 @@ def test_a_total_is_split_over_the_questions_that_have_no_epsilon_of_their_own()
     question = {"text": "?", "kind": "yes-no"}
     given = [{"name": "a", "epsilon": 1, **question}, {"name": "b", **question}, {"name": "c", **question}]
     survey = parse_survey({"id": "s", "epsilon": 2, "questions": given})
-    assert [str(q.price) for q in survey.questions] == ["1", "0.5", "0.5"]
+    assert [str(q.epsilon) for q in survey.questions] == ["1", "0.5", "0.5"]
     assert survey.epsilon == pytest.approx(2)
 
 
@@ -419,10 +419,10 @@ def test_another_word_is_another_survey():
     assert len(digests) == 4
 
 
-def test_a_form_whose_coins_tell_more_than_it_says_is_refused():
+def test_a_form_whose_probabilities_reveal_more_than_stated_is_refused():
     form = json.loads(load_template().to_json())
     form["questions"][0]["lie"] = str(2**62 - 1)
-    with pytest.raises(ParameterError, match="not those of its epsilons"):
+    with pytest.raises(ParameterError, match="do not match its epsilons"):
         load_public_form(json.dumps(form))
     for broken in ("", "[]", "{}", '{"digest": 1}', json.dumps({**form, "questions": 7})):
         with pytest.raises(ParameterError):
@@ -467,7 +467,7 @@ def test_a_mistake_in_the_file_names_its_place_and_a_fix(change, place):
 
 @pytest.mark.parametrize("given", ["1/00", "1/0", "0/0", "1/000000"])
 def test_a_ratio_over_nothing_is_no_epsilon(given):
-    with pytest.raises(ParameterError, match="is no epsilon"):
+    with pytest.raises(ParameterError, match="is not an epsilon"):
         SurveyEpsilon.read(given)
     assert SurveyEpsilon.read("2/03") == SurveyEpsilon.read("2/3")
 
@@ -509,9 +509,9 @@ def test_a_file_that_is_no_survey_is_told(tmp_path):
         ({"answers": [1, "2", "010000", 0]}, "from 0 to 4"),
         ({"answers": {"cheated": 1}}, "in a list"),
         ({"survey": "0" * 32}, "another survey"),
-        ({"survey": 7}, "32 digits"),
-        ({"id": "0" * 31}, "32 digits"),
-        ({"id": "G" * 32}, "32 digits"),
+        ({"survey": 7}, "32 hexadecimal digits"),
+        ({"id": "0" * 31}, "32 hexadecimal digits"),
+        ({"id": "G" * 32}, "32 hexadecimal digits"),
         ({"name": "ada"}, "nothing else"),
     ],
 )
@@ -597,4 +597,4 @@ def test_at_a_prompt_an_option_is_its_number_and_never_its_words():
     [(SIBLINGS, 0, "0"), (BOXES, "1010", "2, a, b"), (BOXES, "0000", "none of them"), (QUESTIONS[6], 7, "3.5")],
 )
 def test_a_true_answer_is_shown_to_whoever_gave_it(question, truth, words):
-    assert question.shown(truth) == words
+    assert question.describe_answer(truth) == words

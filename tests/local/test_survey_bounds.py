@@ -73,7 +73,7 @@ def test_at_most_so_many_times_surer_is_rounded_up(epsilons):
             for factor in factors(sentence):
                 assert truth * (1 - TINY) <= factor <= truth * Decimal("1.1")
         one = true_epsilon(epsilons[0]).exp()
-        (factor,) = factors(describe_answer_bound(survey.questions[0].price.odds))
+        (factor,) = factors(describe_answer_bound(survey.questions[0].epsilon.odds))
         assert one * (1 - TINY) <= factor <= one * Decimal("1.1")
 
 
@@ -190,11 +190,11 @@ def test_a_shown_estimate_lies_in_its_interval(epsilon, users, data):
     found = estimate_survey(survey, SupportCounts(users, cells), confidence)
     for result in found:
         for row in result.rows:
-            assert row.low <= row.shown <= row.high
+            assert row.low <= row.clipped_value <= row.high
             raw = (Fraction(row.count, users) - result.question.other) / result.question.gap
             inside = raw if result.question.kind != "number" else Fraction(-3) + raw * Fraction(14, 3)
             assert row.value == pytest.approx(float(inside), rel=1e-9, abs=1e-9)  # unbiased, whatever is shown
-            assert row.is_clipped == (row.shown != row.value)
+            assert row.is_clipped == (row.clipped_value != row.value)
     said = render_results(survey, found, 100)
     rows = re.findall(r"[●│]\S*  +(-?[0-9.]+)(?: %)?(\*?) +(-?[0-9.]+) to (-?[0-9.]+)", said)
     assert len(rows) == 6
@@ -212,8 +212,8 @@ def test_six_people_of_whom_none_says_yes(tmp_path):
     survey = asked("ln 3")
     found = estimate_survey(survey, SupportCounts(6, ((6, 0),)))
     no, yes = found[0].rows
-    assert (yes.value, yes.shown, yes.low, yes.is_clipped) == (-0.5, 0.0, 0.0, True)
-    assert (no.value, no.shown, no.high, no.is_clipped) == (1.5, 1.0, 1.0, True)
+    assert (yes.value, yes.clipped_value, yes.low, yes.is_clipped) == (-0.5, 0.0, 0.0, True)
+    assert (no.value, no.clipped_value, no.high, no.is_clipped) == (1.5, 1.0, 1.0, True)
     said = render_results(survey, found, 100)
     assert "-50.0 %  " not in said and "0.0 %*" in said and "100.0 %*" in said
     assert "* Clipped to what is possible: the unbiased estimate is 150.0 % for No, -50.0 % for Yes." in said

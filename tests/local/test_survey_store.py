@@ -40,7 +40,7 @@ def test_what_is_added_is_there_after_reopening(tmp_path):
         counts = store.counts
     with ReportStore(path, SURVEY) as store:
         assert store.counts == counts and counts.users == 5
-        assert store.knows(reports(1)[0])
+        assert store.has_report(reports(1)[0])
     kept = read_store(path, SURVEY)
     assert kept.counts == counts and len(kept.ids) == 5
     assert path.stat().st_mode & 0o077 == 0  # for its owner's eyes
@@ -69,9 +69,9 @@ def test_a_file_cut_at_any_byte_loses_only_the_line_that_was_cut(tmp_path):
         assert read_store(path, SURVEY).counts.users == max(0, lines - 1)  # reading repairs nothing
         assert path.stat().st_size == size
         is_cut = size > 0 and whole[size - 1] != ord("\n")
-        assert read_store(path, SURVEY).cut == is_cut
+        assert read_store(path, SURVEY).is_truncated == is_cut
         with ReportStore(path, SURVEY) as store:
-            assert store.cut == is_cut
+            assert store.is_truncated == is_cut
             assert store.counts.users == max(0, lines - 1)
             store.add(reports(1, b"another"))
         kept = path.read_bytes()
@@ -148,9 +148,9 @@ def test_what_cannot_be_synced_is_not_acknowledged_and_nothing_stands_after_it(t
 
         with monkeypatch.context() as patched:
             patched.setattr(storing.os, "fsync", full)
-            with pytest.raises(TacitError, match="nothing was taken") as caught:
+            with pytest.raises(TacitError, match="no report was accepted") as caught:
                 store.add([second])
-            with pytest.raises(TacitError, match="nothing was taken"):  # and not before a sync succeeds
+            with pytest.raises(TacitError, match="no report was accepted"):  # and not before a sync succeeds
                 store.add([third])
         assert caught.value.code is ErrorCode.BUSY
         assert store.counts.users == 1 and path.read_bytes() == before

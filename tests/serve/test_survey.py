@@ -421,7 +421,7 @@ def test_idle_connections_of_one_address_keep_nobody_else_out(store):
 
 def test_a_port_that_is_taken_is_not_the_one_proposed(store):
     with running(store) as (port, _):
-        with pytest.raises(ParameterError, match="is taken") as caught:
+        with pytest.raises(ParameterError, match="is in use") as caught:
             bind_socket(ServerConfig(http=port, postgres=None))
         assert caught.value.fix == f"choose another: --port {port + 1}"
     with pytest.raises(ParameterError, match="not an address of this machine"):

@@ -1,4 +1,4 @@
-"""`tacit survey`: ask people what nobody would tell, without ever knowing who said what."""
+"""`tacit survey`: ask sensitive questions under local differential privacy."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
 
 app = typer.Typer(
-    help="A survey that is randomized where it is answered: write one, check it, answer it, collect, report.",
+    help="Surveys under local differential privacy: write one, check it, answer it, collect, report.",
     no_args_is_help=True,
 )
 
 SurveyFile = Annotated[Path, typer.Argument(help="The survey's TOML file.", metavar="SURVEY")]
 StoreOption = Annotated[
     Path | None,
-    typer.Option("--store", help="Where reports are kept. Default: beside the survey, ending in .reports."),
+    typer.Option("--store", help="The file of collected reports. Default: beside the survey, ending in .reports."),
 ]
-_TRUNCATED = "The last line of {} is not whole: {}. It was not acknowledged, and is left out."
+_TRUNCATED = "The last line of {} is incomplete: {}. It was not acknowledged, and is left out."
 
 
 @app.command()
@@ -43,12 +43,12 @@ def init(
     if file.exists():
         raise ParameterError("survey", f"{file} exists already", fix="name another file")
     if not file.absolute().parent.is_dir():
-        raise ParameterError("survey", f"there is no folder {file.parent}", fix="make it first")
+        raise ParameterError("survey", f"there is no folder {file.parent}", fix=f"mkdir -p {file.parent}")
     file.write_text(TEMPLATE, encoding="utf-8")
     survey = load_survey(file)
     total = epsilon_text(survey.total.epsilon)
     typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {total} in all.")
-    typer.echo(f"Change it, then see what it would tell: tacit survey check {file} --people 200")
+    typer.echo(f"Change it, then see what it reveals: tacit survey check {file} --people 200")
     typer.echo(f"Answer it: tacit survey respond {file}. Put it on a page: tacit survey collect {file} --serve")
 
 
@@ -56,13 +56,13 @@ def init(
 def check(
     file: SurveyFile,
     people: Annotated[
-        int | None, typer.Option("--people", help="How many will answer, by your guess.", min=1, max=10**9)
+        int | None, typer.Option("--people", help="How many people you expect to answer.", min=1, max=10**9)
     ] = None,
     store: StoreOption = None,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a survey would tell, before it goes out: about each person, and about all of them."""
+    """Show what a survey reveals before it is published: about each respondent, and about all of them."""
     from shutil import get_terminal_size
 
     from tacit.local.survey import outlook
@@ -71,20 +71,25 @@ def check(
 
     survey = load_survey(file)
     found = outlook.forecast_survey(survey, people, confidence)
-    doubts = [*outlook.warn_design(survey, found), *_warn_of_change(survey, _default_store(file, store))]
+    warnings = [*outlook.warn_design(survey, found), *_warn_of_change(survey, _default_store(file, store))]
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
         odds = double_above(survey.odds)
-        level = {"odds": odds if isfinite(odds) else None, "people": people, "confidence": confidence, "doubts": doubts}
+        level = {
+            "odds": odds if isfinite(odds) else None,
+            "people": people,
+            "confidence": confidence,
+            "doubts": warnings,
+        }
         print_json({**about, **level, "questions": [each.to_dict() for each in found]})
         return
     width = min(100, max(60, get_terminal_size().columns))
     typer.echo(outlook.render_forecast(survey, found, width))
-    if doubts:
+    if warnings:
         from textwrap import fill
 
-        typer.echo("\nTo think over:")
-        for each in doubts:
+        typer.echo("\nWarnings:")
+        for each in warnings:
             typer.echo(fill(each, width, initial_indent="· ", subsequent_indent="  "))
 
 
@@ -101,17 +106,18 @@ def respond(
         Path | None, typer.Option("--out", help="Write the report here, not to standard output.", metavar="FILE")
     ] = None,
     memo: Annotated[
-        Path | None, typer.Option("--memo", help="Where what was drawn is kept, for the next time.", metavar="FILE")
+        Path | None,
+        typer.Option("--memo", help="The file that stores your reports, for the next time.", metavar="FILE"),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send it to the collector without asking.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Answer though you answered another edition of it: both epsilons count.")
+        bool, typer.Option("--again", help="Answer though you answered another edition of it: both epsilons add up.")
     ] = False,
     at_most: Annotated[
         float | None,
         typer.Option(
             "--at-most",
-            help="Refuse where all your reports to this survey and its editions cost more, those sent before included.",
+            help="Refuse where the epsilons of all your reports to this survey and its editions add up to more.",
             metavar="EPSILON",
             min=0,
         ),
@@ -120,9 +126,9 @@ def respond(
         Path | None, typer.Option("--trust", help="The collector's certificate in PEM, if self-made.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Answer a survey: the answers are randomized here, and only what the coins leave is written or sent.
+    """Answer a survey: the answers are randomized here, and only the randomized ones are written or sent.
 
-    The coins are tossed once. Answering again gives the same report, whatever is answered: it tells nothing more.
+    They are randomized once. Answering again gives the same report, whatever is answered: it reveals nothing more.
     """
     from tacit.arithmetic import to_rational
     from tacit.cli import survey_ask, survey_memo, survey_send
@@ -137,7 +143,7 @@ def respond(
     report = survey_memo.find_report(earlier, survey)
     cost = survey_memo.check_total_epsilon(earlier, survey, collector, again=again, at_most=limit)
     if report is not None:
-        survey_ask.print_to_stderr("You have answered this survey before: what was drawn then stays.", *cost)
+        survey_ask.print_to_stderr("You have answered this survey before: the same report is sent again.", *cost)
     else:
         survey_ask.show_introduction(survey)
         survey_ask.print_to_stderr(*cost)
@@ -147,7 +153,7 @@ def respond(
         else:
             truths = survey_ask.ask_questions(survey)
         report = survey.respond(truths, SystemBits())
-        # before anyone sees it: coins are tossed once
+        # before anyone sees it: answers are randomized once
         survey_memo.save_response(memo, survey, report, collector, again=again, at_most=limit)
     survey_ask.show_report(survey, report)
     if out is not None:
@@ -166,47 +172,48 @@ def collect(
     reports: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Files with a report on each line, or what another collector kept; - is standard input.",
+            help="Files with a report on each line, or another collector's store; - is standard input.",
             metavar="[REPORTS]...",
         ),
     ] = None,
     store: StoreOption = None,
-    served: Annotated[bool, typer.Option("--serve", help="Serve the survey's page, until Ctrl-C.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the survey's page, until Ctrl-C.")] = False,
     host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8090,
     tls_cert: Annotated[Path | None, typer.Option(help="A certificate in PEM, with its chain.", metavar="FILE")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="The key of that certificate.", metavar="FILE")] = None,
     tls_self: Annotated[bool, typer.Option("--tls-self", help="Make a certificate, beside the survey.")] = False,
     behind_proxy: Annotated[
-        bool, typer.Option("--insecure-behind-proxy", help="Accept plain connections: a proxy in front speaks TLS.")
+        bool, typer.Option("--insecure-behind-proxy", help="Accept plain connections: a proxy in front terminates TLS.")
     ] = False,
     proxy: Annotated[
         list[str] | None,
         typer.Option(
-            "--proxy", help="Believe this proxy's X-Forwarded-For. Default: one on this machine.", metavar="ADDRESS"
+            "--proxy", help="Trust this proxy's X-Forwarded-For. Default: one on this machine.", metavar="ADDRESS"
         ),
     ] = None,
-    rate: Annotated[float, typer.Option(help="Reports a second from one address.", min=0.001)] = 5.0,
+    rate: Annotated[float, typer.Option(help="Accepted reports per second from one address.", min=0.001)] = 5.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Take reports in: from files, or from a page that it serves. Bad ones are left out, and an id counts once."""
+    """Collect reports from files, or from a page that it serves. Malformed ones are left out, and an id counts once."""
     from tacit.cli.survey_take import collect_files, format_report_count
     from tacit.local.survey.load import load_survey
     from tacit.local.survey.store import ReportStore
 
-    if served == bool(reports):
-        what = "name files of reports, or --serve a page"
+    if serve == bool(reports):
+        what = "needs files of reports, or --serve for a page, not both"
         raise ParameterError("reports", what, fix=f"tacit survey collect {file} --serve")
     if proxy and not behind_proxy:
-        raise ParameterError("proxy", "there is none", fix="add --insecure-behind-proxy, or leave out --proxy")
+        what = "is only used with --insecure-behind-proxy"
+        raise ParameterError("proxy", what, fix="add --insecure-behind-proxy, or leave out --proxy")
     survey = load_survey(file)
     _print_warnings(survey)
     with ReportStore(_default_store(file, store), survey) as opened:
-        if opened.cut:
+        if opened.is_truncated:
             typer.echo(
                 _TRUNCATED.format(_default_store(file, store).name, "a collector stopped while it wrote"), err=True
             )
-        if not served:
+        if not serve:
             collect_files(opened, reports or [], as_json)
             return
         import asyncio
@@ -228,16 +235,16 @@ def collect(
             if tls_self and made is not None:
                 typer.echo(f"Certificate {made.certificate}, SHA-256 {made.fingerprint}")
             if behind_proxy and not proxies and not is_loopback(host):
-                told = "a proxy on another machine is not believed, and all who come through it share one rate"
-                typer.echo(f"Note: {told}. Name it: --proxy ADDRESS", err=True)
+                note = "a proxy on another machine is not trusted, and all its clients share one rate limit"
+                typer.echo(f"Note: {note}. Name it: --proxy ADDRESS", err=True)
             typer.echo(f"{format_report_count(opened)} so far. Stop with Ctrl-C.")
 
-        def counted(reports: int) -> None:
-            if sys.stderr.isatty():  # one line, written over
+        def show_count(reports: int) -> None:
+            if sys.stderr.isatty():  # one line, overwritten
                 typer.echo(f"\r{format_report_count(opened)} so far. ", err=True, nl=False)
 
         redact_logs()
-        asyncio.run(serve_survey(opened, settings, ready, rate=rate, counted=counted, proxies=proxies))
+        asyncio.run(serve_survey(opened, settings, ready, rate=rate, on_count=show_count, proxies=proxies))
         typer.echo(f"Stopped with {format_report_count(opened)}: tacit survey report {file}")
 
 
@@ -247,11 +254,11 @@ def report(
     store: StoreOption = None,
     confidence: ConfidenceOption = 0.95,
     chart: Annotated[
-        Path | None, typer.Option("--chart", help="Save a picture of it: .svg, .png or .pdf.", metavar="FILE")
+        Path | None, typer.Option("--chart", help="Save a chart: .svg, .png or .pdf.", metavar="FILE")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what the reports tell: unbiased estimates with intervals, and what made-up reports could have done."""
+    """Show the results: unbiased estimates with intervals, and how far malicious reports can have moved them."""
     from shutil import get_terminal_size
 
     from tacit.local.survey import draw
@@ -263,14 +270,14 @@ def report(
         _check_plot_path(chart)
     survey = load_survey(file)
     _print_warnings(survey)
-    kept = read_store(_default_store(file, store), survey)
-    if kept.cut:
+    stored = read_store(_default_store(file, store), survey)
+    if stored.is_truncated:
         why = "it is being written, or a collector stopped while it wrote"
         typer.echo(_TRUNCATED.format(_default_store(file, store).name, why), err=True)
-    found = estimate_survey(survey, kept.counts, confidence)
+    found = estimate_survey(survey, stored.counts, confidence)
     if as_json:
         about = {"survey": survey.id, "title": survey.title, "digest": survey.digest, "epsilon": survey.epsilon}
-        level = {"reports": kept.counts.users, "confidence": float(found[0].confidence)}
+        level = {"reports": stored.counts.users, "confidence": float(found[0].confidence)}
         print_json({**about, **level, "questions": [result.to_dict() for result in found]})
     else:
         typer.echo(draw.render_results(survey, found, width=min(100, max(60, get_terminal_size().columns))))
@@ -279,7 +286,7 @@ def report(
 
 
 def _print_warnings(survey: Survey) -> None:
-    """What the author may have missed, on standard error."""
+    """Print warnings about large epsilons to standard error."""
     from tacit.local.survey.outlook import warn_large_epsilons
 
     for each in warn_large_epsilons(survey):
@@ -287,17 +294,17 @@ def _print_warnings(survey: Survey) -> None:
 
 
 def _warn_of_change(survey: Survey, store: Path) -> list[str]:
-    """What a change would cost those who have answered."""
+    """Return a warning about the privacy loss that a change causes to those who have answered."""
     from tacit.local.survey.store import read_store
     from tacit.local.survey.words import epsilon_text
 
-    again = f"whoever answers again pays epsilon {epsilon_text(survey.total.epsilon)} again."
+    again = f"whoever answers again loses epsilon {epsilon_text(survey.total.epsilon)} again."
     try:
         users = read_store(store, survey).counts.users
     except Refused as error:
         return [f"{error.what}: {again}"]
     reports = "1 report is" if users == 1 else f"{users:,} reports are"
-    return [f"{reports} here already: after any change they no longer fit, and {again}"] if users else []
+    return [f"{reports} stored already: after any change they are of another survey, and {again}"] if users else []
 
 
 def _default_store(file: Path, store: Path | None) -> Path:
@@ -308,8 +315,8 @@ def _check_plot_path(file: Path) -> None:
     from importlib.util import find_spec
 
     if file.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise ParameterError("chart", f"{file.name} is not the name of a picture", fix="end it in .svg, .png or .pdf")
+        raise ParameterError("chart", f"{file.name} has no known suffix", fix=f"--chart {file.stem}.svg")
     if not file.absolute().parent.is_dir():
-        raise ParameterError("chart", f"there is no folder {file.parent}", fix="make it first")
+        raise ParameterError("chart", f"there is no folder {file.parent}", fix=f"mkdir -p {file.parent}")
     if find_spec("matplotlib") is None:
         raise missing_extra("plot", "a picture", "matplotlib")

@@ -16,7 +16,7 @@ from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     from tacit.local.survey.form import Survey
-    from tacit.local.survey.questions import SurveyQuestion
+    from tacit.local.survey.questions import SurveyQuestion, TrueAnswer
     from tacit.local.survey.reports import SurveyReport
 
 
@@ -50,7 +50,7 @@ def show_probabilities(survey: Survey) -> None:
     print_to_stderr(*(f"  {question.name}: {describe_randomization(question)}" for question in survey.questions))
 
 
-def ask_questions(survey: Survey) -> list[Any]:
+def ask_questions(survey: Survey) -> list[TrueAnswer]:
     """The answers of someone at the terminal, who is told the probabilities first, and then what was understood."""
     print_to_stderr("Nothing is written or sent while you answer. Ctrl-C stops.")
     return [_ask_question(question) for question in survey.questions]
@@ -95,7 +95,7 @@ def _columns() -> int:
     return max(40, get_terminal_size().columns)
 
 
-def _ask_question(question: SurveyQuestion) -> Any:
+def _ask_question(question: SurveyQuestion) -> TrueAnswer:
     from tacit.local.survey.choices import MultipleChoiceQuestion
     from tacit.local.survey.numbers import NumberQuestion
     from tacit.local.survey.words import describe_answer_bound, describe_randomization, format_range
@@ -103,7 +103,7 @@ def _ask_question(question: SurveyQuestion) -> Any:
     print_to_stderr(
         "",
         *quote_lines(question.text),
-        f"  {describe_randomization(question)} {describe_answer_bound(question.price.odds)}",
+        f"  {describe_randomization(question)} {describe_answer_bound(question.epsilon.odds)}",
     )
     hint = "The number before your answer"
     if isinstance(question, NumberQuestion):
@@ -121,7 +121,7 @@ def _ask_question(question: SurveyQuestion) -> Any:
         except TacitError as error:
             print_to_stderr(f"  {error.what}")
             continue
-        print_to_stderr(*_wrap_lines("  Your answer: ", question.shown(truth), _columns()))
+        print_to_stderr(*_wrap_lines("  Your answer: ", question.describe_answer(truth), _columns()))
         return truth
 
 

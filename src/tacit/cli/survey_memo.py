@@ -134,7 +134,7 @@ def save_response(
 
 def line_of(survey: Survey, report: SurveyReport, collector: str) -> str:
     """What is kept of a survey."""
-    price = {"epsilon": survey.epsilon, "epsilons": [str(question.price) for question in survey.questions]}
+    price = {"epsilon": survey.epsilon, "epsilons": [str(question.epsilon) for question in survey.questions]}
     about = {"id": survey.id, "title": survey.title, **price, "collector": collector}
     return json.dumps({**about, "report": json.loads(report.to_json())}, separators=(",", ":"))
 

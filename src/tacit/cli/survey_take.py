@@ -52,7 +52,7 @@ def _read_reports(store: ReportStore, path: Path) -> tuple[list[SurveyReport], l
     data = _read(path)
     if is_report_store(data):
         if not data.endswith(b"\n"):
-            typer.echo(f"The last line of {path} is not whole, and left out.", err=True)
+            typer.echo(f"The last line of {path} is incomplete, and left out.", err=True)
         return parse_store(data, path, store.survey), []
     good: list[SurveyReport] = []
     bad: list[dict[str, Any]] = []

@@ -12,6 +12,9 @@ from tacit.local.mean_summary import MeanEstimate as MeanEstimate
 from tacit.local.mean_summary import MeanSummary as MeanSummary
 from tacit.local.memoization import MemoizedRandomizer as MemoizedRandomizer
 from tacit.local.multiple_attributes import MultiAttributeProtocol as MultiAttributeProtocol
+from tacit.local.multiple_attributes import compare_strategies as compare_strategies
+from tacit.local.posterior import compute_posterior as compute_posterior
+from tacit.local.posterior import describe_posterior as describe_posterior
 from tacit.local.projective_geometry import ProjectiveGeometryResponse as ProjectiveGeometryResponse
 from tacit.local.rappor import Rappor as Rappor
 from tacit.local.recommend import recommend_protocol as recommend_protocol

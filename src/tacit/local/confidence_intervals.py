@@ -1,4 +1,4 @@
-"""How far an average of independent reports may be from what it estimates, with a probability that is proved.
+"""Confidence intervals with proved coverage, for averages of independent reports.
 
 >>> round(mean_half_width(10_000, variance=4.0, least=3.0, bound=4.0, miss=0.05), 4)
 0.0451
@@ -23,12 +23,12 @@ _ROUNDING = 2.0**-30  # far above the error of the machine's quantiles, far belo
 
 
 def mean_half_width(users: int, variance: float, least: float, bound: float, miss: float) -> float:
-    """A w such that the average of `users` independent variables is off its mean by w or more with at most this
-    probability.
+    """Return a w such that the average of independent variables is off its mean by w or more with probability `miss`.
 
-    Each variable is within `bound` of its mean and has a variance between `least` and `variance`.
+    There are `users` of them. Each variable is within `bound` of its mean and has a variance between `least` and
+    `variance`.
 
-    **Theorem.** Both of these are such a w, with n users, and the smaller one is taken.
+    **Theorem.** Both of these are such a w, with n users, and the smaller one is returned.
     (Bernstein.) The sum is off by t with probability at most 2 exp(-t^2/(2 n variance + 2 bound t/3)).
     (Berry and Esseen, Shevtsova's constant.) The distribution of the sum over its deviation is within 0.56 R of the
     normal distribution, R the third moments over the variances to the power 3/2; as a third moment is at most bound
@@ -47,18 +47,18 @@ def mean_half_width(users: int, variance: float, least: float, bound: float, mis
 
 
 def binomial_interval(seen: int, total: int, miss: float) -> tuple[float, float]:
-    """Two ends between which the mean probability of `total` independent coins lies, except with probability `miss`.
+    """Return an interval of the mean probability of `total` independent Bernoulli variables, of which `seen` are 1.
 
-    **Theorem.** Clopper and Pearson's ends hold for equal coins. Of coins with different probabilities the number of
-    heads has tails, beyond the mean by one or more, below the binomial's of the same mean (Hoeffding 1956). The ends
-    are kept at least one head away from what was seen, so that only such tails are left out.
+    **Theorem.** It misses with probability at most `miss`. Clopper and Pearson's ends hold for equal probabilities. Of
+    variables with different probabilities the sum has tails, beyond the mean by one or more, below the binomial's of
+    the same mean (Hoeffding 1956). The ends are at least one away from `seen`, so that only such tails are left out.
     """
     low, high = all_binomial_ends([seen], total, miss)
     return float(low[0]), float(high[0])
 
 
 def all_binomial_ends(seen: npt.ArrayLike, total: int, miss: float) -> tuple[Floats, Floats]:
-    """The `binomial_interval` of each of these numbers of heads."""
+    """Return the `binomial_interval` of each of these counts."""
     import numpy as np
     from scipy.special import betaincinv
 

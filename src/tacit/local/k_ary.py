@@ -1,4 +1,4 @@
-"""k-ary randomized response: the value itself, or another one.
+"""k-ary randomized response: the true value, or another one.
 
 >>> coin = KAryRandomizedResponse(domain=2, epsilon=1)
 >>> round(coin.p, 6), round(coin.matrix().epsilon, 12)
@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arithmetic import to_interval
-from tacit.local.frequency_oracle import Counts, FrequencyOracle, Reports
+from tacit.local.frequency_oracle import Counts, FrequencyOracle, Reports, check_integer_reports
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.sampling import uint16
 from tacit.sampling.bits import Bits
@@ -22,59 +22,73 @@ from tacit.sampling.bits import Bits
 if TYPE_CHECKING:
     from flint import arb
 
-_BLOCK = 2**17  # people at a time, so that a block stays near the processor
+    from tacit.local.frequency_oracle import Exact
+
+_BLOCK = 2**17  # users at a time, so that a block stays in the processor's cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class KAryRandomizedResponse(FrequencyOracle):
-    """Reports the value with probability p = e^epsilon/(e^epsilon + d - 1), else any other one, each equally likely.
+    """k-ary randomized response: the true value, or any other one, each equally likely.
 
-    **Theorem.** It is epsilon-LDP, exactly; p is as above, q = 1/(e^epsilon + d - 1), and n times the variance at f = 0
-    is (e^epsilon + d - 2)/(e^epsilon - 1)^2: the best for d < 3 e^epsilon + 2, and poor for long lists. Proof: the
-    distribution is p on the diagonal and q elsewhere, and p/q = e^epsilon. With E = e^epsilon, q (1 - q)/(p - q)^2 is
-    (E + d - 2)/(E
-    - 1)^2.
+    **Theorem.** With p = e^epsilon/(e^epsilon + d - 1) for the true value and q = 1/(e^epsilon + d - 1) for each other
+    one, a report is epsilon-LDP, exactly. n times the variance at f = 0 is (e^epsilon + d - 2)/(e^epsilon - 1)^2: the
+    least of all protocols for d < 3 e^epsilon + 2, and large for large domains. Proof: the distribution is p on the
+    diagonal and q elsewhere, and p/q = e^epsilon. With E = e^epsilon, q (1 - q)/(p - q)^2 is (E + d - 2)/(E - 1)^2.
 
-    **How a report is drawn.** The value with probability t = (e^epsilon - 1)/(e^epsilon + d - 1), else any value at
-    all, each equally likely. That is the same distribution: another one has (1 - t)/d = 1/(e^epsilon + d - 1) = q, and
-    the value the rest. For long lists t is small, and a few bits tell most people that theirs is not drawn.
+    **Sampling.** The true value with probability t = (e^epsilon - 1)/(e^epsilon + d - 1), else one of all d values,
+    each equally likely. That is the same distribution: another one has (1 - t)/d = 1/(e^epsilon + d - 1) = q, and
+    the value the rest. For large domains t is small, and a few random bits decide for most users.
+
+    Parameters
+    ----------
+    domain : int
+        The number d of values, from 2 to 2^24. The error grows with its square root.
+    epsilon : number
+        The privacy loss of one report, from 0.000001 to 100. A larger one gives smaller errors and less privacy.
+
+    Examples
+    --------
+    >>> from tacit.local import KAryRandomizedResponse
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> coin = KAryRandomizedResponse(domain=2, epsilon=1)
+    >>> round(coin.p, 6), round(coin.q, 6)
+    (0.731059, 0.268941)
+    >>> coin.encode([True, True, True, False], ReplayBits(b"example"))
+    array([1, 0, 0, 0])
     """
 
     kind: ClassVar[str] = "k-ary"
 
-    def chances(self, root: Any) -> tuple[Any, Any]:
-        """p and q."""
+    def _support_probabilities(self, root: Exact) -> tuple[Exact, Exact]:
         weight = root * root + (self.domain - 1)
         return root * root / weight, 1 / weight
 
     @property
     def report_bits(self) -> int:
-        """The bits of a value."""
+        """The bits of a value: log2(domain), rounded up."""
         return (self.domain - 1).bit_length()
 
     @property
-    def reach(self) -> int:
+    def max_support(self) -> int:
         """One: the value that is reported."""
         return 1
 
-    def outputs(self) -> Reports:
-        """All values."""
-        return np.arange(self._few(self.domain))
+    def _list_reports(self) -> Reports:
+        return np.arange(self._check_listable(self.domain))
 
-    def probability(self, own: bool, supported: int, root: Any) -> Any:
-        """p for the own value, q for another."""
-        return self.chances(root)[0 if own else 1]
+    def _report_probability(self, own: bool, supported: int, root: Exact) -> Exact:
+        return self._support_probabilities(root)[0 if own else 1]
 
-    def support_of_counts(self, counts: Counts) -> Counts:
-        """The supports, from how often each report came: a group-by is enough of a collector."""
+    def _support_from_counts(self, counts: Counts) -> Counts:
         return counts.astype(np.int64)
 
     @property
     def report_limit(self) -> int:
-        """Reports are the integers below this."""
+        """Reports are the integers below this: the values."""
         return self.domain
 
-    def _encoded(self, values: Counts, bits: Bits) -> Reports:
+    def _encode_values(self, values: Counts, bits: Bits) -> Reports:
         if self.domain > 2**uint16.WIDTH:
             return RandomizedResponse(self.epsilon, self.domain).release(values, bits)
         spare = uint16.unused_bits(self.domain)
@@ -89,15 +103,15 @@ class KAryRandomizedResponse(FrequencyOracle):
         return reports
 
     def _truth(self) -> arb:
-        """P[the value itself, and not any at all]."""
+        """Return P[the true value is taken, and none is drawn]."""
         odds: arb = to_interval(self.epsilon).exp()
         return (odds - 1) / (odds + (self.domain - 1))
 
-    def _shaped(self, reports: Any) -> Reports:
-        return self._numbers(reports)
+    def _to_array(self, reports: npt.ArrayLike) -> Reports:
+        return check_integer_reports(self.kind, reports)
 
     def _are_well_formed(self, reports: Reports) -> npt.NDArray[np.bool_]:
         return np.asarray(reports.view(np.uint64) < np.uint64(self.domain))  # a negative one is far above
 
-    def _supported(self, reports: Reports) -> Counts:
+    def _count_support(self, reports: Reports) -> Counts:
         return np.bincount(reports, minlength=self.domain)

@@ -1,4 +1,4 @@
-"""Optimal local hashing: a random hash of the value, in a few cells, and the cell reported by randomized response.
+"""Optimized local hashing: a random hash of the value, in a few cells, and the cell reported by randomized response.
 
 >>> hashed = OptimizedLocalHashing(domain=1024, epsilon=1)
 >>> hashed.cells, hashed.report_bits, hashed.q
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arithmetic import to_interval, working_precision
-from tacit.local.frequency_oracle import Counts, FrequencyOracle, Reports
+from tacit.local.frequency_oracle import Counts, FrequencyOracle, Reports, check_integer_reports
 from tacit.local.walsh_hadamard import walsh_hadamard
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
@@ -25,36 +25,54 @@ from tacit.sampling.uniform import draw_array_below
 if TYPE_CHECKING:
     from flint import arb
 
-_BLOCK = 2**16  # reports at a time, so that a block stays near the processor
+    from tacit.local.frequency_oracle import Exact
+
+_BLOCK = 2**16  # reports at a time, so that a block stays in the processor's cache
 _MOST_BITS = 16  # of a cell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class OptimizedLocalHashing(FrequencyOracle):
-    """Draws a hash function, hashes the value x into one of g = 2^k cells, and reports the function with the cell by
-    randomized response: the true cell with probability p = e^epsilon/(e^epsilon + g - 1), else another one, each
-    equally likely. A report supports all values of its cell (Wang, Blocki, Li, Jha 2017, with these functions).
+    """Optimized local hashing: a random hash function, and the value's hash by randomized response.
+
+    The value x is hashed into one of g = 2^k cells; the true cell is reported with probability
+    p = e^epsilon/(e^epsilon + g - 1), else another one, each equally likely. A report is the function's seed and the
+    cell, and supports all values of its cell (Wang, Blocki, Li, Jha 2017, with these functions).
 
     *The functions.* A value is m bits x_0, ..., x_(m-1), and a function a seed of m + k - 1 random bits s. Bit i of the
     cell is the parity of the sum of s_(i+j) x_j over all j.
 
     **Theorem** (the functions are universal). Two different values share a cell with probability exactly 1/g. Proof:
     for v = x xor y and the largest j with v_j = 1, bit i of the cell of v is s_(i+j) plus a sum of seed bits below i +
-    j. Bit after bit, each is a fair coin given those before it. The cells are equal where all k of them are 0.
+    j. Bit after bit, each is uniform given those before it. The cells are equal where all k of them are 0.
 
     **Theorem.** It is epsilon-LDP, exactly, and q = 1/g. n times the variance at f = 0 is (e^epsilon + g - 1)^2/((g -
     1)(e^epsilon - 1)^2), which at g - 1 = e^epsilon would be 4 e^epsilon/(e^epsilon - 1)^2, the least. The best power
     of two is at most 8 % above it, 5 % from epsilon 0.7 on, if there are enough values. Proof: the seed says nothing of
     the value; given the seed the distribution is that of `KAryRandomizedResponse` on g cells. Another value is in the
-    reported cell with p/g + (1
-    - 1/g)(1 - p)/(g - 1) = 1/g. With t = g - 1 and E = e^epsilon, the excess (E + t)^2/(4 E t) is 1 at t = E, and is
-    largest where two powers tie, E^2 = (g - 1)(2g - 1): 1.077 for g = 2, 1.046 for g = 4 and less from there on.
+    reported cell with p/g + (1 - 1/g)(1 - p)/(g - 1) = 1/g. With t = g - 1 and E = e^epsilon, the excess (E + t)^2/(4 E
+    t) is 1 at t = E, and is largest where two powers tie, E^2 = (g - 1)(2g - 1): 1.077 for g = 2, 1.046 for g = 4 and
+    less from there on.
 
     **Theorem** (counting without comparing each report to each value). Let a_i be the m bits of the seed from i on, z
     the cell reported. The number of reports that support y is the sum over all subsets T of the k bits, the empty one
     too, of W_T[y]/g, where W_T is the Walsh-Hadamard transform of the histogram of xor(a_i, i in T), signed by the
     parity of z on T. Proof: a report supports y where for all i the parity of a_i & y is z_i; that indicator is the
     product of (1 + (-1)^(z_i + parity(a_i & y)))/2; multiply out. It takes n g + d log d steps in place of n d.
+
+    Parameters
+    ----------
+    domain : int
+        The number of values, from 2 to 2^24. The error does not depend on it, the report has about log2(domain) bits.
+    epsilon : number
+        The privacy loss of one report, from 0.000001 to 100. A larger one gives smaller errors and less privacy.
+
+    Examples
+    --------
+    >>> from tacit.local import OptimizedLocalHashing
+    >>> hashed = OptimizedLocalHashing(domain=1024, epsilon=1)
+    >>> hashed.cells, hashed.report_bits, hashed.q
+    (4, 13, 0.25)
     """
 
     kind: ClassVar[str] = "hashing"
@@ -72,53 +90,50 @@ class OptimizedLocalHashing(FrequencyOracle):
     def _cell_bits(self) -> int:
         return self.cells.bit_length() - 1
 
-    def chances(self, root: Any) -> tuple[Any, Any]:
-        """p and q."""
+    def _support_probabilities(self, root: Exact) -> tuple[Exact, Exact]:
         odds, size = root * root, self.cells
         return odds / (odds + (size - 1)), (odds * 0 + 1) / size
 
     @property
     def report_bits(self) -> int:
-        """Those of the seed and of the cell."""
+        """The bits of the seed and of the cell."""
         return self._value_bits + 2 * self._cell_bits - 1
 
     @property
-    def reach(self) -> int:
-        """All of them: with a seed of zeros every value is in cell 0."""
+    def max_support(self) -> int:
+        """All values: with a seed of zeros every value is in cell 0."""
         return self.domain
 
-    def outputs(self) -> Reports:
-        """All pairs of a seed and a cell."""
-        return np.arange(self._few(1 << self.report_bits))
+    def _list_reports(self) -> Reports:
+        return np.arange(self._check_listable(1 << self.report_bits))
 
-    def probability(self, own: bool, supported: int, root: Any) -> Any:
-        """One of the seeds, and the true cell or another."""
+    def _report_probability(self, own: bool, supported: int, root: Exact) -> Exact:
         odds = root * root
         return (odds if own else 1) / (odds + (self.cells - 1)) / (1 << self.report_bits - self._cell_bits)
 
-    def _lie(self) -> arb:
-        """P[the cell is drawn anew from all g]: then p is 1 less (g - 1)/g of it."""
+    def _redraw_probability(self) -> arb:
+        """Return P[the cell is drawn from all g]: then p is 1 less (g - 1)/g of it."""
         size = self.cells
         return size / (to_interval(self.epsilon).exp() + (size - 1))
 
-    def _encoded(self, values: Counts, bits: Bits) -> Reports:
-        """A report is the seed in the low bits and the cell above it."""
+    def _encode_values(self, values: Counts, bits: Bits) -> Reports:
+        """Return reports: the seed in the low bits, the cell above it."""
         wide, size = self._value_bits, self._cell_bits
         drawn = draw_array_below(1 << self.report_bits, len(values), bits)
         seeds, cells = drawn >> size, drawn & ((1 << size) - 1)
         true = np.zeros(len(values), dtype=np.int64)
         for i in range(size):
             true |= (np.bitwise_count((seeds >> i) & values) & 1).astype(np.int64) << i
-        cells = np.where(bernoulli.draw_array_certified(self._lie, len(values), bits), cells, true)
+        cells = np.where(bernoulli.draw_array_certified(self._redraw_probability, len(values), bits), cells, true)
         return seeds | cells << (wide + size - 1)
 
-    def _shaped(self, reports: Any) -> Reports:
-        return self._numbers(reports)
+    def _to_array(self, reports: npt.ArrayLike) -> Reports:
+        return check_integer_reports(self.kind, reports)
 
     def _are_well_formed(self, reports: Reports) -> npt.NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < 1 << self.report_bits))
 
-    def _supported(self, reports: Reports) -> Counts:
+    def _count_support(self, reports: Reports) -> Counts:
         wide, size = self._value_bits, self._cell_bits
         signed = np.zeros(2 << wide, dtype=np.int64)
         for start in range(0, len(reports), _BLOCK):
@@ -134,12 +149,12 @@ class OptimizedLocalHashing(FrequencyOracle):
         return (len(reports) + transformed[: self.domain]) // self.cells
 
 
-def _count(places: Counts, counts: Counts) -> None:
-    """Add one at each place; few places do not go through all counts."""
-    if len(places) < len(counts) // 8:
-        np.add.at(counts, places, 1)
+def _count(indices: Counts, counts: Counts) -> None:
+    """Add one at each index, without a pass over all counts where the indices are few."""
+    if len(indices) < len(counts) // 8:
+        np.add.at(counts, indices, 1)
     else:
-        counts += np.bincount(places, minlength=len(counts))
+        counts += np.bincount(indices, minlength=len(counts))
 
 
 @lru_cache(maxsize=256)

@@ -1,15 +1,15 @@
-"""Means of numbers that people randomize themselves: by rounding, by a window, or by a mixture of both.
+"""Means of numbers that users randomize themselves: by rounding, by a window, or by a mixture of both.
 
 >>> from tacit.local.uniform_grid import UniformGrid
 >>> from tacit.sampling.bits import ReplayBits
 >>> hours = UniformGrid(0, 24, steps=96)
->>> asked = HybridMechanism(hours, epsilon=2)
->>> reports = asked.encode(np.repeat([6.0, 8.0], 5000), ReplayBits(b"example"))
->>> found = asked.estimate(asked.tally(reports), confidence=0.95)
+>>> protocol = HybridMechanism(hours, epsilon=2)
+>>> reports = protocol.encode(np.repeat([6.0, 8.0], 5000), ReplayBits(b"example"))
+>>> found = protocol.estimate(protocol.summarize(reports), confidence=0.95)
 >>> found.low < 7 < found.high
 True
 >>> protocols = (StochasticRounding, PiecewiseMechanism, HybridMechanism)
->>> [round(protocol(hours, 1).worst(1) / 12**2, 2) for protocol in protocols]
+>>> [round(protocol(hours, 1).max_variance(1) / 12**2, 2) for protocol in protocols]
 [4.68, 5.23, 4.29]
 """
 
@@ -19,18 +19,18 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.transition_matrix import TransitionMatrix
-from tacit.arithmetic import to_integer, to_interval, to_rational_between
+from tacit.arithmetic import Number, to_integer, to_interval, to_rational_between
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local.confidence_intervals import binomial_interval, mean_half_width
 from tacit.local.frequency_oracle import check_epsilon, check_integer_reports
 from tacit.local.mean_summary import MeanEstimate, MeanSummary, ReportSegment
-from tacit.local.uniform_grid import Places, UniformGrid, rational_exp
+from tacit.local.uniform_grid import Indices, UniformGrid, rational_exp
 from tacit.mechanisms.validation import check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli
@@ -40,209 +40,425 @@ from tacit.sampling.uniform import draw_array_below
 if TYPE_CHECKING:
     from flint import arb
 
-Reports = npt.NDArray[np.int64]
+IntegerReports = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Mean(ABC):
-    """What the protocols share. A report of kind i says `intercept_i + slope_i report` of its place, on average truly.
+    """The base class of protocols that estimate the mean of a number on a grid.
 
-    **Theorem.** The average of what reports say is unbiased for the mean place. If a share m of the people send what
-    they like, it moves by at most m times `influence`.
+    Reports are integers, in one or two segments. A report r of a segment is mapped to `intercept + slope r`, whose mean
+    is the index of the sender's number on the grid.
+
+    **Theorem.** A report is epsilon-LDP: each subclass proves it. The average of the mapped reports is unbiased for the
+    mean index. If a share m of the users is malicious, it moves by at most m times `influence`.
     """
 
     grid: UniformGrid
     epsilon: Fraction
     kind: ClassVar[str]
 
+    if TYPE_CHECKING:  # any number is converted below; subclasses inherit this signature by `init=False`
+
+        def __init__(self, grid: UniformGrid, epsilon: Number) -> None: ...
+
     def __post_init__(self) -> None:
         if not isinstance(self.grid, UniformGrid):
-            raise ParameterError("grid", f"needs a grid, got {type(self.grid).__name__}", fix="Grid(0, 24, steps=96)")
+            what = f"needs a UniformGrid, got {type(self.grid).__name__}"
+            raise ParameterError("grid", what, fix="UniformGrid(0, 24, steps=96)")
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+
+    # What a subclass defines.
 
     @property
     @abstractmethod
-    def kinds(self) -> tuple[ReportSegment, ...]:
-        """The kinds of reports, in the order of their numbers."""
+    def segments(self) -> tuple[ReportSegment, ...]:
+        """The segments of reports, in the order of their numbers."""
 
     @abstractmethod
-    def place_variance(self, place: float) -> float:
-        """The variance, in squared steps, of what one report says of this place."""
+    def _index_variance(self, index: float) -> float: ...
 
     @abstractmethod
-    def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """One report for each place."""
+    def _encode_indices(self, indices: Indices, bits: Bits) -> IntegerReports: ...
+
+    @abstractmethod
+    def _tabulate(self) -> list[list[Fraction]]:
+        """Return P[report | index], a row for each index, with e^epsilon rounded to a rational."""
 
     # The client.
 
-    def encode(self, values: Any, bits: Bits) -> Reports:
-        """One report for each number, exactly of the distribution that the class states."""
-        return self.encode_places(self.grid.places(values), bits)
+    def encode(self, values: npt.ArrayLike, bits: Bits) -> IntegerReports:
+        """Randomize the numbers of many users, one report each.
+
+        The distribution of a report is exactly the one that the class states, for the number rounded to the grid.
+
+        Parameters
+        ----------
+        values : array_like of int or float
+            One number for each user; one outside the grid's range is clamped to it.
+        bits : Bits
+            Source of randomness: `SystemBits()` in production, `ReplayBits(seed)` for a reproducible simulation.
+
+        Returns
+        -------
+        ndarray of int64, shape (users,)
+            One report for each user, from 0 to `report_limit` - 1.
+
+        Raises
+        ------
+        ParameterError
+            Where a value is NaN or not a number.
+        """
+        return self._encode_indices(self.grid.to_indices(values), bits)
 
     def encode_one(self, value: float, bits: Bits) -> int:
-        """One person's report."""
+        """Randomize one user's number.
+
+        Parameters
+        ----------
+        value : float
+            The true number; one outside the grid's range is clamped to it.
+        bits : Bits
+            Source of randomness: `SystemBits()` on a user's device.
+
+        Returns
+        -------
+        int
+            The report to send, epsilon-LDP. A second report on the same number costs epsilon again.
+
+        Raises
+        ------
+        ParameterError
+            Where the value is NaN or not a number.
+        """
         return int(self.encode([value], bits)[0])
 
-    # What holds of it.
+    # Its properties.
 
     def loss(self) -> PureDp:
-        """What one report costs the one who sends it."""
+        """Return the privacy loss of one report, for the accountant.
+
+        Returns
+        -------
+        PureDp
+            Pure differential privacy with this `epsilon`, between any two numbers of one user.
+        """
         return PureDp(self.epsilon)
 
-    def variance(self, users: int, value: float) -> float:
-        """The variance of the estimate from so many people, all with this value."""
-        inside = to_rational_between("value", value, self.grid.lower, self.grid.upper)
-        place = float((inside - self.grid.lower) / (self.grid.upper - self.grid.lower) * self.grid.steps)
-        return self.place_variance(place) * self.grid.width**2 / to_integer("users", users, least=1)
+    def index_variance(self, index: float) -> float:
+        """Compute the variance of one mapped report.
 
-    def worst(self, users: int) -> float:
-        """The largest variance of the estimate, whatever the values are. It is quadratic in the place: see the ends."""
-        largest = max(map(self.place_variance, self._turns()))
+        Parameters
+        ----------
+        index : float
+            The sender's index on the grid, from 0 to the number of steps.
+
+        Returns
+        -------
+        float
+            The variance in squared steps of the grid.
+        """
+        return self._index_variance(index)
+
+    def variance(self, users: int, value: Number) -> float:
+        """Compute the variance of the estimated mean where all users have one value.
+
+        Parameters
+        ----------
+        users : int
+            The number of reports, at least 1. The variance is in proportion to 1/users.
+        value : number
+            The value that all users have, within the range of the grid.
+
+        Returns
+        -------
+        float
+            The variance in the squared unit of the values.
+        """
+        inside = to_rational_between("value", value, self.grid.lower, self.grid.upper)
+        index = float((inside - self.grid.lower) / (self.grid.upper - self.grid.lower) * self.grid.steps)
+        return self._index_variance(index) * self.grid.width**2 / to_integer("users", users, least=1)
+
+    def max_variance(self, users: int) -> float:
+        """Compute the largest variance of the estimated mean over all values.
+
+        The variance is quadratic in the value, and symmetric: it is largest at the ends or in the middle.
+
+        Parameters
+        ----------
+        users : int
+            The number of reports, at least 1. The variance is in proportion to 1/users.
+
+        Returns
+        -------
+        float
+            The variance in the squared unit of the values.
+        """
+        largest = max(map(self._index_variance, self._extremal_indices()))
         return largest * self.grid.width**2 / to_integer("users", users, least=1)
 
     @property
     def influence(self) -> float:
-        """How far apart two reports can be in what they say, in the unit of the values."""
-        said = [kind.says(report) for kind in self.kinds for report in (0, kind.size - 1)]
-        return (max(said) - min(said)) * self.grid.width
+        """The largest difference of two mapped reports, in the unit of the values.
+
+        A share m of malicious users moves an estimated mean by at most m times this.
+        """
+        ends = self._segment_ends()
+        return (max(ends) - min(ends)) * self.grid.width
+
+    def matrix(self) -> TransitionMatrix:
+        """Compute P[report | index] exactly, with e^epsilon rounded down to a rational by at most 2^-64.
+
+        Returns
+        -------
+        TransitionMatrix
+            A row for each index of the grid, a column for each report; its `epsilon` is that of the protocol.
+        """
+        return TransitionMatrix(self._tabulate())
 
     # The collector.
 
     @property
     def report_limit(self) -> int:
         """Reports are the integers below this."""
-        return sum(kind.size for kind in self.kinds)
+        return sum(segment.size for segment in self.segments)
 
-    def shaped(self, reports: Any) -> Reports:
-        """The reports as an array of integers; anything else is refused."""
+    def to_array(self, reports: npt.ArrayLike) -> IntegerReports:
+        """Convert received reports to an array of integers.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Received reports in one dimension.
+
+        Returns
+        -------
+        ndarray of int64
+            The same reports. Well-formedness is not checked.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where the reports are not integers, or are nested.
+        """
         return check_integer_reports(self.kind, reports)
 
-    def well_formed(self, reports: Any) -> npt.NDArray[np.bool_]:
-        """Which of the reports are ones that this protocol sends; refused if they are no integers."""
-        whole = self.shaped(reports)
+    def is_well_formed(self, reports: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Test which of the reports are ones that this protocol sends.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Received reports, honest or not.
+
+        Returns
+        -------
+        ndarray of bool
+            True for each report from 0 to `report_limit` - 1.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where the reports are not integers, or are nested.
+        """
+        whole = self.to_array(reports)
         return np.asarray((whole >= 0) & (whole < self.report_limit))
 
-    def tally(self, reports: Any, survey: str = "") -> MeanSummary:
-        """All of the reports that matters, of constant size; a report that nobody can have sent is refused."""
+    def summarize(self, reports: npt.ArrayLike, survey: str = "") -> MeanSummary:
+        """Summarize reports as counts and sums, of constant size.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Received reports, as `encode` returns them.
+        survey : str, default ""
+            A name of at most 200 characters. Summaries of two names do not merge.
+
+        Returns
+        -------
+        MeanSummary
+            All that an estimate depends on.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where a report is not one that this protocol sends.
+        """
         return MeanSummary.empty(self, survey).add(reports)
 
-    def estimate(self, tally: MeanSummary, confidence: Any = 0.95) -> MeanEstimate:
-        """The mean with its interval, which holds it with at least this confidence for any fixed values.
+    def estimate(self, summary: MeanSummary, confidence: Number = 0.95) -> MeanEstimate:
+        """Estimate the mean, without bias, with a confidence interval.
 
-        The values are those on the grid. `reach` has the proof.
+        The interval covers the mean of the numbers on the grid with at least the confidence, for any fixed numbers:
+        by exact binomial tails for `StochasticRounding`, else by `mean_half_width`, which has the proof.
+
+        Parameters
+        ----------
+        summary : MeanSummary
+            The reports, summarized, of this very protocol; at least one.
+        confidence : number, default 0.95
+            The probability, between 0 and 1, with which the interval covers the true mean.
+
+        Returns
+        -------
+        MeanEstimate
+            The mean with its standard deviation and interval, in the unit of the values.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where the summary is of another protocol.
+        ParameterError
+            Where there are no reports.
         """
         miss = float(1 - check_probability("confidence", confidence))
-        self.must_have(tally)
-        parts = zip(self.kinds, tally.counts, tally.totals, strict=True)
-        center = sum(kind.intercept * count + kind.slope * total for kind, count, total in parts) / tally.users
-        spread = [self.place_variance(place) for place in self._turns()]
-        said = [kind.says(report) for kind in self.kinds for report in (0, kind.size - 1)]
-        bound = max(*said, self.grid.steps - min(said))
-        wide = mean_half_width(tally.users, max(spread), min(spread), bound, miss)
-        return self.average(center, center - wide, center + wide, tally.users)
-
-    def must_have(self, tally: MeanSummary) -> None:
-        """Refuses what is no tally of this protocol, and one of nobody."""
-        if not isinstance(tally, MeanSummary):
-            raise ParameterError("tally", f"needs a tally, got {type(tally).__name__}", fix="tally the reports first")
-        if tally.protocol != self:
-            raise Refused(ErrorCode.REPORT, "these reports are of another survey", fix="collect each survey by itself")
-        if not tally.users:
-            raise ParameterError("tally", "nobody reported", fix="collect at least one report")
-
-    def average(self, center: float, low: float, high: float, users: int) -> MeanEstimate:
-        """In the unit of the values, with ends inside the range."""
+        self._check_summary(summary)
+        center, low, high = self._interval(summary, miss)
         ends = [min(max(end, 0.0), float(self.grid.steps)) for end in (low, high)]
-        deviation = math.sqrt(self.place_variance(min(max(center, 0.0), float(self.grid.steps))) / users)
-        value = self.grid.value
-        return MeanEstimate(value(center), deviation * self.grid.width, value(ends[0]), value(ends[1]), users)
+        deviation = math.sqrt(self._index_variance(min(max(center, 0.0), float(self.grid.steps))) / summary.users)
+        value = self.grid.to_value
+        return MeanEstimate(value(center), deviation * self.grid.width, value(ends[0]), value(ends[1]), summary.users)
 
-    def _turns(self) -> tuple[float, float, float]:
+    def _interval(self, summary: MeanSummary, miss: float) -> tuple[float, float, float]:
+        """Return the estimated mean index, and the ends of an interval that misses with probability `miss`."""
+        parts = zip(self.segments, summary.counts, summary.totals, strict=True)
+        center = sum(part.intercept * count + part.slope * total for part, count, total in parts) / summary.users
+        variances = [self._index_variance(index) for index in self._extremal_indices()]
+        mapped = self._segment_ends()
+        bound = max(*mapped, self.grid.steps - min(mapped))
+        wide = mean_half_width(summary.users, max(variances), min(variances), bound, miss)
+        return center, center - wide, center + wide
+
+    def _check_summary(self, summary: MeanSummary) -> None:
+        """Refuse what is not a summary of this protocol, and one without reports."""
+        if not isinstance(summary, MeanSummary):
+            what = f"needs a MeanSummary, got {type(summary).__name__}"
+            raise ParameterError("summary", what, fix="protocol.summarize(reports)")
+        if summary.protocol != self:
+            what = "these reports were made with another protocol, or other parameters"
+            raise Refused(ErrorCode.REPORT, what, fix="summary.protocol.estimate(summary)")
+        if not summary.users:
+            raise ParameterError("summary", "has no reports", fix="add at least one: summary.add(reports)")
+
+    def _extremal_indices(self) -> tuple[float, float, float]:
+        """Return the indices among which the variance is largest and smallest."""
         return 0.0, self.grid.steps / 2, float(self.grid.steps)
+
+    def _segment_ends(self) -> list[float]:
+        """Return the mapped first and last report of each segment."""
+        return [part.to_index(report) for part in self.segments for report in (0, part.size - 1)]
 
     @property
     def name(self) -> str:
-        """The protocol and all its parameters, as a tally's bytes name them."""
+        """The protocol and all its parameters, as the bytes of a summary name them."""
         grid = self.grid
         return f"{self.kind} {self.epsilon} {grid.lower} {grid.upper} {grid.steps}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class StochasticRounding(Mean):
-    """Rounds the place k at random to an end of the range, and tells that end by randomized response (Duchi 2013).
+    """Rounds a number at random to an end of its range, and reports the end by randomized response (Duchi 2013).
 
-    **Theorem.** With T = k/steps and p = e^epsilon/(1 + e^epsilon), the report is 1 with probability
-    T p + (1 - T)(1 - p), else 0: epsilon-DP and no less. (report - (1 - p))/(2p - 1) is unbiased for T, with the
-    variance P(1) (1 - P(1))/(2p - 1)^2: largest in the middle, where in units of half the range it is
-    ((e^epsilon + 1)/(e^epsilon - 1))^2.
+    **Theorem.** Let k be the number's index, T = k/steps and p = e^epsilon/(1 + e^epsilon). The report is 1 with
+    probability T p + (1 - T)(1 - p), else 0: epsilon-LDP, and for no smaller epsilon. (report - (1 - p))/(2p - 1) is
+    unbiased for T, with the variance P(1) (1 - P(1))/(2p - 1)^2: largest in the middle, where in units of half the
+    range it is ((e^epsilon + 1)/(e^epsilon - 1))^2.
 
     **Proof.** The upper end has the probability T. The ratio of two probabilities of a report is largest at the ends:
     p/(1 - p).
+
+    Parameters
+    ----------
+    grid : UniformGrid
+        The range of the numbers and its steps. The error is in proportion to the width of the range.
+    epsilon : number
+        The privacy loss of one report, from 0.000001 to 100. A larger one gives smaller errors and less privacy.
+
+    Examples
+    --------
+    >>> from tacit.local import StochasticRounding, UniformGrid
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> protocol = StochasticRounding(UniformGrid(0, 24, steps=96), epsilon=1)
+    >>> reports = protocol.encode([7.0] * 10_000, ReplayBits(b"example"))  # one bit each
+    >>> found = protocol.estimate(protocol.summarize(reports), confidence=0.95)
+    >>> found.low < 7 < found.high
+    True
     """
 
     kind = "rounding"
 
     @property
-    def kinds(self) -> tuple[ReportSegment, ...]:
-        """One kind, with the reports 0 and 1."""
+    def segments(self) -> tuple[ReportSegment, ...]:
+        """One segment, of the reports 0 and 1."""
         gain = math.tanh(float(self.epsilon) / 2)  # 2p - 1
         return (ReportSegment(2, -self.grid.steps * (1 - gain) / 2 / gain, self.grid.steps / gain),)
 
-    def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """One report for each place, exactly of the distribution above."""
-        top = draw_array_below(self.grid.steps, len(places), bits) < places
-        lie = bernoulli.draw_array_certified(lambda: 1 / (1 + to_interval(self.epsilon).exp()), len(places), bits)
-        return (top ^ lie).astype(np.int64)
+    def _encode_indices(self, indices: Indices, bits: Bits) -> IntegerReports:
+        top = draw_array_below(self.grid.steps, len(indices), bits) < indices
+        flip = bernoulli.draw_array_certified(lambda: 1 / (1 + to_interval(self.epsilon).exp()), len(indices), bits)
+        return (top ^ flip).astype(np.int64)
 
-    def place_variance(self, place: float) -> float:
-        """In squared steps."""
+    def _index_variance(self, index: float) -> float:
         gain = math.tanh(float(self.epsilon) / 2)
-        high = (1 + (2 * place / self.grid.steps - 1) * gain) / 2
+        high = (1 + (2 * index / self.grid.steps - 1) * gain) / 2
         return high * (1 - high) * (self.grid.steps / gain) ** 2
 
-    def matrix(self) -> TransitionMatrix:
-        """P[report | place], exactly, with e^epsilon rounded down to a rational by at most 2^-64."""
+    def _tabulate(self) -> list[list[Fraction]]:
         truth = rational_exp(self.epsilon) / (1 + rational_exp(self.epsilon))
         shares = [Fraction(k, self.grid.steps) for k in range(self.grid.steps + 1)]
         ones = [part * truth + (1 - part) * (1 - truth) for part in shares]
-        return TransitionMatrix([[1 - one, one] for one in ones])
+        return [[1 - one, one] for one in ones]
 
-    def estimate(self, tally: MeanSummary, confidence: Any = 0.95) -> MeanEstimate:
-        """The mean with its interval, by exact binomial tails: at least this confidence for any fixed values."""
-        miss = float(1 - check_probability("confidence", confidence))
-        self.must_have(tally)
-        ones = tally.totals[0]
-        (kind,) = self.kinds
-        ends = [kind.says(end) for end in binomial_interval(ones, tally.users, miss)]
-        return self.average(kind.says(ones / tally.users), ends[0], ends[1], tally.users)
+    def _interval(self, summary: MeanSummary, miss: float) -> tuple[float, float, float]:
+        """Return the estimate and the ends by exact binomial tails."""
+        ones, (segment,) = summary.totals[0], self.segments
+        low, high = binomial_interval(ones, summary.users, miss)
+        return segment.to_index(ones / summary.users), segment.to_index(low), segment.to_index(high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PiecewiseMechanism(Mean):
-    """Sends one of steps + w places; those in a window of w, which begins at k, are e^epsilon times as likely.
+    """The piecewise mechanism (Wang and others 2019) on a grid: a point of a longer grid, likely near the number.
 
-    This is the piecewise mechanism (Wang and others 2019) on a grid. The width w is steps e^(-epsilon/2), rounded.
+    A report is one of steps + w points; those in a window of w, which begins at the number's index k, are e^epsilon
+    times as likely. The width w is steps e^(-epsilon/2), rounded.
 
-    **Theorem.** Epsilon-DP and no less. With a = (e^epsilon - 1) w/(w e^epsilon + steps) the report's mean is
-    a k + a constant, so report/a less a constant is unbiased for k. In units of half the range, and as the grid gets
-    fine, its variance is t^2/(r - 1) + (r + 3)/(3 (r - 1)^2) with r = e^(epsilon/2), t in [-1, 1].
+    **Theorem.** It is epsilon-LDP, and for no smaller epsilon. With a = (e^epsilon - 1) w/(w e^epsilon + steps) the
+    report's mean is a k + a constant, so report/a less a constant is unbiased for k. In units of half the range, and as
+    the grid gets fine, its variance is t^2/(r - 1) + (r + 3)/(3 (r - 1)^2) with r = e^(epsilon/2), t in [-1, 1].
 
     **Proof.** Every row of the distribution holds w times e^epsilon/Z and steps times 1/Z, with Z = w e^epsilon +
-    steps. The sum of the window's places is w k + w (w - 1)/2: linear in k.
+    steps. The sum of the window's points is w k + w (w - 1)/2: linear in k.
+
+    Parameters
+    ----------
+    grid : UniformGrid
+        The range of the numbers and its steps. The error is in proportion to the width of the range.
+    epsilon : number
+        The privacy loss of one report, from 0.000001 to 100. A larger one gives smaller errors and less privacy.
+
+    Examples
+    --------
+    >>> from tacit.local import PiecewiseMechanism, UniformGrid
+    >>> protocol = PiecewiseMechanism(UniformGrid(0, 24, steps=96), epsilon=4)
+    >>> protocol.window, protocol.report_limit
+    (13, 109)
+    >>> round(protocol.variance(users=1, value=12) / 12**2, 3)  # in units of half the range
+    0.085
     """
 
     kind = "piecewise"
 
     @property
     def window(self) -> int:
-        """How many places are in the window."""
+        """w, the number of points in the window."""
         return max(1, round(self.grid.steps * math.exp(-float(self.epsilon) / 2)))
 
     @property
-    def kinds(self) -> tuple[ReportSegment, ...]:
-        """One kind, with reports from 0 to steps + w - 1."""
+    def segments(self) -> tuple[ReportSegment, ...]:
+        """One segment, of the reports 0 to steps + w - 1."""
         size, width, gain = self.grid.steps + self.window, self.window, self._gain()
-        # The window's own middle, and that of all places, weighted: the report's mean is gain k + shift.
+        # The window's own middle, and that of all points, weighted: the report's mean is gain k + shift.
         shift = gain * (width - 1) / 2 + (1 - gain) * (size - 1) / 2
         return (ReportSegment(size, -shift / gain, 1 / gain),)
 
@@ -250,96 +466,107 @@ class PiecewiseMechanism(Mean):
         rest = math.exp(-float(self.epsilon))
         return -math.expm1(-float(self.epsilon)) * self.window / (self.window + self.grid.steps * rest)
 
-    def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """One report for each place: a coin for the window, then a place in it, or one of the `steps` others."""
-        inside = bernoulli.draw_array_certified(self._inside, len(places), bits)
-        near = places + draw_array_below(self.window, len(places), bits)
-        far = draw_array_below(self.grid.steps, len(places), bits)
-        return np.where(inside, near, far + self.window * (far >= places))
+    def _encode_indices(self, indices: Indices, bits: Bits) -> IntegerReports:
+        """Return a report for each index: a point of its window, or one of the `steps` others."""
+        inside = bernoulli.draw_array_certified(self._inside, len(indices), bits)
+        near = indices + draw_array_below(self.window, len(indices), bits)
+        far = draw_array_below(self.grid.steps, len(indices), bits)
+        return np.where(inside, near, far + self.window * (far >= indices))
 
     def _inside(self) -> arb:
-        """P(in the window), as an interval at the working precision."""
+        """Return P[a report is in the window], as an interval at the working precision."""
         return self.window / (self.window + self.grid.steps * (-to_interval(self.epsilon)).exp())
 
-    def place_variance(self, place: float) -> float:
-        """In squared steps: the distribution is a mixture, with weight a, of the window and of all places, each
-        uniform.
-        """
+    def _index_variance(self, index: float) -> float:
+        """Return the variance of a mixture, with weight a, of the window and of all points, each uniform."""
         width, size, gain = self.window, self.grid.steps + self.window, self._gain()
-        apart = place + (width - 1) / 2 - (size - 1) / 2
+        apart = index + (width - 1) / 2 - (size - 1) / 2
         within = gain * (width**2 - 1) / 12 + (1 - gain) * (size**2 - 1) / 12
         return (within + gain * (1 - gain) * apart**2) / gain**2
 
-    def matrix(self) -> TransitionMatrix:
-        """P[report | place], exactly, with e^epsilon rounded down to a rational by at most 2^-64."""
+    def _tabulate(self) -> list[list[Fraction]]:
         steps, width, high = self.grid.steps, self.window, rational_exp(self.epsilon)
         total = width * high + steps
-        return TransitionMatrix(
-            [
-                [(high if k <= place < k + width else 1) / total for place in range(steps + width)]
-                for k in range(steps + 1)
-            ]
-        )
+        return [
+            [(high if k <= point < k + width else 1) / total for point in range(steps + width)]
+            for k in range(steps + 1)
+        ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class HybridMechanism(Mean):
-    """Tosses a coin that has nothing to do with the value: heads, `PiecewiseMechanism`; tails, `StochasticRounding`
-    (Wang 2019).
+    """The hybrid mechanism (Wang and others 2019): `PiecewiseMechanism` or `StochasticRounding`, chosen at random.
 
-    Heads has the probability 1 - e^(-epsilon/2), and never comes for an epsilon of at most 0.61, where rounding is
-    better.
+    The choice does not depend on the number: with probability 1 - e^(-epsilon/2) the piecewise mechanism, and never for
+    an epsilon of at most 0.61, where rounding is better.
 
-    **Theorem.** Epsilon-DP, as both are and the coin says nothing. Unbiased, as both are. The variance is the mixture
-    of both, and the coin is the one for which, on a fine grid, it is the same for every value.
+    **Theorem.** It is epsilon-LDP, as both are and the choice is independent of the number. Unbiased, as both are. The
+    variance is the mixture of both, and the probability is the one for which, on a fine grid, it is the same for every
+    number.
 
-    **Proof.** The coefficient of t^2 is h/(r - 1) - (1 - h), with r = e^(epsilon/2): zero at h = 1 - 1/r.
+    **Proof.** With probability h of the piecewise mechanism, the coefficient of t^2 is h/(r - 1) - (1 - h), with
+    r = e^(epsilon/2): zero at h = 1 - 1/r.
+
+    Parameters
+    ----------
+    grid : UniformGrid
+        The range of the numbers and its steps. The error is in proportion to the width of the range.
+    epsilon : number
+        The privacy loss of one report, from 0.000001 to 100. A larger one gives smaller errors and less privacy.
+
+    Examples
+    --------
+    >>> from tacit.local import HybridMechanism, MeanSummary, UniformGrid
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> protocol = HybridMechanism(UniformGrid(0, 24, steps=96), epsilon=2)
+    >>> reports = protocol.encode([6.0] * 5000 + [8.0] * 5000, ReplayBits(b"example"))
+    >>> found = MeanSummary.empty(protocol, survey="sleep").add(reports).estimate(confidence=0.95)
+    >>> found.low < 7 < found.high
+    True
     """
 
     kind = "hybrid"
 
     @property
-    def heads(self) -> float:
-        """P(heads)."""
-        return -math.expm1(-float(self.epsilon) / 2) if self._mixes else 0.0
+    def piecewise_probability(self) -> float:
+        """The probability of the piecewise mechanism: 1 - e^(-epsilon/2), or 0 for an epsilon of at most 0.61."""
+        return -math.expm1(-float(self.epsilon) / 2) if self._is_mixture else 0.0
 
     @property
-    def _mixes(self) -> bool:
+    def _is_mixture(self) -> bool:
         return self.epsilon > Fraction(61, 100)
 
     @property
     def parts(self) -> tuple[PiecewiseMechanism, StochasticRounding]:
-        """The two protocols."""
+        """The piecewise mechanism and the stochastic rounding that it chooses from."""
         return PiecewiseMechanism(self.grid, self.epsilon), StochasticRounding(self.grid, self.epsilon)
 
     @property
-    def kinds(self) -> tuple[ReportSegment, ...]:
-        """Two kinds: a window's places come first, then the two ends. Without heads, the ends only."""
+    def segments(self) -> tuple[ReportSegment, ...]:
+        """Two segments: the points of the piecewise mechanism, then the two ends; or the ends only."""
         window, ends = self.parts
-        return (*window.kinds, *ends.kinds) if self._mixes else ends.kinds
+        return (*window.segments, *ends.segments) if self._is_mixture else ends.segments
 
-    def encode_places(self, places: Places, bits: Bits) -> Reports:
-        """One report for each place; the last two numbers are the rounding's ends."""
-        if not self._mixes:
-            return self.parts[1].encode_places(places, bits)
-        window, ends = (part.encode_places(places, bits) for part in self.parts)
-        ends += self.kinds[0].size
-        return np.where(bernoulli.draw_array_certified(self._tails, len(places), bits), ends, window)
+    def _encode_indices(self, indices: Indices, bits: Bits) -> IntegerReports:
+        if not self._is_mixture:
+            return self.parts[1]._encode_indices(indices, bits)
+        window, ends = (part._encode_indices(indices, bits) for part in self.parts)
+        ends += self.segments[0].size
+        return np.where(bernoulli.draw_array_certified(self._rounding_probability, len(indices), bits), ends, window)
 
-    def _tails(self) -> arb:
-        """P(tails), as an interval at the working precision."""
+    def _rounding_probability(self) -> arb:
+        """Return the probability of stochastic rounding, as an interval at the working precision."""
         return (-to_interval(self.epsilon) / 2).exp()
 
-    def place_variance(self, place: float) -> float:
-        """In squared steps."""
-        window, ends = (part.place_variance(place) for part in self.parts)
-        return self.heads * window + (1 - self.heads) * ends
+    def _index_variance(self, index: float) -> float:
+        window, ends = (part._index_variance(index) for part in self.parts)
+        return self.piecewise_probability * window + (1 - self.piecewise_probability) * ends
 
-    def matrix(self) -> TransitionMatrix:
-        """P[report | place]; the coin is rounded to a rational, which no ratio depends on."""
-        if not self._mixes:
-            return self.parts[1].matrix()
-        heads = Fraction(self.heads)
-        window, ends = (part.matrix().rows for part in self.parts)
+    def _tabulate(self) -> list[list[Fraction]]:
+        """Return both tables, weighted; the probability is rounded to a rational, which no ratio depends on."""
+        if not self._is_mixture:
+            return self.parts[1]._tabulate()
+        weight = Fraction(self.piecewise_probability)
+        window, ends = (part._tabulate() for part in self.parts)
         rows = zip(window, ends, strict=True)
-        return TransitionMatrix([[heads * p for p in one] + [(1 - heads) * p for p in other] for one, other in rows])
+        return [[weight * p for p in one] + [(1 - weight) * p for p in other] for one, other in rows]

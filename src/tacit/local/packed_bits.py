@@ -15,30 +15,30 @@ from tacit.local.frequency_oracle import Counts, as_array
 from tacit.sampling.bits import Bits, Words
 from tacit.sampling.packed import BLOCK, Coins
 
-_CHUNK = 2**16 - 1  # bytes of rows that are added at a time: they stay near the processor, and 16 bits count them
+_CHUNK = 2**16 - 1  # bytes of rows that are added at a time: they stay in the processor's cache, and 16 bits count them
 
 PackedRows: TypeAlias = npt.NDArray[np.uint8]
 
 
 def bytes_per_report(domain: int) -> int:
-    """The bytes of one report."""
+    """Return the bytes of one report."""
     return -(-domain // 8)
 
 
-def as_packed_rows(reports: Any, domain: int) -> PackedRows:
-    """The reports as rows of bytes, or a refusal. Lists of bytes, or of numbers up to 255, are rows too."""
+def as_packed_rows(reports: npt.ArrayLike, domain: int) -> PackedRows:
+    """Return the reports as rows of bytes; refuse others. Lists of bytes, or of numbers up to 255, are rows too."""
     given = as_array(_rows(reports))
     if given.dtype != np.uint8 or given.ndim != 2 or given.shape[1] != bytes_per_report(domain):
         raise Refused(
             ErrorCode.REPORT,
             f"a report is {bytes_per_report(domain)} bytes: a bit for each value",
-            fix="send what encode made",
+            fix="send what encode returned",
         )
     return given
 
 
 def _rows(reports: Any) -> Any:
-    """A list of rows as it came over a wire, each as an array of bytes; what is none, as it is."""
+    """Return a list of received rows, each as an array of bytes; anything else as it is."""
     if not isinstance(reports, list | tuple) or not all(isinstance(row, bytes | bytearray | list) for row in reports):
         return reports
     try:
@@ -48,7 +48,7 @@ def _rows(reports: Any) -> Any:
 
 
 def fill_with_coins(reports: PackedRows, domain: int, others: Coins, bits: Bits) -> Iterator[slice]:
-    """Fill the rows with coins, but no bit beyond the last value; yields each block while it is near the processor."""
+    """Fill the rows with random bits, none beyond the last value; yield each block while it is in the cache."""
     wide = bytes_per_report(domain)
     for octets in others.filling(reports.reshape(-1), max(1, BLOCK // wide) * wide, bits):
         part = slice(octets.start // wide, octets.stop // wide)
@@ -58,50 +58,50 @@ def fill_with_coins(reports: PackedRows, domain: int, others: Coins, bits: Bits)
 
 
 def has_zero_padding(reports: PackedRows, domain: int) -> npt.NDArray[np.bool_]:
-    """Whether the bits beyond the last value are 0, for each report."""
+    """Return whether the bits beyond the last value are 0, for each report."""
     if not padding_mask(domain):
         return np.ones(len(reports), dtype=np.bool_)
     return np.asarray((reports[:, -1] & padding_mask(domain)) == 0)
 
 
 def padding_mask(domain: int) -> np.uint8:
-    """The bits of the last byte that are no value's."""
+    """Return the bits of the last byte that belong to no value."""
     return np.uint8((1 << (-domain % 8)) - 1)
 
 
 def row_sums(reports: PackedRows) -> Counts:
-    """How many bits each report has set, counted in the longest words that a row is made of."""
+    """Count the bits that each report has set, in the longest words that a row is made of."""
     words = np.ascontiguousarray(reports).view(f"u{math.gcd(reports.shape[1], 8)}")
     return np.asarray(np.einsum("ij->i", np.bitwise_count(words), dtype=np.int64))
 
 
 def column_sums(reports: PackedRows, domain: int) -> Counts:
-    """How many reports have each bit set.
+    """Count the reports that have each bit set.
 
-    Rows are added as numbers that stand upright, a bit of each sum to a plane: of three planes of one weight, their
+    Rows are added bit-sliced, a bit of each sum in a plane (a carry-save adder): of three planes of one weight, their
     parity keeps the weight and their majority has twice it, for a + b + c = 2 [two or more are set] + [one or three are
-    set]. So a level takes every two planes that come in with the one it has, and hands a plane of twice the weight to
+    set]. So a level combines every two incoming planes with the one it holds, and passes a plane of twice the weight to
     the next. Each plane is as high as a chunk of rows; its rows are counted in the end.
     """
     wide = bytes_per_report(domain)
     chunk = max(1, _CHUNK // wide // 8) * 8  # rows, whose bytes are whole words
     whole = len(reports) // chunk * chunk
     add = loops.choose_implementation(reports.size, _add_by_loop, _add)
-    kept: list[list[Words]] = []  # one or two planes of weight 2^level
+    levels: list[list[Words]] = []  # one or two planes of weight 2^level
     for start in range(0, whole, chunk):
         plane, level = np.ascontiguousarray(reports[start : start + chunk]).reshape(-1).view(np.uint64), 0
-        while level < len(kept) and len(kept[level]) == 2:
-            one, other = kept[level]
+        while level < len(levels) and len(levels[level]) == 2:
+            one, other = levels[level]
             parity, majority = np.empty_like(plane), np.empty_like(plane)
             add(one, other, plane, parity, majority)
-            kept[level] = [parity]
+            levels[level] = [parity]
             plane = majority
             level += 1
-        if level == len(kept):
-            kept.append([])
-        kept[level].append(plane)
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(plane)
     total = _count_chunk(reports[whole:])
-    for level, planes in enumerate(kept):
+    for level, planes in enumerate(levels):
         for plane in planes:
             total += _count_chunk(plane.view(np.uint8).reshape(chunk, wide)) << level
     return total[:domain]
@@ -122,7 +122,7 @@ def _add_by_loop(one: Words, other: Words, third: Words, parity: Words, majority
 
 
 def _count_chunk(rows: PackedRows) -> Counts:
-    """The same of a chunk of rows."""
+    """Count the rows of a chunk that have each bit set."""
     counts: npt.NDArray[np.uint16] = np.add.reduce(np.unpackbits(rows, axis=1), axis=0, dtype=np.uint16)
     return counts.astype(np.int64)
 
@@ -131,7 +131,7 @@ SetBits: TypeAlias = Callable[[PackedRows, Counts, npt.NDArray[np.bool_]], None]
 
 
 def choose_bit_setter(reports: PackedRows) -> SetBits:
-    """The better way to put the bit of each row's own value to what is given, in place, in rows that lie together."""
+    """Return the faster function that sets the bit of each row's own value, in place, in contiguous rows."""
     return loops.choose_implementation(reports.size, _set_by_loop, _set)
 
 
@@ -149,6 +149,6 @@ def _set_by_loop(reports: PackedRows, values: Counts, ones: npt.NDArray[np.bool_
 
 
 def enumerate_rows(domain: int) -> PackedRows:
-    """All reports there are."""
+    """Return all rows of `domain` bits."""
     numbers = np.arange(1 << domain, dtype=np.int64)
     return np.packbits(((numbers[:, None] >> np.arange(domain)) & 1).astype(np.uint8), axis=1)

@@ -1,4 +1,4 @@
-"""Which protocol to use, and what each would give.
+"""Ranks frequency oracles by their error and by the size of a report.
 
 >>> print(recommend_protocol(domain=1024, epsilon=1, users=1_000_000))
 projective: a rare share is off by 0.0019 (one standard deviation); bits a report: 11
@@ -17,9 +17,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.local.frequency_oracle import FrequencyOracle
 from tacit.local.hadamard_response import HadamardResponse
@@ -43,7 +42,17 @@ _TOLERANCE = 1.05  # deviations within this factor count as equal
 
 @dataclass(frozen=True)
 class Candidate:
-    """A protocol, the standard deviation of the estimate of a rare value, and the bits of a report."""
+    """A protocol with its error and the size of its reports.
+
+    Attributes
+    ----------
+    protocol : FrequencyOracle
+        The protocol over the given domain, at the given epsilon.
+    deviation : float
+        The standard deviation of the estimated share of a rare value.
+    report_bits : int
+        The size of one report in bits.
+    """
 
     protocol: FrequencyOracle
     deviation: float
@@ -52,14 +61,22 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """All that could be used, the most accurate first, and the one to use."""
+    """All protocols that suit a domain, ranked, and the recommended one.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        The protocols that accept the domain, that of the least error first. Iteration yields them.
+    users : int
+        The number of users that the errors are for.
+    """
 
     candidates: tuple[Candidate, ...]
     users: int
 
     @property
     def protocol(self) -> FrequencyOracle:
-        """Of those within 5 % of the least deviation, the one with the shortest reports."""
+        """The recommended one: of those within 5 % of the least deviation, that of the shortest reports."""
         most = self.candidates[0].deviation * _TOLERANCE
         close = [candidate for candidate in self.candidates if candidate.deviation <= most]
         return min(close, key=lambda candidate: candidate.report_bits).protocol
@@ -77,18 +94,48 @@ class Recommendation:
         return "\n".join([first, *rows])
 
 
-def recommend_protocol(domain: int, epsilon: Any, users: int) -> Recommendation:
-    """The protocols over so many values at this price, by the error they give from so many people."""
-    price, count = to_rational("epsilon", epsilon), to_integer("users", users, least=1)
-    found = [made for kind in _KINDS if (made := _try_create(kind, domain, price)) is not None]
+def recommend_protocol(domain: int, epsilon: Number, users: int) -> Recommendation:
+    """Recommend a frequency oracle: of those whose error is within 5 % of the least, that of the shortest reports.
+
+    Parameters
+    ----------
+    domain : int
+        The number of values, from 2 to 2^24. Protocols that do not accept so many are left out.
+    epsilon : number
+        The privacy loss of one report, from 0.000001 to 100.
+    users : int
+        The number of users who will report, at least 1. It scales all errors alike, and does not change the ranking.
+
+    Returns
+    -------
+    Recommendation
+        Its `protocol` is the one to use. Printed, it lists the standard deviation of the estimate of a rare value, and
+        the bits of a report, for each protocol.
+
+    Raises
+    ------
+    ParameterError
+        Where a parameter is outside its range.
+
+    Examples
+    --------
+    >>> from tacit.local import recommend_protocol
+    >>> found = recommend_protocol(domain=1024, epsilon=1, users=1_000_000)
+    >>> found.protocol
+    ProjectiveGeometryResponse(domain=1024, epsilon=Fraction(1, 1))
+    >>> [candidate.protocol.kind for candidate in found][:3]
+    ['subset', 'optimized-unary', 'hashing']
+    """
+    exact, count = to_rational("epsilon", epsilon), to_integer("users", users, least=1)
+    found = [made for kind in _KINDS if (made := _try_create(kind, domain, exact)) is not None]
     if not found:
-        KAryRandomizedResponse(domain, price)  # says what is wrong
+        KAryRandomizedResponse(domain, exact)  # raises the error that names the wrong parameter
     rated = [Candidate(each, math.sqrt(each.variance(count)), each.report_bits) for each in found]
     return Recommendation(tuple(sorted(rated, key=lambda each: (each.deviation, each.report_bits))), count)
 
 
 def _try_create(kind: type[FrequencyOracle], domain: int, epsilon: Fraction) -> FrequencyOracle | None:
-    """The protocol, or None where it is not made for such a domain."""
+    """Return the protocol, or None where it does not accept the domain."""
     try:
         return kind(domain, epsilon)
     except ParameterError:

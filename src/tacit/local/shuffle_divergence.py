@@ -1,9 +1,9 @@
-"""E max(0, a sum of many small independent terms): the numbers behind shuffling, rounded outward.
+"""E max(0, a sum of many small independent terms): the divergences of shuffled reports, rounded outward.
 
-Each of n people draws one of three: +plus or -minus with the probability `rate`, of which `half` is +plus's, else
+Each of n users draws one of three: +plus or -minus with the probability `rate`, of which `half` is +plus's, else
 -rest.
 
->>> round(expected_positive_part(1, rate=1.0, plus=3.0, minus=1.0), 6)  # one person: half of the time 3
+>>> round(expected_positive_part(1, rate=1.0, plus=3.0, minus=1.0), 6)  # one user: half of the time 3
 1.5
 """
 
@@ -30,7 +30,7 @@ def expected_positive_part(
     upper: bool = True,
     cut: float = 1e-18,
 ) -> float:
-    """E max(0, plus A - minus B - rest (n - A - B) - shift)/n, never below the truth, or never above it.
+    """Return E max(0, plus A - minus B - rest (n - A - B) - shift)/n, rounded up, or rounded down.
 
     **Theorem.** C = A + B is binomial(n, rate), and A given C = c is binomial(c, half). With
     s = minus c + rest (n - c) + shift and k the least A that is worth more than s, the expectation given c is
@@ -69,7 +69,7 @@ def expected_positive_part(
 
 
 def _binomial(users: int, rate: float, cut: float) -> tuple[int, Doubles]:
-    """The distribution of C, from the first c on: all but at most `cut` of it, scaled to add up to one.
+    """Return the distribution of C, from the first c on: all but at most `cut` of it, scaled to add up to one.
 
     Ratios of neighbors are multiplied from the mode on, so no logarithm of a large factorial is taken.
     """
@@ -86,11 +86,11 @@ def _binomial(users: int, rate: float, cut: float) -> tuple[int, Doubles]:
     return first, weights / weights.sum()
 
 
-def _binomial_survival(tosses: Doubles, chance: float, k: Doubles) -> Doubles:
-    """P(Bin(tosses, probability) >= k)."""
+def _binomial_survival(trials: Doubles, probability: float, k: Doubles) -> Doubles:
+    """Return P(Bin(trials, probability) >= k)."""
     from scipy.special import betainc
 
-    inside = (k >= 1) & (k <= tosses)
+    inside = (k >= 1) & (k <= trials)
     found: Doubles = np.where(k < 1, 1.0, 0.0)
-    found[inside] = betainc(k[inside], tosses[inside] - k[inside] + 1, chance)
+    found[inside] = betainc(k[inside], trials[inside] - k[inside] + 1, probability)
     return found

@@ -1,8 +1,8 @@
-"""Pairs of crowds that a protocol can have, and how well they can be told apart: what shuffling cannot hide.
+"""Lower bounds on the epsilon of shuffled reports: pairs of neighboring datasets, and how well they are distinguished.
 
 >>> from tacit.local.k_ary import KAryRandomizedResponse
 >>> one = pairs_of_protocol(KAryRandomizedResponse(domain=3, epsilon=1))[-1]
->>> round(one.rate, 6), one.half  # everyone else has the third value: each of the two has the chance 1/(e + 2)
+>>> round(one.rate, 6), one.half  # all others have the third value: each of the two has the probability 1/(e + 2)
 (0.423883, 0.5)
 """
 
@@ -35,19 +35,20 @@ _NEAR = 2.0**-20  # so near to the local epsilon, a difference of doubles is not
 
 @dataclass(frozen=True)
 class LowerBoundPair:
-    """Two crowds, which differ in one person who has x or y, looked at through three classes of reports.
+    """Two neighboring datasets, which differ in one user who has x or y, observed through three classes of reports.
 
     A report of the class `up` is E = e^epsilon times as likely from x as from y, of `down` 1/E times; all others
-    together are as likely from x as from y. Everyone else's report is of up or down with the probability `rate`, of up
+    together are as likely from x as from y. Another user's report is of up or down with the probability `rate`, of up
     with the part `half` of that. A report from x is of up, of down and of others `weights` times as likely as theirs.
 
     **Theorem.** `delta` is never above the delta at a of the shuffled reports of any protocol with such reports.
 
-    **Proof.** How many reports there are of each class is a function of what is shuffled, so its delta is no larger.
-    If all n were like everyone else, the counts n0, n1, n2 would have a multinomial distribution. With weights w under
+    **Proof.** How many reports there are of each class is a function of what is shuffled, so its delta is no larger. If
+    all n were like the other users, the counts n0, n1, n2 would have a multinomial distribution. With weights w under
     x, the probability of the counts is that times (w0 n0 + w1 n1 + w2 n2)/n: each of the n is as likely to be the one
     who differs. Under y the weights are w0/E, E w1 and w2. So the delta of the counts is the expectation of max(0, w0
-    (1 - e^(a - epsilon)) n0 - w1 (e^(a + epsilon) - 1) n1 - w2 (e^a - 1) n2)/n, which `excess` computes.
+    (1 - e^(a - epsilon)) n0 - w1 (e^(a + epsilon) - 1) n1 - w2 (e^a - 1) n2)/n, which `expected_positive_part`
+    computes.
     """
 
     rate: float
@@ -55,7 +56,7 @@ class LowerBoundPair:
     weights: tuple[float, float, float]
 
     def delta(self, users: int, epsilon: float, a: float, cut: float) -> float:
-        """The delta of the counts, rounded down."""
+        """Return the delta of the counts, rounded down."""
         if epsilon - a < epsilon * _NEAR:
             return 0.0
         up, down, rest = self.weights
@@ -66,29 +67,30 @@ class LowerBoundPair:
 
 
 def worst_case_pairs(epsilon: float, part: float) -> tuple[LowerBoundPair, ...]:
-    """Pairs of crowds of some randomizers of this epsilon, whose variation is this part of the most, tanh(epsilon/2).
+    """Return pairs of some randomizers of this epsilon, whose variation is this part of the largest, tanh(epsilon/2).
 
-    Three-valued randomized response, where everyone else has the third value, sent with the probability that gives this
-    variation, else the third value is. Where that is the largest: yes or no, too, from either side.
+    Three-valued randomized response, where all others have the third value, sent with the probability that gives this
+    variation, else the third value is. Where that is the largest: two-valued randomized response, too, from either
+    side.
     """
     large = math.exp(epsilon)
-    sent = min(1.0, part * (large + 2) / (large + 1))
-    quiet = 1 - sent
-    rest = (sent / (large + 2) + quiet) / (sent * large / (large + 2) + quiet)
-    third = LowerBoundPair(2 * sent / (large + 2), 0.5, (large, 1.0, rest))
+    weight = min(1.0, part * (large + 2) / (large + 1))
+    silent = 1 - weight
+    rest = (weight / (large + 2) + silent) / (weight * large / (large + 2) + silent)
+    third = LowerBoundPair(2 * weight / (large + 2), 0.5, (large, 1.0, rest))
     return (third,) if part < 1 else (*_pairs_with_equal_others(large, 1.0), third)
 
 
 def pairs_of_protocol(protocol: LocalProtocol) -> tuple[LowerBoundPair, ...]:
-    """Pairs of crowds of this very protocol.
+    """Return pairs of neighboring datasets of a given protocol.
 
     Let x and y be two values, and b the probability that a report from y supports x and not y; from x it is E b.
 
-    *Everyone else has x.* Up are the reports that support x and not y, down the reverse: their probabilities are E b
-    and b from x, and the weights are 1. If everyone else has y, the probabilities are b and E b, and the weights E, 1/E
+    *All others have x.* Up are the reports that support x and not y, down the reverse: their probabilities are E b
+    and b from x, and the weights are 1. If all others have y, the probabilities are b and E b, and the weights E, 1/E
     and 1.
 
-    *Everyone else has a third value z*, if there is one. Up are reports that support x, not y and not z; down are as
+    *All others have a third value z*, if there is one. Up are reports that support x, not y and not z; down are as
     many that support y, not x and not z. A report is as likely from any two values that it does not support, so both
     classes have one probability c from z, up has E c from x and c from y, and down the reverse. The weights are E, 1
     and (1 - (E + 1) c)/(1 - 2 c). For three values and k-ary reports the classes are the reports, and nothing is lost.
@@ -107,18 +109,19 @@ def pairs_of_protocol(protocol: LocalProtocol) -> tuple[LowerBoundPair, ...]:
 
 
 def local_epsilon(protocol: LocalProtocol) -> Fraction:
-    """The epsilon of one report."""
+    """Return the epsilon of one report."""
     if not isinstance(protocol, FrequencyOracle | Mean):
-        raise ParameterError("protocol", "needs one report of one value", fix="Shuffled(epsilon, users) holds for any")
+        what = "needs a protocol of one report on one value"
+        raise ParameterError("protocol", what, fix="ShuffleAmplification(epsilon, users) holds for any protocol")
     return single_report_epsilon(protocol) if isinstance(protocol, FrequencyOracle) else protocol.epsilon
 
 
 def max_total_variation(protocol: LocalProtocol) -> Fraction | None:
-    """The largest total variation between the reports of two values, rounded up; nothing where that is one.
+    """Return the largest total variation between the reports of two values, rounded up; None where that is one.
 
     **Theorem.** It is p - q, the gap. Proof: two values' distributions differ only on reports that support just one of
-    them; those that support x have p under x and q under y. For numbers it is (E - 1) b, at the ends: windows of places
-    overlap least there, and the probabilities of rounding are furthest apart.
+    them; those that support x have p under x and q under y. For numbers it is (E - 1) b, at the ends: windows overlap
+    least there, and the probabilities of rounding are furthest apart.
     """
     if isinstance(protocol, FrequencyOracle):
         gap = protocol.gap
@@ -131,7 +134,7 @@ def max_total_variation(protocol: LocalProtocol) -> Fraction | None:
 
 
 def _pairs_with_equal_others(odds: float, rate: float) -> tuple[LowerBoundPair, LowerBoundPair]:
-    """Everyone else has the value of one of the two crowds, or of the other."""
+    """Return the pairs in which all others have the one value x, or the other y."""
     return (
         LowerBoundPair(rate, odds / (odds + 1), (1.0, 1.0, 1.0)),
         LowerBoundPair(rate, 1 / (odds + 1), (odds, 1 / odds, 1.0)),
@@ -139,18 +142,18 @@ def _pairs_with_equal_others(odds: float, rate: float) -> tuple[LowerBoundPair, 
 
 
 def _pair_probabilities(protocol: LocalProtocol) -> tuple[arb, arb, arb | None]:
-    """E, b and c."""
+    """Return E, b and c."""
     if isinstance(protocol, FrequencyOracle):
         root = to_interval(protocol.epsilon / 2).exp()
-        odds = protocol.probability(True, 1, root) / protocol.probability(False, 1, root)
-        p, q = protocol.chances(root)
+        odds = protocol.report_probability(True, 1, root) / protocol.report_probability(False, 1, root)
+        p, q = protocol.support_probabilities(root)
         b = (p - q) / (odds - 1)
         return odds, b, _third_value_probability(protocol, p, q, b) if protocol.domain > 2 else None
-    return (to_interval(protocol.epsilon).exp(), *_of_numbers(protocol))
+    return (to_interval(protocol.epsilon).exp(), *_number_probabilities(protocol))
 
 
 def _third_value_probability(protocol: FrequencyOracle, p: arb, q: arb, b: arb) -> arb | None:
-    """c, the probability that a report from z supports x, not y and not z, for the values 0, 1 and 2 in some order.
+    """Return c, the probability that a report from z supports x, not y and not z, for the values 0, 1, 2 in some order.
 
     **Theorem.** *Unary*: q (1 - q) (1 - p), the bits being independent. *K-ary*: b = q, as a report supports one value.
     *Hadamard* and *projective*: b. The codes of 0, 1 and 2 are one the sum of the other two, so a report that supports
@@ -173,13 +176,13 @@ def _third_value_probability(protocol: FrequencyOracle, p: arb, q: arb, b: arb) 
     return None
 
 
-def _of_numbers(protocol: Mean) -> tuple[arb, arb | None]:
-    """b and c of the two ends, and of the place in the middle.
+def _number_probabilities(protocol: Mean) -> tuple[arb, arb | None]:
+    """Return b and c of the two ends of the range, and of the grid point in the middle.
 
     **Theorem.** *Rounding*: b = 1/(E + 1), the probability of the other end. *Piecewise*: with the windows' width w and
-    s steps, each place has the probability 1/(w E + s) outside of the window. w or s of them, whichever is less, are in
+    s steps, each point has the probability 1/(w E + s) outside of the window. w or s of them, whichever is less, are in
     the window of one end and not of the other; up to w or s/2 are not in that of the middle either, at both ends alike.
-    *Hybrid*: the sum of both, with the coin's probabilities; c of the windows alone.
+    *Hybrid*: the sum of both, weighted by their probabilities; c of the windows alone.
     """
     odds, steps = to_interval(protocol.epsilon).exp(), protocol.grid.steps
     if isinstance(protocol, StochasticRounding):
@@ -188,9 +191,11 @@ def _of_numbers(protocol: Mean) -> tuple[arb, arb | None]:
         width, each = protocol.window, 1 / (protocol.window * odds + steps)
         return min(width, steps) * each, min(width, steps // 2) * each if steps > 1 else None
     if isinstance(protocol, HybridMechanism):
-        window, ends = (_of_numbers(part) for part in protocol.parts)
-        if len(protocol.kinds) == 1:
+        window, ends = (_number_probabilities(part) for part in protocol.parts)
+        if len(protocol.segments) == 1:
             return ends
-        tails = (-to_interval(protocol.epsilon) / 2).exp()
-        return (1 - tails) * window[0] + tails * ends[0], None if window[1] is None else (1 - tails) * window[1]
-    raise ParameterError("protocol", "is none whose law is known here", fix="Shuffled(epsilon, users) holds for any")
+        rounding = (-to_interval(protocol.epsilon) / 2).exp()
+        c = None if window[1] is None else (1 - rounding) * window[1]
+        return (1 - rounding) * window[0] + rounding * ends[0], c
+    fix = "ShuffleAmplification(epsilon, users) holds for any protocol"
+    raise ParameterError("protocol", "has a distribution that is not known here", fix=fix)

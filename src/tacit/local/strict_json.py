@@ -1,4 +1,4 @@
-"""JSON that others wrote: finite numbers and bounded nesting, or a ValueError and nothing else.
+"""Strict parsing of received JSON: finite numbers and bounded nesting, or a ValueError and nothing else.
 
 >>> parse('{"users": 3}')
 {'users': 3}

@@ -1,4 +1,4 @@
-"""What a collector keeps: how many reports came, and how many support each value. Its size does not grow.
+"""The collector's state: how many reports were received, and how many support each value. Its size is constant.
 
 >>> from tacit.local import KAryRandomizedResponse
 >>> from tacit.sampling.bits import ReplayBits
@@ -23,7 +23,9 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tacit.arithmetic import Number
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local.estimates import FrequencyEstimates, estimate_frequencies
 from tacit.local.frequency_oracle import Counts, FrequencyOracle
@@ -33,7 +35,7 @@ _MAGIC = b"tacit local 1\n"
 _DIGEST = 16
 _LONGEST = 4000  # bytes of a header
 _NUMBER = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # no exponent: a short text must not make a huge number
-MAX_REPORTS = 2**62  # of one summary or tally
+MAX_REPORTS = 2**62  # of one summary
 # The closed table of kinds. A name is never given a new meaning.
 _KINDS = {
     "k-ary": ("k_ary", "KAryRandomizedResponse"),
@@ -49,11 +51,37 @@ _KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class FrequencySummary:
-    """The reports of one survey, as `users` and their `support` of each value.
+    """The reports of one survey, summarized as the number of users and the support of each value.
 
     **Theorem.** Summaries of one survey are a commutative monoid under `merge`: however reports are split over machines
-    and whatever the order, the sum is the same, and so are the estimates. It shows nothing that the reports do not, so
-    it costs nothing.
+    and whatever the order, the sum is the same, and so are the estimates. A summary is a function of the reports, so it
+    has no privacy loss of its own.
+
+    Parameters
+    ----------
+    protocol : FrequencyOracle
+        The protocol, with its parameters, that all reports were made with.
+    users : int
+        The number of reports, from 0 to 2^62.
+    support : ndarray of int64, shape (domain,)
+        The number of reports that support each value.
+    survey : str, default ""
+        A name of at most 200 characters. Summaries of two names do not merge.
+
+    See Also
+    --------
+    FrequencySummary.empty : The usual way to make one.
+
+    Examples
+    --------
+    >>> from tacit.local import FrequencySummary, KAryRandomizedResponse
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> votes = FrequencySummary.empty(KAryRandomizedResponse(3, 2), survey="lunch")
+    >>> north = votes.add(votes.protocol.encode([0] * 700 + [2] * 300, ReplayBits(b"north")))
+    >>> south = votes.add(votes.protocol.encode([0] * 300 + [1] * 600 + [2] * 100, ReplayBits(b"south")))
+    >>> both = FrequencySummary.from_bytes(north.merge(south).to_bytes())
+    >>> both.users, [round(share, 1) for share in both.estimate().frequencies.tolist()]
+    (2000, [0.5, 0.3, 0.2])
     """
 
     protocol: FrequencyOracle
@@ -63,59 +91,171 @@ class FrequencySummary:
 
     @classmethod
     def empty(cls, protocol: FrequencyOracle, survey: str = "") -> FrequencySummary:
-        """Before the first report."""
+        """Make the summary of no reports.
+
+        Parameters
+        ----------
+        protocol : FrequencyOracle
+            The protocol, with its parameters, that all reports will be made with.
+        survey : str, default ""
+            A name of at most 200 characters. Summaries of two names do not merge.
+
+        Returns
+        -------
+        FrequencySummary
+            With zero users, to which reports can be added.
+
+        Raises
+        ------
+        ParameterError
+            Where the name is not a text, or is too long.
+        """
         return cls(protocol, 0, np.zeros(protocol.domain, dtype=np.int64), check_survey_name(survey))
 
     @property
     def mark(self) -> str:
-        """A short name of the survey, the protocol and its parameters. A report sent with another one is refused."""
+        """A digest of the survey's name, the protocol and its parameters, in 16 hexadecimal digits.
+
+        Let clients send it with each report, and refuse reports that were made for another survey.
+        """
         return hashlib.blake2b(self._header(users=0), digest_size=8).hexdigest()
 
-    def add(self, reports: Any) -> FrequencySummary:
-        """With these reports too. If one of them is bad, all are refused and nothing changes."""
-        shaped = self.protocol.shaped(reports)
-        found = self.protocol.support(shaped)
-        return FrequencySummary(self.protocol, self.users + len(shaped), self.support + found, self.survey)
+    def add(self, reports: npt.ArrayLike) -> FrequencySummary:
+        """Return the summary with more reports.
 
-    def add_counts(self, rows: Iterable[tuple[Any, Any]]) -> FrequencySummary:
-        """With reports too that were counted elsewhere: pairs of a report and how often it came, as GROUP BY has them.
+        Parameters
+        ----------
+        reports : array_like
+            Received reports, as the protocol's `encode` returns them.
 
-        It is exactly what adding all those reports gives. Reports must be numbers: k-ary, Hadamard, projective.
+        Returns
+        -------
+        FrequencySummary
+            A new summary; this one does not change.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where a report is not one that the protocol sends; then none is added.
+        """
+        array = self.protocol.to_array(reports)
+        found = self.protocol.support(array)
+        return FrequencySummary(self.protocol, self.users + len(array), self.support + found, self.survey)
+
+    def add_counts(self, rows: Iterable[tuple[int, int]]) -> FrequencySummary:
+        """Return the summary with reports that a GROUP BY has counted.
+
+        It is exactly what adding all those reports gives. Reports must be integers: k-ary randomized response, Hadamard
+        response, projective geometry response.
+
+        Parameters
+        ----------
+        rows : iterable of (report, count)
+            Each report, from 0 to the protocol's `report_limit` - 1, with how often it was received.
+
+        Returns
+        -------
+        FrequencySummary
+            A new summary; this one does not change.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where a report is not one that the protocol sends, or a count is not one.
+        ParameterError
+            Where the rows are not pairs, or the protocol's reports are not integers.
         """
         counts = count_reports(self.protocol.kind, self.protocol.report_limit, rows)
         users = check_report_count(self.users + int(counts.sum()))
         return FrequencySummary(
-            self.protocol, users, self.support + self.protocol.support_of_counts(counts), self.survey
+            self.protocol, users, self.support + self.protocol.support_from_counts(counts), self.survey
         )
 
     def merge(self, other: FrequencySummary) -> FrequencySummary:
-        """The reports of both. Summaries of another protocol or survey are refused."""
+        """Return the summary of the reports of two collectors.
+
+        Parameters
+        ----------
+        other : FrequencySummary
+            A summary of other reports of the same survey, with the same protocol and parameters.
+
+        Returns
+        -------
+        FrequencySummary
+            A new summary of both; it does not depend on the order.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where the other summary is of another survey, protocol or parameter.
+        """
         if not isinstance(other, FrequencySummary):
-            raise ParameterError("other", f"needs a summary, got {type(other).__name__}", fix="merge two summaries")
+            what = f"needs a FrequencySummary, got {type(other).__name__}"
+            raise ParameterError("other", what, fix="merge two summaries")
         if self.mark != other.mark:
             raise different_surveys_error(self._words(), other._words())
         users = check_report_count(self.users + other.users)
         return FrequencySummary(self.protocol, users, self.support + other.support, self.survey)
 
-    def estimate(self, confidence: Any = 0.95, together: bool = False) -> FrequencyEstimates:
-        """The share of each value, unbiased, with intervals; all of them at once with `together`."""
+    def estimate(self, confidence: Number = 0.95, together: bool = False) -> FrequencyEstimates:
+        """Estimate the frequency of each value, without bias, with confidence intervals.
+
+        Parameters
+        ----------
+        confidence : number, default 0.95
+            The probability, between 0 and 1, with which an interval covers the true frequency.
+        together : bool, default False
+            Whether all intervals hold at once with this confidence. They are wider then.
+
+        Returns
+        -------
+        FrequencyEstimates
+            The frequencies with their standard deviations and intervals.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where there are no reports.
+        """
         return estimate_frequencies(self.protocol, self.users, self.support, confidence, together)
 
     def to_bytes(self) -> bytes:
-        """All of it, with a version and a checksum."""
+        """Serialize the summary, with a version and a checksum.
+
+        Returns
+        -------
+        bytes
+            8 bytes for each value and a header of at most 4,000, whatever the number of reports.
+        """
         header = self._header(self.users)
         body = _MAGIC + len(header).to_bytes(2, "little") + header + self.support.astype("<i8").tobytes()
         return body + hashlib.blake2b(body, digest_size=_DIGEST).digest()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> FrequencySummary:
-        """What `to_bytes` wrote; anything else is refused. The checksum finds accidents, not forgeries."""
+        """Read what `to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            A serialized summary. Its checksum detects accidental changes, not forgeries.
+
+        Returns
+        -------
+        FrequencySummary
+            The same summary.
+
+        Raises
+        ------
+        Refused
+            With the code `report`, where the data is truncated, changed, or not possible as a summary.
+        """
         if not isinstance(data, bytes | bytearray | memoryview):
             raise _not_a_summary("it is not bytes")
         data = bytes(data)
         body, digest = data[:-_DIGEST], data[-_DIGEST:]
         if not body.startswith(_MAGIC) or hashlib.blake2b(body, digest_size=_DIGEST).digest() != digest:
-            raise _not_a_summary("it is cut short, changed, or of another version")
+            raise _not_a_summary("it is truncated, changed, or of another version")
         start = len(_MAGIC) + 2
         end = start + int.from_bytes(body[len(_MAGIC) : start], "little")
         if end - start > _LONGEST:
@@ -126,9 +266,9 @@ class FrequencySummary:
             users, survey = int(header["users"]), str(header["survey"])
             protocol = _protocol(kind, domain, epsilon)
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
-            raise _not_a_summary("its header says nothing that is known") from problem
+            raise _not_a_summary("its header names no known protocol, or has bad parameters") from problem
         if len(body) - end != 8 * protocol.domain:
-            raise _not_a_summary("it has not one count for each value")
+            raise _not_a_summary("it does not have one count for each value")
         support = np.frombuffer(body[end:], dtype="<i8").astype(np.int64)
         found = cls(protocol, users, support, survey)
         if found._header(users) != body[start:end] or not _is_possible(users, support):
@@ -152,50 +292,49 @@ class FrequencySummary:
         )
 
 
-def check_survey_name(survey: Any) -> str:
-    """The name of a survey, checked."""
+def check_survey_name(survey: str) -> str:
+    """Return the name of a survey, if it is a text of at most 200 characters."""
     if not isinstance(survey, str) or len(survey) > 200:
         raise ParameterError("survey", "needs a name of at most 200 characters", fix='survey="lunch", say')
     return survey
 
 
 def check_report_count(users: int) -> int:
-    """So many people, if they can be counted."""
+    """Return a number of reports, if it is at most 2^62."""
     if users > MAX_REPORTS:
-        raise Refused(ErrorCode.REPORT, "these are more than 2^62 reports", fix="check how often each report came")
+        raise Refused(ErrorCode.REPORT, "these are more than 2^62 reports", fix="check the counts")
     return users
 
 
-def count_reports(kind: str, limit: int, rows: Iterable[tuple[Any, Any]]) -> Counts:
-    """How often each report below the limit came, from pairs of a report and a count; bad ones are refused."""
+def count_reports(kind: str, limit: int, rows: Iterable[tuple[int, int]]) -> Counts:
+    """Return how often each report below the limit was received, from pairs of a report and a count."""
     counts, users = np.zeros(limit, dtype=np.int64), 0
     for report, times in _pairs(rows):
         if report is None or not 0 <= report < limit:
             what = f"there are reports that {kind} does not send"
             raise Refused(ErrorCode.REPORT, what, fix=f"keep those from 0 to {limit - 1}")
         if times is None or times < 0:
-            raise Refused(
-                ErrorCode.REPORT, "how often a report came is no count", fix="give each report with its COUNT(*)"
-            )
+            what = "the second number of a row is not a count"
+            raise Refused(ErrorCode.REPORT, what, fix="SELECT report, COUNT(*) FROM reports GROUP BY report")
         users += times
         if users >= MAX_REPORTS:  # the transforms double it
-            raise Refused(ErrorCode.REPORT, "these are 2^62 reports or more", fix="check how often each report came")
+            raise Refused(ErrorCode.REPORT, "these are 2^62 reports or more", fix="check the counts")
         counts[report] += times
     return counts
 
 
-def _pairs(rows: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int | None, int | None]]:
-    """Each report and how often it came, as integers; None is what is no integer."""
+def _pairs(rows: Iterable[tuple[object, object]]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield each report and its count as integers; None stands for what is not an integer."""
     try:
         for report, times in rows:
             yield _integer(report), _integer(times)
     except (TypeError, ValueError):
-        what = "needs pairs of a report and how often it came"
-        raise ParameterError("rows", what, fix="rows=[(0, 12), (1, 5)], or frame.values") from None
+        what = "needs pairs of a report and its count"
+        raise ParameterError("rows", what, fix="rows=[(0, 12), (1, 5)]") from None
 
 
 def _integer(given: Any) -> int | None:
-    """Python's integers and other libraries'; no boolean, and no float even where it has no fraction."""
+    """Return an integer of Python or of another library; None for a boolean, and for a float even where it is whole."""
     try:
         return None if isinstance(given, bool) else operator.index(given)
     except TypeError:
@@ -203,11 +342,11 @@ def _integer(given: Any) -> int | None:
 
 
 def different_surveys_error(one: str, other: str) -> Refused:
-    """The refusal to merge what belongs to two surveys, each in words."""
+    """Return the refusal to merge summaries of two surveys, each described in words."""
     return Refused(
         ErrorCode.REPORT,
-        f"these are two surveys: {one} and {other}",
-        fix="merge what was collected for one survey, with one protocol and the same parameters",
+        f"these summaries are of two surveys: {one} and {other}",
+        fix="merge summaries of one survey, with one protocol and the same parameters",
     )
 
 
@@ -220,8 +359,8 @@ def _number(text: str) -> Fraction:
 def _protocol(kind: str, domain: int, epsilon: Fraction) -> FrequencyOracle:
     key, *rest = str(kind).split(" ")
     home, name = _KINDS[key]
-    chances = [_number(chance) for chance in rest]
-    found: FrequencyOracle = getattr(import_module(f"tacit.local.{home}"), name)(domain, epsilon, *chances)
+    probabilities = [_number(text) for text in rest]
+    found: FrequencyOracle = getattr(import_module(f"tacit.local.{home}"), name)(domain, epsilon, *probabilities)
     return found
 
 
@@ -230,4 +369,6 @@ def _is_possible(users: int, support: Counts) -> bool:
 
 
 def _not_a_summary(reason: str) -> Refused:
-    return Refused(ErrorCode.REPORT, f"this is no summary: {reason}", fix="read what Summary.to_bytes wrote")
+    return Refused(
+        ErrorCode.REPORT, f"this is not a summary: {reason}", fix="read what FrequencySummary.to_bytes wrote"
+    )

@@ -38,19 +38,19 @@ class Tree:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many nodes each level has, the leaves last; the root is not among them."""
+        """The number of nodes of each level, the leaves last; the root is not among them."""
         found = [self.size]
         while found[-1] > self.fanout:
             found.append(-(-found[-1] // self.fanout))
         return tuple(reversed(found))
 
     def ancestors(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """A row for each value: its node on each level."""
+        """Return a row for each value: its node on each level."""
         levels = len(self.sizes)
         return np.stack([values // self.fanout ** (levels - 1 - level) for level in range(levels)], axis=1)
 
     def fit(self, shares: Sequence[Floats], variances: Sequence[float]) -> Floats:
-        """The leaves, from the measured shares of all levels."""
+        """Return the least-squares estimate of the leaves, from the measured shares of all levels."""
         weights, parts = self._weights(variances)
         best = [np.asarray(level, dtype=np.float64) for level in shares]
         for level in range(len(best) - 2, -1, -1):
@@ -62,13 +62,13 @@ class Tree:
         return above
 
     def coefficients(self, wanted: Floats, variances: Sequence[float]) -> list[Floats]:
-        """How a sum of the leaves with these weights depends on each measured share: the transpose of `fit`."""
+        """Return how a weighted sum of the leaves depends on each measured share: the transpose of `fit`."""
         weights, parts = self._weights(variances)
-        found, pull = [], np.asarray(wanted, dtype=np.float64)
+        found, carried = [], np.asarray(wanted, dtype=np.float64)
         for level in range(len(self.sizes) - 1, -1, -1):
-            up = self._sums(pull * parts[level]) if level else np.array([(pull * parts[level]).sum()])
-            found.append(pull - self._spread(up, level))
-            pull = up
+            up = self._sums(carried * parts[level]) if level else np.array([(carried * parts[level]).sum()])
+            found.append(carried - self._spread(up, level))
+            carried = up
         found.reverse()
         for level in range(len(found) - 1):
             found[level + 1] = found[level + 1] + self._spread((1 - weights[level]) * found[level], level + 1)
@@ -76,11 +76,11 @@ class Tree:
         return found
 
     def prefix_variances(self, costs: Sequence[Floats], variances: Sequence[float]) -> Floats:
-        """For each value v, the sum of cost c^2 over all nodes, c the `coefficients` of the leaves up to v.
+        """Return for each value v the sum of cost c^2 over all nodes, c the `coefficients` of the leaves up to v.
 
-        **Theorem.** It takes fanout steps a level for each v. Proof: only the nodes above v, and their siblings, are
-        pulled on by more than their parents. Below a sibling with the coefficient c every node inherits a fixed share
-        of c, so its subtree adds c^2 times a number of its own.
+        **Theorem.** It takes fanout steps a level for each v. Proof: only the nodes above v, and their siblings, have a
+        coefficient other than the one inherited from their parents. Below a sibling with the coefficient c every node
+        inherits a fixed share of c, so its subtree adds c^2 times a number of its own.
         """
         weights, parts = self._weights(variances)
         below = [weight**2 * cost for weight, cost in zip(weights, costs, strict=True)]
@@ -93,14 +93,14 @@ class Tree:
         found = np.zeros(self.size)
         for start in range(0, self.size, _BLOCK):
             path = self.ancestors(np.arange(start, min(start + _BLOCK, self.size))).T
-            pulls = [np.ones(path.shape[1])]  # of the nodes above v, the leaf first; then the root's
+            sums_above = [np.ones(path.shape[1])]  # of the nodes above v, the leaf first; then the root's
             for level in range(len(path) - 1, -1, -1):
-                pulls.append(lead[level][path[level]] + parts[level][path[level]] * pulls[-1])
-            pulls.reverse()
+                sums_above.append(lead[level][path[level]] + parts[level][path[level]] * sums_above[-1])
+            sums_above.reverse()
             inherited, total = np.zeros(path.shape[1]), np.zeros(path.shape[1])
             for level, nodes in enumerate(path):
-                base = inherited - pulls[level]
-                own = pulls[level + 1] + base
+                base = inherited - sums_above[level]
+                own = sums_above[level + 1] + base
                 total += (1 + base) ** 2 * earlier[level][nodes] + base**2 * later[level][nodes]
                 total += own**2 * below[level][nodes]
                 inherited = (1 - weights[level][nodes]) * own
@@ -108,7 +108,7 @@ class Tree:
         return found
 
     def _weights(self, variances: Sequence[float]) -> tuple[list[Floats], list[Floats]]:
-        """For each level: the weight of a node's own measurement, and its part of a gap among its siblings."""
+        """Return for each level the weight of a node's own measurement, and its part of a gap among its siblings."""
         spreads = [np.full(size, float(variance)) for size, variance in zip(self.sizes, variances, strict=True)]
         weights = [np.ones(size) for size in self.sizes]
         for level in range(len(spreads) - 2, -1, -1):
@@ -122,12 +122,12 @@ class Tree:
         return np.add.reduceat(level, np.arange(0, len(level), self.fanout))
 
     def _spread(self, parents: Floats, level: int) -> Floats:
-        """Each parent's number, for all of its children on this level."""
+        """Return each parent's number, for all of its children on this level."""
         size = self.sizes[level]
         return np.repeat(parents, self.fanout)[:size] if level else np.full(size, parents[0])
 
     def _earlier(self, level: Floats, backward: bool = False) -> Floats:
-        """For each node, the sum over the siblings before it; those after it with `backward`."""
+        """Return for each node the sum over the siblings before it; those after it with `backward`."""
         padded = np.zeros(-(-len(level) // self.fanout) * self.fanout)
         padded[: len(level)] = level
         groups = padded.reshape(-1, self.fanout)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-_LOW = 64  # places of the lowest bits, which are taken on their own: neighbors are slow to add
+_LOW = 64  # the block of the lowest bits, which is transformed on its own: adding neighbors is slow
 
 
 def walsh_hadamard(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """W[y] = sum of (-1)^parity(x & y) counts[x] over all x, for a length that is a power of two. Exact.
+    """Return W[y] = sum of (-1)^parity(x & y) counts[x] over all x, for a length that is a power of two. Exact.
 
     Halves are added and subtracted, one bit after the other: n log n additions. The bits are independent of each other,
-    so the lowest ones are done with the table turned.
+    so the lowest ones are done on the transposed table.
     """
-    turned = counts.astype(np.int64).reshape(-1, min(len(counts), _LOW)).T.copy()
-    _butterfly(turned)
-    found = turned.T.copy()
+    transposed = counts.astype(np.int64).reshape(-1, min(len(counts), _LOW)).T.copy()
+    _butterfly(transposed)
+    found = transposed.T.copy()
     _butterfly(found)
     return found.reshape(-1)
 
 
 def _butterfly(rows: npt.NDArray[np.int64]) -> None:
-    """For each bit of the number of a row: a and b become a + b and a - b, in place."""
+    """Replace, for each bit of the row's number, the pair a and b by a + b and a - b, in place."""
     half = 1
     while half < len(rows):
         pairs = rows.reshape(-1, 2, half * rows.shape[1])

@@ -1,8 +1,9 @@
-"""A survey's own small server: a page that randomizes in the browser, its form, and an endpoint for reports.
+"""The HTTP server of a survey: a page that randomizes in the browser, its form, and an endpoint for reports.
 
-Nothing that comes here is a true answer, so there are no keys and no sessions. What is guarded is the page itself, by
-TLS and a policy that lets it load and send nothing elsewhere, and the estimates: reports that no client sends are
-refused, an id counts once, an address has a rate, and what made-up reports can still do is bounded and stated.
+No true answer is received here, so there are no keys and no sessions. What is protected is the page itself, by TLS and
+a content security policy that lets it load and send nothing elsewhere, and the estimates: reports that no client sends
+are refused, an id counts once, an address has a rate limit, and the influence of malicious reports is bounded and
+stated.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ _STATIC = {
     "mark.svg": "image/svg+xml",
 }
 _MOST_WAITING = 1000
-_COUNT_INTERVAL = 2.0  # seconds between counts that are told
-_BURST = 60  # reports at once from one address: a classroom behind one
+_COUNT_INTERVAL = 2.0  # seconds between two notifications of the count
+_BURST = 60  # reports at once from one address: many respondents may share one
 
 
 class ReportWriter:
-    """Reports on their way to the disk: those that come while one sync runs share the next.
+    """Writes reports in batches: those that arrive while one sync runs share the next.
 
     `put` returns once the report is on the disk, or is known to be there already.
     """
@@ -67,8 +68,8 @@ class ReportWriter:
         self._worker: asyncio.Task[None] | None = None
 
     async def put(self, report: SurveyReport) -> bool:
-        """Whether the report was new."""
-        if self.store.knows(report):
+        """Store a report; return whether it was new."""
+        if self.store.has_report(report):
             return False
         if len(self._waiting) >= _MOST_WAITING:
             fix = "wait 1 second and send it again"
@@ -84,13 +85,13 @@ class ReportWriter:
             batch, self._waiting = self._waiting, []
             try:
                 fresh = await asyncio.to_thread(self.store.add, [report for report, _ in batch])
-            except Exception as error:  # noqa: BLE001 - each sender is told, and the next batch is tried
+            except Exception as error:  # noqa: BLE001 - each sender gets the error, and the next batch is tried
                 for _, done in batch:
                     if not done.done():
                         done.set_exception(error)
                 continue
             for (_, done), new in zip(batch, fresh, strict=True):
-                if not done.done():  # whoever sent it may be gone
+                if not done.done():  # its sender may have disconnected
                     done.set_result(new)
         self._worker = None
 
@@ -98,11 +99,11 @@ class ReportWriter:
 def build_survey_app(
     store: ReportStore, *, rate: float = 5.0, secure: bool = False, proxies: Sequence[Network] = ()
 ) -> Application:
-    """The application behind its guard. `rate` is reports a second from one address, after a burst.
+    """Build the application. `rate` is the accepted reports per second from one address, after a burst.
 
-    Where `proxies` are named, theirs is the word on whose address it is, and nobody else's.
+    Only the `proxies` are trusted to say, in X-Forwarded-For, which address a report came from.
     """
-    survey, box, limit, metrics = store.survey, ReportWriter(store), RateLimiter(rate, _BURST), Metrics()
+    survey, writer, limit, metrics = store.survey, ReportWriter(store), RateLimiter(rate, _BURST), Metrics()
     folder = files("tacit.serve.console")
     static = {name: (folder / "static" / name).read_bytes() for name in _STATIC}
     version = hashlib.sha256(b"".join(static.values())).hexdigest()[:12]
@@ -126,17 +127,19 @@ def build_survey_app(
         seconds = limit.take(address_group(client_address(peer, ",".join(forwarded), proxies)))
         if seconds > 0:
             fix = f"wait {seconds + 1:.0f} seconds"
-            raise Refused(ErrorCode.RATE, "too many reports came from here", fix=fix, retry_after=seconds)
+            raise Refused(ErrorCode.RATE, "too many reports came from this address", fix=fix, retry_after=seconds)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise Refused(ErrorCode.PROTOCOL, "a report is JSON", fix=f"send it as {JSON}")  # no other site's form is
+            raise Refused(
+                ErrorCode.PROTOCOL, "a report is JSON", fix=f"send it as {JSON}"
+            )  # a form of another site cannot send that
         data = await request.body()
         if len(data) > MAX_REPORT_BYTES:
             raise Refused(
                 ErrorCode.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES:,} bytes", fix="send one report at a time"
             )
-        if not await box.put(survey.accept(data)):
+        if not await writer.put(survey.accept(data)):
             again = Refused(
-                ErrorCode.REPORT, "a report with this id is there already", fix="it counts once; nothing to do"
+                ErrorCode.REPORT, "a report with this id is stored already", fix="it counts once; nothing to do"
             )
             return Response(encode_json(error_to_dict(again)), 409, media_type=JSON)
         return Response(encode_json({"taken": True}), 201, media_type=JSON)
@@ -157,17 +160,17 @@ async def serve_survey(
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
     rate: float = 5.0,
-    counted: Callable[[int], None] | None = None,
+    on_count: Callable[[int], None] | None = None,
     proxies: Sequence[Network] = (),
 ) -> None:
-    """Serve until `stop` is set or a signal comes. `ready` is told the address, `counted` how many reports there are.
+    """Serve until `stop` is set or a signal arrives. `ready` is called with the address, `on_count` with the count.
 
-    The count is told when it has changed, at most every two seconds. `proxies` are believed where the settings say that
-    there is one; without a name it is one on this machine.
+    The count is that of the reports; it is passed when it has changed, at most every two seconds. `proxies` are trusted
+    where the settings say that there is one; without a name it is one on this machine.
     """
     stopping, certificate = stop or asyncio.Event(), settings.certificate
     if certificate is not None:
-        certificate.context()  # an error in our words
+        certificate.context()  # raises an error that explains what is wrong
     believed = (proxies or LOOPBACK) if settings.proxied else ()
     connections = Connections(settings.connections or connections_allowed(), only_strangers=True)
     config = uvicorn.Config(
@@ -186,7 +189,7 @@ async def serve_survey(
     server = _Server(config)
     with connections.listen(bind_socket(settings), believed) as listener, _signals(stopping):
         serving, waiting = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stopping.wait())
-        counting = asyncio.create_task(_report_count(store, counted or (lambda reports: None)))
+        counting = asyncio.create_task(_report_count(store, on_count or (lambda reports: None)))
         sweeping = asyncio.create_task(connections.sweep_forever())
         ready(public_address(settings, listener))
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -194,47 +197,47 @@ async def serve_survey(
         stopping.set()
         counting.cancel()
         sweeping.cancel()
-        await asyncio.gather(counting, sweeping, return_exceptions=True)  # a terminal that is gone ends no survey
+        await asyncio.gather(counting, sweeping, return_exceptions=True)  # a closed terminal ends no survey
         await asyncio.gather(serving, waiting)
 
 
-async def _report_count(store: ReportStore, counted: Callable[[int], None]) -> None:
+async def _report_count(store: ReportStore, on_count: Callable[[int], None]) -> None:
     seen = store.counts.users
     while True:
         await asyncio.sleep(_COUNT_INTERVAL)
         if store.counts.users != seen:
             seen = store.counts.users
-            counted(seen)
+            on_count(seen)
 
 
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # they are taken by `serve_survey`
+        yield  # `serve_survey` handles them
 
 
 @contextlib.contextmanager
 def _signals(stopping: asyncio.Event) -> Iterator[None]:
-    """Signals are a matter of the main thread."""
-    loop, taken = asyncio.get_running_loop(), []
+    """Set `stopping` on SIGTERM and SIGINT, where this is the main thread."""
+    loop, handled = asyncio.get_running_loop(), []
     with contextlib.suppress(RuntimeError, ValueError):
         for kind in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(kind, stopping.set)
-            taken.append(kind)
+            handled.append(kind)
     try:
         yield
     finally:
-        for kind in taken:
+        for kind in handled:
             loop.remove_signal_handler(kind)
 
 
 def _route(path: str, endpoint: Callable[[Request], Any], method: str) -> Route:
-    async def named(request: Request) -> Response:
+    async def dispatch(request: Request) -> Response:
         request.scope["route"] = route  # for counts and logs
         found: Response = await endpoint(request)
         return found
 
-    route = Route(path, named, methods=[method], include_in_schema=False)
+    route = Route(path, dispatch, methods=[method], include_in_schema=False)
     return route
 
 

@@ -1,7 +1,6 @@
-"""What a survey's page says before anyone answers: the questions, their probabilities, and what a report can make
-likely.
+"""The page of a survey: the questions, their probabilities, and what a report reveals at most.
 
->>> format_posterior(Fraction(3))  # the two coins: from 1 in 2 to 3 in 4
+>>> format_posterior(Fraction(3))  # from 1 in 2 to 3 in 4
 '75 %'
 >>> format_posterior(Fraction(220265, 10))  # epsilon 10
 '99.996 %'
@@ -36,7 +35,7 @@ _NEARLY = Fraction(1, 10**6)
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """What may be promised of a survey, and what is said of the coins' outcome before it is sent."""
+    """The privacy guarantee of a survey in words, and the text beside the randomized answers."""
 
     head: str
     proves: str
@@ -45,14 +44,14 @@ class PrivacyStatement:
 
 
 def state_privacy(survey: Survey) -> PrivacyStatement:
-    """What the survey's numbers bear out.
+    """Return the privacy statement that a survey's epsilons support.
 
-    **Theorem.** Whoever held anything about a person for as likely as not holds it, once they see a report, for at most
-    R/(R + 1) likely, R = e^epsilon. Proof: Bayes' rule multiplies the odds, 1 before, by a ratio of at most R.
+    **Theorem.** What an observer considered as likely as not about a respondent has, after a report, a probability of
+    at most R/(R + 1), R = e^epsilon. Proof: Bayes' rule multiplies the odds, 1 before, by a ratio of at most R.
 
     A report is said to prove nothing where that stays within 95 %: for all of it, or at least for each answer.
     """
-    together, one = survey.odds, max(question.price.odds for question in survey.questions)
+    together, one = survey.odds, max(question.epsilon.odds for question in survey.questions)
     stays, thought = "Your true answers stay here", "what someone thought 50 % likely"
     unsure = "Some of these may be what you said and some may not: nobody can be sure which."
     if together <= CONVINCING_ODDS:
@@ -71,8 +70,8 @@ def state_privacy(survey: Survey) -> PrivacyStatement:
 
 
 def format_posterior(odds: Fraction) -> str:
-    """What 1 in 2 becomes at most, in percent, rounded up, and never to 100."""
-    left = 100 / (1 + Fraction(odds))  # what is missing to certainty
+    """Format what a probability of 1/2 becomes at most, in percent, rounded up, and never to 100."""
+    left = 100 / (1 + Fraction(odds))  # the distance to certainty
     if left < _NEARLY:
         return "nearly 100 %"
     digits = next(digits for digits in itertools.count() if left * 10**digits >= 1)
@@ -80,7 +79,7 @@ def format_posterior(odds: Fraction) -> str:
 
 
 def render_page(survey: Survey, template: str, version: str) -> str:
-    """The page: every word of the survey is escaped."""
+    """Render the page; every text of the survey is escaped."""
     environment = Environment(
         loader=DictLoader({"survey.html": template}),
         autoescape=True,
@@ -101,11 +100,11 @@ def render_page(survey: Survey, template: str, version: str) -> str:
 
 
 def _describe_question(question: SurveyQuestion) -> dict[str, Any]:
-    """What the page says of one question."""
+    """Return what the page displays of one question."""
     about: dict[str, Any] = {
         "question": question,
         "chances": describe_randomization(question).replace(" %", "\u00a0%"),
-        "surer": describe_answer_bound(question.price.odds),
+        "surer": describe_answer_bound(question.epsilon.odds),
         "missing": "Please answer this: leaving it out would tell something.",
     }
     if isinstance(question, MultipleChoiceQuestion):

@@ -1,4 +1,4 @@
-"""Where a survey's page listens, and the address that people can type to reach it."""
+"""The socket of a survey's page, and the address under which respondents reach it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAST = 65535
 
 
 def bind_socket(settings: ServerConfig) -> socket.socket:
-    """The socket, listening: whoever comes before the loop takes them waits."""
+    """Open the listening socket: connections are queued until the event loop accepts them."""
     host, port = settings.host, settings.http or 0
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -29,28 +29,28 @@ def bind_socket(settings: ServerConfig) -> socket.socket:
             raise _address_error(host) from error
         private = error.errno == errno.EACCES
         next_one = 8090 if private else port + 1 if port < _LAST else port - 1
-        what = f"{host}:{port} cannot be listened on: {'it takes more rights' if private else 'it is taken'}"
+        what = f"{host}:{port} cannot be listened on: {'it needs more privileges' if private else 'it is in use'}"
         raise ParameterError("port", what, fix=f"choose another: --port {next_one}") from error
 
 
 def public_address(settings: ServerConfig, listener: socket.socket) -> str:
-    """What people type. A page that listens everywhere is told by a name or number of this machine."""
+    """Return the URL. A page that listens on all interfaces has a host name or IP address of this machine."""
     host, port = listener.getsockname()[:2]
     if host in _EVERYWHERE:
         host = _choose_host(settings.certificate)
     elif settings.certificate is not None and not _is_numeric(settings.host):
-        host = settings.host  # the certificate has the name, not the number behind it
+        host = settings.host  # the certificate has the host name, not its IP address
     host = f"[{host}]" if ":" in host else host
     return f"{'https' if settings.certificate else 'http'}://{host}:{port}/"
 
 
 def reachable_host(host: str) -> str:
-    """By what others reach a page that listens on `host`: a self-made certificate should be for that."""
+    """Return the host under which others reach a page that listens on `host`: a self-signed certificate names it."""
     return _own_hosts()[0] if host in _EVERYWHERE else host
 
 
 def _choose_host(certificate: Certificate | None) -> str:
-    """A name or number of this machine that its certificate has, where it has one."""
+    """Return a host name or IP address of this machine that its certificate names, where it names one."""
     own, names = _own_hosts(), _certificate_names(certificate) if certificate is not None else []
     fitting = [each for each in own if each in names]
     return [*fitting, *names, *own][0]
@@ -67,15 +67,15 @@ def _certificate_names(certificate: Certificate) -> list[str]:
 
 
 def _own_hosts() -> list[str]:
-    """This machine's number, which any phone can reach, and its name, which its own network may know."""
+    """Return this machine's IP address, and its host name, which its own network may resolve."""
     return [each for each in (_outward_address(), socket.gethostname()) if each]
 
 
 def _outward_address() -> str:
-    """The number by which this machine would reach others, and they it. Nothing is sent to find it."""
+    """Return the IP address of the interface to the default route. Nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address that is nobody's
+            probe.connect(("192.0.2.1", 9))  # reserved for documentation
         except OSError:
             return ""
         found = str(probe.getsockname()[0])

@@ -1,4 +1,4 @@
-"""A report for the eye: rows with error bars on a terminal, and the same as a picture."""
+"""Charts of a survey's results: rows with error bars on a terminal, and the same as a picture."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tacit.local.survey.rounding import places_down, places_up
 from tacit.local.survey.words import format_factor, format_number, format_people, format_range, legible
 
 _LABEL = 28  # characters of an option on a terminal
-_SHORT = 12  # characters of a unit that is said twice
+_SHORT = 12  # characters of a unit that is repeated on each row
 _TITLE, _HEADING = 56, 72  # characters of a line of a picture: above all of it, and above a question
 
 
 def render_results(survey: Survey, found: Sequence[QuestionResult], width: int = 90) -> str:
-    """All questions: a bar, an estimate, an interval and a count for each row, and what bounds them."""
+    """Render all questions: a bar, an estimate, an interval and a count for each row, and the bounds."""
     lines = textwrap.wrap(f"{survey.title}: {_summary_line(found)}", width)
     lines += textwrap.wrap('"sent" counts the reports as they came, before the coins are taken out of them.', width)
     for result in found:
         question = result.question
-        lines += ["", *textwrap.wrap(f"{question.text} (epsilon {question.price})", width)]
+        lines += ["", *textwrap.wrap(f"{question.text} (epsilon {question.epsilon})", width)]
         numbers = [format_estimate(result, row) for row in result.rows]
         intervals = [format_interval(result, row) for row in result.rows]
         counts = [f"{row.count:,}" for row in result.rows]
@@ -40,36 +40,36 @@ def render_results(survey: Survey, found: Sequence[QuestionResult], width: int =
             bar = _interval_bar(result, row, cells)
             shown = f"{number.rjust(wide)}  {interval.rjust(far)}  {count.rjust(high)}{sent}"
             lines.append(f"  {label.ljust(room)}  {bar}  {shown}")
-        for said in filter(None, (describe_clipping(result), describe_bounds(result))):
-            lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
+        for text in filter(None, (describe_clipping(result), describe_bounds(result))):
+            lines += textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
 def describe_bounds(result: QuestionResult) -> str:
-    """What a made-up report does at most, and how many people it takes to be close."""
-    unit, moved, close = "points", 100 * result.exact_influence, 100 * TARGET_HALF_WIDTH
+    """Describe the influence of one malicious report, and how many people five points take."""
+    unit, influence, close = "points", 100 * result.exact_influence, 100 * TARGET_HALF_WIDTH
     if isinstance(result.question, NumberQuestion):
         span = result.question.upper - result.question.lower
-        unit, moved, close = result.question.unit or "of its unit", result.exact_influence, TARGET_HALF_WIDTH * span
-    made_up = f"One made-up report moves an estimate by at most {legible(moved)} {unit}"
+        unit, influence, close = result.question.unit or "of its unit", result.exact_influence, TARGET_HALF_WIDTH * span
+    made_up = f"One made-up report moves an estimate by at most {legible(influence)} {unit}"
     surer = f"An honest one makes anyone at most {format_factor(result.question.ratio)} times surer."
-    return f"{made_up}; {format_people(result.needed)} give intervals within {legible(close)} {unit}. {surer}"
+    return f"{made_up}; {format_people(result.required_users)} give intervals within {legible(close)} {unit}. {surer}"
 
 
 def describe_clipping(result: QuestionResult) -> str:
-    """What is not shown as it was estimated; nothing where all of it is."""
+    """Describe the estimates that were clipped; an empty text where none was."""
     rows = [row for row in result.rows if row.is_clipped]
     if not rows:
         return ""
     if isinstance(result.question, NumberQuestion):
-        said = _format_value(result, rows[0].value, rows[0].high - rows[0].low)
+        text = _format_value(result, rows[0].value, rows[0].high - rows[0].low)
     else:
-        said = ", ".join(f"{100 * row.value:.1f} % for {row.label}" for row in rows)
-    return f"* Clipped to what is possible: the unbiased estimate is {said}."
+        text = ", ".join(f"{100 * row.value:.1f} % for {row.label}" for row in rows)
+    return f"* Clipped to what is possible: the unbiased estimate is {text}."
 
 
 def save_chart(path: Path, survey: Survey, found: Sequence[QuestionResult]) -> None:
-    """The same as a picture. Numbers stand where they are in their range."""
+    """Save the results as a picture. Numbers are placed by their share of the range."""
     from tacit.pictures import COLORS, TEXT_COLOR, open_figure
 
     headings = [_heading(result.question) for result in found]
@@ -93,7 +93,7 @@ def save_chart(path: Path, survey: Survey, found: Sequence[QuestionResult]) -> N
             asked.set_in_layout(False)  # it may run over the column of numbers, and narrows nothing
             place += 1
             for row in result.rows:
-                low, middle, high = (100 * _share(result, at) for at in (row.low, row.shown, row.high))
+                low, middle, high = (100 * _share(result, at) for at in (row.low, row.clipped_value, row.high))
                 error = [[middle - low], [high - middle]]
                 color = COLORS[number % len(COLORS)]
                 axes.errorbar([middle], [place], xerr=error, fmt="none", capsize=3, color=color)
@@ -112,26 +112,26 @@ def save_chart(path: Path, survey: Survey, found: Sequence[QuestionResult]) -> N
 
 
 def _heading(question: SurveyQuestion) -> str:
-    """A question in lines that fit the picture, with its range."""
+    """Return a question in lines that fit the picture, with its range."""
     span = f"  ({' to '.join(format_range(question))})" if isinstance(question, NumberQuestion) else ""
     return textwrap.fill(question.text + span, _HEADING)
 
 
 def _summary_line(found: Sequence[QuestionResult]) -> str:
-    """How many reports there are, and how sure the intervals."""
+    """Return the number of reports, and the confidence of the intervals."""
     users = found[0].users
     reports = "1 report" if users == 1 else f"{users:,} reports"
     return f"{reports}, intervals at {100 * float(found[0].confidence):g} %"
 
 
 def format_estimate(result: QuestionResult, row: CategoryEstimate) -> str:
-    """What is shown of an estimate, with the digits to which its interval leaves any meaning; * where it is clipped."""
+    """Format an estimate with the digits that its interval makes meaningful; * where it is clipped."""
     mark = "*" if row.is_clipped else " " if any(each.is_clipped for each in result.rows) else ""
-    return _format_value(result, row.shown, row.high - row.low) + mark
+    return _format_value(result, row.clipped_value, row.high - row.low) + mark
 
 
 def format_interval(result: QuestionResult, row: CategoryEstimate) -> str:
-    """The ends of its interval, rounded outward."""
+    """Format the ends of an interval, rounded outward."""
     width = row.high - row.low
     low, high = _format_value(result, row.low, width, places_down), _format_value(result, row.high, width, places_up)
     return f"{low.removesuffix(' %')} to {high}"
@@ -142,16 +142,16 @@ def _nearest(number: Fraction, places: int) -> str:
 
 
 def _format_value(
-    result: QuestionResult, value: float, width: float, rounded: Callable[[Fraction, int], str] = _nearest
+    result: QuestionResult, value: float, width: float, format_rounded: Callable[[Fraction, int], str] = _nearest
 ) -> str:
     if isinstance(result.question, NumberQuestion):
         digits = next((digits for digits in range(6) if width >= 20 * 10.0**-digits), 6)
-        return rounded(Fraction(value), digits)
-    return rounded(100 * Fraction(value), 1) + " %"
+        return format_rounded(Fraction(value), digits)
+    return format_rounded(100 * Fraction(value), 1) + " %"
 
 
 def _share(result: QuestionResult, value: float) -> float:
-    """Where a value stands, from 0 to 1."""
+    """Return a value as a share of its range, from 0 to 1."""
     if isinstance(result.question, NumberQuestion):
         first, last = result.question.value(0), result.question.value(1)
         return (value - first) / (last - first)
@@ -166,5 +166,5 @@ def _interval_bar(result: QuestionResult, row: CategoryEstimate, cells: int) -> 
     first, last = at(row.low), at(row.high)
     canvas[first : last + 1] = "─" * (last - first + 1)
     canvas[first], canvas[last] = ("├", "┤") if first < last else ("│", "│")
-    canvas[at(row.shown)] = "●"
+    canvas[at(row.clipped_value)] = "●"
     return "".join(canvas)

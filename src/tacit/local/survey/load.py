@@ -1,9 +1,9 @@
-"""From a TOML file, or its public form, to a `Survey`. Each mistake names its place and its fix.
+"""Reads a `Survey` from a TOML file or from its public form. Each error names its location and its fix.
 
 >>> survey = parse_survey({"id": "lunch", "epsilon": 2, "questions": [
 ...     {"name": "soup", "text": "Was the soup good?", "kind": "yes-no"},
 ...     {"name": "dish", "text": "Your favorite?", "kind": "choice", "options": ["Fish", "Rice", "Beans"]}]})
->>> [str(question.price) for question in survey.questions]
+>>> [str(question.epsilon) for question in survey.questions]
 ['1', '1']
 >>> load_public_form(survey.to_json()) == survey
 True
@@ -45,7 +45,7 @@ _ALL = {"name", "text", "kind", "epsilon"}
 
 
 def load_survey(path: Path) -> Survey:
-    """The survey of a TOML file, or of its public form as JSON."""
+    """Load the survey of a TOML file, or of its public form as JSON."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -64,8 +64,8 @@ def load_survey(path: Path) -> Survey:
 
 
 def load_public_form(text: str) -> Survey:
-    """The survey that a public form describes. Its thresholds must be those of its epsilons: a client checks that."""
-    fix = "ask whoever published it for the form as it is"
+    """Load the survey of a public form, and check that its thresholds are those of its epsilons."""
+    fix = "ask its publisher for the unchanged form"
     try:
         form = parse(text, number=_decimal)
         digest = form.pop("digest")
@@ -82,59 +82,62 @@ def load_public_form(text: str) -> Survey:
             raise
         raise ParameterError("survey", "this is not the form of a survey", fix=fix) from error
     if found.form() != form or found.digest != digest:
-        raise ParameterError("survey", "the form's chances or its digest are not those of its epsilons", fix=fix)
+        what = "the form's probabilities or its digest do not match its epsilons"
+        raise ParameterError("survey", what, fix=fix)
     return found
 
 
 def parse_survey(entries: Mapping[str, Any]) -> Survey:
-    """The survey of a table such as TOML gives."""
+    """Build the survey of a table, as TOML gives it."""
     _check_keys(entries, {"id", "title", "about", "epsilon", "questions"}, "")
     name = entries.get("id")
     if not isinstance(name, str) or _ID.fullmatch(name) is None:
-        raise ParameterError("id", "needs up to 60 small letters, digits and hyphens", fix='id = "lunch-2025"')
+        raise ParameterError("id", "needs up to 60 lowercase letters, digits and hyphens", fix='id = "lunch-2025"')
     given = entries.get("questions")
     if not isinstance(given, list) or not 1 <= len(given) <= _MOST_QUESTIONS:
-        raise ParameterError("questions", f"needs 1 to {_MOST_QUESTIONS} of them", fix="add one: [[questions]]")
+        raise ParameterError("questions", f"needs 1 to {_MOST_QUESTIONS} questions", fix="add one: [[questions]]")
     for number, each in enumerate(given, start=1):
         named = each.get("name") if isinstance(each, Mapping) else None
         if not isinstance(named, str) or _NAME.fullmatch(named) is None:
-            what = "needs a name of small letters, digits, hyphens and underscores"
+            what = "needs a name of lowercase letters, digits, hyphens and underscores"
             raise ParameterError(f"question {number}", what, fix='name = "soup"')
     names = [each["name"] for each in given]
     for number, each in enumerate(names, start=1):
         if each in names[: number - 1]:
             what = f"number {names.index(each) + 1} and number {number} are both named {each}"
             raise ParameterError("questions", what, fix="give each its own name")
-    prices = _epsilons(entries, given)
-    questions = tuple(_question(each, price) for each, price in zip(given, prices, strict=True))
+    epsilons = _epsilons(entries, given)
+    questions = tuple(_question(each, epsilon) for each, epsilon in zip(given, epsilons, strict=True))
     return Survey(name, _text(entries, "title", 200, name), _text(entries, "about", 2000, ""), questions)
 
 
 def _epsilons(entries: Mapping[str, Any], given: list[Mapping[str, Any]]) -> list[SurveyEpsilon]:
-    """Each question's own price, or an equal part of what the total leaves."""
+    """Return each question's own epsilon, or an equal part of what the total leaves."""
     own = [
         SurveyEpsilon.read(each["epsilon"], f"{each['name']}.epsilon") if "epsilon" in each else None for each in given
     ]
     without = own.count(None)
     if "epsilon" not in entries:
         if without:
-            fix = "epsilon = 4 above the questions is split over them, or give each its own"
+            fix = "epsilon = 4 above the questions, which is split over them, or give each its own"
             raise ParameterError("epsilon", "not every question has one", fix=fix)
-        return [price for price in own if price is not None]
+        return [epsilon for epsilon in own if epsilon is not None]
     total = SurveyEpsilon.read(entries["epsilon"])
-    taken = sum((price.amount for price in own if price is not None), Fraction(0))
-    if total.is_logarithm or any(price is not None and price.is_logarithm for price in own):
-        what = "a total is split by numbers; ln is for questions that each have their own"
-        raise ParameterError("epsilon", what, fix="leave out the total, or write numbers")
+    taken = sum((epsilon.amount for epsilon in own if epsilon is not None), Fraction(0))
+    if total.is_logarithm or any(epsilon is not None and epsilon.is_logarithm for epsilon in own):
+        what = "a total cannot be split where an epsilon is a logarithm"
+        raise ParameterError("epsilon", what, fix="leave out the total, or write decimals")
     if taken > total.amount or (without and taken == total.amount):
-        raise ParameterError("epsilon", "the questions' own take more than the total", fix="raise it, or lower theirs")
+        raise ParameterError(
+            "epsilon", "the questions' own epsilons add up to more than the total", fix="raise it, or lower theirs"
+        )
     if not without:
-        return [price for price in own if price is not None]
+        return [epsilon for epsilon in own if epsilon is not None]
     rest = SurveyEpsilon.read((total.amount - taken) / without)
-    return [rest if price is None else price for price in own]
+    return [rest if epsilon is None else epsilon for epsilon in own]
 
 
-def _question(each: Mapping[str, Any], price: SurveyEpsilon) -> SurveyQuestion:
+def _question(each: Mapping[str, Any], epsilon: SurveyEpsilon) -> SurveyQuestion:
     name, kind = each["name"], each.get("kind")
     if not isinstance(kind, str) or kind not in _KEYS_BY_KIND:
         raise ParameterError(f"{name}.kind", f"must be one of {', '.join(_KEYS_BY_KIND)}", fix='kind = "yes-no"')
@@ -142,15 +145,15 @@ def _question(each: Mapping[str, Any], price: SurveyEpsilon) -> SurveyQuestion:
     text = _text(each, "text", 500, None, name)
     match kind:
         case "yes-no":
-            return YesNoQuestion(name, text, price)
+            return YesNoQuestion(name, text, epsilon)
         case "choice":
-            return ChoiceQuestion(name, text, price, _options(each))
+            return ChoiceQuestion(name, text, epsilon, _options(each))
         case "several":
             options = _options(each)
-            return MultipleChoiceQuestion(name, text, price, options, each.get("most", len(options)))
+            return MultipleChoiceQuestion(name, text, epsilon, options, each.get("most", len(options)))
     lower, upper = (_number(each, end, None) for end in ("lower", "upper"))
     step = _number(each, "step", (upper - lower) / 1000)
-    return NumberQuestion(name, text, price, lower, upper, step, _text(each, "unit", 30, "", name))
+    return NumberQuestion(name, text, epsilon, lower, upper, step, _text(each, "unit", 30, "", name))
 
 
 def _options(each: Mapping[str, Any]) -> tuple[str, ...]:
@@ -164,7 +167,7 @@ def _options(each: Mapping[str, Any]) -> tuple[str, ...]:
 def _number(each: Mapping[str, Any], key: str, default: Fraction | None) -> Fraction:
     name, given = f"{each['name']}.{key}", each.get(key, default)
     if given is None:
-        raise ParameterError(name, "is missing", fix=f"{key} = 0, say")
+        raise ParameterError(name, "is missing", fix=f"{key} = 0")
     number = Fraction(given) if isinstance(given, str) and _RATIO.fullmatch(given) else to_rational(name, given)
     if abs(number) > _FARTHEST:
         raise ParameterError(name, f"must be between -{_FARTHEST:.0e} and {_FARTHEST:.0e}", fix="use a larger unit")
@@ -182,7 +185,7 @@ def _check_text(place: str, given: Any, longest: int) -> str:
     if not isinstance(given, str) or not given.strip() or len(given) > longest:
         raise ParameterError(place, f"needs a text of at most {longest} characters", fix='in quotes: "..."')
     if not all(c.isprintable() or c == "\n" for c in given):
-        raise ParameterError(place, "holds characters that cannot be shown", fix="leave them out")
+        raise ParameterError(place, "has characters that cannot be printed", fix="leave them out")
     return given
 
 
@@ -190,7 +193,7 @@ def _check_keys(entries: Mapping[str, Any], known: set[str], place: str) -> None
     for key in entries:
         if key not in known:
             name = one_line(str(key), 60)
-            raise ParameterError(f"{place}{name}", "is not known here", fix=f"use {', '.join(sorted(known))}")
+            raise ParameterError(f"{place}{name}", "is not a known key", fix=f"use {', '.join(sorted(known))}")
 
 
 def _decimal(text: str) -> Decimal:

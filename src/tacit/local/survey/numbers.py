@@ -1,4 +1,4 @@
-"""Questions about a number, of which the mean is estimated."""
+"""Questions about a number, whose mean is estimated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from tacit.accounting.transition_matrix import TransitionMatrix
 from tacit.errors import ParameterError
-from tacit.local.survey.questions import SurveyQuestion, check_answer_index
+from tacit.local.survey.questions import SurveyQuestion, TrueAnswer, check_answer_index
 from tacit.local.survey.thresholds import compute_flip_threshold, flip_coin
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import draw_below
@@ -21,12 +21,12 @@ _DECIMAL = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
 @dataclass(frozen=True)
 class NumberQuestion(SurveyQuestion):
-    """A number from `lower` to `upper`, in steps: rounded at random to an end, which is sent as it is or turned.
+    """A number from `lower` to `upper`, in steps: rounded at random to an end, which is sent or flipped.
 
-    **Theorem.** At the place k of `steps` the upper end is drawn with probability k/steps, then turned with probability
-    L/2^64. So 1 is sent with probability T own + (1 - T) other, T = k/steps: epsilon-LDP, since the probabilities of
-    two places are between those of the ends, whose ratio is (2^64 - L)/L <= e^epsilon. The bits are a number below
-    `steps`, then one word.
+    **Theorem.** At the index k of `steps` the upper end is drawn with probability k/steps, then flipped with
+    probability L/2^64. So 1 is sent with probability T own + (1 - T) other, T = k/steps: epsilon-LDP, since the
+    probabilities of two indices are between those of the ends, whose ratio is (2^64 - L)/L <= e^epsilon. The bits are a
+    number below `steps`, then one word.
     """
 
     lower: Fraction
@@ -37,47 +37,47 @@ class NumberQuestion(SurveyQuestion):
 
     def __post_init__(self) -> None:
         if not self.lower < self.upper:
-            raise ParameterError(f"{self.name}.upper", "must be above lower", fix="lower = 0, upper = 24, say")
+            raise ParameterError(f"{self.name}.upper", "must be above lower", fix="lower = 0, upper = 24")
         if self.step <= 0 or (self.upper - self.lower) % self.step or self.steps > MAX_STEPS:
             fix = f"choose one of which the range has a whole number, at most {MAX_STEPS:,}"
             raise ParameterError(f"{self.name}.step", "does not fit the range", fix=fix)
 
     @property
     def steps(self) -> int:
-        """How many steps the range has."""
+        """The number of steps of the range."""
         return int((self.upper - self.lower) / self.step)
 
     @cached_property
-    def lie(self) -> int:
+    def flip_threshold(self) -> int:
         """The probability of the wrong end, out of 2^64."""
-        return compute_flip_threshold(self.price)
+        return compute_flip_threshold(self.epsilon)
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """One: the upper end."""
+        """One cell: the upper end."""
         return (f"mean, {self.unit}" if self.unit else "mean",)
 
-    def encode(self, truth: int, bits: Bits) -> int:
-        """1 for the upper end, 0 for the lower."""
-        check_answer_index(self.name, truth, self.steps)
-        top = draw_below(self.steps, bits) < truth
-        return int(top ^ flip_coin(self.lie, bits))
+    def encode(self, truth: TrueAnswer, bits: Bits) -> int:
+        """Return 1 to send the upper end, 0 for the lower."""
+        index = check_answer_index(self.name, truth, self.steps)
+        top = draw_below(self.steps, bits) < index
+        return int(top ^ flip_coin(self.flip_threshold, bits))
 
-    def support(self, sent: Any) -> tuple[int, ...]:
-        """Whether it is the upper end."""
+    def support(self, sent: object) -> tuple[int, ...]:
+        """Return 1 for the upper end, 0 for the lower."""
         if type(sent) is not int or sent not in (0, 1):
             raise self._refuse("a report is 0 or 1")
         return (sent,)
 
     def matrix(self) -> TransitionMatrix:
-        """A row for each place; the columns are the lower and the upper end."""
-        places = (Fraction(place, self.steps) for place in range(self.steps + 1))
-        ones = [place * self.own + (1 - place) * self.other for place in places]
+        """Return P[sent | truth], a row for each index; the columns are the lower and the upper end."""
+        shares = (Fraction(index, self.steps) for index in range(self.steps + 1))
+        ones = [share * self.own + (1 - share) * self.other for share in shares]
         return TransitionMatrix([[1 - one, one] for one in ones])
 
-    def read(self, given: Any) -> int:
-        """The nearest place of a number; one outside the range is an error."""
-        fix = f"{self.name} = {float(self.lower):g}, say"
+    def read(self, given: object) -> int:
+        """Return the index nearest to a number; one outside the range is an error."""
+        fix = f"{self.name} = {float(self.lower):g}"
         word = str(given).strip()
         number = Fraction(word) if _DECIMAL.fullmatch(word) else None  # no exponent: a short text, no huge number
         if number is None or not self.lower <= number <= self.upper:
@@ -85,14 +85,14 @@ class NumberQuestion(SurveyQuestion):
             raise ParameterError(self.name, what, fix=fix)
         return int((number - self.lower) / self.step + Fraction(1, 2))
 
-    def shown(self, truth: int) -> str:
-        """The number at a place, with its unit."""
-        return f"{float(self.lower + truth * self.step):.12g} {self.unit}".strip()
+    def describe_answer(self, truth: TrueAnswer) -> str:
+        """Return the number at an index, with its unit."""
+        return f"{float(self.lower + int(truth) * self.step):.12g} {self.unit}".strip()
 
     def value(self, share: float) -> float:
-        """The number at a share of the range."""
+        """Return the number at a share of the range."""
         return float(self.lower) + share * float(self.upper - self.lower)
 
-    def _more(self) -> dict[str, Any]:
+    def _public_fields(self) -> dict[str, Any]:
         ends = {name: str(getattr(self, name)) for name in ("lower", "upper", "step")}
         return {**ends, "unit": self.unit, "steps": self.steps}

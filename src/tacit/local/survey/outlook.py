@@ -1,4 +1,4 @@
-"""A survey before it goes out: what each question tells, how far its intervals will reach, and what to think over.
+"""A survey before publication: what each question reveals, how wide its intervals will be, and warnings.
 
 >>> from tacit.local.survey.load import parse_survey
 >>> survey = parse_survey({"id": "coins", "questions": [
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.arithmetic import to_integer
+from tacit.arithmetic import Number, to_integer
 from tacit.local.survey.choices import MultipleChoiceQuestion, YesNoQuestion
 from tacit.local.survey.form import Survey
 from tacit.local.survey.numbers import NumberQuestion
@@ -39,35 +39,36 @@ from tacit.local.survey.words import (
 )
 from tacit.mechanisms.validation import check_probability
 
-CONVINCING_ODDS = 19.0  # odds of 19 to 1 make 1 in 2 into 95 %, which is what most people take for shown
-LARGE_TOTAL_EPSILON = 10  # of a whole survey: whoever sees a report can become 22,000 times surer
-WIDE_HALF_WIDTH = Fraction(1, 10)  # an interval that reaches farther up and down says little
+CONVINCING_ODDS = 19.0  # odds of 19 to 1 raise a probability of 1/2 to 95 %, a customary level of significance
+LARGE_TOTAL_EPSILON = 10  # of a whole survey: a report can change odds by a factor of 22,000
+WIDE_HALF_WIDTH = Fraction(1, 10)  # an interval that is wider is of little use
 _PRIOR = Fraction(1, 10)
 
 
 @dataclass(frozen=True)
 class QuestionForecast:
-    """What a question will give. `reach` is a share, or a part of a number's range, at the least lucky count."""
+    """The expected accuracy of a question. `half_width` is a share, or a part of a number's range, at most."""
 
     question: SurveyQuestion
     people: int | None
-    reach: float | None  # None where the number of people is not known
-    needed: int | None  # people for five points up and down; None where they are too many to count
+    half_width: float | None  # None where the number of people is not known
+    required_users: int | None  # for a half width of five points; None where they are too many to count
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields for JSON."""
         about = {"name": self.question.name, "text": self.question.text, "kind": self.question.kind}
-        price = {"epsilon": str(self.question.price), "exact_odds": float(self.question.ratio)}
-        law = {
+        bound = {"epsilon": str(self.question.epsilon), "exact_odds": float(self.question.ratio)}
+        probabilities = {
             "own": float(self.question.own),
             "other": float(self.question.other),
             "chances": describe_randomization(self.question),
         }
-        return {**about, **price, **law, "reach": self.reach, "needed": self.needed}
+        size = {"reach": self.half_width, "needed": self.required_users}
+        return {**about, **bound, **probabilities, **size}
 
 
-def forecast_survey(survey: Survey, people: int | None = None, confidence: Any = 0.95) -> list[QuestionForecast]:
-    """What each question will give, if so many people answer."""
+def forecast_survey(survey: Survey, people: int | None = None, confidence: Number = 0.95) -> list[QuestionForecast]:
+    """Forecast the accuracy of each question, if so many people answer."""
     level = check_probability("confidence", confidence)
     if people is not None:
         to_integer("people", people, least=1)
@@ -83,7 +84,7 @@ def forecast_survey(survey: Survey, people: int | None = None, confidence: Any =
 
 
 def render_forecast(survey: Survey, found: Sequence[QuestionForecast], width: int = 90) -> str:
-    """All questions, each with its probabilities, what it tells about a person, and what it will tell about all."""
+    """Render all questions, each with its probabilities, what it reveals about a respondent, and its accuracy."""
     count = len(survey.questions)
     asked = "1 question" if count == 1 else f"{count} questions"
     total = (
@@ -94,15 +95,15 @@ def render_forecast(survey: Survey, found: Sequence[QuestionForecast], width: in
     )
     for each in found:
         question = each.question
-        lines += ["", *textwrap.wrap(f"{question.text} ({question.name}, epsilon {question.price})", width)]
-        for said in (describe_randomization(question), describe_inference(question), describe_accuracy(each)):
-            whole = said.replace(" %", "\u00a0%")  # a number and its sign stay on one line
+        lines += ["", *textwrap.wrap(f"{question.text} ({question.name}, epsilon {question.epsilon})", width)]
+        for text in (describe_randomization(question), describe_inference(question), describe_accuracy(each)):
+            whole = text.replace(" %", "\u00a0%")  # a number and its sign stay on one line
             lines += textwrap.wrap(whole, width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines).replace("\u00a0%", " %")
 
 
 def describe_inference(question: SurveyQuestion) -> str:
-    """What a report makes of one person, by Bayes' rule, where a tenth of all have the answer in question.
+    """Describe what a report reveals about its sender, by Bayes' rule, where a tenth of all have the answer.
 
     With the probabilities p and q that it is sent by those who have it and by others, it is r p/(r p + (1 - r) q) after
     it was sent, and the same with 1 - p and 1 - q after it was not. Both are rounded away from r: neither is
@@ -131,28 +132,28 @@ def describe_inference(question: SurveyQuestion) -> str:
 
 
 def describe_accuracy(found: QuestionForecast) -> str:
-    """How far the intervals reach with so many people, and how many it takes for five points."""
-    if found.people is None or found.reach is None:
+    """Describe how wide the intervals are with so many people, and how many five points take."""
+    if found.people is None or found.half_width is None:
         close = format_half_width(found.question, TARGET_HALF_WIDTH)
-        return f"{format_people(found.needed)} give intervals within {close} up and down."
-    enough = f"{format_people(found.needed)} give {format_half_width(found.question, TARGET_HALF_WIDTH)}."
-    if found.reach >= 0.5:
+        return f"{format_people(found.required_users)} give intervals within {close} up and down."
+    enough = f"{format_people(found.required_users)} give {format_half_width(found.question, TARGET_HALF_WIDTH)}."
+    if found.half_width >= 0.5:
         return f"With {format_people(found.people)} the intervals say nothing; {enough}"
-    within = format_half_width(found.question, found.reach)
+    within = format_half_width(found.question, found.half_width)
     return f"{format_people(found.people)} give intervals within {within} up and down; {enough}"
 
 
 def format_half_width(question: SurveyQuestion, part: Fraction | float) -> str:
-    """A part of what is estimated, rounded up: points of a share, or a number in its unit."""
+    """Format a half width, rounded up: points of a share, or a number in its unit."""
     whole = Fraction(part) * (question.upper - question.lower if isinstance(question, NumberQuestion) else 100)
     return f"{legible(whole)} {(question.unit or 'of its unit') if isinstance(question, NumberQuestion) else 'points'}"
 
 
 def warn_large_epsilons(survey: Survey) -> list[str]:
-    """What hides little: each question of a large epsilon, and the sum."""
+    """Return a warning for each question of a large epsilon, and for a large sum."""
     found = []
     for question in survey.questions:
-        if question.price.odds > CONVINCING_ODDS:
+        if question.epsilon.odds > CONVINCING_ODDS:
             match question:
                 case NumberQuestion():
                     what = "The end that was drawn is sent"
@@ -160,8 +161,8 @@ def warn_large_epsilons(survey: Survey) -> list[str]:
                     what = "Each box is sent as it was left"
                 case _:
                     what = "The true answer is sent"
-            price = f"{question.name}: epsilon {question.price} hides little."
-            found.append(f"{price} {what} with probability {format_probability(question.own)}.")
+            warning = f"{question.name}: epsilon {question.epsilon} hides little."
+            found.append(f"{warning} {what} with probability {format_probability(question.own)}.")
     if survey.total.epsilon > LARGE_TOTAL_EPSILON and len(survey.questions) > 1:
         total = f"all answers together: epsilon {epsilon_text(survey.total.epsilon)} hides little."
         surer = f"Whoever sees them can become {format_factor(survey.odds)} times surer of anything in them."
@@ -170,20 +171,20 @@ def warn_large_epsilons(survey: Survey) -> list[str]:
 
 
 def warn_design(survey: Survey, found: Sequence[QuestionForecast]) -> list[str]:
-    """What an author may want to change before anyone answers."""
-    said = warn_large_epsilons(survey)
+    """Return what an author may want to change before publication."""
+    warnings = warn_large_epsilons(survey)
     wide = [
-        f"{each.question.name} ({format_half_width(each.question, each.reach)})"
+        f"{each.question.name} ({format_half_width(each.question, each.half_width)})"
         for each in found
-        if each.reach is not None and each.reach > WIDE_HALF_WIDTH
+        if each.half_width is not None and each.half_width > WIDE_HALF_WIDTH
     ]
     if wide:
         fix = "ask more people, fewer options, or fewer questions at a larger epsilon each"
-        said.append(f"too few people: intervals this wide say little, of {', '.join(wide)}; {fix}.")
+        warnings.append(f"too few people: intervals this wide say little, of {', '.join(wide)}; {fix}.")
     for each in found:
         question = each.question
         if isinstance(question, MultipleChoiceQuestion) and question.most < len(question.options) <= 2 * question.most:
             useful = (len(question.options) - 1) // 2
             fix = f"most = {useful} or less would make it more accurate" if useful else "leave it out"
-            said.append(f"{question.name}: most = {question.most} changes nothing with so few options; {fix}.")
-    return said
+            warnings.append(f"{question.name}: most = {question.most} changes nothing with so few options; {fix}.")
+    return warnings

@@ -1,4 +1,4 @@
-"""What one person sends: the survey's digest, a random id, and one randomized answer for each question.
+"""What one respondent sends: the survey's digest, a random id, and one randomized answer for each question.
 
 >>> report = SurveyReport("0" * 32, "f" * 32, (1, "011", 0))
 >>> print(report.to_json())
@@ -22,20 +22,20 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class SurveyReport:
-    """A randomized answer to a whole survey. It holds no true one, and its id says nothing of its sender."""
+    """A randomized answer to a whole survey. It has no true answers, and its id is independent of its sender."""
 
     survey: str
     id: str
     answers: tuple[int | str, ...]
 
     def to_json(self) -> str:
-        """One line, with the keys in this order: what a browser sends too."""
+        """Return one line of JSON, with the keys in this order, as browsers send it too."""
         about = {"survey": self.survey, "id": self.id, "answers": list(self.answers)}
         return json.dumps(about, separators=(",", ":"))
 
 
 def parse_report(data: bytes | str) -> SurveyReport:
-    """A report in its shape; whether its answers fit a survey is for the survey to say."""
+    """Parse a report; whether its answers fit a survey is checked by `Survey.accept`."""
     if len(data) > MAX_REPORT_BYTES:
         raise Refused(
             ErrorCode.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES:,} bytes", fix="send one report at a time"
@@ -43,17 +43,17 @@ def parse_report(data: bytes | str) -> SurveyReport:
     try:
         found = parse(data)
     except ValueError:
-        raise bad_report_error("this is no JSON") from None
+        raise bad_report_error("this is not JSON") from None
     if not isinstance(found, dict) or set(found) != {"survey", "id", "answers"}:
         raise bad_report_error("a report has a survey, an id and answers, and nothing else")
     survey, name, answers = found["survey"], found["id"], found["answers"]
     if not all(isinstance(each, str) and _NAME.fullmatch(each) for each in (survey, name)):
-        raise bad_report_error("a survey and an id are 32 digits of base sixteen")
+        raise bad_report_error("a survey and an id are 32 hexadecimal digits")
     if not isinstance(answers, list) or any(type(answer) not in (int, str) for answer in answers):
         raise bad_report_error("answers are numbers and texts, in a list")
     return SurveyReport(survey, name, tuple(answers))
 
 
 def bad_report_error(what: str) -> Refused:
-    """A bad report."""
-    return Refused(ErrorCode.REPORT, what, fix="send what a client of this survey makes")
+    """Return the refusal of a malformed report."""
+    return Refused(ErrorCode.REPORT, what, fix="send what a client of this survey sends")

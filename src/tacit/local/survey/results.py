@@ -1,4 +1,4 @@
-"""What comes of the reports: counts of constant size, and estimates with intervals.
+"""Results of a survey: counts of constant size, and estimates with confidence intervals.
 
 >>> from tacit.local.survey.load import parse_survey
 >>> question = {"name": "a", "text": "?", "kind": "yes-no", "epsilon": "ln 3"}
@@ -6,7 +6,7 @@
 >>> (found,) = estimate_survey(coins, SupportCounts(1000, ((600, 400),)))
 >>> [round(number, 3) for number in (found.rows[1].value, found.rows[1].low, found.rows[1].high)]
 [0.3, 0.239, 0.362]
->>> found.influence, found.needed  # one made-up report moves a share by 1/(n/2); +-5 points take 1,574 people
+>>> found.influence, found.required_users  # one malicious report moves a share by 1/(n/2); +-5 points take 1,574
 (0.002, 1574)
 """
 
@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from tacit.arithmetic import Number
 from tacit.errors import ErrorCode, Refused
 from tacit.local.confidence_intervals import binomial_interval
 from tacit.local.survey.form import Survey
@@ -27,16 +28,16 @@ from tacit.local.survey.rounding import double_above
 from tacit.mechanisms.validation import check_probability
 
 Support = tuple[tuple[int, ...], ...]
-TARGET_HALF_WIDTH = Fraction(1, 20)  # half the width of an interval that `required_respondents` is about: five points
-MAX_RESPONDENTS = 10**12  # more than that are not counted
+TARGET_HALF_WIDTH = Fraction(1, 20)  # half the width of an interval for `required_respondents`: five percentage points
+MAX_RESPONDENTS = 10**12  # a larger number is not computed
 
 
 @dataclass(frozen=True)
 class SupportCounts:
-    """How many reports there were, and how many support each cell of each question. Its size does not grow.
+    """The number of reports, and how many support each cell of each question. Its size is constant.
 
-    **Theorem.** Counts of parts of the reports add up to the counts of all, in any order; they show nothing that the
-    reports do not.
+    **Theorem.** Counts of parts of the reports add up to the counts of all, in any order. They are a function of the
+    reports, so they have no privacy loss of their own.
     """
 
     users: int
@@ -44,11 +45,11 @@ class SupportCounts:
 
     @classmethod
     def empty(cls, survey: Survey) -> SupportCounts:
-        """Before the first report."""
+        """Return the counts of no reports."""
         return cls(0, tuple((0,) * len(question.cells) for question in survey.questions))
 
     def add(self, supports: Iterable[Support]) -> SupportCounts:
-        """With the supports of more reports."""
+        """Return the counts with the supports of more reports."""
         totals, users = [list(cells) for cells in self.cells], self.users
         for support in supports:
             users += 1
@@ -60,9 +61,9 @@ class SupportCounts:
 
 @dataclass(frozen=True)
 class CategoryEstimate:
-    """An estimate. `value` is unbiased, so a rare answer's may be below zero; the interval ends where shares do.
+    """The estimate of one cell. `value` is unbiased, so that of a rare answer may be negative; the interval is clipped.
 
-    What people see beside the interval is `shown`, the nearest value in it, and that it is clipped.
+    Beside the interval, `clipped_value` is displayed, the nearest value in it, with a mark where it was clipped.
     """
 
     label: str
@@ -72,73 +73,76 @@ class CategoryEstimate:
     high: float
 
     @property
-    def shown(self) -> float:
-        """The nearest possible value: the estimate itself unless no share, or mean, is like that."""
+    def clipped_value(self) -> float:
+        """The nearest value in the interval: the estimate itself unless it is not possible as a share or mean."""
         return min(max(self.value, self.low), self.high)
 
     @property
     def is_clipped(self) -> bool:
-        """Whether what is shown is not the unbiased estimate."""
-        return self.shown != self.value
+        """Whether `clipped_value` is not the unbiased estimate."""
+        return self.clipped_value != self.value
 
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """What is known about one question. `influence` and `required_respondents` are in the unit of the values."""
+    """The estimates of one question. `influence` is in the unit of the values."""
 
     question: SurveyQuestion
     rows: tuple[CategoryEstimate, ...]
     users: int
     confidence: Fraction
-    influence: float  # the most by which one made-up report moves an estimate, rounded up
-    needed: int | None  # people for intervals of five points up and down, or a twentieth of the range; None: too many
+    influence: float  # the most by which one malicious report moves an estimate, rounded up
+    required_users: int | None  # for a half width of five points, or a twentieth of the range; None: too many
 
     @property
     def exact_influence(self) -> Fraction:
-        """The same, exactly."""
+        """The influence, exactly."""
         span = self.question.upper - self.question.lower if isinstance(self.question, NumberQuestion) else 1
         return span / (self.users * self.question.gap)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values: `value` is the unbiased estimate, `shown` the nearest one in the interval."""
+        """Return the fields for JSON: `value` is the unbiased estimate, `shown` the nearest one in the interval."""
         rows = [
             {"label": row.label, "count": row.count, "value": row.value, "low": row.low, "high": row.high}
-            | {"shown": row.shown, "clipped": row.is_clipped}
+            | {"shown": row.clipped_value, "clipped": row.is_clipped}
             for row in self.rows
         ]
         about = {"name": self.question.name, "text": self.question.text, "kind": self.question.kind}
-        chances = {"own": float(self.question.own), "other": float(self.question.other)}
-        price = {"epsilon": str(self.question.price), "exact_odds": float(self.question.ratio)}
-        return {**about, **price, **chances, "rows": rows, "influence": self.influence, "needed": self.needed}
+        probabilities = {"own": float(self.question.own), "other": float(self.question.other)}
+        bound = {"epsilon": str(self.question.epsilon), "exact_odds": float(self.question.ratio)}
+        size = {"influence": self.influence, "needed": self.required_users}
+        return {**about, **bound, **probabilities, "rows": rows, **size}
 
 
-def estimate_survey(survey: Survey, counts: SupportCounts, confidence: Any = 0.95) -> list[QuestionResult]:
-    """Estimates for every question.
+def estimate_survey(survey: Survey, counts: SupportCounts, confidence: Number = 0.95) -> list[QuestionResult]:
+    """Estimate every question.
 
-    **Intervals**: exact binomial ends for the mean probability of a report's support, carried over. Each covers the
-    true share, or mean, of those who sent honest reports with at least this confidence, however their answers are
-    spread; `binomial_interval` has the proof.
+    **Theorem** (intervals). They are exact binomial ends for the mean probability of a report's support, mapped by the
+    same function as the estimate. Each covers the true share, or mean, of the honest respondents with at least this
+    confidence, however their answers are distributed; `binomial_interval` has the proof.
     """
     level = check_probability("confidence", confidence)
     if counts.users < 1:
-        raise Refused(ErrorCode.REPORT, "there are no reports to estimate from", fix="collect some first")
+        raise Refused(
+            ErrorCode.REPORT, "there are no reports to estimate from", fix="collect some first: tacit survey collect"
+        )
     pairs = zip(survey.questions, counts.cells, strict=True)
     return [_result(question, cells, counts.users, level) for question, cells in pairs]
 
 
-def worst_half_width(question: SurveyQuestion, people: int, confidence: Any = 0.95) -> float:
-    """How far an interval reaches up and down, at the least lucky count: a share, or a part of a number's range.
+def worst_half_width(question: SurveyQuestion, people: int, confidence: Number = 0.95) -> float:
+    """Return the largest half width of an interval: a share, or a part of a number's range.
 
-    Where it is one half or more, the interval says nothing.
+    It is that of a count of one half of the people. Where it is one half or more, the interval is of no use.
     """
     low, high = binomial_interval(people // 2, people, float(1 - check_probability("confidence", confidence)))
     return (high - low) / (2 * float(question.gap))
 
 
 def required_respondents(
-    question: SurveyQuestion, confidence: Any = 0.95, points: Fraction = TARGET_HALF_WIDTH
+    question: SurveyQuestion, confidence: Number = 0.95, points: Fraction = TARGET_HALF_WIDTH
 ) -> int | None:
-    """The least number of people whose interval is within `points` of its middle, at the least lucky count.
+    """Return the least number of people for which the largest half width of an interval is at most `points`.
 
     None where it is more than `MAX_RESPONDENTS`.
     """

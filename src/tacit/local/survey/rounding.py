@@ -1,4 +1,4 @@
-"""Bounds as people read them: decimals that are rounded up, or down, and never to the nearest.
+"""Bounds as text: decimals that are rounded up, or down, and never to the nearest.
 
 >>> decimal(round_up(Fraction(50986, 10000), 4)), places_down(Fraction(1, 28), 3)
 ('5.099', '0.035')

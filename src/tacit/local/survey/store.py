@@ -1,12 +1,12 @@
-"""Where reports are kept: a file to which lines are appended, each on the disk before anyone is told that it is.
+"""The store of reports: a file to which lines are appended, each synced to disk before it is acknowledged.
 
 A line is a checksum and a report, so a collector can be stopped at any moment:
 
     5f2a91c4 {"id":"0c1d...","answers":[1,"011",0]}
 
-**What holds.** A report that was acknowledged is in the file: it is written and synced first. A line that was cut short
-by a crash was never acknowledged, and is removed when the file is opened to append; `cut` says that there was one. A
-line that is damaged elsewhere is refused, not skipped. An id is taken once.
+**Guarantees.** A report that was acknowledged is in the file: it is written and synced first. A line that was truncated
+by a crash was never acknowledged, and is removed when the file is opened to append; `is_truncated` is then
+true. A line that is damaged elsewhere is refused, not skipped. An id is accepted once.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ _log = logging.getLogger("tacit")
 
 @dataclass(frozen=True)
 class StoredReports:
-    """What a file of reports holds: counts of constant size, and the ids, 16 bytes each."""
+    """The content of a file of reports: counts of constant size, and the ids, 16 bytes each."""
 
     counts: SupportCounts
     ids: frozenset[bytes]
-    cut: bool = False  # whether the last line is not whole, and left out
+    is_truncated: bool = False  # the last line is incomplete, and left out
 
 
 def read_store(path: Path, survey: Survey) -> StoredReports:
-    """What is kept, without changing it: a last line that is being written is left out."""
+    """Read a store without changing it; a last line that is being written is left out."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return StoredReports(SupportCounts.empty(survey), frozenset())
     except OSError as error:
-        raise ParameterError("store", f"{path} cannot be read", fix="check its rights") from error
+        raise ParameterError("store", f"{path} cannot be read", fix=f"chmod u+r {path}") from error
     ids: set[bytes] = set()
     counts = SupportCounts.empty(survey).add(_count_reports(data, path, survey, ids))
-    return StoredReports(counts, frozenset(ids), cut=not data.endswith(b"\n") and bool(data))
+    return StoredReports(counts, frozenset(ids), is_truncated=not data.endswith(b"\n") and bool(data))
 
 
 def is_report_store(data: bytes) -> bool:
-    """Whether a file begins as those do in which reports are kept."""
+    """Return whether a file begins as a store of reports."""
     try:
         entry = _entry(data.partition(b"\n")[0])
     except ValueError:
@@ -66,7 +66,7 @@ def is_report_store(data: bytes) -> bool:
 
 
 def parse_store(data: bytes, path: Path, survey: Survey) -> list[SurveyReport]:
-    """All reports that another collector of the same survey kept, to be added to one's own."""
+    """Return all reports of another collector's store of the same survey."""
     return [report for report, _ in _entries(data, path, survey)]
 
 
@@ -87,8 +87,8 @@ class ReportStore:
             self._ids: set[bytes] = set()
             self.counts = SupportCounts.empty(survey).add(_count_reports(data, path, survey, self._ids))
             self._length = data.rfind(b"\n") + 1
-            self.cut = self._length < len(data)  # a crash came while its last line was written
-            if self.cut:
+            self.is_truncated = self._length < len(data)  # a crash while its last line was written
+            if self.is_truncated:
                 os.ftruncate(self._file, self._length)
             if not self._length:
                 self._append(_line({"survey": survey.digest, "id": survey.id}))
@@ -106,17 +106,17 @@ class ReportStore:
         self.close()
 
     def close(self) -> None:
-        """Let another process append."""
+        """Close the file, so that another process can append."""
         os.close(self._file)
 
-    def knows(self, report: SurveyReport) -> bool:
-        """Whether a report with this id is kept."""
+    def has_report(self, report: SurveyReport) -> bool:
+        """Return whether a report with this id is in the store."""
         return bytes.fromhex(report.id) in self._ids
 
     def add(self, reports: Sequence[SurveyReport]) -> list[bool]:
         """Append reports of this survey; for each, whether it was new. When this returns, they are on the disk.
 
-        Of several with one id the first is taken, whatever they say.
+        Of several with one id the first is accepted, whatever their answers.
         """
         fresh: list[bool] = []
         ids: set[bytes] = set()
@@ -140,10 +140,10 @@ class ReportStore:
         return fresh
 
     def _append(self, data: bytes) -> None:
-        """Write and sync; what cannot be synced is taken back, and the next line stands where it would have.
+        """Write and sync; what cannot be synced is removed, and the next line is written at the same offset.
 
-        After a failed sync nobody knows what the disk holds beyond `_check_norm`. All before it was synced. So the file
-        is first cut there, and that is synced; until this succeeds nothing is appended.
+        After a failed sync the content of the disk beyond `_length` is unknown. All before it was synced. So the file
+        is first truncated there, and that is synced; until this succeeds nothing is appended.
         """
         try:
             if self._broken:
@@ -155,7 +155,7 @@ class ReportStore:
             os.fsync(self._file)
         except OSError as error:
             if not self._broken:  # once, not for each report that comes meanwhile
-                _log.error("%s cannot be written (%s): no report is taken", self._path.name, error.strerror)
+                _log.error("%s cannot be written (%s): no report is accepted", self._path.name, error.strerror)
             self._broken = True
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._length)
@@ -163,7 +163,7 @@ class ReportStore:
         self._length += len(data)
         if self._broken:
             self._broken = False
-            _log.warning("%s can be written again: reports are taken", self._path.name)
+            _log.warning("%s can be written again: reports are accepted", self._path.name)
 
     def _lock(self) -> None:
         try:
@@ -173,7 +173,7 @@ class ReportStore:
             raise ParameterError("store", what, fix="stop it first, or name another with --store") from error
 
     def _sync_folder(self) -> None:
-        """A new file's name is on the disk too."""
+        """Sync the folder, so that a new file's name is on the disk too."""
         folder = os.open(self._path.absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
@@ -182,14 +182,14 @@ class ReportStore:
 
 
 def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[SurveyReport, Support]]:
-    """The reports of the whole lines, each with what it supports. The first line names the survey."""
+    """Yield the reports of the complete lines, each with what it supports. The first line names the survey."""
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         try:
             entry = _entry(line)
             if entry is None:
                 raise ValueError
             if number == 1:
-                _same(entry["survey"], path, survey)
+                _check_digest(entry["survey"], path, survey)
                 continue
             report = SurveyReport(survey.digest, entry["id"], tuple(entry["answers"]))
             if len(bytes.fromhex(report.id)) != _ID or not isinstance(entry["answers"], list):
@@ -201,15 +201,15 @@ def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[SurveyRe
 
 
 def _count_reports(data: bytes, path: Path, survey: Survey, ids: set[bytes]) -> Iterator[Support]:
-    """What the reports support; their ids go to `ids`."""
+    """Yield what the reports support, and add their ids to `ids`."""
     for report, support in _entries(data, path, survey):
         ids.add(bytes.fromhex(report.id))
         yield support
 
 
-def _same(digest: str, path: Path, survey: Survey) -> None:
+def _check_digest(digest: str, path: Path, survey: Survey) -> None:
     if digest != survey.digest:
-        what = f"{path.name} holds the reports of another survey, or of this one before it was changed"
+        what = f"{path.name} has the reports of another survey, or of this one before it was changed"
         fix = "undo the change to the survey, or collect this one in a file of its own: --store FILE"
         raise Refused(ErrorCode.REPORT, what, fix=fix)
 
@@ -220,7 +220,7 @@ def _line(entry: dict[str, object]) -> bytes:
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """What a line says; None where its checksum is another. The checksum finds accidents, not forgeries."""
+    """Return the entry of a line; None where its checksum differs. It detects accidental changes, not forgeries."""
     mark, _, text = line.partition(b" ")
     if mark != b"%08x" % zlib.crc32(text):
         return None
@@ -231,7 +231,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 
 def _read_all(file: int) -> bytes:
-    """All of a file."""
+    """Return the content of an open file."""
     parts, place = [], 0
     while part := os.pread(file, 2**20, place):
         parts.append(part)
@@ -240,4 +240,4 @@ def _read_all(file: int) -> bytes:
 
 
 def _unwritable(path: Path) -> TacitError:
-    return TacitError(ErrorCode.BUSY, f"{path.name} cannot be written; nothing was taken", fix="try again later")
+    return TacitError(ErrorCode.BUSY, f"{path.name} cannot be written; no report was accepted", fix="try again later")

@@ -5,19 +5,19 @@ from __future__ import annotations
 TEMPLATE = """\
 # A survey whose answers are randomized where they are given: on each person's own machine.
 # Nobody else ever sees a true answer, you neither. Try it:
-#   tacit survey check survey.toml --people 200  what it tells about each, and about 200 together
+#   tacit survey check survey.toml --people 200  what it reveals about each, and about all 200
 #   tacit survey respond survey.toml             answer it here
 #   tacit survey collect survey.toml --serve     put it on a page
-#   tacit survey report survey.toml              what came of it
+#   tacit survey report survey.toml              the results
 # Changing anything below, be it one letter, makes it another survey: reports to the old one no longer fit, and whoever
-# answered it and answers again pays its epsilon a second time. So check it first. If you must change it, keep its id:
-# by that, those who answered before are told.
+# answered it and answers again loses its epsilon a second time. So check it first. If you must change it, keep its id:
+# by it, those who answered before are warned.
 
 id = "habits"
 title = "Habits nobody talks about"
 about = "Your answers are randomized in your browser, before anything is sent."
 
-# What all answers of one person tell together is bounded by the sum of the epsilons: whoever sees them can become at
+# What all answers of one person reveal together is bounded by the sum of the epsilons: whoever sees them can become at
 # most e^epsilon times surer of anything. Less is more private, and takes more people; from 3 on, an answer is hardly
 # hidden. A question may have its own: a number, or the logarithm of one, such as "ln 3". Or write a total here, which
 # is split over the questions:

@@ -1,4 +1,4 @@
-"""Epsilons as people write them, and coins whose probabilities are integers out of 2^64.
+"""Epsilons as a survey file writes them, and flip probabilities as integers out of 2^64.
 
 >>> compute_flip_threshold(SurveyEpsilon.read("ln 3")) == TWO_TO_64 // 4  # two coins: the truth with 3/4
 True
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.arithmetic import certified_floor, to_interval, to_rational, to_rational_between
 from tacit.errors import ParameterError
@@ -34,14 +34,14 @@ _RATIO = re.compile(r"[0-9]{1,30}(/0{0,30}[1-9][0-9]{0,29})?|[0-9]{1,30}\.[0-9]{
 
 @dataclass(frozen=True)
 class SurveyEpsilon:
-    """An epsilon: `amount`, or its natural logarithm, so that the two coins' ln 3 is exact."""
+    """An epsilon: `amount`, or its natural logarithm, so that ln 3 is exact."""
 
     amount: Fraction
     is_logarithm: bool = False
 
     @classmethod
-    def read(cls, given: Any, name: str = "epsilon") -> SurveyEpsilon:
-        """A number, or a text: 1.5, "2/3", "ln 3"."""
+    def read(cls, given: object, name: str = "epsilon") -> SurveyEpsilon:
+        """Read a number, or a text: 1.5, "2/3", "ln 3"."""
         fix = f'{name} = 1, or {name} = "ln 3"'
         if isinstance(given, str):
             logarithm = _LOGARITHM.fullmatch(given)
@@ -53,18 +53,18 @@ class SurveyEpsilon:
                     True,
                 )
             if _RATIO.fullmatch(given) is None:
-                raise ParameterError(name, f"{given[:40]!r} is no epsilon", fix=fix)
+                raise ParameterError(name, f"{given[:40]!r} is not an epsilon", fix=fix)
             given = Fraction(given)
         return cls(to_rational_between(name, to_rational(name, given), _LEAST, _MOST))
 
     @property
-    def epsilon(self) -> float:
-        """The number, rounded up."""
+    def value(self) -> float:
+        """The epsilon as a double, rounded up."""
         return double_above(Total.of([self]).epsilon)
 
     @property
     def odds(self) -> Fraction:
-        """e^epsilon, rounded up: how many times surer a report can make anyone."""
+        """e^epsilon, rounded up: the factor by which a report can change the odds of an answer."""
         return Total.of([self]).odds
 
     def __str__(self) -> str:
@@ -84,14 +84,14 @@ class Total:
     factor: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, prices: Iterable[SurveyEpsilon]) -> Total:
-        """Return the sum of some prices."""
+    def of(cls, epsilons: Iterable[SurveyEpsilon]) -> Total:
+        """Return the sum of some epsilons."""
         plain, factor = Fraction(0), Fraction(1)
-        for price in prices:
-            if price.is_logarithm:
-                factor *= price.amount
+        for epsilon in epsilons:
+            if epsilon.is_logarithm:
+                factor *= epsilon.amount
             else:
-                plain += price.amount
+                plain += epsilon.amount
         return cls(plain, factor)
 
     def __add__(self, other: Total) -> Total:
@@ -106,7 +106,7 @@ class Total:
 
     @cached_property
     def odds(self) -> Fraction:
-        """How many times surer all of it can make anyone."""
+        """e^epsilon: the factor by which all of it can change the odds of anything about its sender."""
         return _above(lambda: to_interval(self.plain).exp() * to_interval(self.factor)) if self.plain else self.factor
 
 
@@ -115,8 +115,8 @@ def _above(enclose: Callable[[], arb]) -> Fraction:
     return Fraction(certified_floor(lambda: enclose() * _FINE, bits=256) + 1, _FINE)
 
 
-def compute_flip_threshold(price: SurveyEpsilon, others: int = 1, parts: int = 1) -> int:
-    """The least integer L for which a coin of probability L/2^64 keeps the price, as the theorem says.
+def compute_flip_threshold(epsilon: SurveyEpsilon, others: int = 1, parts: int = 1) -> int:
+    """Return the least integer L for which flipping with probability L/2^64 is (epsilon/parts)-LDP.
 
     **Theorem.** Let an answer be replaced by another one with probability L/2^64, each of the `others` equally likely.
     If 2^64 others/(e^(epsilon/parts) + others) <= L <= 2^64 others/(others + 1), two answers' probabilities of any
@@ -125,23 +125,23 @@ def compute_flip_threshold(price: SurveyEpsilon, others: int = 1, parts: int = 1
     e^(epsilon/parts) at the first end and 1 at the second.
 
     The first end is rounded up, so toward privacy. It is not an integer unless e^epsilon is rational, which is then
-    taken as it is; so its floor can be certified.
+    used exactly; so its floor can be certified.
     """
-    if price.is_logarithm:
+    if epsilon.is_logarithm:
         if parts != 1:
             fix = "write it as a number: it is split over the options"
             raise ParameterError("epsilon", "a logarithm cannot be split", fix=fix)
-        return math.ceil(TWO_TO_64 * others / (price.amount + others))
-    return certified_floor(lambda: TWO_TO_64 * others / (to_interval(price.amount / parts).exp() + others)) + 1
+        return math.ceil(TWO_TO_64 * others / (epsilon.amount + others))
+    return certified_floor(lambda: TWO_TO_64 * others / (to_interval(epsilon.amount / parts).exp() + others)) + 1
 
 
-def flip_coin(chance: int, bits: Bits) -> bool:
-    """Heads with probability probability/2^64, exactly: one word, compared."""
-    return draw_below(TWO_TO_64, bits) < chance
+def flip_coin(threshold: int, bits: Bits) -> bool:
+    """Return True with probability threshold/2^64, exactly, from one random word."""
+    return draw_below(TWO_TO_64, bits) < threshold
 
 
 def _decimal(number: Fraction) -> str:
-    """A decimal where the number has one of few digits, else a ratio."""
+    """Return a decimal where the number has one of few digits, else a ratio."""
     for digits in range(10):
         scaled = number * 10**digits
         if scaled.denominator == 1:

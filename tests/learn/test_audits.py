@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.support.counts import FULL
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.audit.claim import Claim
@@ -35,7 +36,7 @@ ROWS = 4
 def planned(method, neighbors, loss=None, **knobs):
     loss = loss or (HuberLoss(1.0) if method is SufficientStatistics else LogisticLoss())
     facts = {"loss": loss, "norm": 1.0, "features": 1, "rows": ROWS, "neighbors": neighbors}
-    return method.planned(EPSILON, DELTA, **facts, **knobs), loss
+    return calibrate(method, EPSILON, DELTA, **facts, **knobs), loss
 
 
 def fits(plan, loss):
@@ -82,7 +83,7 @@ CASES = [
 @pytest.mark.parametrize(("method", "knobs", "neighbors"), CASES, ids=lambda value: getattr(value, "__name__", None))
 def test_the_claim_stands(method, knobs, neighbors):
     plan, loss = planned(method, neighbors, **knobs)
-    assert epsilon_delta.epsilon(plan.spent, float(DELTA)) <= float(EPSILON)
+    assert epsilon_delta.epsilon(plan.privacy_loss, float(DELTA)) <= float(EPSILON)
     found = audit(fits(plan, loss), *pair(neighbors), Claim.epsilon(EPSILON, DELTA), samples=SAMPLES, confidence=SURE)
     assert not found.refuted, str(found)
 

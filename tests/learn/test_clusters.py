@@ -97,7 +97,7 @@ def test_it_learns_at_a_small_epsilon():
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta):
     plan = model(epsilon=0.7, delta=delta, neighbors=neighbors).plan(2, 4000)
-    assert 0.699 <= epsilon_delta.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(plan.privacy_loss, delta) <= 0.7 * (1 + 1e-15)
     assert plan.guarantee.epsilon == Fraction(7, 10) and plan.guarantee.neighbors is neighbors
 
 

@@ -131,7 +131,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(target)
         columns = features.shape[1]
         plan = self.plan(columns, len(features))
-        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         facts = self._declared(columns, len(features))
         hats = self._hats(facts)
         heights = self._heights(columns).fit(hats.read(self._known(features)), target)

@@ -19,9 +19,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import ParameterError
-from tacit.learn.auto import Method, plan_method
+from tacit.learn.auto import plan_method
 from tacit.learn.facts import DeclaredParameters
 from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
@@ -40,13 +41,13 @@ class FitPlan:
     method: Method
 
     @property
-    def spent(self) -> Loss:
-        """What the fit costs, as the accountant reads it."""
-        return self.method.spent
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of the fit, as the accountants read it."""
+        return self.method.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
-        """What the fit promises."""
+        """The guarantee of the fit."""
         return self.facts.guarantee
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
@@ -110,14 +111,14 @@ class PrivateLinearModel(BaseEstimator):
         clear_fitted_attributes(self)
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
-        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         return self.take(plan, plan.weights(features, self._encoded(target), resolve_bits(self.bits)))
 
     def take(self, plan: FitPlan, weights: Array) -> Self:
         """Become the model of released weights: all else that is fitted follows from them and from the plan."""
-        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
-        self._cut = float(getattr(plan.method, "cut", 1.0))
+        self._cut = plan.method.cut
         coefficients, intercept = plan.facts.in_units(weights)
         self._show(coefficients, intercept)
         return self

@@ -121,7 +121,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         groups = _up_to("n_clusters", self.n_clusters, _MOST_CLUSTERS)
         times = _up_to("max_iter", self.max_iter, _MOST_STEPS)
         shape = {"groups": groups, "columns": features, "degree": 2, "times": times}
-        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(
+            facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
+        )
 
     def predict(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
         """The cluster of each row: that of the nearest center."""

@@ -45,10 +45,10 @@ class ScatterRelease:
     The constant's column of the matrix is c times the sum of the rows, and its corner is c^2 times their number: one
     release tells all three.
 
-    **Theorem.** The release loses at most `spent`. Proof: `NoisySecondMoments`, in units of the whole length squared,
-    for Gaussian noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on the grid on
-    which they are exact; a row of D numbers and of length at most one moves them in L1 by (|x|_1^2 + |x|_2^2)/2 <= (D +
-    1)/2, and a replacement by twice that.
+    **Theorem.** The release loses at most `privacy_loss`. Proof: `NoisySecondMoments`, in units of the whole length
+    squared, for Gaussian noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on
+    the grid on which they are exact; a row of D numbers and of length at most one moves them in L1 by (|x|_1^2 +
+    |x|_2^2)/2 <= (D + 1)/2, and a replacement by twice that.
     """
 
     noise: NoisySecondMoments | Laplace
@@ -58,7 +58,7 @@ class ScatterRelease:
     neighbors: Neighbors
 
     @classmethod
-    def planned(
+    def calibrate(
         cls, epsilon: Fraction, delta: Fraction, *, origin: Array, norm: float, constant: float, neighbors: Neighbors
     ) -> Self:
         """The release for (epsilon, delta), with noise calibrated to it."""
@@ -81,8 +81,8 @@ class ScatterRelease:
         return math.hypot(self.norm, self.constant) * _ROOM
 
     @property
-    def spent(self) -> Loss:
-        """What the release costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a release."""
         return (
             self.noise.loss
             if isinstance(self.noise, NoisySecondMoments)
@@ -190,7 +190,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         constant = _CONSTANT * norm if center is None else 0.0
         return ReleasePlan(
             facts,
-            ScatterRelease.planned(
+            ScatterRelease.calibrate(
                 facts.epsilon, facts.delta, origin=origin, norm=norm, constant=constant, neighbors=facts.neighbors
             ),
         )

@@ -75,7 +75,9 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
         self._floor()
         groups = len(check_classes(self.classes))
         shape = {"groups": groups, "columns": features, "degree": 2}
-        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(
+            facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
+        )
 
     def predict(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
         """The class of each row."""

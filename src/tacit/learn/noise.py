@@ -85,7 +85,7 @@ class GridGaussian:
 
     @property
     def exponent(self) -> int:
-        """The e for which the grid's step is 2^-e: sigma is between 2^FINE and 2^(FINE + 1) steps."""
+        """The e for which the grid's step is 2^-e: sigma is between 2^GRID_BITS and 2^(GRID_BITS + 1) steps."""
         ratio = self.sigma.numerator.bit_length() - self.sigma.denominator.bit_length()
         floor = ratio if self.sigma >= Fraction(2) ** ratio else ratio - 1
         return GRID_BITS - floor

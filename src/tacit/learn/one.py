@@ -23,11 +23,11 @@ from tacit.sampling.bits import Bits
 
 
 class PlannedRelease(Protocol):
-    """Noise that is planned, and knows its price."""
+    """Calibrated noise whose privacy loss is known."""
 
     @property
-    def spent(self) -> Loss:
-        """What it costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of all that is released."""
 
 
 ReleaseT = TypeVar("ReleaseT", bound=PlannedRelease)
@@ -41,13 +41,13 @@ class ReleasePlan(Generic[ReleaseT]):
     release: ReleaseT
 
     @property
-    def spent(self) -> Loss:
-        """What the fit costs, as the accountant reads it."""
-        return self.release.spent
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of the fit, as the accountants read it."""
+        return self.release.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
-        """What the fit promises."""
+        """The guarantee of the fit."""
         return self.facts.guarantee
 
 
@@ -92,7 +92,7 @@ class OneShotEstimator(BaseEstimator):
         clear_fitted_attributes(self)
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
-        self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.spent, plan.facts
+        self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.privacy_loss, plan.facts
         self._learn(plan, features, target, resolve_bits(self.bits))
         return self
 

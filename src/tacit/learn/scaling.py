@@ -72,7 +72,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneShotEstimator):
         if not check_flag("with_mean", self.with_mean) | check_flag("with_std", self.with_std):
             raise ParameterError("with_std", "there is nothing to learn without it", fix="with_std=True, or with_mean")
         shape = {"groups": 1, "columns": features, "degree": 1 + self.with_std}
-        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(
+            facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
+        )
 
     def transform(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
         """The rows, read as in the fit, scaled."""

@@ -85,7 +85,7 @@ def test_the_claim_stands(method, knobs, neighbors):
     plan, loss = planned(method, neighbors, **knobs)
     assert epsilon_delta.epsilon(plan.privacy_loss, float(DELTA)) <= float(EPSILON)
     found = audit(fits(plan, loss), *pair(neighbors), Claim.epsilon(EPSILON, DELTA), samples=SAMPLES, confidence=SURE)
-    assert not found.refuted, str(found)
+    assert not found.is_refuted, str(found)
 
 
 def halved(plan):
@@ -120,5 +120,5 @@ def test_half_the_noise_is_caught(method, knobs):
     plan, loss = planned(method, Neighbors.ADD_REMOVE, **knobs)
     one, other = [], [(1.0, 1.0)]
     claim = Claim.epsilon(EPSILON, DELTA)
-    assert not audit(fits(plan, loss), one, other, claim, samples=SAMPLES, confidence=SURE).refuted
-    assert audit(fits(halved(plan), loss), one, other, claim, samples=2_000, confidence=SURE).refuted
+    assert not audit(fits(plan, loss), one, other, claim, samples=SAMPLES, confidence=SURE).is_refuted
+    assert audit(fits(halved(plan), loss), one, other, claim, samples=2_000, confidence=SURE).is_refuted

@@ -22,7 +22,9 @@ from tacit.learn.output import OutputPerturbation
 
 
 def facts(epsilon=1, rows=1000, columns=4, **more) -> DeclaredParameters:
-    return DeclaredParameters.declared(columns=columns, found=None, epsilon=epsilon, bounds=(0, 1), rows=rows, **more)
+    return DeclaredParameters.from_settings(
+        columns=columns, found=None, epsilon=epsilon, bounds=(0, 1), rows=rows, **more
+    )
 
 
 def test_a_delta_of_zero_leaves_output_perturbation():

@@ -37,7 +37,7 @@ def planned(epsilon: Any = 1, delta: Any = "1e-6", **facts: Any) -> GroupMoments
 
 def moved(plan: GroupMoments, one: tuple[Array, Array], other: tuple[Array, Array]) -> Fraction:
     """The square of what the exact sums move by, in units of the deviations of their noise."""
-    pairs = list(zip(plan.sums(*one), plan.sums(*other), strict=True))[not plan.counted :]
+    pairs = list(zip(plan.sums(*one), plan.sums(*other), strict=True))[not plan.has_noisy_counts :]
     found = Fraction(0)
     for noise, (here, there) in zip(plan.noises, pairs, strict=True):
         assert isinstance(noise, GridGaussian)
@@ -168,18 +168,18 @@ def test_half_the_noise_is_caught_by_an_audit() -> None:
 
     bits, pair = ReplayBits(b"audit"), ([], [1.0, 1.0])
     claim, sure = Claim.epsilon(1, Fraction(1, 10)), 1 - ALARM
-    assert not audit(seen(plan), *pair, claim, samples=20_000 if FULL else 1_000, confidence=sure).refuted
+    assert not audit(seen(plan), *pair, claim, samples=20_000 if FULL else 1_000, confidence=sure).is_refuted
     half = tuple(replace(noise, sigma=noise.sigma / 2) for noise in plan.noises if isinstance(noise, GridGaussian))
-    assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=2_000, confidence=sure).refuted
+    assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=2_000, confidence=sure).is_refuted
 
 
 def test_a_count_that_is_public_has_no_noise() -> None:
     plan = planned(groups=1, neighbors=SWAP)
-    assert not plan.counted and plan.deviations[0] == 0
+    assert not plan.has_noisy_counts and plan.deviations[0] == 0
     counts, _, _ = plan.release(np.zeros((7, 4)), np.zeros(7, dtype=int), ReplayBits(b"count"))
     assert counts.tolist() == [7]
     # With two groups a replaced row may move between them, so the counts are private.
-    assert planned(groups=2, neighbors=SWAP).counted and planned(groups=1, neighbors=ADD).counted
+    assert planned(groups=2, neighbors=SWAP).has_noisy_counts and planned(groups=1, neighbors=ADD).has_noisy_counts
 
 
 def test_without_noise_the_moments_are_those_of_the_rows() -> None:

@@ -51,7 +51,7 @@ class AveragingResult:
     stopped: str = ""  # why the questions ended early: the curator's refusal
 
     @property
-    def asked(self) -> int:
+    def answer_count(self) -> int:
         """How many answers there were."""
         return len(self.answers)
 
@@ -63,12 +63,12 @@ class AveragingResult:
     @property
     def deviation(self) -> float:
         """The standard deviation of one answer."""
-        return float(np.std(self.answers, ddof=1)) if self.asked > 1 else math.nan
+        return float(np.std(self.answers, ddof=1)) if self.answer_count > 1 else math.nan
 
     @property
     def standard_error(self) -> float:
         """That of their mean."""
-        return self.deviation / math.sqrt(self.asked)
+        return self.deviation / math.sqrt(self.answer_count)
 
     @property
     def value(self) -> float | None:
@@ -84,7 +84,7 @@ class AveragingResult:
 
         If any answer has at most the probability c, t fresh ones are all the same by accident with at most c^(t - 1).
         """
-        if self.asked == 1:
+        if self.answer_count == 1:
             return "one answer"
         if self.distinct == 1:
             return "repeats are one answer"
@@ -94,10 +94,10 @@ class AveragingResult:
         refusal = f" Then the questions were refused: {self.stopped}." if self.stopped else ""
         if self.distinct == 1:
             fresh = "all the same: there is no noise, or a repeat is the same answer, and asking again teaches nothing"
-            return f"{self.asked:,} answers, {fresh if self.asked > 1 else self.answers[0]}.{refusal}"
+            return f"{self.answer_count:,} answers, {fresh if self.answer_count > 1 else self.answers[0]}.{refusal}"
         found = "" if self.value is None else f" Only {self.value:,} is left on the grid: the noise is gone."
         return (
-            f"{self.asked:,} answers, each off by {self.deviation:.3g} (standard deviation), have a mean of "
+            f"{self.answer_count:,} answers, each off by {self.deviation:.3g} (standard deviation), have a mean of "
             f"{self.estimate:,.6g}, off by {self.standard_error:.3g}: {self.low:,.6g} to {self.high:,.6g} at "
             f"{self.confidence:.4g} confidence ({self.method}).{found}{refusal}"
         )
@@ -105,7 +105,7 @@ class AveragingResult:
     def to_dict(self) -> dict[str, Any]:
         """All but the answers themselves, for JSON; ends that prove nothing are null."""
         ends = {name: end if math.isfinite(end) else None for name, end in (("low", self.low), ("high", self.high))}
-        spread = None if self.asked == 1 else self.deviation
+        spread = None if self.answer_count == 1 else self.deviation
         return {
             "attack": "averaging",
             "verdict": self.verdict,
@@ -114,7 +114,7 @@ class AveragingResult:
             "confidence": self.confidence,
             "method": self.method,
             "value": self.value,
-            "asked": self.asked,
+            "asked": self.answer_count,
             "distinct": self.distinct,
             "deviation": spread,
             "stopped": self.stopped,
@@ -124,9 +124,9 @@ class AveragingResult:
         """The mean so far against the number of asks, with one standard error on either side."""
         from tacit.pictures import open_figure
 
-        asks = np.arange(1, self.asked + 1)
+        asks = np.arange(1, self.answer_count + 1)
         means = np.cumsum(self.answers) / asks
-        spread = (self.deviation if self.asked > 1 else 0.0) / np.sqrt(asks)
+        spread = (self.deviation if self.answer_count > 1 else 0.0) / np.sqrt(asks)
         with open_figure(path, "The mean of all answers so far", "asks", "mean") as axes:
             axes.fill_between(asks, self.estimate - spread, self.estimate + spread, alpha=0.2, label="deviation/sqrt t")
             axes.plot(asks, means, label="mean of the answers")

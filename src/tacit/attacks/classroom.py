@@ -5,7 +5,7 @@
 (Fraction(1, 10), 0.40951)
 >>> room.matrix().epsilon
 inf
->>> defense = room.defended(Fraction(1, 10))
+>>> defense = room.defend(Fraction(1, 10))
 >>> round(defense.width, 1), round(defense.ratio, 3), round(defense.best_error, 4)
 (13.3, 1.105, 0.4756)
 """
@@ -201,7 +201,7 @@ class Classroom:
             told += int(np.isclose(answers, float(self.telling)).any(axis=1).sum())
         return SimulatedRate(f"an answer of {float(self.telling):.1f}", told, many, float(self.chance_of_any))
 
-    def defended(self, epsilon: Any = Fraction(1, 10)) -> NoisyClassAverage:
+    def defend(self, epsilon: Any = Fraction(1, 10)) -> NoisyClassAverage:
         """The same class with noise on the average of everyone, for this pair of classes.
 
         A curator that does not know the pair takes the sensitivity of all grades: 10/3 for thirty in [0, 100].
@@ -235,7 +235,7 @@ class Classroom:
         """Left, the probability of being found out against the number of queries; right, the answers of the defense."""
         from tacit.pictures import open_figure
 
-        defense = self.defended(epsilon)
+        defense = self.defend(epsilon)
         counts = list(range(1, 31))
         rooms = [Classroom(self.students, self.group, count, self.usual, self.odd) for count in counts]
         names = ("averages asked", "probability")

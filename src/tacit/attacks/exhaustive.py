@@ -71,7 +71,7 @@ class ConsistentCandidates:
         far = self.distances(truth)
         return bool((far == 0).any()) and (self.most_wrong is None or int(far.max()) <= self.most_wrong)
 
-    def recovered(self, truth: Any = None) -> ReconstructionResult:
+    def choose_candidate(self, truth: Any = None) -> ReconstructionResult:
         """The survivor that is nearest to the majority of all, as a guess. Being a survivor, it keeps the theorem."""
         if not len(self.candidates):
             raise ParameterError(

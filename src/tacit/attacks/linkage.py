@@ -56,19 +56,19 @@ class LinkageResult:
     right: int | None = None
 
     @property
-    def identified(self) -> int:
+    def link_count(self) -> int:
         """How many rows are re-identified."""
         return len(self.pairs)
 
     @property
     def share(self) -> float:
         """The share of the rows that are re-identified."""
-        return self.identified / self.rows
+        return self.link_count / self.rows
 
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the probability that a row of such a table is re-identified."""
-        return clopper_pearson_interval(self.identified, self.rows)
+        return clopper_pearson_interval(self.link_count, self.rows)
 
     @property
     def anonymity(self) -> int:
@@ -83,13 +83,13 @@ class LinkageResult:
     @property
     def verdict(self) -> str:
         """One of "re-identified" and "nothing linked"."""
-        return "re-identified" if self.identified else "nothing linked"
+        return "re-identified" if self.link_count else "nothing linked"
 
     def __str__(self) -> str:
         low, high = self.interval
         true = "" if self.right is None else f", {self.right:,} of them rightly"
         return (
-            f"{self.identified:,} of {self.rows:,} rows re-identified by {', '.join(self.on)}{true}: {self.share:.1%} "
+            f"{self.link_count:,} of {self.rows:,} rows re-identified by {', '.join(self.on)}{true}: {self.share:.1%} "
             f"({low:.1%} to {high:.1%} at 99 % confidence); {self.ambiguous:,} ambiguous, {self.unmatched:,} unmatched,"
             f" {self.missing:,} with a NULL. {self.unique:.1%} of the rows are alone with their key: the table is "
             f"{self.anonymity}-anonymous"
@@ -103,7 +103,7 @@ class LinkageResult:
             "on": list(self.on),
             "rows": self.rows,
             "people": self.people,
-            "identified": self.identified,
+            "identified": self.link_count,
             "share": self.share,
             "interval": list(self.interval),
             "ambiguous": self.ambiguous,

@@ -223,21 +223,21 @@ class GuessingResult:
         return clopper_pearson_interval(self.right, self.rounds)
 
     @property
-    def allowed(self) -> float:
+    def max_accuracy(self) -> float:
         """The largest probability of a right guess under epsilon: e^epsilon/(1 + e^epsilon)."""
         return 1 - min_guessing_error(self.epsilon)
 
     @property
     def verdict(self) -> str:
         """ "broken" where guesses are right significantly more often than epsilon allows, else "nothing found"."""
-        return "broken" if self.interval[0] > self.allowed else "nothing found"
+        return "broken" if self.interval[0] > self.max_accuracy else "nothing found"
 
     def __str__(self) -> str:
         low, high = self.interval
         share = self.right / self.rounds
         return (
             f"{self.verdict}: {self.right:,} of {self.rounds:,} guesses are right, {share:.4f} ({low:.4f} to "
-            f"{high:.4f} at 99 % confidence); epsilon {self.epsilon:g} allows {self.allowed:.4f}"
+            f"{high:.4f} at 99 % confidence); epsilon {self.epsilon:g} allows {self.max_accuracy:.4f}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class GuessingResult:
             "rounds": self.rounds,
             "interval": list(self.interval),
             "epsilon": self.epsilon,
-            "allowed": self.allowed,
+            "allowed": self.max_accuracy,
         }
 
 

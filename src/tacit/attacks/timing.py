@@ -34,12 +34,12 @@ class CountingBits:
     """A source of bits that counts what is taken: the work of a sampler, the same on every machine."""
 
     def __init__(self, source: Bits) -> None:
-        self.taken = 0
+        self.words_drawn = 0
         self._take = source.words
 
     def words(self, count: int) -> Words:
         """The next words of the source."""
-        self.taken += count
+        self.words_drawn += count
         return self._take(count)
 
 
@@ -138,10 +138,10 @@ def measure_draws(sampler: Sampler, draws: int, source: Bits) -> TimingSample:
     many, bits = to_integer("draws", draws, least=4), CountingBits(source)
     noise, words, clock = np.zeros(many), np.zeros(many), np.zeros(many)
     for index in range(many):
-        before, start = bits.taken, time.perf_counter_ns()
+        before, start = bits.words_drawn, time.perf_counter_ns()
         noise[index] = sampler(bits)
         clock[index] = time.perf_counter_ns() - start
-        words[index] = bits.taken - before
+        words[index] = bits.words_drawn - before
     return TimingSample(noise, words, clock)
 
 

@@ -1,10 +1,10 @@
 """Tracing: is this person in the study? The published averages of many attributes tell.
 
 >>> rng = np.random.default_rng(0)
->>> study = SimulatedStudy.drawn(people=50, attributes=2000, rng=rng)
+>>> study = SimulatedStudy.draw(people=50, attributes=2000, rng=rng)
 >>> found = infer_membership(study.members, study.means, study.reference, false_positive_rate=0.01)
 >>> others = infer_membership(study.outsiders, study.means, study.reference)
->>> bool(found.accused.mean() > 0.95), bool(others.accused.mean() < 0.1)
+>>> bool(found.is_accused.mean() > 0.95), bool(others.is_accused.mean() < 0.1)
 (True, True)
 """
 
@@ -73,19 +73,19 @@ class MembershipResult:
     reference: Floats  # the scores that the threshold is taken from
 
     @property
-    def accused(self) -> Bits:
+    def is_accused(self) -> Bits:
         """For each target, whether the score is above the threshold."""
         return np.asarray(self.scores > self.threshold)
 
     @property
     def share(self) -> float:
         """The share of the targets that are accused."""
-        return float(self.accused.mean())
+        return float(self.is_accused.mean())
 
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval of that share; it takes the targets of one study as independent."""
-        return clopper_pearson_interval(int(self.accused.sum()), len(self.scores))
+        return clopper_pearson_interval(int(self.is_accused.sum()), len(self.scores))
 
     @property
     def verdict(self) -> str:
@@ -101,8 +101,8 @@ class MembershipResult:
     def __str__(self) -> str:
         low, high = self.interval
         return (
-            f"{self.verdict}: {int(self.accused.sum()):,} of {len(self.scores):,} targets are said to be in the study, "
-            f"{self.share:.1%} ({low:.1%} to {high:.1%} at 99 % confidence), by the {self.statistic} test of "
+            f"{self.verdict}: {int(self.is_accused.sum()):,} of {len(self.scores):,} targets are said to be in the "
+            f"study, {self.share:.1%} ({low:.1%} to {high:.1%} at 99 % confidence), by the {self.statistic} test of "
             f"{self.attributes:,} averages; someone outside it has a chance of {self.false_positive_rate:.2%} at most"
         )
 
@@ -114,7 +114,7 @@ class MembershipResult:
             "statistic": self.statistic,
             "attributes": self.attributes,
             "targets": len(self.scores),
-            "accused": int(self.accused.sum()),
+            "accused": int(self.is_accused.sum()),
             "share": self.share,
             "interval": list(self.interval),
             "false_positive_rate": self.false_positive_rate,
@@ -206,7 +206,7 @@ class SimulatedStudy:
     frequencies: Floats
 
     @classmethod
-    def drawn(
+    def draw(
         cls,
         people: int,
         attributes: int,

@@ -46,14 +46,14 @@ class AuditResult:
     pair: str = ""
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """Whether the claim is wrong, at this confidence."""
         return self.lower > self.claim.value
 
     @property
     def verdict(self) -> str:
         """That in words."""
-        return "refuted" if self.refuted else "not refuted"
+        return "refuted" if self.is_refuted else "not refuted"
 
     def __str__(self) -> str:
         counted = f"{self.one_count:,} and {self.other_count:,} of {self.trials:,} outputs"
@@ -64,14 +64,14 @@ class AuditResult:
             f"{f' at delta = {self.claim.delta:g}' if self.claim.delta else ''}: "
             f"{self.event} holds for {counted} of one and of other."
         )
-        return text if self.refuted else f"{text}\nNot refuted is not proved: no event that was tried tells more."
+        return text if self.is_refuted else f"{text}\nNot refuted is not proved: no event that was tried tells more."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "claim": {"name": self.claim.name, "value": self.claim.value, "delta": self.claim.delta},
             "verdict": self.verdict,
-            "refuted": self.refuted,
+            "refuted": self.is_refuted,
             "lower": self.lower,
             "confidence": self.confidence,
             "samples": self.samples,

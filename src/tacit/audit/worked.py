@@ -76,7 +76,7 @@ class _Ratio:
         return (True, self.above) if not self.below else (False, self.above / self.below)
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         return _number(self.above / self.below) if self.below else "infinite: a zero beside a non-zero"
 
 
@@ -99,7 +99,7 @@ def derive_epsilon(
         return EpsilonDerivation(matrix, 0.0, (*steps, DerivationStep(title, nobody)))
     steps.append(DerivationStep(title, _ratios(ratios)))
     worst = max(ratios, key=lambda ratio: ratio.size)
-    steps.append(DerivationStep("The largest of them", (f"{worst.shown}, at the output {worst.output}",)))
+    steps.append(DerivationStep("The largest of them", (f"{worst.text}, at the output {worst.output}",)))
     epsilon = matrix.epsilon
     log = "infinite" if math.isinf(epsilon) else f"ln {_number(worst.above / worst.below)} = {epsilon:.6f}"
     steps.append(DerivationStep("Its logarithm", (f"epsilon = {log}",)))
@@ -165,8 +165,7 @@ def _ratios(ratios: list[_Ratio]) -> tuple[str, ...]:
     kept = _first(ratios)
     width = max(len(ratio.output) for ratio in kept)
     lines = [
-        f"{ratio.output.ljust(width)}  {_number(ratio.above)} : {_number(ratio.below)} = {ratio.shown}"
-        for ratio in kept
+        f"{ratio.output.ljust(width)}  {_number(ratio.above)} : {_number(ratio.below)} = {ratio.text}" for ratio in kept
     ]
     return (*lines, *_rest(len(ratios) - len(kept)))
 

@@ -109,7 +109,7 @@ class ChargedFit:
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
-        labels = self.estimator._encoded(_to_labels(table.columns[-1]))
+        labels = self.estimator._encode(_to_labels(table.columns[-1]))
         weights = self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits))
         plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()

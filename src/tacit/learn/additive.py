@@ -121,7 +121,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def plan(self, features: int, rows: int | None = None) -> FitPlan:
         """What a fit on so many columns would do and cost. No data is needed."""
-        return self._heights(features).plan(self._hats(self._declared(features, rows)).width, rows)
+        return self._heights(features).plan(self._hats(self._read_settings(features, rows)).width, rows)
 
     def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803
         """Learn the shapes from the rows of X with the labels y. Costs `guarantee_`."""
@@ -132,9 +132,9 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         columns = features.shape[1]
         plan = self.plan(columns, len(features))
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
-        facts = self._declared(columns, len(features))
+        facts = self._read_settings(columns, len(features))
         hats = self._hats(facts)
-        heights = self._heights(columns).fit(hats.read(self._known(features)), target)
+        heights = self._heights(columns).fit(hats.read(self._fill_missing(features)), target)
         self._model, self._basis = heights, hats
         self.classes_ = heights.classes_
         each = np.split(heights.coef_, np.cumsum(hats.knots)[:-1], axis=1)
@@ -145,19 +145,19 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:  # noqa: N803
         """The score of each row: above 0 for the second class of two, else one for each class."""
-        return self._fitted().decision_function(self._again(X))
+        return self._require_model().decision_function(self._again(X))
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The class of each row."""
-        return self._fitted().predict(self._again(X))
+        return self._require_model().predict(self._again(X))
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """The probability of each class, for each row."""
-        return self._fitted().predict_proba(self._again(X))
+        return self._require_model().predict_proba(self._again(X))
 
     def predict_log_proba(self, X: Any) -> Array:  # noqa: N803
         """The logarithms of these."""
-        return self._fitted().predict_log_proba(self._again(X))
+        return self._require_model().predict_log_proba(self._again(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "shapes_")
@@ -169,8 +169,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
         return tags
 
-    def _declared(self, columns: int, rows: int | None) -> DeclaredParameters:
-        return DeclaredParameters.declared(
+    def _read_settings(self, columns: int, rows: int | None) -> DeclaredParameters:
+        return DeclaredParameters.from_settings(
             columns=columns,
             found=rows,
             epsilon=self.epsilon,
@@ -201,15 +201,15 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             bits=self.bits,
         )
 
-    def _fitted(self) -> LogisticRegression:
+    def _require_model(self) -> LogisticRegression:
         check_is_fitted(self)
         return self._model
 
     def _again(self, X: Any) -> Array:  # noqa: N803
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
-        return self._basis.read(self._known(features))
+        return self._basis.read(self._fill_missing(features))
 
-    def _known(self, features: Array) -> Array:
+    def _fill_missing(self, features: Array) -> Array:
         """The rows with NaN as declared."""
         return features if self.missing == "error" else np.where(np.isnan(features), float(self.missing), features)
 

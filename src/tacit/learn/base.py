@@ -86,7 +86,7 @@ class PrivateLinearModel(BaseEstimator):
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
         """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
-        return DeclaredParameters.declared(
+        return DeclaredParameters.from_settings(
             columns=features,
             found=rows,
             epsilon=self.epsilon,
@@ -112,7 +112,7 @@ class PrivateLinearModel(BaseEstimator):
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
-        return self.take(plan, plan.weights(features, self._encoded(target), resolve_bits(self.bits)))
+        return self.take(plan, plan.weights(features, self._encode(target), resolve_bits(self.bits)))
 
     def take(self, plan: FitPlan, weights: Array) -> Self:
         """Become the model of released weights: all else that is fitted follows from them and from the plan."""
@@ -136,7 +136,7 @@ class PrivateLinearModel(BaseEstimator):
         """x coef + intercept for each row, read as the rows of the fit were."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
-        return np.asarray(self._facts.seen(features) @ self.coef_.T + self.intercept_)
+        return np.asarray(self._facts.read_unscaled(features) @ self.coef_.T + self.intercept_)
 
     def _finite(self) -> bool | str:
         return True if self.missing == "error" else "allow-nan"
@@ -161,7 +161,7 @@ class PrivateLinearModel(BaseEstimator):
         """The rows and targets as arrays of the right shapes."""
         raise NotImplementedError
 
-    def _encoded(self, target: Array) -> Array:
+    def _encode(self, target: Array) -> Array:
         """The targets as the loss takes them."""
         raise NotImplementedError
 

@@ -62,7 +62,7 @@ class ClusterMoments:
             self.count / 2, self.mean + step, left
         )
 
-    def joined(self, other: ClusterMoments) -> ClusterMoments:
+    def join_with(self, other: ClusterMoments) -> ClusterMoments:
         """One cluster of the rows of both."""
         count = self.count + other.count
         share = other.count / count
@@ -232,7 +232,7 @@ def rebalance(found: list[ClusterMoments], most: int, merging: bool) -> list[Clu
             gains = [cluster.gain for place, cluster in enumerate(clusters) if place not in {one, other}]
             if max(gains) <= _WORTH * costs.min():
                 break
-            clusters[one] = clusters[one].joined(clusters.pop(other))
+            clusters[one] = clusters[one].join_with(clusters.pop(other))
         widest = max(range(len(clusters)), key=lambda place: clusters[place].gain)
         clusters[widest : widest + 1] = clusters[widest].halves()
     return clusters

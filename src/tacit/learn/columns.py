@@ -107,7 +107,7 @@ class GroupMoments:
         )
 
     @property
-    def counted(self) -> bool:
+    def has_noisy_counts(self) -> bool:
         """Whether the numbers of rows are private."""
         return len(self.noises) > self.degree
 
@@ -137,7 +137,7 @@ class GroupMoments:
             math.sqrt(2) * float(noise.scale / _ONE) if isinstance(noise, Laplace) else float(noise.sigma)
             for noise in self.noises
         )
-        return (*[0.0] * (not self.counted), *found)
+        return (*[0.0] * (not self.has_noisy_counts), *found)
 
     def release(self, values: Array, places: Array, bits: Bits) -> list[Array]:
         """For each degree the sums, with noise: the counts (groups,), and then (groups, columns).
@@ -145,7 +145,7 @@ class GroupMoments:
         `values` are the rows, of which what is outside of [-1, 1] is cut off; `places` are their groups.
         """
         exact = self.sums(values, places)
-        public = [] if self.counted else [exact.pop(0).astype(np.float64) / _ONE]
+        public = [] if self.has_noisy_counts else [exact.pop(0).astype(np.float64) / _ONE]
         return public + [_add_noise(noise, sums, bits) for noise, sums in zip(self.noises, exact, strict=True)]
 
     def sums(self, values: Array, places: Array) -> list[Array]:
@@ -161,7 +161,7 @@ class GroupMoments:
 
     @property
     def _widths(self) -> list[int]:
-        return [1] * self.counted + [self.columns] * self.degree
+        return [1] * self.has_noisy_counts + [self.columns] * self.degree
 
     def _shape(self, degree: int) -> tuple[int, ...]:
         return (self.groups, self.columns) if degree else (self.groups,)

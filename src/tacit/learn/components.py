@@ -173,13 +173,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         """What the parameters say of so many columns. Where only a norm is declared, it bounds every column."""
         norm, center = self._norm(), self._center(features)
         if self.bounds is not None or norm is None:
-            return self._declared(self.bounds, features, rows)
-        return self._declared((-norm, norm) if center is None else (center - norm, center + norm), features, rows)
+            return self._read_settings(self.bounds, features, rows)
+        return self._read_settings((-norm, norm) if center is None else (center - norm, center + norm), features, rows)
 
     def plan(self, features: int, rows: int | None = None) -> ReleasePlan[ScatterRelease]:
         """What a fit on so many columns would do and cost. No data is needed."""
         facts = self.facts(features, rows)
-        self._kept(features)
+        self._count_components(features)
         center, declared = self._center(features), self._norm()
         origin = center_and_half_width(facts)[0] if center is None else center
         reach = np.maximum(np.abs(facts.upper - origin), np.abs(facts.lower - origin))
@@ -221,7 +221,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         best = vectors.T[::-1]
         signs = np.sign(best[np.arange(len(best)), np.abs(best).argmax(axis=1)])
         variances = np.maximum(values[::-1], 0.0)
-        kept = self._kept(len(values))
+        kept = self._count_components(len(values))
         self.n_components_ = kept
         self.mean_ = scatter.origin + offset if scatter.constant else scatter.origin
         self.explained_variance_ = variances[:kept]
@@ -230,7 +230,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         self._scatter = scatter
         self.components_ = (best * signs[:, None])[:kept]
 
-    def _kept(self, features: int) -> int:
+    def _count_components(self, features: int) -> int:
         """How many components are kept."""
         if self.n_components is None:
             return features

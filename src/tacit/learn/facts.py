@@ -1,6 +1,6 @@
 """What is declared about the data before it is touched: all that noise and its price may depend on.
 
->>> facts = DeclaredParameters.declared(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
+>>> facts = DeclaredParameters.from_settings(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
 >>> facts.delta, round(facts.inner, 4), round(facts.norm, 4)
 (Fraction(1, 1000000), 1.4142, 1.5811)
 """
@@ -50,7 +50,7 @@ class DeclaredParameters:
     longest: float | None = None  # of a row in its own units, where no bounds are declared
 
     @classmethod
-    def declared(
+    def from_settings(
         cls,
         *,
         columns: int,
@@ -107,7 +107,7 @@ class DeclaredParameters:
     def read(self, features: Array) -> Array:
         """The rows as they are learned from."""
         return bound_rows(
-            self._shortened(features),
+            self._shorten(features),
             lower=self.lower,
             upper=self.upper,
             norm=self.norm,
@@ -115,15 +115,15 @@ class DeclaredParameters:
             constant=self.constant,
         )
 
-    def seen(self, features: Array) -> Array:
+    def read_unscaled(self, features: Array) -> Array:
         """The same rows in their own units, without the constant. What a model says of a row, it says of this."""
         origin, width = column_scaling(self.lower, self.upper, self.columns)
         inside = bound_rows(
-            self._shortened(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
+            self._shorten(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
         )
         return np.asarray(inside * width + origin)
 
-    def _shortened(self, features: Array) -> Array:
+    def _shorten(self, features: Array) -> Array:
         """Where a norm alone is declared, rows that keep their direction: no column is clipped before."""
         if self.longest is None:
             return features
@@ -132,7 +132,7 @@ class DeclaredParameters:
         return clip_row_norms(np.where(np.isnan(features), self.missing, features), self.longest)
 
     def in_units(self, weights: Array) -> tuple[Array, Array]:
-        """(coefficients, intercept) for which seen(x) times coefficients plus intercept is read(x) times weights."""
+        """Return (coefficients, intercept) with read_unscaled(x) coefficients + intercept = read(x) weights."""
         origin, width = column_scaling(self.lower, self.upper, self.columns)
         scale = width if weights.ndim == 1 else width[:, None]
         coefficients = weights[: self.columns] / scale

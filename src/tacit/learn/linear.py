@@ -68,7 +68,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         check_classification_targets(target)
         return features, target
 
-    def _encoded(self, target: Array) -> Array:
+    def _encode(self, target: Array) -> Array:
         classes = self._classes()
         places = labels.encode_labels(classes, target)
         return 2.0 * places - 1 if len(classes) == 2 else places.astype(np.float64)
@@ -267,7 +267,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite(), y_numeric=True)
         return features, column_or_1d(target, warn=True)
 
-    def _encoded(self, target: Array) -> Array:
+    def _encode(self, target: Array) -> Array:
         middle, half = self._target()
         known = np.asarray(target, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # infinities are beyond the ends
@@ -279,7 +279,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
 
     def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
         """The squared error of what is clipped to the bounds, off the most there can be, on a grid."""
-        error = self._encoded(self.predict(X)) - self._encoded(target)
+        error = self._encode(self.predict(X)) - self._encode(target)
         return _GRID - on_grid(error**2 / 4, _GRID, _GRID).astype(np.int64), self._most_points
 
     def _show(self, coefficients: Array, intercept: Array) -> None:

@@ -67,10 +67,10 @@ class OneShotEstimator(BaseEstimator):
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
         """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
-        return self._declared(self.bounds, features, rows)
+        return self._read_settings(self.bounds, features, rows)
 
-    def _declared(self, bounds: Any, features: int, rows: int | None) -> DeclaredParameters:
-        return DeclaredParameters.declared(
+    def _read_settings(self, bounds: Any, features: int, rows: int | None) -> DeclaredParameters:
+        return DeclaredParameters.from_settings(
             columns=features,
             found=rows,
             epsilon=self.epsilon,

@@ -172,7 +172,7 @@ def _run_trials(
         candidate = draw_below(len(models), bits)
         model = clone(models[candidate])
         plan = model.plan(features.shape[1], int(learned.sum()))
-        model.take(plan, plan.weights(features[learned], model._encoded(target[learned]), bits))
+        model.take(plan, plan.weights(features[learned], model._encode(target[learned]), bits))
         points, most = _score_rows(model, features[held], target[held])
         noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]
         if best is None or noisy > best.points:

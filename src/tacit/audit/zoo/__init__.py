@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from tacit.audit.zoo.known_mechanism import KnownMechanism as KnownMechanism
 from tacit.audit.zoo.outcomes import OUTCOMES, SOUND_OUTCOMES
 from tacit.audit.zoo.selections import BROKEN_SELECTIONS
 from tacit.audit.zoo.sound import CORRECT_MECHANISMS
-from tacit.audit.zoo.specimen import KnownMechanism as KnownMechanism
 from tacit.audit.zoo.sums import BROKEN_SUMS
 from tacit.errors import ParameterError
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.audit.zoo.specimen import ProbabilityMap
+from tacit.audit.zoo.known_mechanism import ProbabilityMap
 
 Integers = npt.NDArray[np.int64]
 _SCALES = 25  # beyond so many scales lies less than 2e-11

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.audit.zoo.known_mechanism import ProbabilityMap, SamplingFunction
 from tacit.audit.zoo.noise import laplace_distribution
-from tacit.audit.zoo.specimen import ProbabilityMap, SamplingFunction
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import noise, releases
-from tacit.audit.zoo.specimen import ProbabilityMap, broken_mechanism
+from tacit.audit.zoo.known_mechanism import ProbabilityMap, broken_mechanism
 from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.sampling import laplace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import releases
-from tacit.audit.zoo.specimen import EPSILON_ONE, KnownMechanism
+from tacit.audit.zoo.known_mechanism import EPSILON_ONE, KnownMechanism
 
 CORRECT_MECHANISMS = (
     KnownMechanism(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import noise, releases
-from tacit.audit.zoo.specimen import ProbabilityMap, SamplingFunction, broken_mechanism
+from tacit.audit.zoo.known_mechanism import ProbabilityMap, SamplingFunction, broken_mechanism
 from tacit.mechanisms.randomized_response import RandomizedResponse
 
 _COIN = RandomizedResponse(coin=Fraction(1, 2))

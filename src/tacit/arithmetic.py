@@ -29,6 +29,8 @@ _MOST_BITS = 2**17  # of precision; far more than any number here needs
 _locks: dict[int, Any] = {}
 
 Found = TypeVar("Found")
+Number = int | float | Decimal | Fraction
+"""A real number as callers write it; `to_rational` reads it exactly."""
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class AveragingResult:
             f"{self.confidence:.4g} confidence ({self.method}).{found}{refusal}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All but the answers themselves, for JSON; ends that prove nothing are null."""
         ends = {name: end if math.isfinite(end) else None for name, end in (("low", self.low), ("high", self.high))}
         spread = None if self.answer_count == 1 else self.deviation
@@ -195,7 +195,7 @@ def required_answers(deviation: float, *, step: float = 1.0, confidence: float =
     )
     if spread < 0 or grid <= 0 or not 0 < level < 1:
         raise ParameterError(
-            "deviation", "it, step or confidence is out of range", fix="asks_needed(14.1, step=1, confidence=0.99), say"
+            "deviation", "it, step or confidence is out of range", fix="required_answers(14.1, step=1), say"
         )
     return max(1, math.ceil((2 * float(norm.isf((1 - level) / 2)) * spread / grid) ** 2))
 

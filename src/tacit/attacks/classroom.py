@@ -57,7 +57,7 @@ class SimulatedRate:
             f"confidence); computed: {self.exact:.6f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it, for JSON."""
         fields = {"what": self.what, "times": self.times, "rounds": self.rounds, "exact": self.exact}
         return {**fields, "share": self.share, "interval": list(self.interval)}
@@ -133,7 +133,7 @@ class NoisyClassAverage:
             f"{self.best_error:.4f} of the time, never less than {self.floor:.4f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it, for JSON."""
         return {
             "epsilon": float(self.epsilon),
@@ -222,7 +222,7 @@ class Classroom:
             "cause that answer: epsilon is infinite."
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The exact figures, for JSON."""
         return {
             "attack": "classroom",

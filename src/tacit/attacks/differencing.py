@@ -69,7 +69,7 @@ class DifferencingResult:
         often = f"errs at least {self.least_error:.3f} of the time"
         return f"{shown}. The nearest value is {self.value:g}, a guess that {often}."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it, for JSON."""
         return {
             "attack": "differencing",

@@ -133,7 +133,9 @@ def find_consistent(subsets: BitArray, said: FloatArray, error: float, *, progre
     rows, numbers = np.asarray(subsets), np.asarray(said, dtype=np.float64)
     if rows.ndim != 2 or rows.dtype != np.bool_ or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
         raise ParameterError(
-            "said", "needs a table of bits and one finite number for each of its rows", fix="answers(oracle, subsets)"
+            "said",
+            "needs a table of bits and one finite number for each of its rows",
+            fix="said=ask_oracle(oracle, subsets)",
         )
     n, bound = _people(rows.shape[1]), float(to_rational("error", error))
     if bound < 0:

@@ -95,7 +95,7 @@ class LinkageResult:
             f"{self.anonymity}-anonymous"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The counts, for JSON, without the pairs."""
         return {
             "attack": "linkage",

@@ -54,7 +54,7 @@ class FloatLaplace:
         object.__setattr__(self, "scale", float(to_rational("scale", self.scale)))
         object.__setattr__(self, "bits", to_integer("bits", self.bits, least=8))
         if self.scale <= 0 or self.bits > 53:
-            raise ParameterError("scale", "must be positive, with 8 to 53 bits", fix="Textbook(scale=10.0), say")
+            raise ParameterError("scale", "must be positive, with 8 to 53 bits", fix="FloatLaplace(scale=10.0), say")
 
     def draw(self, value: float, count: int, rng: np.random.Generator) -> Floats:
         """`count` outputs for this true value."""
@@ -177,7 +177,7 @@ class LowBitsResult:
             "confidence) prove which it was, whatever epsilon was claimed"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it, for JSON."""
         return {
             "attack": "low bits",
@@ -240,7 +240,7 @@ class GuessingResult:
             f"{high:.4f} at 99 % confidence); epsilon {self.epsilon:g} allows {self.max_accuracy:.4f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it, for JSON."""
         return {
             "verdict": self.verdict,

@@ -209,7 +209,9 @@ def collect_answers(
             "subsets", "needs a table of bits, a row for each question", fix="subsets=rng.random((m, n)) < 0.5, say"
         )
     if not callable(getattr(oracle, "ask", None)):
-        raise ParameterError("oracle", f"a {type(oracle).__name__} has no method ask", fix="From(function), say")
+        raise ParameterError(
+            "oracle", f"a {type(oracle).__name__} has no method ask", fix="FunctionOracle(function), say"
+        )
     shown = rows.view()
     shown.flags.writeable = False
     step = len(rows) if progress is None else max(1, math.ceil(len(rows) / _STEPS))

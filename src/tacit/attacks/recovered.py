@@ -109,7 +109,7 @@ class ReconstructionResult:
         )
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it in values that JSON has."""
         return {
             "method": self.method,

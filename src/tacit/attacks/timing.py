@@ -117,7 +117,7 @@ class TimingLeak:
             f"{self.blind:.1%})"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All of it, for JSON."""
         return {
             "attack": "timing",
@@ -158,7 +158,7 @@ def detect_leak(timed: TimingSample, *, by: str = "words", permutations: int = 1
     size = np.abs(timed.noise)
     if work.shape != size.shape or len(size) < 4:
         raise ParameterError(
-            "timed", "needs the work of each of at least four draws", fix="measure(sampler, 2000, bits)"
+            "timed", "needs the work of each of at least four draws", fix="timed=measure_draws(sampler, 2000, bits)"
         )
     found = _correlation(work, size)
     as_large = sum(abs(_correlation(rng.permutation(work), size)) >= abs(found) - 1e-12 for _ in range(tries))

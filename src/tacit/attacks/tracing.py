@@ -106,7 +106,7 @@ class MembershipResult:
             f"{self.attributes:,} averages; someone outside it has a chance of {self.false_positive_rate:.2%} at most"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All but the scores, for JSON."""
         return {
             "attack": "tracing",

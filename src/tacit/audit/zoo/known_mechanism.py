@@ -25,12 +25,37 @@ class SamplingFunction(Protocol):
 
 @dataclass(frozen=True)
 class KnownMechanism:
-    """A mechanism with its claim, and a pair of neighbors on which it shows what it is.
+    """A mechanism with its claim, a pair of neighbors, and the parameter that is true of them.
 
-    `true` is the least value of the claim's parameter that holds on this pair (at the claim's delta); `sound` says
-    that the claim holds on every pair. `evidence` is what refutes a claim that does not: samples, or only an exact
-    computation. `law(data)` is the distribution of one output, where it is known; what is left out adds up to less than
-    1e-9.
+    Attributes
+    ----------
+    name : str
+        The name by which `specimen` finds it.
+    says : str
+        A description in a sentence.
+    claim : Claim
+        The guarantee that is claimed for it.
+    true : float
+        The least value of the claim's parameter that holds on this pair, at the claim's delta.
+    sound : bool
+        Whether the claim holds on every pair.
+    mechanism : callable
+        Draws outputs: `mechanism(data, size, rng)` gives an array with a row for each.
+    one, other : object
+        A pair of neighbors on which the mechanism reaches `true`.
+    why : str
+        Why the claim holds, or which mistake breaks it.
+    evidence : str
+        What refutes a wrong claim: "samples", "exact" where only a computation does, or "none".
+    law : callable or None
+        Maps an input to the probabilities of the outputs, where they are known; what is left out adds up to less
+        than 1e-9.
+
+    Examples
+    --------
+    >>> from tacit.audit import specimen
+    >>> specimen("noise-reused").true
+    inf
     """
 
     name: str
@@ -46,7 +71,13 @@ class KnownMechanism:
     law: Callable[[Any], ProbabilityMap] | None = field(default=None, repr=False)
 
     def exact(self) -> TransitionMatrix | None:
-        """The table of both distributions; None where the distribution is not known."""
+        """Return the table of both inputs' output probabilities.
+
+        Returns
+        -------
+        TransitionMatrix or None
+            A row for each of the two inputs; None where the probabilities are not known.
+        """
         if self.law is None:
             return None
         one, other = self.law(self.one), self.law(self.other)

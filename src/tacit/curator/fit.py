@@ -19,7 +19,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tacit.accounting.filters import is_whole, whole
 from tacit.aggregates.registry import read_question
@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from tacit.learn.base import FitPlan, PrivateLinearModel
     from tacit.ledger.entries import Reservation
 
+EstimatorT = TypeVar("EstimatorT", bound="PrivateLinearModel")
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
 def fit(
-    estimator: Any,
+    estimator: EstimatorT,
     text: str,
     target: str,
     who: str,
@@ -57,7 +58,7 @@ def fit(
     epsilon: Any,
     delta: Any = None,
     request: str = "",
-) -> PrivateLinearModel:
+) -> EstimatorT:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     study = ChargedFit.planned(estimator, text, target, policy, whole(price), delta)
@@ -68,7 +69,8 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    return study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    found = study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    return cast("EstimatorT", found)  # a clone of the estimator
 
 
 @dataclass(frozen=True)

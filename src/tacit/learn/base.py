@@ -15,12 +15,13 @@ from types import FrameType
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import ParameterError
 from tacit.learn.auto import plan_method
-from tacit.learn.facts import DeclaredParameters
+from tacit.learn.facts import BitSource, DeclaredParameters
 from tacit.learn.losses import Array, ConvexLoss
 from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
@@ -85,7 +86,25 @@ class PrivateLinearModel(BaseEstimator):
     _strength: ClassVar[str]  # the parameter that says how strong the regularization is
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
-        """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
+        """Read the declared parameters for so many columns.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        DeclaredParameters
+            The parameters as exact numbers, one bound for each column.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         return DeclaredParameters.from_settings(
             columns=features,
             found=rows,
@@ -100,13 +119,52 @@ class PrivateLinearModel(BaseEstimator):
         )
 
     def plan(self, features: int, rows: int | None = None) -> FitPlan:
-        """What a fit on so many columns would do and cost. No data is needed."""
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        FitPlan
+            The method, its noise, its privacy loss and its guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         facts, loss = self.facts(features, rows), self._loss()
         name, method = plan_method(self.method, facts, loss, self._penalty())
         return FitPlan(facts, loss, name, method)
 
-    def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from the rows of X with the targets y. Costs `guarantee_`."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from rows, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,)
+            The target of each row: a declared class, or a number.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         check_fit_call(refused)
         clear_fitted_attributes(self)
         features, target = self._read(X, y)
@@ -115,7 +173,20 @@ class PrivateLinearModel(BaseEstimator):
         return self.take(plan, plan.weights(features, self._encode(target), resolve_bits(self.bits)))
 
     def take(self, plan: FitPlan, weights: Array) -> Self:
-        """Become the model of released weights: all else that is fitted follows from them and from the plan."""
+        """Set the fitted attributes from released weights.
+
+        Parameters
+        ----------
+        plan : FitPlan
+            The plan that the weights were released by.
+        weights : array
+            The released weights, on scaled columns.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
         self._cut = plan.method.cut
@@ -132,7 +203,7 @@ class PrivateLinearModel(BaseEstimator):
         tags.non_deterministic = True
         return tags
 
-    def _scores(self, X: Any) -> Array:  # noqa: N803
+    def _scores(self, X: npt.ArrayLike) -> Array:  # noqa: N803
         """x coef + intercept for each row, read as the rows of the fit were."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
@@ -157,7 +228,7 @@ class PrivateLinearModel(BaseEstimator):
     def _lambda(self, strength: float) -> float:
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
         """The rows and targets as arrays of the right shapes."""
         raise NotImplementedError
 
@@ -170,7 +241,7 @@ class PrivateLinearModel(BaseEstimator):
         """The most points that a row can have."""
         raise NotImplementedError
 
-    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
         """How well each row is predicted, as whole points from 0 to the most there are."""
         raise NotImplementedError
 
@@ -179,7 +250,7 @@ class PrivateLinearModel(BaseEstimator):
         raise NotImplementedError
 
 
-def resolve_bits(bits: Any) -> Bits:
+def resolve_bits(bits: BitSource | None) -> Bits:
     """The source of bits that a parameter means."""
     if bits is None:
         return SystemBits()
@@ -196,7 +267,7 @@ def clear_fitted_attributes(estimator: BaseEstimator) -> None:
         delattr(estimator, name)
 
 
-def check_fit_call(unknown: dict[str, Any]) -> None:
+def check_fit_call(unknown: dict[str, object]) -> None:
     """Refuse weights of rows, and fits inside a search that would choose by unprotected scores."""
     for name in unknown:
         what = "weighing rows would multiply what a row can change" if name == "sample_weight" else "is not understood"

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from tacit.arithmetic import to_integer, to_rational, to_rational_between
+from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
 from tacit.learn.problem import bound_rows, check_positive, clip_row_norms, column_scaling
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import Bits
+
+Bounds = tuple[npt.ArrayLike, npt.ArrayLike]  # the lower and the upper end, of all columns or of each
+Missing = Number | Literal["error"]  # what NaN is read as
+BitSource = Bits | Callable[[], Bits]
 
 _ROOM = 1 + 2.0**-40  # above the rounding of a norm
 _PRICES = Fraction(1, 10**9), Fraction(10**9)
@@ -55,14 +62,14 @@ class DeclaredParameters:
         *,
         columns: int,
         found: int | None,
-        epsilon: Any = None,
-        delta: Any = None,
-        bounds: Any = None,
-        norm: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        intercept: Any = 0.5,
-        missing: Any = "error",
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        bounds: Bounds | None = None,
+        norm: Number | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        intercept: Number = 0.5,
+        missing: Missing = "error",
     ) -> DeclaredParameters:
         """What these parameters say, or an error that says which one is missing. `found` is the number of rows there.
 
@@ -140,7 +147,7 @@ class DeclaredParameters:
         return coefficients, np.asarray(constant - origin @ coefficients)
 
 
-def _price(epsilon: Any) -> Fraction:
+def _price(epsilon: Number | None) -> Fraction:
     if epsilon is None:
         raise ParameterError("epsilon", "is not declared, so no noise is enough", fix="epsilon=1.0, say")
     price = to_rational("epsilon", epsilon)
@@ -149,7 +156,7 @@ def _price(epsilon: Any) -> Fraction:
     return to_rational_between("epsilon", price, *_PRICES)
 
 
-def _delta(delta: Any, rows: int) -> Fraction:
+def _delta(delta: Number | None, rows: int) -> Fraction:
     """The delta declared, or 1/rows^2. From 1/rows on, a mechanism that publishes one row whole would be allowed."""
     if delta is None:
         return Fraction(1, max(rows, 2) ** 2)
@@ -164,7 +171,7 @@ def _delta(delta: Any, rows: int) -> Fraction:
     return found
 
 
-def _relation(neighbors: Any) -> Neighbors:
+def _relation(neighbors: str) -> Neighbors:
     try:
         return Neighbors(neighbors)
     except ValueError:
@@ -174,7 +181,7 @@ def _relation(neighbors: Any) -> Neighbors:
         ) from None
 
 
-def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
+def _rows(rows: int | None, found: int | None, relation: Neighbors) -> int:
     if relation is Neighbors.REPLACE:
         if rows is not None and found is not None and to_integer("rows", rows, least=1) != found:
             fix = "leave rows out: it is counted"
@@ -189,7 +196,7 @@ def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
     return found
 
 
-def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
+def _bounds(bounds: Bounds | None, norm: Number | None, columns: int) -> tuple[Array, Array, float]:
     """The ends of each column, and the longest row once scaled. Where only a norm is declared, it is the scale."""
     if norm is not None:
         norm = _real("norm", norm)
@@ -217,7 +224,7 @@ def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
     return lower, upper, longest if norm is None else min(norm, longest)
 
 
-def _missing(missing: Any) -> float | None:
+def _missing(missing: Missing) -> float | None:
     return None if isinstance(missing, str) and missing == "error" else _real("missing", missing)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -66,7 +67,25 @@ class OneShotEstimator(BaseEstimator):
     _last: ClassVar[str]  # the attribute that a fit sets last
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
-        """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
+        """Read the declared parameters for so many columns.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        DeclaredParameters
+            The parameters as exact numbers, one bound for each column.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         return self._read_settings(self.bounds, features, rows)
 
     def _read_settings(self, bounds: Any, features: int, rows: int | None) -> DeclaredParameters:
@@ -83,11 +102,50 @@ class OneShotEstimator(BaseEstimator):
         )
 
     def plan(self, features: int, rows: int | None = None) -> ReleasePlan[Any]:
-        """What a fit on so many columns would do and cost. No data is needed."""
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        ReleasePlan
+            The release, its privacy loss and its guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from the rows of X. Costs `guarantee_`."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from rows, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,), optional
+            The label of each row, where the estimator is a classifier; else ignored.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         check_fit_call(refused)
         clear_fitted_attributes(self)
         features, target = self._read(X, y)
@@ -105,11 +163,11 @@ class OneShotEstimator(BaseEstimator):
         tags.non_deterministic = self.bits is None
         return tags
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Any]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:  # noqa: N803
         """The rows as an array, and the targets where there are any."""
         return validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite()), None
 
-    def _again(self, X: Any) -> Array:  # noqa: N803
+    def _again(self, X: npt.ArrayLike) -> Array:  # noqa: N803
         """Rows for a fitted model, read as those of the fit were, in their own units."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())

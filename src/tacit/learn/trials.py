@@ -13,9 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from tacit.arithmetic import to_rational_between
+from tacit.arithmetic import Number, to_rational_between
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, geometric
 from tacit.sampling.bits import Bits
@@ -48,7 +47,7 @@ class TrialCount:
     scale: Fraction
 
     @classmethod
-    def about(cls, mean: Any, law: Any = "logarithmic") -> TrialCount:
+    def about(cls, mean: Number, law: str = "logarithmic") -> TrialCount:
         """The distribution of this name with about this mean."""
         if law not in DISTRIBUTIONS:
             raise ParameterError("law", f"there is no {law!r:.60}", fix=f"choose one of {', '.join(DISTRIBUTIONS)}")

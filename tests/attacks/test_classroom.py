@@ -31,25 +31,25 @@ SURE = 1 - 1e-10
 def test_one_average_in_ten_tells():
     # C(29,2)/C(30,3) = 406/4060
     room = Classroom()
-    assert room.chance == Fraction(406, 4060) == Fraction(1, 10)
+    assert room.probability == Fraction(406, 4060) == Fraction(1, 10)
     assert room.telling == Fraction(190, 3)  # (50 + 50 + 90)/3 = 63.33
 
 
 def test_at_least_one_of_five_tells_with_probability_40951_in_100000():
-    assert Classroom().chance_of_any == Fraction(40951, 100_000)  # 1 - 0.9^5
+    assert Classroom().probability_of_any == Fraction(40951, 100_000)  # 1 - 0.9^5
 
 
 def test_the_chance_counts_every_group():
     # of the C(6,2) = 15 groups of two among six, 5 hold student 0
     groups = list(combinations(range(6), 2))
-    assert Classroom(students=6, group=2).chance == Fraction(sum(0 in group for group in groups), len(groups))
+    assert Classroom(students=6, group=2).probability == Fraction(sum(0 in group for group in groups), len(groups))
 
 
 def test_played_it_is_what_is_computed():
     caught = Classroom().play(ROUNDS)
     low, high = clopper_pearson_interval(caught.times, caught.rounds, SURE)
     assert low < 0.40951 < high
-    assert not low < Classroom(queries=4).chance_of_any < high  # power: four queries are another chance, 0.3439
+    assert not low < Classroom(queries=4).probability_of_any < high  # power: four queries are another chance, 0.3439
 
 
 def test_without_noise_epsilon_is_infinite():

@@ -29,7 +29,7 @@ SEEDS = 200 if FULL else 3
 SAMPLES = 100_000 if FULL else 10_000
 SOUND = [each for each in ZOO if each.sound]
 BROKEN = [each for each in ZOO if not each.sound]
-WITH_LAW = [each for each in ZOO if each.law is not None]
+WITH_LAW = [each for each in ZOO if each.distribution is not None]
 
 
 def name(each) -> str:
@@ -102,7 +102,7 @@ def test_a_sound_one_passes(each):
 def test_samples_follow_the_law(each):
     # Pearson's chi-square at a false-alarm rate of 1e-9; outputs expected less than 25 times are taken together.
     for data in (each.one, each.other):
-        assert chi_square(each.mechanism(data, size=20_000, rng=np.random.default_rng(5)), each.law(data)) < 1
+        assert chi_square(each.mechanism(data, size=20_000, rng=np.random.default_rng(5)), each.distribution(data)) < 1
 
 
 def test_that_check_rejects_a_law_that_is_a_tenth_off():

@@ -1,7 +1,7 @@
 """The classroom: thirty grades, five small averages, and one student who is found out.
 
 >>> room = Classroom()
->>> room.chance, float(room.chance_of_any)
+>>> room.probability, float(room.probability_of_any)
 (Fraction(1, 10), 0.40951)
 >>> room.matrix().epsilon
 inf
@@ -244,7 +244,7 @@ class Classroom:
     Examples
     --------
     >>> room = Classroom()
-    >>> room.chance, float(room.chance_of_any)
+    >>> room.probability, float(room.probability_of_any)
     (Fraction(1, 10), 0.40951)
     """
 
@@ -265,14 +265,14 @@ class Classroom:
             raise ParameterError("odd", "is the usual grade", fix="choose another grade: odd=90, say")
 
     @property
-    def chance(self) -> Fraction:
+    def probability(self) -> Fraction:
         """The probability that one query includes the odd one."""
         return Fraction(math.comb(self.students - 1, self.group - 1), math.comb(self.students, self.group))
 
     @property
-    def chance_of_any(self) -> Fraction:
+    def probability_of_any(self) -> Fraction:
         """The probability that at least one of all queries does."""
-        return 1 - (1 - self.chance) ** self.queries
+        return 1 - (1 - self.probability) ** self.queries
 
     @property
     def telling(self) -> Fraction:
@@ -287,7 +287,7 @@ class Classroom:
         TransitionMatrix
             The answers `usual` and `telling`, of the class with the odd grade and of the one without.
         """
-        return TransitionMatrix([[1 - self.chance, self.chance], [Fraction(1), Fraction(0)]])
+        return TransitionMatrix([[1 - self.probability, self.probability], [Fraction(1), Fraction(0)]])
 
     def play(self, rounds: int = 10_000, seed: int = 0) -> SimulatedRate:
         """Simulate all queries about fresh random groups.
@@ -302,7 +302,7 @@ class Classroom:
         Returns
         -------
         SimulatedRate
-            In how many rounds an answer revealed the odd grade, beside `chance_of_any`.
+            In how many rounds an answer revealed the odd grade, beside `probability_of_any`.
         """
         many, rng = to_integer("rounds", rounds, least=1), np.random.default_rng(seed)
         grades = np.full(self.students, float(self.usual))
@@ -313,7 +313,7 @@ class Classroom:
             groups = rng.random(shape).argsort(axis=2)[:, :, : self.group]
             answers = grades[groups].mean(axis=2)
             told += int(np.isclose(answers, float(self.telling)).any(axis=1).sum())
-        return SimulatedRate(f"an answer of {float(self.telling):.1f}", told, many, float(self.chance_of_any))
+        return SimulatedRate(f"an answer of {float(self.telling):.1f}", told, many, float(self.probability_of_any))
 
     def defend(self, epsilon: Number = Fraction(1, 10)) -> NoisyClassAverage:
         """Return the average of the whole class with noise that is calibrated to this pair of classes.
@@ -346,9 +346,9 @@ class Classroom:
     def __str__(self) -> str:
         return (
             f"{self.students} students, one {float(self.odd):g} among grades of {float(self.usual):g}: the average of "
-            f"{self.group} random ones is {float(self.telling):.1f} with probability {float(self.chance):.4g}, at "
-            f"least one of {self.queries} such averages with {float(self.chance_of_any):.6g}. Only the odd grade can "
-            "cause that answer: epsilon is infinite."
+            f"{self.group} random ones is {float(self.telling):.1f} with probability {float(self.probability):.4g}, at "
+            f"least one of {self.queries} such averages with {float(self.probability_of_any):.6g}. Only the odd grade "
+            "can cause that answer: epsilon is infinite."
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -362,8 +362,8 @@ class Classroom:
         return {
             "attack": "classroom",
             "telling": float(self.telling),
-            "chance": float(self.chance),
-            "chance_of_any": float(self.chance_of_any),
+            "chance": float(self.probability),
+            "chance_of_any": float(self.probability_of_any),
         }
 
     def plot(self, path: str | os.PathLike[str], *, epsilon: Number = Fraction(1, 10), rounds: int = 4000) -> None:
@@ -385,15 +385,15 @@ class Classroom:
         rooms = [Classroom(self.students, self.group, count, self.usual, self.odd) for count in counts]
         names = ("averages asked", "probability")
         with open_figure(path, "Found out by small averages", *names, size=(11, 4), panels=2) as (left, right):
-            left.plot(counts, [float(room.chance_of_any) for room in rooms], label="1 - (1 - group/students)^k")
+            left.plot(counts, [float(room.probability_of_any) for room in rooms], label="1 - (1 - group/students)^k")
             played = [room.play(rounds, seed=room.queries) for room in rooms[::4]]
             ends = np.array([(c.share - c.interval[0], c.interval[1] - c.share) for c in played]).T
             left.errorbar(counts[::4], [c.share for c in played], yerr=ends, fmt="o", capsize=3, label="played")
             left.plot(
                 [self.queries],
-                [float(self.chance_of_any)],
+                [float(self.probability_of_any)],
                 "s",
-                label=f"{self.queries}: {float(self.chance_of_any):.3%}",
+                label=f"{self.queries}: {float(self.probability_of_any):.3%}",
             )
             left.set_ylim(0, 1)
             _draw_laws(right, defense)

@@ -1,4 +1,4 @@
-"""Reconstruction by trying every candidate: what bounded noise on all subset counts gives away.
+"""Reconstruction by trying every candidate: what bounded noise on all subset counts reveals.
 
 >>> import numpy as np
 >>> said = [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5]  # to the subsets 000, 001, ..., 111 of three people

@@ -1,4 +1,4 @@
-"""Low bits: what floating-point noise gives away in its last digits (Mironov 2012).
+"""Low bits: what floating-point noise reveals in its last digits (Mironov 2012).
 
 >>> rng = np.random.default_rng(0)
 >>> found = classify_outputs(FloatLaplace(scale=10.0).draw(0.0, 1000, rng), 0.0, 1.0, FloatLaplace(scale=10.0).possible)

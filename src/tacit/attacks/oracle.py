@@ -57,7 +57,7 @@ class NoiseModel:
         return self.words
 
 
-UNKNOWN_NOISE = NoiseModel("noise of an unknown law")
+UNKNOWN_NOISE = NoiseModel("noise of an unknown distribution")
 
 
 class Ended(Exception):

@@ -135,7 +135,7 @@ class MembershipResult:
         return (
             f"{self.verdict}: {int(self.is_accused.sum()):,} of {len(self.scores):,} targets are said to be in the "
             f"study, {self.share:.1%} ({low:.1%} to {high:.1%} at 99 % confidence), by the {self.statistic} test of "
-            f"{self.attributes:,} averages; someone outside it has a chance of {self.false_positive_rate:.2%} at most"
+            f"{self.attributes:,} averages; an outsider is accused with at most {self.false_positive_rate:.2%}"
         )
 
     def to_dict(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
-"""Which method to use, decided by public facts: the price, the numbers of rows, columns and classes, the loss.
+"""Which method to use, chosen by public facts: epsilon and delta, the numbers of rows, columns and classes, the loss.
 
-All thresholds are in `MethodThresholds`. A choice that looked at the data would have to be paid for.
+All thresholds are in `MethodThresholds`. A choice that read the data would have a privacy loss.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class MethodThresholds:
     """The thresholds of `choose_method`. The signal of a fit is epsilon rows/sqrt(weights): how far rows stand out of
     noise.
 
-    `plenty`: the signal from which objective perturbation is as good as any, at the price of one fit without noise.
+    `plenty`: the signal from which objective perturbation is as good as any, at the time of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
     `factored`: the most columns that a minimizer is certified for.
-    The first two were settled on made-up data: benchmarks/rules.md.
+    The first two were chosen on synthetic data: benchmarks/rules.md.
     """
 
     plenty: float = 800.0

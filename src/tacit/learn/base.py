@@ -1,4 +1,4 @@
-"""What the private estimators share: parameters that are declared, a price that is known first, a linear model.
+"""What the private linear models share: declared parameters, and a privacy loss that is known before a fit.
 
 **Guarantee.** A fit releases the weights, from which all fitted attributes and predictions are computed; they cost
 `loss_`, which is within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is
@@ -68,19 +68,7 @@ class FitPlan:
 class PrivateLinearModel(BaseEstimator):
     """A linear model, fitted under differential privacy; one row is one unit.
 
-    Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
-
-    - `epsilon`, and `delta`, which is 1/rows^2 where it is None.
-    - `bounds`: (low, high), numbers or one a column. Values outside are read as the nearest bound, and columns are
-      scaled by them to [-1, 1]. `norm`: the longest a scaled row may be, longer ones are shortened to it; without it no
-      row is shortened. One-hot columns of k categories have a norm of sqrt(k): declare it, it lessens the noise. Where
-      `bounds` is None, `norm` is that of the rows themselves.
-    - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
-    - `method`: "output", "objective", "gradient", "newton", or "auto" (`learn/auto.py`).
-    - `fit_intercept`: a constant feature of `intercept_scaling` times the norm; regularized like the rest. The scale
-      was settled on made-up data (benchmarks/rules.md).
-    - `missing`: what NaN is read as, in the column's own units, or "error".
-    - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
+    Its parameters, which each estimator documents, are public; they are stored as given and read when a fit begins.
     """
 
     _strength: ClassVar[str]  # the parameter that says how strong the regularization is
@@ -262,7 +250,7 @@ def resolve_bits(bits: BitSource | None) -> Bits:
 
 
 def clear_fitted_attributes(estimator: BaseEstimator) -> None:
-    """Drop what an earlier fit set, so that one that is stopped leaves no model but its price."""
+    """Delete what an earlier fit set, so that one that is stopped leaves no model, but its privacy loss."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
 

@@ -339,7 +339,7 @@ def _distances_to(rows: Array, center: Array) -> Array:
 def rebalance(found: list[ClusterMoments], most: int, merging: bool) -> list[ClusterMoments]:
     """So many clusters: those that are missing come from splitting, and where that is worth it two are joined for it.
 
-    Joining is for steps after which there is time to settle: two centers in one crowd and one for two crowds is what
+    Joining is for steps after which there is time to settle: two centers in one group of rows and one for two is what
     Lloyd's steps cannot leave by themselves.
     """
     clusters = list(found)

@@ -1,4 +1,4 @@
-"""What is declared about the data before it is touched: all that noise and its price may depend on.
+"""What is declared about the data before it is read: all that noise and privacy loss may depend on.
 
 >>> facts = DeclaredParameters.from_settings(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
 >>> facts.delta, round(facts.inner, 4), round(facts.norm, 4)
@@ -37,7 +37,7 @@ _SHORTEST = 1e-6  # norm, of columns in [-1, 1]
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters:
-    """Public facts: a price, a relation, a number of rows, and how a row is read.
+    """Public facts: epsilon and delta, a neighbor relation, a number of rows, and how a row is read.
 
     A row is clipped to [lower, upper], scaled so that each column lies in [-1, 1], shortened to `inner`, and given a
     last column of `constant`, 0 where there is none; so its norm is at most `norm`. **A row's reading is a function of

@@ -30,7 +30,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _REACH = 4.0  # the penalty is for weights whose scores are about so many times slope/bend
 _PATIENCE = 2.0  # steps, in units of the root of the condition number
 _FEWEST, _MOST = 16, 200  # steps
@@ -188,7 +188,7 @@ def default_gradient_penalty(loss: ConvexLoss, cut: float, unit: float, norm: fl
 
 
 def _sampled_noise(epsilon: Fraction, delta: Fraction, rate: Fraction, times: int, coordinates: int) -> GridGaussian:
-    """About the least noise for sums over samples, by bisection on its Renyi price and a few exact looks."""
+    """About the least noise for sums over samples, by bisection on its Renyi bound and a few exact computations."""
     from tacit.accounting import epsilon_delta
 
     def cost(sigma: Fraction, by: str) -> float:

@@ -29,7 +29,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, 
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _SHARE = Fraction(1, 2)  # of the budget, for X^T X
 _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest that noise alone has
 

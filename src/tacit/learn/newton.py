@@ -35,7 +35,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, 
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _SHARE = Fraction(1, 48)  # of the budget, for the second moments
 _STEPS = 40
 _SKIPPED = Fraction(1, 2)  # of the steps: what they pass is not in the mean

@@ -53,7 +53,7 @@ class GridGaussian:
     **Theorem.** The release loses at most Compose(ContinuousGaussian(sigma/m), Approximate(0, t coordinates)), where
     m = sensitivity + sqrt(coordinates) step, under every accountant and inside every composition.
 
-    **Proof.** A coin for each coordinate chooses R or Q. Told that some coin chose Q, count all as lost: this has a
+    **Proof.** A Bernoulli variable for each coordinate chooses R or Q. If one chose Q, count all as lost: this has a
     probability of at most t a coordinate. Otherwise the release is a grid value plus rounded real noise, which is the
     rounding of the value plus real noise: post-processing. More real noise loses less. Rounding two inputs to the grid
     parts them by at most a step more in each coordinate.
@@ -152,7 +152,7 @@ def approximation_delta_of(steps: Fraction) -> Fraction:
 def unit_sigma(epsilon: Fraction, delta: Fraction, coordinates: int) -> Fraction:
     """The sigma of real noise for (epsilon, delta) and a sensitivity of one, less what strays in so many coordinates.
 
-    It is a millionth above the least, for the rounding of those who price it.
+    It is a millionth above the least, for the rounding of the accountants.
     """
     return gaussian_sigma(epsilon, delta - coordinates * approximation_delta_of(Fraction(2**GRID_BITS))) * (
         1 + Fraction(1, 10**6)

@@ -32,7 +32,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _SCORES = 0.5  # the scores that a penalty is for, in units of a decisive one, for a signal as large as its noise
 _GROWTH = 0.625  # the power of the signal by which these scores grow
 _DETERMINANT = Fraction(1, 8)  # of epsilon: what the determinant alone may take, where no penalty is chosen

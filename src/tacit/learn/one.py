@@ -1,4 +1,4 @@
-"""What the estimators of one release share: parameters that are declared, a price that is known first, rows as read.
+"""What the estimators of one release share: declared parameters, a privacy loss that is known before a fit.
 
 **Guarantee.** A fit releases noisy sums, from which all fitted attributes are computed; they cost `loss_`, which is
 within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is stopped half-way.
@@ -55,13 +55,7 @@ class ReleasePlan(Generic[ReleaseT]):
 class OneShotEstimator(BaseEstimator):
     """An estimator of noisy sums over bounded rows; one row is one unit.
 
-    Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
-
-    - `epsilon`, and `delta`, which is 1/rows^2 where it is None.
-    - `bounds`: (low, high), numbers or one a column. Values outside are read as the nearest bound, in a fit and later.
-    - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
-    - `missing`: what NaN is read as, in the column's own units, or "error".
-    - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
+    Its parameters, which each estimator documents, are public; they are stored as given and read when a fit begins.
     """
 
     _last: ClassVar[str]  # the attribute that a fit sets last

@@ -39,7 +39,7 @@ class GridLaplace:
     """Laplace noise on a fine grid, for `coordinates` numbers that together move by at most `sensitivity` in L2.
 
     **Theorem.** The release is epsilon-DP. Proof: in L1 they move by at most sqrt(coordinates) times that, and once
-    rounded to the grid by at most a step more each; `Laplace` prices integers.
+    rounded to the grid by at most a step more each; `Laplace` gives the privacy loss on integers.
     """
 
     epsilon: Fraction

@@ -61,7 +61,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None.
     trials : number
         The mean number of fits, from 1.1 to 100,000. It does not change the epsilon of a trial, only its delta.
-    law : {"logarithmic", "geometric"}
+    distribution : {"logarithmic", "geometric"}
         The distribution of the number of fits. With "logarithmic" a trial has epsilon/2; with "geometric" it has
         epsilon/3, and a single trial is rarer.
     held_out : number
@@ -110,7 +110,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         epsilon: Number | None = None,
         delta: Number | None = None,
         trials: Number = 10,
-        law: str = "logarithmic",
+        distribution: str = "logarithmic",
         held_out: Number = 0.2,
         bits: BitSource | None = None,
     ) -> None:
@@ -119,7 +119,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.trials = trials
-        self.law = law
+        self.distribution = distribution
         self.held_out = held_out
         self.bits = bits
 
@@ -149,7 +149,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_fit_call(refused)
         clear_fitted_attributes(self)
         model, candidates = self._model(), self._candidates()
-        trials = TrialCount.about(self.trials, self.law)
+        trials = TrialCount.about(self.trials, self.distribution)
         share = to_rational_between("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
         features, target = model._read(X, y)
         facts = model.facts(features.shape[1], len(features))
@@ -255,7 +255,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return found
 
     def _model(self) -> PrivateLinearModel:
-        """The estimator at the price of the whole search."""
+        """The estimator with the epsilon and delta of the whole search."""
         if not isinstance(self.estimator, PrivateLinearModel):
             what = f"is no private estimator: {type(self.estimator).__name__}"
             raise ParameterError("estimator", what, fix="use one of tacit.learn, such as LogisticRegression")
@@ -310,12 +310,12 @@ def _score_rows(model: PrivateLinearModel, features: Array, target: Array) -> tu
     return int(points.sum()), most
 
 
-def _split_rows(chance: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
-    """Heads with this probability for each row, on its own.
+def _split_rows(probability: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
+    """Return which rows are held out: each with this probability, independently.
 
-    Under REPLACE, where the number of rows is public, one row at least is learned from, whatever the coins say.
+    Under REPLACE, where the number of rows is public, one row at least is learned from, whatever is drawn.
     """
-    heads: Array = draw_array_below(chance.denominator, count, bits) < chance.numerator
+    heads: Array = draw_array_below(probability.denominator, count, bits) < probability.numerator
     if neighbors is Neighbors.REPLACE:
         heads[0] &= not heads.all()
     return heads

@@ -47,7 +47,7 @@ class KnownMechanism:
         Why the claim holds, or which mistake breaks it.
     evidence : str
         What refutes a wrong claim: "samples", "exact" where only a computation does, or "none".
-    law : callable or None
+    distribution : callable or None
         Maps an input to the probabilities of the outputs, where they are known; what is left out adds up to less
         than 1e-9.
 
@@ -68,7 +68,7 @@ class KnownMechanism:
     other: Any
     why: str
     evidence: Evidence = "none"
-    law: Callable[[Any], ProbabilityMap] | None = field(default=None, repr=False)
+    distribution: Callable[[Any], ProbabilityMap] | None = field(default=None, repr=False)
 
     def exact(self) -> TransitionMatrix | None:
         """Return the table of both inputs' output probabilities.
@@ -78,9 +78,9 @@ class KnownMechanism:
         TransitionMatrix or None
             A row for each of the two inputs; None where the probabilities are not known.
         """
-        if self.law is None:
+        if self.distribution is None:
             return None
-        one, other = self.law(self.one), self.law(self.other)
+        one, other = self.distribution(self.one), self.distribution(self.other)
         outputs = dict.fromkeys([*one, *other])
         return TransitionMatrix([[side.get(output, 0.0) for output in outputs] for side in (one, other)])
 
@@ -96,7 +96,7 @@ def broken_mechanism(
     *,
     claim: Claim = EPSILON_ONE,
     evidence: Evidence = "samples",
-    law: Callable[[Any], ProbabilityMap] | None = None,
+    distribution: Callable[[Any], ProbabilityMap] | None = None,
 ) -> KnownMechanism:
     """A specimen whose claim is wrong; it claims 1 where nothing else is said."""
-    return KnownMechanism(name, says, claim, true, False, mechanism, one, other, why, evidence, law)
+    return KnownMechanism(name, says, claim, true, False, mechanism, one, other, why, evidence, distribution)

@@ -127,7 +127,7 @@ def released(model, rows, labels):
     columns = rows.shape[1]
     if isinstance(model, AdditiveClassifier):
         hats = model._hats(model._read_settings(columns, len(rows)))
-        rows, model = hats.read(model._known(rows)), model._heights(columns)
+        rows, model = hats.read(model._fill_missing(rows)), model._heights(columns)
         columns = rows.shape[1]
     plan = model.plan(columns, len(rows))
     if isinstance(model, PrivateLinearModel):

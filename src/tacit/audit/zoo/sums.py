@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -78,7 +79,7 @@ def truncated_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
     return data + np.clip(noise.draw_laplace(1.0, size, rng), -_CUT, _CUT)
 
 
-def repeated_law(scale: float, times: int = 1) -> Any:
+def repeated_law(scale: float, times: int = 1) -> Callable[[int], ProbabilityMap]:
     """The distribution of `count_with_scale`."""
     return lambda data: noise.laplace_distribution(scale, np.repeat(np.atleast_1d(data), times))
 

@@ -57,8 +57,7 @@ def main() -> None:
     """Audit the ones whose library is installed here."""
     from importlib.util import find_spec
 
-    from tacit.audit.claim import Claim
-    from tacit.audit.statistical import audit
+    from tacit.audit import Claim, audit
 
     for mechanism in (opendp_laplace, diffprivlib_geometric, diffprivlib_laplace):
         library = mechanism.__name__.partition("_")[0]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from fractions import Fraction
 
-from tacit.attacks.classroom import Classroom
+from tacit.attacks import Classroom
 
 
 def main(target: str) -> None:
     room = Classroom(students=30, group=3, queries=5, usual=Fraction(50), odd=Fraction(90))
     print(room)
     print(room.play(rounds=20_000))
-    defense = room.defended(Fraction(1, 10))
+    defense = room.defend(Fraction(1, 10))
     print(defense)
     print(defense.play(rounds=20_000))
     room.plot(target)

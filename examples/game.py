@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tacit.audit.game import plot_games
+from tacit.audit import plot_games
 
 
 def main(target: str) -> None:

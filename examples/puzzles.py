@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.exhaustive import all_subsets, reconstruct_exhaustively
-from tacit.attacks.oracle import FunctionOracle
+from tacit.attacks import FunctionOracle, all_subsets, reconstruct_exhaustively
 
 ERROR = 0.5
 PUZZLES = {

@@ -10,9 +10,7 @@ import sys
 
 import numpy as np
 
-from tacit.attacks.linear import expected_accuracy, reconstruct
-from tacit.attacks.oracle import GaussianNoiseOracle
-from tacit.attacks.recovered import max_expected_accuracy
+from tacit.attacks import GaussianNoiseOracle, expected_accuracy, max_expected_accuracy, reconstruct
 from tacit.mechanisms import Gaussian
 from tacit.pictures import TEXT_COLOR, open_figure
 from tacit.privacy.unit import Neighbors

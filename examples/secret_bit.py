@@ -11,8 +11,7 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from tacit.attacks.exhaustive import reconstruct_exhaustively
-from tacit.attacks.oracle import ExactOracle, FunctionOracle, ask_oracle
+from tacit.attacks import ExactOracle, FunctionOracle, ask_oracle, reconstruct_exhaustively
 
 PEOPLE = [
     ("Ada", "1012", "1961-03-02", 1),

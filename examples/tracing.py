@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from tacit.accounting.interpretation import max_true_positive_rate
-from tacit.attacks.tracing import SimulatedStudy, expected_power, infer_membership
+from tacit.attacks import SimulatedStudy, expected_power, infer_membership
 from tacit.mechanisms import Gaussian
 from tacit.pictures import open_figure
 from tacit.sampling.bits import ReplayBits
@@ -21,7 +21,7 @@ ALARMS = np.linspace(0, 1, 201)
 
 
 def main(target: str) -> None:
-    study = SimulatedStudy.drawn(PEOPLE, ATTRIBUTES, np.random.default_rng(1), reference=4000)
+    study = SimulatedStudy.draw(PEOPLE, ATTRIBUTES, np.random.default_rng(1), reference=4000)
     noise = Gaussian.calibrated(EPSILON, DELTA, shift=1, coordinates=ATTRIBUTES)
     private = np.array(noise.release(study.counts, ReplayBits(b"tracing"))) / PEOPLE
     found = {
@@ -49,7 +49,7 @@ def _power(axes) -> None:
     counts = [25, 50, 100, 200, 400, 800, 1600]
     shares = []
     for attributes in counts:
-        studies = [SimulatedStudy.drawn(PEOPLE, attributes, rng, reference=999, spread=(0.5, 0.5)) for _ in range(5)]
+        studies = [SimulatedStudy.draw(PEOPLE, attributes, rng, reference=999, spread=(0.5, 0.5)) for _ in range(5)]
         traced = [infer_membership(s.members, s.means, s.reference, frequencies=s.frequencies) for s in studies]
         shares.append(np.mean([result.share for result in traced]))
     ratios = np.array(counts) / PEOPLE

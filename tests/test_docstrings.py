@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from tests.support.docstrings import find_faults, split_entries, split_sections
 
-PACKAGES = ("tacit.local",)
+PACKAGES = ("tacit.attacks", "tacit.audit", "tacit.learn", "tacit.local")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

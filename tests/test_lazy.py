@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-PACKAGES = ["tacit", "tacit.learn", "tacit.local", "tacit.mechanisms"]
+PACKAGES = ["tacit", "tacit.attacks", "tacit.audit", "tacit.learn", "tacit.local", "tacit.mechanisms"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -36,6 +36,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error(package: str) -> None:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     heavy = ["numpy", "duckdb", "pyarrow", "scipy", "sklearn", "pandas", "cryptography", "flint", "apsw"]
-    script = "import sys, tacit, tacit.mechanisms, tacit.learn, tacit.local; print(*sys.modules)"
+    script = f"import sys, {', '.join(PACKAGES)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert not set(heavy) & set(done.stdout.split())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
 from tools.measure import is_participle
 
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
@@ -31,3 +34,24 @@ def test_functions_of_modules_are_verbs():
     functions = [(file, node.name) for file, node in definitions() if not isinstance(node, ast.ClassDef)]
     assert len(functions) > 1_500
     assert not [(file, name) for file, name in functions if is_participle(name)]
+
+
+def proposed_calls(folder):
+    """The functions and classes that errors propose to call: the names before a parenthesis in a `fix`."""
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for keyword in node.keywords if isinstance(node, ast.Call) else ():
+                if keyword.arg == "fix":
+                    parts = [part.value for part in ast.walk(keyword.value) if isinstance(part, ast.Constant)]
+                    text = "".join(str(part) for part in parts)
+                    yield from ((file.name, name) for name in re.findall(r"(?<![\w.])([A-Za-z_]\w*)\(", text))
+
+
+@pytest.mark.parametrize("package", ["attacks", "audit", "learn"])
+def test_errors_propose_names_that_exist(package):
+    known = set(dir(builtins))
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                known.add(node.name)
+    assert not [(file, name) for file, name in proposed_calls(SOURCE / package) if name not in known]

@@ -30,7 +30,7 @@ _locks: dict[int, Any] = {}
 
 Found = TypeVar("Found")
 Number = int | float | Decimal | Fraction
-"""A number as a caller may write it; `to_rational` reads it exactly."""
+"""A real number as callers write it; `to_rational` reads it exactly."""
 
 
 @contextmanager

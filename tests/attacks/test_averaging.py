@@ -88,7 +88,7 @@ def test_a_repeat_that_is_one_answer_teaches_nothing_more():
 def test_rewordings_are_fresh_answers_and_each_is_charged():
     # ten rewordings at 0.1 spend the budget of 1; the eleventh is refused
     found = average_answers(remembering(b"reworded"), reword_condition("age >= 65", "age", 1000))
-    assert found.asked == 10 and found.distinct > 1
+    assert found.answer_count == 10 and found.distinct > 1
     assert found.stopped == "epsilon 1 is spent"
     assert found.verdict == "narrowed"
     assert "refused" in str(found)
@@ -109,7 +109,7 @@ def test_a_curator_answers_a_repeat_the_same_and_charges_rewordings(tmp_path):
 
         assert average_answers(ask, ["grade > 80"] * 20).verdict == "repeats are one answer"
         found = average_answers(ask, reword_condition("grade > 80", "grade", 20))
-    assert found.asked == 4  # five times 0.1 is the budget, and the first text has had its share
+    assert found.answer_count == 4  # five times 0.1 is the budget, and the first text has had its share
     assert "budget" in found.stopped
 
 

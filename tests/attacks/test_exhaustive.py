@@ -73,7 +73,7 @@ def test_no_survivor_is_farther_than_4e_from_the_truth(n, error, seed, extreme):
     left = reconstruct_exhaustively(FunctionOracle(lambda subset: (truth & subset).sum() + draw()), n, error)
     assert left.holds(truth)
     assert left.distances(truth).max() <= 4 * error
-    found = left.recovered(truth)
+    found = left.choose_candidate(truth)
     assert n - found.right <= left.most_wrong
 
 
@@ -97,7 +97,7 @@ def test_a_four_hundredth_of_noise_leaves_at_most_one_bit_in_a_hundred():
     truth = secret(20, 1)
     left = reconstruct_exhaustively(UniformNoiseOracle(truth, 20 / 400, np.random.default_rng(0)), 20, 20 / 400)
     assert left.most_wrong == 0
-    assert left.recovered(truth).share == 1
+    assert left.choose_candidate(truth).share == 1
 
 
 def test_twenty_people_and_few_subsets():
@@ -135,7 +135,7 @@ def test_nobody_survives_where_the_noise_is_larger_than_said():
     assert len(left.candidates) == 0
     assert not left.holds([1, 1, 1, 1])
     with pytest.raises(ParameterError, match="no candidate survives") as caught:
-        left.recovered()
+        left.choose_candidate()
     assert "linear" in caught.value.fix
 
 

@@ -355,4 +355,4 @@ def test_the_other_attacks_keep_their_answers_too():
     assert (kept.queries, kept.complete, kept.most_wrong) == (200, False, None)
     assert "200 of 256 questions were answered, then: 0.1 is asked for" in str(kept)
     assert kept.holds(truth)
-    assert kept.recovered(truth).stopped
+    assert kept.choose_candidate(truth).stopped

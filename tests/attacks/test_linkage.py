@@ -57,14 +57,14 @@ def test_it_is_the_definition(released, public, on):
     assert found.pairs.tolist() == pairs
     assert (found.ambiguous, found.unmatched, found.missing) == (ambiguous, unmatched, missing)
     assert dict(found.sizes) == sizes
-    assert found.identified + found.ambiguous + found.unmatched + found.missing == len(released)
+    assert found.link_count + found.ambiguous + found.unmatched + found.missing == len(released)
 
 
 @given(rows)
 def test_a_table_linked_to_itself_gives_away_whoever_is_alone(table):
     # whoever is alone with a whole key is found, and rightly
     found = link_tables(table, table, ["a", "b"], truth=range(len(table)))
-    assert found.identified == found.right == found.sizes.get(1, 0)
+    assert found.link_count == found.right == found.sizes.get(1, 0)
 
 
 def town(people: int, postcodes: int, seed: int) -> pa.Table:
@@ -94,7 +94,7 @@ def test_most_of_a_city_is_unique_and_the_share_is_what_the_theorem_says():
     assert (
         abs(found.share - expected_uniqueness(people, 5 * 29_200 * 2)) > 6.5 * error
     )  # power: half the keys is another share
-    assert found.right == found.identified  # every link is true where the public table is complete
+    assert found.right == found.link_count  # every link is true where the public table is complete
     assert found.unmatched == 0
     assert found.anonymity == 1
 
@@ -103,7 +103,7 @@ def test_an_incomplete_public_table_makes_wrong_links():
     # Two people share a key; the public table knows only one. The other's row, alone in the sample, is linked wrongly.
     public = [{"k": 1}]
     found = link_tables([{"k": 1}], public, ["k"], truth=[-1])
-    assert found.identified == 1 and found.right == 0
+    assert found.link_count == 1 and found.right == 0
     assert "0 of them rightly" in str(found)
 
 
@@ -121,7 +121,7 @@ def test_nans_never_match():
 
 def test_two_rows_of_one_key_are_ambiguous_and_two_anonymous():
     found = link_tables({"k": [7, 7]}, {"k": [7]}, ["k"])
-    assert (found.identified, found.ambiguous, found.anonymity) == (0, 2, 2)
+    assert (found.link_count, found.ambiguous, found.anonymity) == (0, 2, 2)
     assert found.verdict == "nothing linked"
 
 
@@ -150,7 +150,7 @@ def test_many_wide_columns_still_fit():
     rng = np.random.default_rng(3)
     table = {f"c{i}": rng.integers(0, 1000, 3000) for i in range(8)}
     found = link_tables(table, table, list(table), truth=range(3000))
-    assert found.identified == found.right == 3000
+    assert found.link_count == found.right == 3000
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_words_json_and_a_picture(tmp_path):
 
 
 def test_one_column_may_be_a_word():
-    assert link_tables({"k": [1]}, {"k": [1]}, "k").identified == 1
+    assert link_tables({"k": [1]}, {"k": [1]}, "k").link_count == 1
 
 
 def test_unique_shares():

@@ -104,7 +104,7 @@ def test_guessing_by_low_bits_breaks_the_textbook():
         lambda value, count: noise.draw(value, count, rng), 0.0, 1.0, noise.possible, epsilon=0.1
     )
     assert guessed.verdict == "broken"
-    assert guessed.allowed == pytest.approx(0.524979, abs=1e-6)
+    assert guessed.max_accuracy == pytest.approx(0.524979, abs=1e-6)
     assert clopper_pearson_interval(guessed.right, guessed.rounds, SURE)[0] > 0.75
 
 
@@ -122,7 +122,7 @@ def test_guessing_fails_on_integer_noise(possible):
         rounds=COUNT,
     )
     assert guessed.verdict == "nothing found"
-    assert clopper_pearson_interval(guessed.right, guessed.rounds, SURE)[0] < guessed.allowed
+    assert clopper_pearson_interval(guessed.right, guessed.rounds, SURE)[0] < guessed.max_accuracy
 
 
 def test_words_and_json():

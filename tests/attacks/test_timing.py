@@ -138,7 +138,7 @@ def test_what_is_taken_is_counted_and_passed_on():
     counted, plain = CountingBits(ReplayBits(b"same")), ReplayBits(b"same")
     assert counted.words(3).tolist() == plain.words(3).tolist()
     assert counted.words(2).tolist() == plain.words(2).tolist()
-    assert counted.taken == 5
+    assert counted.words_drawn == 5
 
 
 def test_words_and_json(coins, ours):

@@ -46,7 +46,7 @@ def accusations(release, statistic="inner-product", alarm=0.02, people=10, attri
     rng, bits = np.random.default_rng(5), ReplayBits(b"tracing")
     accused = np.zeros(2, dtype=int)
     for _ in range(STUDIES):
-        study = SimulatedStudy.drawn(people, attributes, rng, outsiders=1, reference=99)
+        study = SimulatedStudy.draw(people, attributes, rng, outsiders=1, reference=99)
         means = np.array(release(study.counts, bits)) / people
         targets = np.vstack([study.members[:1], study.outsiders])
         found = infer_membership(
@@ -57,7 +57,7 @@ def accusations(release, statistic="inner-product", alarm=0.02, people=10, attri
             false_positive_rate=alarm,
             statistic=statistic,
         )
-        accused += found.accused
+        accused += found.is_accused
     return int(accused[0]), int(accused[1])
 
 
@@ -107,7 +107,7 @@ def test_the_power_is_a_function_of_d_over_n(ratio):
     people, rng, studies = 100, np.random.default_rng(ratio), 40
     shares = []
     for _ in range(studies):
-        study = SimulatedStudy.drawn(people, ratio * people, rng, outsiders=1, reference=199, spread=(0.5, 0.5))
+        study = SimulatedStudy.draw(people, ratio * people, rng, outsiders=1, reference=199, spread=(0.5, 0.5))
         found = infer_membership(
             study.members, study.means, study.reference, frequencies=study.frequencies, false_positive_rate=0.05
         )
@@ -129,7 +129,7 @@ def test_played_with_noise_and_estimated_frequencies():
     # The same played: 200 reference people, of whom 100 estimate the frequencies. Power Phi(1.22 - 1.645) = 0.34.
     rng, shares = np.random.default_rng(8), []
     for _ in range(40):
-        study = SimulatedStudy.drawn(100, 900, rng, outsiders=1, reference=200, spread=(0.5, 0.5))
+        study = SimulatedStudy.draw(100, 900, rng, outsiders=1, reference=200, spread=(0.5, 0.5))
         means = study.means + rng.normal(0, 0.1, 900)
         shares.append(infer_membership(study.members, means, study.reference, false_positive_rate=0.05).share)
     assert np.mean(shares) == pytest.approx(expected_power(900, 100, 0.05, noise=0.1, reference=100), abs=0.08)
@@ -139,9 +139,9 @@ def test_the_false_positive_rate_is_kept_with_estimated_frequencies_too():
     rng = np.random.default_rng(6)
     accused = 0
     for _ in range(STUDIES):
-        study = SimulatedStudy.drawn(10, 60, rng, outsiders=1, reference=118)
+        study = SimulatedStudy.draw(10, 60, rng, outsiders=1, reference=118)
         found = infer_membership(study.outsiders, study.means, study.reference, false_positive_rate=0.1)
-        accused += int(found.accused[0])
+        accused += int(found.is_accused[0])
     low, high = clopper_pearson_interval(accused, STUDIES, SURE)
     assert low < 0.1 < high
 
@@ -179,11 +179,11 @@ def test_of_the_reference_people_no_more_are_accused_than_the_rate_allows(count,
     rng = np.random.default_rng(count)
     reference = rng.random((count, 40)) < 0.5
     found = infer_membership(reference, rng.random(40), reference, frequencies=[0.5] * 40, false_positive_rate=alarm)
-    assert found.accused.sum() <= alarm * (count + 1)
+    assert found.is_accused.sum() <= alarm * (count + 1)
 
 
 def test_rates_grow_with_the_false_positive_rate():
-    study = SimulatedStudy.drawn(50, 500, np.random.default_rng(9))
+    study = SimulatedStudy.draw(50, 500, np.random.default_rng(9))
     found = infer_membership(study.members, study.means, study.reference)
     rates = found.rates([0, 0.01, 0.1, 0.5, 1])
     assert rates[0] == 0 and rates[-1] == 1
@@ -191,13 +191,13 @@ def test_rates_grow_with_the_false_positive_rate():
 
 
 def test_the_verdict_is_about_more_than_chance():
-    study = SimulatedStudy.drawn(50, 2000, np.random.default_rng(10))
+    study = SimulatedStudy.draw(50, 2000, np.random.default_rng(10))
     assert infer_membership(study.members, study.means, study.reference).verdict == "traced"
     assert infer_membership(study.outsiders, study.means, study.reference).verdict == "not traced"
 
 
 def test_words_json_and_a_picture(tmp_path):
-    study = SimulatedStudy.drawn(50, 500, np.random.default_rng(11))
+    study = SimulatedStudy.draw(50, 500, np.random.default_rng(11))
     found = infer_membership(study.members, study.means, study.reference)
     assert "said to be in the study" in str(found)
     assert json.loads(json.dumps(found.to_dict()))["targets"] == 50

@@ -57,7 +57,7 @@ def test_an_empty_list_is_tried_where_rows_come_and_go():
 @pytest.mark.parametrize("neighbors", BOTH)
 def test_a_count_with_its_noise_is_not_refuted(neighbors):
     given = {"neighbors": neighbors, "lower": 0, "upper": 1, "samples": SAMPLES}
-    assert not audit_worst_pair(noisy(len, 1), "count", Claim.epsilon(1), confidence=SURE, **given).refuted
+    assert not audit_worst_pair(noisy(len, 1), "count", Claim.epsilon(1), confidence=SURE, **given).is_refuted
     finding = audit_worst_pair(noisy(len, 1), "count", Claim.epsilon(1), **given)
     # add-remove: the true epsilon is 1; replace moves no count at all
     assert finding.lower > 0.85 if neighbors is Neighbors.ADD_REMOVE else finding.lower == 0
@@ -74,7 +74,7 @@ def test_a_sum_with_the_noise_of_its_range_is_refuted():
         upper=60,
         samples=SAMPLES,
     )
-    assert finding.refuted and 4 < finding.lower <= 6
+    assert finding.is_refuted and 4 < finding.lower <= 6
     assert finding.pair.endswith("at the upper end") and distance(finding.one, finding.other) == (0, 1)
     # where a row is replaced, 10 is right
     replaced = audit_worst_pair(
@@ -94,7 +94,7 @@ def test_a_median_with_noise_of_the_local_sensitivity_is_refuted():
     finding = audit_worst_pair(
         median, "median", Claim.epsilon(2), neighbors=Neighbors.REPLACE, lower=0, upper=100, rows=21, samples=SAMPLES
     )
-    assert finding.refuted
+    assert finding.is_refuted
     assert "pair" in str(finding) and finding.pair in str(finding)
 
 
@@ -106,7 +106,7 @@ def test_a_top_k_that_tells_the_winner_is_refuted_at_a_tie():
         winner, "top-k", Claim.epsilon(1), neighbors=Neighbors.REPLACE, lower=0, upper=4, rows=10, samples=SAMPLES
     )
     # one vote decides: 15,000 outputs of either side that never agree
-    assert finding.refuted and finding.lower > 5
+    assert finding.is_refuted and finding.lower > 5
 
 
 def test_progress_ends_at_one_and_never_goes_back():
@@ -153,7 +153,7 @@ def test_a_mean_that_fails_on_no_rows_is_refuted_by_that():
         upper=10,
         samples=8000,
     )
-    assert found.refuted
+    assert found.is_refuted
     assert "no row" in found.pair
     assert "raised ZeroDivisionError" in found.event
 

@@ -157,7 +157,7 @@ def test_the_bounds_of_a_gaussian_are_seldom_above_its_cost(claim):
     # discrete, sigma = 10, shift 10: rho = 1/2 exactly; half-lines give mu up to 1.00042 (a sum of the law says so)
     noise = released(Gaussian(100))
     findings = [audit(noise, 10, 0, claim, samples=1000, confidence=0.9, seed=seed) for seed in range(SEEDS // 4)]
-    assert sum(finding.refuted for finding in findings) <= binom.isf(ALARM, SEEDS // 4, 0.1)
+    assert sum(finding.is_refuted for finding in findings) <= binom.isf(ALARM, SEEDS // 4, 0.1)
 
 
 # True claims hold, wrong ones are refuted.
@@ -176,7 +176,7 @@ def test_the_bounds_of_a_gaussian_are_seldom_above_its_cost(claim):
 )
 def test_true_claims_are_not_refuted(mechanism, shift, claim):
     finding = audit(released(mechanism), shift, 0, claim, samples=40_000, confidence=SURE)
-    assert not finding.refuted and finding.verdict == "not refuted"
+    assert not finding.is_refuted and finding.verdict == "not refuted"
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_true_claims_are_not_refuted(mechanism, shift, claim):
 )
 def test_wrong_claims_are_refuted(mechanism, shift, claim):
     finding = audit(released(mechanism), shift, 0, claim, samples=40_000)
-    assert finding.refuted and finding.verdict == "refuted" and finding.lower > claim.value
-    assert audit(released(mechanism), 0, shift, claim, samples=40_000).refuted  # the other way round
+    assert finding.is_refuted and finding.verdict == "refuted" and finding.lower > claim.value
+    assert audit(released(mechanism), 0, shift, claim, samples=40_000).is_refuted  # the other way round
 
 
 def test_textbook_laplace_in_floating_point_is_refuted_by_its_last_bits():
@@ -204,7 +204,7 @@ def test_textbook_laplace_in_floating_point_is_refuted_by_its_last_bits():
         return value - np.sign(uniform) * np.log(1 - 2 * np.abs(uniform))
 
     finding = audit(textbook, 1.0, 0.0, Claim.epsilon(1))
-    assert finding.refuted and finding.lower > 5
+    assert finding.is_refuted and finding.lower > 5
     assert "last bit" in finding.event
 
 
@@ -215,7 +215,7 @@ def test_a_value_that_only_one_side_has_is_found():
 
     finding = audit(leaky, 7.25, 9.75, Claim.epsilon(1))
     # 1 in 100 of 87,500 against none: ln(875/4.6) or so
-    assert finding.refuted and finding.lower > 4
+    assert finding.is_refuted and finding.lower > 4
 
 
 def test_last_bits_are_exponents_of_two():
@@ -245,7 +245,7 @@ def test_texts_tuples_and_vectors_are_audited():
         (one_by_one, 1, 0, 20_000),
     ]:
         finding = audit(mechanism, one, other, claim, samples=samples)
-        assert finding.refuted and finding.lower < 1.1, mechanism.__name__
+        assert finding.is_refuted and finding.lower < 1.1, mechanism.__name__
 
 
 def test_a_leak_in_how_two_numbers_hang_together_is_found():
@@ -255,7 +255,7 @@ def test_a_leak_in_how_two_numbers_hang_together_is_found():
         sign = np.where(rng.random(size) < 0.9, 1, -1) * (1 if same else -1)
         return np.column_stack([first, sign * first + rng.integers(-100, 100, size)])
 
-    assert audit(together, True, False, Claim.epsilon(1), samples=20_000).refuted
+    assert audit(together, True, False, Claim.epsilon(1), samples=20_000).is_refuted
 
 
 def test_the_order_of_numbers_is_an_event():
@@ -264,7 +264,7 @@ def test_the_order_of_numbers_is_an_event():
         return pair if up else pair[:, ::-1]
 
     finding = audit(ordered, True, False, Claim.epsilon(1), samples=5000)
-    assert finding.refuted
+    assert finding.is_refuted
 
 
 def test_infinities_and_huge_integers_are_outputs():
@@ -284,7 +284,7 @@ def test_infinities_and_huge_integers_are_outputs():
 
 def test_a_finding_tells_what_was_counted():
     finding = audit(response, 1, 0, Claim.epsilon(0.5), samples=10_000)
-    assert finding.refuted and finding.trials < finding.samples == 10_000
+    assert finding.is_refuted and finding.trials < finding.samples == 10_000
     assert finding.event in {"output = 1", "output = 0", "output != 1", "output != 0"}
     assert (finding.one_count + finding.other_count) / finding.trials == pytest.approx(1, abs=0.05)
     text = str(finding)
@@ -399,7 +399,7 @@ def test_what_cannot_be_called_is_no_mechanism():
 
 def test_functions_that_show_no_signature_are_called_with_the_data_alone():
     # str(1) is always "1" and str(0) is always "0"
-    assert audit(str, 1, 0, Claim.epsilon(1), samples=1000).refuted
+    assert audit(str, 1, 0, Claim.epsilon(1), samples=1000).is_refuted
 
 
 # Outcomes of every kind.
@@ -448,7 +448,7 @@ def test_every_outcome_is_an_event(name):
         return shown[0]() if response(bit, 1, rng)[0] else shown[1]()
 
     found = audit(mechanism, 1, 0, Claim.epsilon(0.5), samples=4_000, confidence=SURE)
-    assert found.refuted and found.lower < 1
+    assert found.is_refuted and found.lower < 1
 
 
 @pytest.mark.parametrize("name", ["NaN", "None", "an exception"])
@@ -487,7 +487,7 @@ def test_exceptions_that_tell_nothing_refute_nothing():
         return response(bit, size, rng)
 
     for seed in range(20):
-        assert not audit(mechanism, 1, 0, Claim.epsilon(1), samples=1_000, confidence=SURE, seed=seed).refuted
+        assert not audit(mechanism, 1, 0, Claim.epsilon(1), samples=1_000, confidence=SURE, seed=seed).is_refuted
 
 
 # Inputs that are written into.
@@ -522,8 +522,8 @@ def test_a_function_that_writes_into_its_input_is_audited_as_any_other(seed):
     # Rounded Laplace noise of scale 2 is 1/2-DP at one step; scale 1/2 costs 2.
     sound = audit(in_place(2), one, other, Claim.epsilon(0.5), samples=2_000, confidence=SURE, seed=seed)
     broken = audit(in_place(0.5), one, other, Claim.epsilon(1), samples=2_000, confidence=SURE, seed=seed)
-    assert not sound.refuted
-    assert broken.refuted and broken.lower < 2
+    assert not sound.is_refuted
+    assert broken.is_refuted and broken.lower < 2
     assert (one[0], other[0]) == (100, 101)
 
 
@@ -540,7 +540,7 @@ def test_a_function_that_writes_into_its_input_is_audited_as_any_other(seed):
 )
 def test_every_kind_of_input_is_copied(mechanism, make):
     found = audit(mechanism, make(100), make(101), Claim.epsilon(1), samples=1_500, confidence=SURE)
-    assert found.refuted and found.lower < 2
+    assert found.is_refuted and found.lower < 2
 
 
 def test_an_input_that_cannot_be_copied_is_told():

@@ -29,7 +29,7 @@ SEEDS = 200 if FULL else 3
 SAMPLES = 100_000 if FULL else 10_000
 SOUND = [each for each in ZOO if each.sound]
 BROKEN = [each for each in ZOO if not each.sound]
-WITH_LAW = [each for each in ZOO if each.law is not None]
+WITH_LAW = [each for each in ZOO if each.distribution is not None]
 
 
 def name(each) -> str:
@@ -75,7 +75,7 @@ def test_the_claim_of_a_broken_one_is_refuted(each):
             found = audit(
                 each.mechanism, each.one, each.other, each.claim, samples=100_000 if FULL else 50_000, seed=seed
             )
-            assert found.refuted, str(found)
+            assert found.is_refuted, str(found)
             assert found.lower <= each.true * 1.02  # seen above the truth at most once in a hundred, and then not far
 
 
@@ -84,7 +84,7 @@ def test_only_one_mistake_is_too_fine_for_samples():
     assert each.name == "discrete-as-continuous"
     # sigma = 3.730632 at one step: delta(1) = 1.035e-5, above the claimed 1e-5
     assert each.exact().delta(1) == pytest.approx(1.0346e-5, rel=1e-4)
-    assert not audit(each.mechanism, each.one, each.other, each.claim, samples=20_000).refuted
+    assert not audit(each.mechanism, each.one, each.other, each.claim, samples=20_000).is_refuted
 
 
 @pytest.mark.parametrize("each", SOUND, ids=name)
@@ -92,7 +92,7 @@ def test_a_sound_one_passes(each):
     # At 99 % confidence a true claim is refuted in at most 1 % of audits. In 200 seeds, 98 % are to pass: more than 4
     # false alarms have probability at most 0.0528 at that rate; the seeds are fixed, and the bound is conservative.
     refuted = [
-        audit(each.mechanism, each.one, each.other, each.claim, samples=SAMPLES, seed=seed).refuted
+        audit(each.mechanism, each.one, each.other, each.claim, samples=SAMPLES, seed=seed).is_refuted
         for seed in range(SEEDS)
     ]
     assert sum(refuted) <= 0.02 * SEEDS
@@ -102,7 +102,7 @@ def test_a_sound_one_passes(each):
 def test_samples_follow_the_law(each):
     # Pearson's chi-square at a false-alarm rate of 1e-9; outputs expected less than 25 times are taken together.
     for data in (each.one, each.other):
-        assert chi_square(each.mechanism(data, size=20_000, rng=np.random.default_rng(5)), each.law(data)) < 1
+        assert chi_square(each.mechanism(data, size=20_000, rng=np.random.default_rng(5)), each.distribution(data)) < 1
 
 
 def test_that_check_rejects_a_law_that_is_a_tenth_off():

@@ -71,7 +71,9 @@ def test_it_is_logistic_regression_on_hats_and_has_its_guarantee():
         bits=partial(ReplayBits, b"additive"),
     ).fit(HatBasis.of([0, 0], [10, 10], [5, 3]).read(ROWS), MIDDLE)
     assert np.concatenate([heights for _, heights in found.shapes_]).tolist() == inner.coef_[0].tolist()
-    assert found.guarantee_ == inner.guarantee_ and found.loss_ == inner.loss_ == model(knots=[5, 3]).plan(2).spent
+    assert (
+        found.guarantee_ == inner.guarantee_ and found.loss_ == inner.loss_ == model(knots=[5, 3]).plan(2).privacy_loss
+    )
     assert epsilon_delta.epsilon(found.loss_, float(found.guarantee_.delta)) <= 1
 
 

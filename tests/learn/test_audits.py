@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.support.counts import FULL
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.audit.claim import Claim
@@ -35,7 +36,7 @@ ROWS = 4
 def planned(method, neighbors, loss=None, **knobs):
     loss = loss or (HuberLoss(1.0) if method is SufficientStatistics else LogisticLoss())
     facts = {"loss": loss, "norm": 1.0, "features": 1, "rows": ROWS, "neighbors": neighbors}
-    return method.planned(EPSILON, DELTA, **facts, **knobs), loss
+    return calibrate(method, EPSILON, DELTA, **facts, **knobs), loss
 
 
 def fits(plan, loss):
@@ -82,9 +83,9 @@ CASES = [
 @pytest.mark.parametrize(("method", "knobs", "neighbors"), CASES, ids=lambda value: getattr(value, "__name__", None))
 def test_the_claim_stands(method, knobs, neighbors):
     plan, loss = planned(method, neighbors, **knobs)
-    assert epsilon_delta.epsilon(plan.spent, float(DELTA)) <= float(EPSILON)
+    assert epsilon_delta.epsilon(plan.privacy_loss, float(DELTA)) <= float(EPSILON)
     found = audit(fits(plan, loss), *pair(neighbors), Claim.epsilon(EPSILON, DELTA), samples=SAMPLES, confidence=SURE)
-    assert not found.refuted, str(found)
+    assert not found.is_refuted, str(found)
 
 
 def halved(plan):
@@ -119,5 +120,5 @@ def test_half_the_noise_is_caught(method, knobs):
     plan, loss = planned(method, Neighbors.ADD_REMOVE, **knobs)
     one, other = [], [(1.0, 1.0)]
     claim = Claim.epsilon(EPSILON, DELTA)
-    assert not audit(fits(plan, loss), one, other, claim, samples=SAMPLES, confidence=SURE).refuted
-    assert audit(fits(halved(plan), loss), one, other, claim, samples=2_000, confidence=SURE).refuted
+    assert not audit(fits(plan, loss), one, other, claim, samples=SAMPLES, confidence=SURE).is_refuted
+    assert audit(fits(halved(plan), loss), one, other, claim, samples=2_000, confidence=SURE).is_refuted

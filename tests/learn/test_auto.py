@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,20 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn import LogisticRegression, Ridge
 from tacit.learn.auto import METHODS, THRESHOLDS, MethodThresholds, choose_method, plan_method
 from tacit.learn.facts import DeclaredParameters
 from tacit.learn.gradient import NoisyGradientDescent
 from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
+from tacit.learn.method import LearningTask
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.newton import NoisyNewton
 from tacit.learn.objective import ObjectivePerturbation
 from tacit.learn.output import OutputPerturbation
+from tacit.privacy.unit import Neighbors
 
 
 def facts(epsilon=1, rows=1000, columns=4, **more) -> DeclaredParameters:
-    return DeclaredParameters.declared(columns=columns, found=None, epsilon=epsilon, bounds=(0, 1), rows=rows, **more)
+    return DeclaredParameters.from_settings(
+        columns=columns, found=None, epsilon=epsilon, bounds=(0, 1), rows=rows, **more
+    )
 
 
 def test_a_delta_of_zero_leaves_output_perturbation():
@@ -98,3 +104,15 @@ def test_no_row_decides(seed, count):
     assert model.fit(rows, rng.integers(0, 2, count)).method_ == model.plan(2).name == "gradient"
     ridge = Ridge(Fraction(1), bounds=(-1, 1), target_bounds=(0, 1), rows=100)
     assert ridge.fit(rows, rows[:, 0]).method_ == "newton"
+
+
+@pytest.mark.parametrize("kind", [*METHODS.values(), SufficientStatistics])
+def test_every_method_is_calibrated_to_a_task_alone(kind):
+    loss = HuberLoss(1.0) if kind is SufficientStatistics else LogisticLoss()
+    shape = {"norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
+    task = LearningTask(Fraction(1), Fraction(1, 10**6), loss, **shape)
+    method = kind.calibrate(task)
+    assert 0.99 < epsilon_delta.epsilon(method.privacy_loss, 1e-6) <= 1
+    assert method.penalty > 0 and method.cut > 0
+    assert method == kind.calibrate(task)
+    assert kind.calibrate(replace(task, penalty=5.0)).penalty == 5.0

@@ -97,7 +97,7 @@ def test_it_learns_at_a_small_epsilon():
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta):
     plan = model(epsilon=0.7, delta=delta, neighbors=neighbors).plan(2, 4000)
-    assert 0.699 <= epsilon_delta.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(plan.privacy_loss, delta) <= 0.7 * (1 + 1e-15)
     assert plan.guarantee.epsilon == Fraction(7, 10) and plan.guarantee.neighbors is neighbors
 
 
@@ -119,7 +119,7 @@ def test_the_claim_stands_under_an_audit():
 
     claim = Claim.epsilon(1, Fraction(1, 10))
     found = audit(centers, few, [*few, [1.0]], claim, samples=4_000 if FULL else 100, confidence=1 - 1e-9)
-    assert not found.refuted, str(found)
+    assert not found.is_refuted, str(found)
 
 
 @settings(max_examples=30)
@@ -142,7 +142,7 @@ def test_halves_are_those_of_a_normal_law():
     assert left.mean == pytest.approx([3.4042, 1], abs=1e-4) and right.mean == pytest.approx([6.5958, 1], abs=1e-4)
     assert left.variance == pytest.approx([1.4535, 1], abs=1e-4)
     # Joined again they have what the whole had.
-    whole = left.joined(right)
+    whole = left.join_with(right)
     assert whole.count == 100 and whole.mean == pytest.approx([5, 1]) and whole.variance == pytest.approx([4, 1])
 
 

@@ -32,12 +32,12 @@ ONE = 2**EXPONENT
 
 def planned(epsilon: Any = 1, delta: Any = "1e-6", **facts: Any) -> GroupMoments:
     shape = {"groups": 3, "columns": 4, "degree": 2, "neighbors": ADD, **facts}
-    return GroupMoments.planned(Fraction(str(epsilon)), Fraction(str(delta)), **shape)
+    return GroupMoments.calibrate(Fraction(str(epsilon)), Fraction(str(delta)), **shape)
 
 
 def moved(plan: GroupMoments, one: tuple[Array, Array], other: tuple[Array, Array]) -> Fraction:
     """The square of what the exact sums move by, in units of the deviations of their noise."""
-    pairs = list(zip(plan.sums(*one), plan.sums(*other), strict=True))[not plan.counted :]
+    pairs = list(zip(plan.sums(*one), plan.sums(*other), strict=True))[not plan.has_noisy_counts :]
     found = Fraction(0)
     for noise, (here, there) in zip(plan.noises, pairs, strict=True):
         assert isinstance(noise, GridGaussian)
@@ -47,7 +47,7 @@ def moved(plan: GroupMoments, one: tuple[Array, Array], other: tuple[Array, Arra
 
 def allowed(plan: GroupMoments) -> Fraction:
     """The square of the most that `spent` allows for."""
-    return 1 / plan.spent.parts[0].loss.sigma ** 2
+    return 1 / plan.privacy_loss.parts[0].loss.sigma ** 2
 
 
 PLANS = [
@@ -68,7 +68,8 @@ def test_what_is_spent_is_what_was_planned(
 ) -> None:
     plan = planned(epsilon, delta, groups=groups, degree=degree, neighbors=neighbors, times=times)
     # sums of shares at a delta of 0 are rounded up, in the last place
-    assert 0.999 * float(epsilon) <= epsilon_delta.epsilon(plan.spent, float(delta)) <= float(epsilon) * (1 + 1e-15)
+    found = epsilon_delta.epsilon(plan.privacy_loss, float(delta))
+    assert 0.999 * float(epsilon) <= found <= float(epsilon) * (1 + 1e-15)
 
 
 def test_noise_beyond_the_grid_is_refused() -> None:
@@ -118,7 +119,7 @@ def test_without_a_delta_a_neighbor_moves_each_degree_by_what_is_priced(neighbor
     moved = [sum(abs(int(v)) for v in (one - other).flat) for one, other in pairs]
     # 1, 4 and 4; a row that changes its group is one less there and one more here
     assert moved == [ONE * times * (1 if neighbors is ADD else 2) for times in (1, 4, 4)]
-    assert moved == [leaf.sensitivity for leaf in plan.spent.loss.parts]
+    assert moved == [leaf.sensitivity for leaf in plan.privacy_loss.loss.parts]
 
 
 def test_sums_are_exact_over_many_blocks() -> None:
@@ -167,18 +168,18 @@ def test_half_the_noise_is_caught_by_an_audit() -> None:
 
     bits, pair = ReplayBits(b"audit"), ([], [1.0, 1.0])
     claim, sure = Claim.epsilon(1, Fraction(1, 10)), 1 - ALARM
-    assert not audit(seen(plan), *pair, claim, samples=20_000 if FULL else 1_000, confidence=sure).refuted
+    assert not audit(seen(plan), *pair, claim, samples=20_000 if FULL else 1_000, confidence=sure).is_refuted
     half = tuple(replace(noise, sigma=noise.sigma / 2) for noise in plan.noises if isinstance(noise, GridGaussian))
-    assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=2_000, confidence=sure).refuted
+    assert audit(seen(replace(plan, noises=half)), *pair, claim, samples=2_000, confidence=sure).is_refuted
 
 
 def test_a_count_that_is_public_has_no_noise() -> None:
     plan = planned(groups=1, neighbors=SWAP)
-    assert not plan.counted and plan.deviations[0] == 0
+    assert not plan.has_noisy_counts and plan.deviations[0] == 0
     counts, _, _ = plan.release(np.zeros((7, 4)), np.zeros(7, dtype=int), ReplayBits(b"count"))
     assert counts.tolist() == [7]
     # With two groups a replaced row may move between them, so the counts are private.
-    assert planned(groups=2, neighbors=SWAP).counted and planned(groups=1, neighbors=ADD).counted
+    assert planned(groups=2, neighbors=SWAP).has_noisy_counts and planned(groups=1, neighbors=ADD).has_noisy_counts
 
 
 def test_without_noise_the_moments_are_those_of_the_rows() -> None:

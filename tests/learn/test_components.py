@@ -42,7 +42,7 @@ def model(**more) -> PCA:
 
 def scatter(epsilon="1", delta="1e-6", columns=2, neighbors=ADD, constant=0.5) -> ScatterRelease:
     shape = {"origin": np.zeros(columns), "norm": 1.0, "constant": constant, "neighbors": neighbors}
-    return ScatterRelease.planned(Fraction(epsilon), Fraction(delta), **shape)
+    return ScatterRelease.calibrate(Fraction(epsilon), Fraction(delta), **shape)
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_around_a_declared_center_the_second_moments_are_those_off_it():
 @pytest.mark.parametrize("neighbors", [ADD, SWAP])
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta, center):
     plan = model(epsilon=0.7, delta=delta, neighbors=neighbors, center=center).plan(3, 4000)
-    assert 0.699 <= epsilon_delta.epsilon(plan.spent, delta) <= 0.7 * (1 + 1e-15)
+    assert 0.699 <= epsilon_delta.epsilon(plan.privacy_loss, delta) <= 0.7 * (1 + 1e-15)
     assert plan.guarantee.epsilon == Fraction(7, 10) and plan.guarantee.neighbors is neighbors
 
 
@@ -94,13 +94,13 @@ def test_without_a_delta_a_neighbor_moves_the_entries_by_no_more_than_is_priced(
         QuantizedRows.of(rows if neighbors is ADD else rows[:-1], 1.0).gram(),
     )
     moved = sum(abs(int(v)) for v in (one - other)[np.triu_indices(width)])
-    assert moved <= scatter("1", "0", width, neighbors, constant=0).spent.sensitivity
+    assert moved <= scatter("1", "0", width, neighbors, constant=0).privacy_loss.sensitivity
 
 
 def test_that_bound_is_reached():
     # a row of four equal numbers: ten products of 1/4
     moved = sum(int(v) for v in QuantizedRows.of(np.full((1, 4), 0.5), 1.0).gram()[np.triu_indices(4)])
-    assert moved == scatter("1", "0", 4, constant=0).spent.sensitivity == 5 * 2 ** (EXPONENT - 1)
+    assert moved == scatter("1", "0", 4, constant=0).privacy_loss.sensitivity == 5 * 2 ** (EXPONENT - 1)
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"], ids=["Gaussian", "Laplace"])
@@ -130,7 +130,7 @@ def test_a_row_of_full_length_moves_the_release_by_all_that_is_priced_and_no_mor
     second, total, count = (b - a for a, b in zip(none, one, strict=True))
     square = (second**2).sum() + 2 * constant**2 * (total**2).sum() + constant**4 * count**2
     assert np.sqrt(square) / made.deviation == pytest.approx(1 / float(made.noise.relative), rel=1e-5)
-    assert made.spent.parts[0].sigma == made.noise.relative
+    assert made.privacy_loss.parts[0].sigma == made.noise.relative
 
 
 def test_one_release_tells_second_moments_sum_and_number():

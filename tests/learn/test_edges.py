@@ -126,13 +126,13 @@ def released(model, rows, labels):
     """All numbers that a fit shows, by the way that a curator takes: what scikit-learn says of tables comes later."""
     columns = rows.shape[1]
     if isinstance(model, AdditiveClassifier):
-        hats = model._hats(model._declared(columns, len(rows)))
-        rows, model = hats.read(model._known(rows)), model._heights(columns)
+        hats = model._hats(model._read_settings(columns, len(rows)))
+        rows, model = hats.read(model._fill_missing(rows)), model._heights(columns)
         columns = rows.shape[1]
     plan = model.plan(columns, len(rows))
     if isinstance(model, PrivateLinearModel):
         target = rows[:, 0] if isinstance(model, Ridge) else labels
-        weights = plan.weights(rows, model._encoded(np.nan_to_num(target)), model.bits)
+        weights = plan.weights(rows, model._encode(np.nan_to_num(target)), model.bits)
         model.take(plan, weights)
     else:
         model._facts = plan.facts

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -114,7 +115,7 @@ def test_what_is_spent_is_within_the_guarantee(method, place, neighbors):
     rows = 2000 if neighbors is Neighbors.ADD_REMOVE else None
     estimator, _ = each_kind(method=method, epsilon=0.7, delta=1e-6, neighbors=neighbors, rows=rows)[place]
     plan = estimator.plan(3, 2000)
-    assert epsilon_delta.delta(plan.spent, 0.7) <= 1e-6 * ROUNDING
+    assert epsilon_delta.delta(plan.privacy_loss, 0.7) <= 1e-6 * ROUNDING
     assert plan.guarantee.neighbors is neighbors
 
 
@@ -308,7 +309,8 @@ def test_probabilities_of_a_cut_loss_are_those_of_the_labels():
         1000, 1e-6, classes=[False, True], bounds=(0, 1), norm=1, rows=100_000, method="objective", fit_intercept=False
     )
     plan = model.plan(2)
-    method = type(plan.method).planned(
+    method = calibrate(
+        type(plan.method),
         Fraction(1000),
         Fraction(1, 10**6),
         loss=LogisticLoss(),

@@ -18,7 +18,7 @@ GOOD = {"columns": 2, "found": 50, "epsilon": 1, "bounds": (0, 1), "rows": 100}
 
 
 def facts(**more) -> DeclaredParameters:
-    return DeclaredParameters.declared(**{**GOOD, **more})
+    return DeclaredParameters.from_settings(**{**GOOD, **more})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_coefficients_in_own_units_say_the_same(rows, intercept, outputs):
     weights = np.random.default_rng(1).normal(size=(known.width,) if outputs == 1 else (known.width, outputs))
     coefficients, constant = known.in_units(weights)
     table = np.array(rows)
-    assert known.seen(table) @ coefficients + constant == pytest.approx(known.read(table) @ weights, abs=1e-9)
+    assert known.read_unscaled(table) @ coefficients + constant == pytest.approx(known.read(table) @ weights, abs=1e-9)
 
 
 def test_a_missing_value_is_read_as_declared():

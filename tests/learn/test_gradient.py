@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 from scipy.stats import chi2, kstwo
 from tests.support.counts import FULL
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -51,7 +52,8 @@ def data(loss: ConvexLoss, count: int = 4000, width: int = 4, seed: int = 1) -> 
 def plan(
     loss: ConvexLoss, epsilon: float = 1.0, neighbors: Neighbors = ADD, width: int = 4, **knobs: Any
 ) -> NoisyGradientDescent:
-    return NoisyGradientDescent.planned(
+    return calibrate(
+        NoisyGradientDescent,
         Fraction(str(epsilon)),
         Fraction(1, 10**9),
         loss=loss,
@@ -77,13 +79,13 @@ def posed(
 )
 def test_what_is_spent_is_what_was_planned(epsilon: float, loss: ConvexLoss, neighbors: Neighbors) -> None:
     method = plan(loss, epsilon, neighbors)
-    assert 0.999 * epsilon <= epsilon_delta.epsilon(method.spent, 1e-9) <= epsilon
+    assert 0.999 * epsilon <= epsilon_delta.epsilon(method.privacy_loss, 1e-9) <= epsilon
 
 
 @pytest.mark.slow
 def test_what_samples_cost_is_what_was_planned() -> None:
     method = plan(LogisticLoss(), 1.0, rate=Fraction(1, 20), steps=100)
-    assert 0.97 <= epsilon_delta.epsilon(method.spent, 1e-9) <= 1.0
+    assert 0.97 <= epsilon_delta.epsilon(method.privacy_loss, 1e-9) <= 1.0
     # a step over a twentieth of the rows needs far less noise than one over all of them
     assert method.noise.sigma < plan(LogisticLoss(), 1.0, steps=100).noise.sigma / 5
 
@@ -213,8 +215,15 @@ def test_a_problem_of_another_shape_or_relation_is_refused() -> None:
     with pytest.raises(ParameterError, match="planned"):
         other.fit(posed(LogisticLoss(), method, np.zeros((3, 4)), np.ones(3)), ReplayBits(b""))
     with pytest.raises(ParameterError, match="delta above 0"):
-        NoisyGradientDescent.planned(
-            Fraction(1), Fraction(0), loss=LogisticLoss(), norm=1.0, features=4, rows=4000, neighbors=ADD
+        calibrate(
+            NoisyGradientDescent,
+            Fraction(1),
+            Fraction(0),
+            loss=LogisticLoss(),
+            norm=1.0,
+            features=4,
+            rows=4000,
+            neighbors=ADD,
         )
 
 

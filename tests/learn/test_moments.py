@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from tests.support.counts import FULL
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -25,7 +26,8 @@ FITS = 9_000 if FULL else 4_500
 def plan(
     epsilon: float, width: int, rows: int, neighbors: Neighbors = ADD, penalty: float | None = None
 ) -> SufficientStatistics:
-    return SufficientStatistics.planned(
+    return calibrate(
+        SufficientStatistics,
         Fraction(str(epsilon)),
         Fraction(1, 10**9),
         loss=HuberLoss(2.0),
@@ -49,7 +51,7 @@ def data(count: int, width: int) -> tuple[Array, Array]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "neighbors"), [(0.1, ADD), (4.0, SWAP)])
 def test_what_is_spent_is_what_was_planned(epsilon: float, neighbors: Neighbors) -> None:
-    assert 0.999 * epsilon <= epsilon_delta.epsilon(plan(epsilon, 30, 1000, neighbors).spent, 1e-9) <= epsilon
+    assert 0.999 * epsilon <= epsilon_delta.epsilon(plan(epsilon, 30, 1000, neighbors).privacy_loss, 1e-9) <= epsilon
 
 
 def test_with_much_budget_it_is_ridge_regression() -> None:
@@ -97,8 +99,15 @@ def test_the_order_of_rows_changes_no_bit_of_the_weights() -> None:
 
 def test_other_losses_and_problems_are_refused() -> None:
     with pytest.raises(ParameterError, match="squared loss"):
-        SufficientStatistics.planned(
-            Fraction(1), Fraction(1, 10**9), loss=LogisticLoss(), norm=1.0, features=4, rows=4000, neighbors=ADD
+        calibrate(
+            SufficientStatistics,
+            Fraction(1),
+            Fraction(1, 10**9),
+            loss=LogisticLoss(),
+            norm=1.0,
+            features=4,
+            rows=4000,
+            neighbors=ADD,
         )
     method = plan(1.0, 4, 10)
     with pytest.raises(ParameterError, match="planned"):

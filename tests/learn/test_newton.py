@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 from scipy.stats import kstwo
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -41,7 +42,7 @@ def plan(
     loss: ConvexLoss, epsilon: float = 1.0, neighbors: Neighbors = ADD, width: int = 6, **knobs: Any
 ) -> NoisyNewton:
     facts: dict[str, Any] = {"norm": 1.0, "features": width, "rows": 4000, "neighbors": neighbors}
-    return NoisyNewton.planned(Fraction(str(epsilon)), Fraction(1, 10**9), loss=loss, **facts, **knobs)
+    return calibrate(NoisyNewton, Fraction(str(epsilon)), Fraction(1, 10**9), loss=loss, **facts, **knobs)
 
 
 def posed(loss: ConvexLoss, method: NoisyNewton, rows: Array, labels: Array) -> RiskMinimization:
@@ -56,7 +57,7 @@ def posed(loss: ConvexLoss, method: NoisyNewton, rows: Array, labels: Array) -> 
 )
 def test_what_is_spent_is_what_was_planned(epsilon: float, loss: ConvexLoss, neighbors: Neighbors) -> None:
     method = plan(loss, epsilon, neighbors, width=40)
-    assert 0.999 * epsilon <= epsilon_delta.epsilon(method.spent, 1e-9) <= epsilon
+    assert 0.999 * epsilon <= epsilon_delta.epsilon(method.privacy_loss, 1e-9) <= epsilon
 
 
 @settings(max_examples=40)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.accounting.calibrate import gaussian_sigma
@@ -28,7 +29,7 @@ ALARM = 1e-9  # the chance that a test of a law fails without a cause
 
 def planned(epsilon="1", delta="1e-6", **changes):
     facts = {"loss": LogisticLoss(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": ADD}
-    return ObjectivePerturbation.planned(Fraction(epsilon), Fraction(delta), **(facts | changes))
+    return calibrate(ObjectivePerturbation, Fraction(epsilon), Fraction(delta), **(facts | changes))
 
 
 @pytest.mark.slow
@@ -46,7 +47,7 @@ def planned(epsilon="1", delta="1e-6", **changes):
 )
 def test_a_fit_costs_at_most_what_was_planned(epsilon, delta, loss, neighbors):
     plan = planned(epsilon, delta, loss=loss, neighbors=neighbors)
-    spent = epsilon_delta.epsilon(plan.spent, float(delta))
+    spent = epsilon_delta.epsilon(plan.privacy_loss, float(delta))
     assert 0.99 * float(epsilon) < spent <= float(epsilon)
     # what it says of the exact minimizer holds by the curve
     learned = clip_loss(loss, plan.cut)
@@ -55,7 +56,7 @@ def test_a_fit_costs_at_most_what_was_planned(epsilon, delta, loss, neighbors):
         float(plan.main.epsilon), noise, loss=learned, norm=1.0, penalty=penalty, neighbors=neighbors
     )
     assert bound <= plan.main.delta
-    assert decode(encode(plan.spent)) == plan.spent
+    assert decode(encode(plan.privacy_loss)) == plan.privacy_loss
 
 
 def test_the_noise_is_that_of_one_noisy_sum():

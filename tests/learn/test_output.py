@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.learning import calibrate
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -28,7 +29,7 @@ def facts(loss=None, neighbors=ADD, features=3, rows=1000, norm=1.0):
 
 def planned(epsilon="1", delta="1e-6", **changes):
     knobs = {name: changes.pop(name) for name in ("penalty", "cut") if name in changes}
-    return OutputPerturbation.planned(Fraction(epsilon), Fraction(delta), **facts(**changes), **knobs)
+    return calibrate(OutputPerturbation, Fraction(epsilon), Fraction(delta), **facts(**changes), **knobs)
 
 
 @pytest.mark.slow
@@ -44,14 +45,14 @@ def planned(epsilon="1", delta="1e-6", **changes):
 )
 def test_a_fit_costs_what_was_planned(epsilon, delta, loss, neighbors):
     plan = planned(epsilon, delta, loss=loss, neighbors=neighbors)
-    spent = epsilon_delta.epsilon(plan.spent, float(delta))
+    spent = epsilon_delta.epsilon(plan.privacy_loss, float(delta))
     assert 0.99 * float(epsilon) < spent <= float(epsilon)
 
 
 def test_without_a_delta_the_price_is_pure():
     plan = planned("0.5", "0", features=40)
     assert isinstance(plan.noise, GridLaplace)
-    assert epsilon_delta.epsilon(plan.spent, 0.0) == 0.5
+    assert epsilon_delta.epsilon(plan.privacy_loss, 0.0) == 0.5
     # sqrt(d) s/epsilon is the scale, sqrt 2 of it the deviation: rounding to the grid adds 1e-7
     expected = math.sqrt(2 * 40) * float(plan.noise.sensitivity) / 0.5
     assert plan.deviation == pytest.approx(expected, rel=1e-6) and plan.deviation > expected

@@ -51,7 +51,7 @@ def test_the_better_candidate_is_found():
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "factor"), [("logarithmic", 2), ("geometric", 3)])
 def test_the_guarantee_is_for_the_whole_and_a_trial_gets_its_part(law, factor):
-    found = searching(law=law).fit(ROWS, SIDE)
+    found = searching(distribution=law).fit(ROWS, SIDE)
     assert found.guarantee_.epsilon == 6 and found.guarantee_.delta == Fraction(1, 10**6)
     assert found.loss_ == ApproximateDp(Fraction(6), Fraction(1, 10**6))
     inner = found.best_estimator_
@@ -107,7 +107,7 @@ def test_points_are_whole_and_at_most_what_one_row_may_change():
         (searching(grid={"C": []}), "is empty|non-empty"),
         (searching(epsilon=None), "epsilon: is not declared"),
         (searching(trials=0.5), "trials: must be between"),
-        (searching(law="fixed"), "law: there is no 'fixed'"),
+        (searching(distribution="fixed"), "distribution: there is no 'fixed'"),
         (searching(held_out=1), "held_out: must be between"),
         (searching(logistic(rows=None)), "rows: is not declared"),
     ],

@@ -130,6 +130,6 @@ def test_a_delta_is_multiplied_by_the_mean(law, where):
 def test_bad_numbers_are_errors():
     with pytest.raises(ParameterError, match="trials: must be between"):
         TrialCount.about(1)
-    with pytest.raises(ParameterError, match="law: there is no 'poisson'"):
+    with pytest.raises(ParameterError, match="distribution: there is no 'poisson'"):
         TrialCount.about(5, "poisson")
     assert TrialCount(1, Fraction(10)).mean >= 1 / (1 - math.exp(-0.1))

@@ -48,8 +48,8 @@ def find_faults(label: str, thing: Any) -> Iterator[str]:
 
 
 def _parameters_of(thing: Any) -> list[inspect.Parameter]:
-    if inspect.isclass(thing) and issubclass(thing, BaseException):
-        return []
+    if inspect.isclass(thing) and (issubclass(thing, BaseException) or getattr(thing, "_is_protocol", False)):
+        return []  # nobody makes one by a call
     try:
         return list(inspect.signature(thing).parameters.values())
     except ValueError:

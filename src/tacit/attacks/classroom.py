@@ -1,11 +1,11 @@
 """The classroom: thirty grades, five small averages, and one student who is found out.
 
 >>> room = Classroom()
->>> room.chance, float(room.chance_of_any)
+>>> room.probability, float(room.probability_of_any)
 (Fraction(1, 10), 0.40951)
 >>> room.matrix().epsilon
 inf
->>> defense = room.defended(Fraction(1, 10))
+>>> defense = room.defend(Fraction(1, 10))
 >>> round(defense.width, 1), round(defense.ratio, 3), round(defense.best_error, 4)
 (13.3, 1.105, 0.4756)
 """
@@ -23,7 +23,7 @@ import numpy as np
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.interval import clopper_pearson_interval
 from tacit.accounting.transition_matrix import TransitionMatrix
-from tacit.arithmetic import common_grid_step, to_integer, to_rational
+from tacit.arithmetic import Number, common_grid_step, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import Bits, ReplayBits
@@ -33,7 +33,23 @@ _BLOCK = 10_000  # rounds at a time
 
 @dataclass(frozen=True)
 class SimulatedRate:
-    """How often something was seen in so many rounds, with its 99 % interval, beside its exact probability."""
+    """How often an event occurred in a simulation, with its 99 % interval, beside its exact probability.
+
+    Attributes
+    ----------
+    what : str
+        The event in words.
+    times, rounds : int
+        In how many of the independent rounds the event occurred.
+    exact : float
+        The event's computed probability, in [0, 1].
+
+    Examples
+    --------
+    >>> found = SimulatedRate("wrong guesses", times=4752, rounds=10_000, exact=0.4756)
+    >>> found.share, found.interval[0] < found.exact < found.interval[1]
+    (0.4752, True)
+    """
 
     what: str
     times: int
@@ -57,8 +73,14 @@ class SimulatedRate:
             f"confidence); computed: {self.exact:.6f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the counts, the share and its interval as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes, the share and the ends of the interval.
+        """
         fields = {"what": self.what, "times": self.times, "rounds": self.rounds, "exact": self.exact}
         return {**fields, "share": self.share, "interval": list(self.interval)}
 
@@ -75,6 +97,23 @@ class NoisyClassAverage:
     Proof: with q = exp(-epsilon/shift) and h = shift/2, the probabilities of an answer above the middle differ by
     P(k > -h) - P(k > h) = 1 - q^h/(1 + q) - q^(h+1)/(1 + q) = 1 - q^h = 1 - e^(-epsilon/2); the error is half of what
     is missing to 1.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+        The privacy loss of one answer for this pair of classes, positive.
+    grain : Fraction
+        The grid's step, in points.
+    shift : int
+        How far the two averages are apart, in steps; negative where the odd grade is below the others.
+    base : int
+        The average without the odd grade, in steps.
+
+    Examples
+    --------
+    >>> defense = Classroom().defend(Fraction(1, 10))
+    >>> round(defense.width, 1), round(defense.best_error, 4)
+    (13.3, 0.4756)
     """
 
     epsilon: Fraction
@@ -113,11 +152,37 @@ class NoisyClassAverage:
         return (q**below + q ** (above + 1)) / (1 + q) / 2
 
     def release(self, odd: bool, bits: Bits) -> float:
-        """One answer in points: the average of the class with the odd grade or without it."""
+        """Release the average of one of the two classes with noise.
+
+        Parameters
+        ----------
+        odd : bool
+            Whether the class with the odd grade is released, or the one without.
+        bits : Bits
+            The source of random bits.
+
+        Returns
+        -------
+        float
+            The noisy average, in points.
+        """
         return float(self.mechanism.release([self.base + self.shift * odd], bits)[0] * self.grain)
 
     def play(self, rounds: int = 10_000, seed: int = 0) -> SimulatedRate:
-        """Toss for the class, release its average, guess the nearer one: how often the guess is wrong."""
+        """Simulate the best guess: pick a class by a fair coin, release its average, guess the nearer one.
+
+        Parameters
+        ----------
+        rounds : int
+            How many independent guesses are made, 1 or more.
+        seed : int
+            Seed of the coin and of the noise.
+
+        Returns
+        -------
+        SimulatedRate
+            How often the guess was wrong, beside `best_error`.
+        """
         many = to_integer("rounds", rounds, least=1)
         odd = np.random.default_rng(seed).random(many) < 0.5
         noisy = self.mechanism.release((self.shift * odd).tolist(), ReplayBits(b"classroom %d" % seed))
@@ -133,8 +198,14 @@ class NoisyClassAverage:
             f"{self.best_error:.4f} of the time, never less than {self.floor:.4f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return epsilon, the noise's scale and the guesser's errors as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            The figures of the release, in points and probabilities.
+        """
         return {
             "epsilon": float(self.epsilon),
             "scale": self.width,
@@ -146,11 +217,35 @@ class NoisyClassAverage:
 
 @dataclass(frozen=True)
 class Classroom:
-    """`students` grades, all of them `usual` but one that is `odd`; a query is the average of `group` random students.
+    """Grades that are all the same but one, and averages of random groups of students.
 
-    **Theorem.** A query includes the odd one with probability C(students - 1, group - 1)/C(students, group) =
+    **Theorem.** A query includes the odd grade with probability C(students - 1, group - 1)/C(students, group) =
     group/students. It then is ((group - 1) usual + odd)/group, a number that no class without the odd grade ever gives:
     epsilon is infinite. At least one of k independent queries includes it with probability 1 - (1 - group/students)^k.
+
+    Parameters
+    ----------
+    students : int
+        How many students the class has, 1 or more.
+    group : int
+        How many random students a query averages, from 1 to `students`.
+    queries : int
+        How many averages are published, 1 or more.
+    usual : number
+        The grade of all students but one, in points.
+    odd : number
+        The grade of the one student, other than `usual`.
+
+    Raises
+    ------
+    ParameterError
+        If the group is larger than the class, or the odd grade is the usual one.
+
+    Examples
+    --------
+    >>> room = Classroom()
+    >>> room.probability, float(room.probability_of_any)
+    (Fraction(1, 10), 0.40951)
     """
 
     students: int = 30
@@ -170,14 +265,14 @@ class Classroom:
             raise ParameterError("odd", "is the usual grade", fix="choose another grade: odd=90, say")
 
     @property
-    def chance(self) -> Fraction:
+    def probability(self) -> Fraction:
         """The probability that one query includes the odd one."""
         return Fraction(math.comb(self.students - 1, self.group - 1), math.comb(self.students, self.group))
 
     @property
-    def chance_of_any(self) -> Fraction:
+    def probability_of_any(self) -> Fraction:
         """The probability that at least one of all queries does."""
-        return 1 - (1 - self.chance) ** self.queries
+        return 1 - (1 - self.probability) ** self.queries
 
     @property
     def telling(self) -> Fraction:
@@ -185,11 +280,30 @@ class Classroom:
         return ((self.group - 1) * self.usual + self.odd) / self.group
 
     def matrix(self) -> TransitionMatrix:
-        """One query as a table: the answers `usual` and `telling`, of the class with the odd grade and without."""
-        return TransitionMatrix([[1 - self.chance, self.chance], [Fraction(1), Fraction(0)]])
+        """Return one query as a table of probabilities.
+
+        Returns
+        -------
+        TransitionMatrix
+            The answers `usual` and `telling`, of the class with the odd grade and of the one without.
+        """
+        return TransitionMatrix([[1 - self.probability, self.probability], [Fraction(1), Fraction(0)]])
 
     def play(self, rounds: int = 10_000, seed: int = 0) -> SimulatedRate:
-        """Ask all queries of fresh random groups, again and again: in how many rounds an answer tells."""
+        """Simulate all queries about fresh random groups.
+
+        Parameters
+        ----------
+        rounds : int
+            How many times all queries are asked, 1 or more.
+        seed : int
+            Seed of the random groups.
+
+        Returns
+        -------
+        SimulatedRate
+            In how many rounds an answer revealed the odd grade, beside `probability_of_any`.
+        """
         many, rng = to_integer("rounds", rounds, least=1), np.random.default_rng(seed)
         grades = np.full(self.students, float(self.usual))
         grades[0] = float(self.odd)
@@ -199,12 +313,27 @@ class Classroom:
             groups = rng.random(shape).argsort(axis=2)[:, :, : self.group]
             answers = grades[groups].mean(axis=2)
             told += int(np.isclose(answers, float(self.telling)).any(axis=1).sum())
-        return SimulatedRate(f"an answer of {float(self.telling):.1f}", told, many, float(self.chance_of_any))
+        return SimulatedRate(f"an answer of {float(self.telling):.1f}", told, many, float(self.probability_of_any))
 
-    def defended(self, epsilon: Any = Fraction(1, 10)) -> NoisyClassAverage:
-        """The same class with noise on the average of everyone, for this pair of classes.
+    def defend(self, epsilon: Number = Fraction(1, 10)) -> NoisyClassAverage:
+        """Return the average of the whole class with noise that is calibrated to this pair of classes.
 
         A curator that does not know the pair takes the sensitivity of all grades: 10/3 for thirty in [0, 100].
+
+        Parameters
+        ----------
+        epsilon : number
+            The privacy loss of one answer, positive; a smaller one has more noise.
+
+        Returns
+        -------
+        NoisyClassAverage
+            The noisy average, with what a guesser can learn from it.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is not positive.
         """
         price = to_rational("epsilon", epsilon)
         if price <= 0:
@@ -217,38 +346,54 @@ class Classroom:
     def __str__(self) -> str:
         return (
             f"{self.students} students, one {float(self.odd):g} among grades of {float(self.usual):g}: the average of "
-            f"{self.group} random ones is {float(self.telling):.1f} with probability {float(self.chance):.4g}, at "
-            f"least one of {self.queries} such averages with {float(self.chance_of_any):.6g}. Only the odd grade can "
-            "cause that answer: epsilon is infinite."
+            f"{self.group} random ones is {float(self.telling):.1f} with probability {float(self.probability):.4g}, at "
+            f"least one of {self.queries} such averages with {float(self.probability_of_any):.6g}. Only the odd grade "
+            "can cause that answer: epsilon is infinite."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The exact figures, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the exact probabilities as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            The revealing answer, and the probabilities of seeing it.
+        """
         return {
             "attack": "classroom",
             "telling": float(self.telling),
-            "chance": float(self.chance),
-            "chance_of_any": float(self.chance_of_any),
+            "chance": float(self.probability),
+            "chance_of_any": float(self.probability_of_any),
         }
 
-    def plot(self, path: str | os.PathLike[str], *, epsilon: Any = Fraction(1, 10), rounds: int = 4000) -> None:
-        """Left, the probability of being found out against the number of queries; right, the answers of the defense."""
+    def plot(self, path: str | os.PathLike[str], *, epsilon: Number = Fraction(1, 10), rounds: int = 4000) -> None:
+        """Plot the probability of a revealing answer against the number of queries, and the answers with noise.
+
+        Parameters
+        ----------
+        path : path
+            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        epsilon : number
+            The privacy loss of the noisy average in the right panel, positive.
+        rounds : int
+            How many simulated rounds each point of the left panel has, 1 or more.
+        """
         from tacit.pictures import open_figure
 
-        defense = self.defended(epsilon)
+        defense = self.defend(epsilon)
         counts = list(range(1, 31))
         rooms = [Classroom(self.students, self.group, count, self.usual, self.odd) for count in counts]
         names = ("averages asked", "probability")
         with open_figure(path, "Found out by small averages", *names, size=(11, 4), panels=2) as (left, right):
-            left.plot(counts, [float(room.chance_of_any) for room in rooms], label="1 - (1 - group/students)^k")
+            left.plot(counts, [float(room.probability_of_any) for room in rooms], label="1 - (1 - group/students)^k")
             played = [room.play(rounds, seed=room.queries) for room in rooms[::4]]
             ends = np.array([(c.share - c.interval[0], c.interval[1] - c.share) for c in played]).T
             left.errorbar(counts[::4], [c.share for c in played], yerr=ends, fmt="o", capsize=3, label="played")
             left.plot(
                 [self.queries],
-                [float(self.chance_of_any)],
+                [float(self.probability_of_any)],
                 "s",
-                label=f"{self.queries}: {float(self.chance_of_any):.3%}",
+                label=f"{self.queries}: {float(self.probability_of_any):.3%}",
             )
             left.set_ylim(0, 1)
             _draw_laws(right, defense)

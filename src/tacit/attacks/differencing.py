@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.accounting.interpretation import min_guessing_error
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.attacks.averaging import ask_number
-from tacit.attacks.oracle import Oracle, collect_answers, noise_model
+from tacit.attacks.oracle import Oracle, as_bits, collect_answers, noise_model
 from tacit.attacks.recovered import ReconstructionResult
 
 Question = TypeVar("Question")
@@ -34,6 +35,23 @@ class DifferencingResult:
 
     Under `epsilon` for both answers together, whoever guesses between two values errs with probability at least
     1/(e^epsilon + 1), whatever else is known: `least_error`.
+
+    Attributes
+    ----------
+    first, second : float
+        The answer with the person, and the one without.
+    difference : float
+        The weighted difference of the answers: an estimate of the person's value.
+    values : tuple of float
+        The values that the person may have; empty where any number is possible.
+    epsilon : float or None
+        The privacy loss of both answers together, where they are private.
+
+    Examples
+    --------
+    >>> found = DifferencingResult(first=31.0, second=30.0, difference=1.0, values=(0.0, 1.0))
+    >>> found.value, found.verdict
+    (1.0, 'exact')
     """
 
     first: float
@@ -69,8 +87,14 @@ class DifferencingResult:
         often = f"errs at least {self.least_error:.3f} of the time"
         return f"{shown}. The nearest value is {self.value:g}, a guess that {often}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the answers, the guess and its least error as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes, the verdict, the guessed value and the least error.
+        """
         return {
             "attack": "differencing",
             "verdict": self.verdict,
@@ -88,16 +112,42 @@ def subtract_answers(
     with_person: Question,
     without_person: Question,
     *,
-    weights: tuple[float, float] = (1.0, 1.0),
-    values: Sequence[float] = (0.0, 1.0),
+    weights: tuple[Number, Number] = (1.0, 1.0),
+    values: Sequence[Number] = (0.0, 1.0),
     epsilon: float | None = None,
 ) -> DifferencingResult:
-    """Ask two questions that differ in one person, and subtract.
+    """Ask two questions that differ in one person, and subtract the answers.
 
-    They may be any two conditions that differ in one person: "born before 1990" and "born before 1990 and not on
-    1961-03-07". `weights` turns averages into sums: (30, 29) for averages over 30 people and 29 of them. `values` are
-    those the person may have; empty for any number. `epsilon` is what the two answers cost together, if they are
-    private: the verdict is then a guess, with the error it has at least.
+    Parameters
+    ----------
+    ask : callable
+        Maps a question to a finite number.
+    with_person, without_person : object
+        Two questions that differ in one person: "born before 1990", and "born before 1990 and not on 1961-03-07".
+    weights : pair of numbers
+        What the answers are multiplied by: (30, 29) turns averages over 30 people and 29 of them into sums.
+    values : sequence of numbers
+        The values that the person may have; empty for any number.
+    epsilon : number, optional
+        The privacy loss of the two answers together, where they are private: the verdict is then a guess.
+
+    Returns
+    -------
+    DifferencingResult
+        The difference, and the person's value where it is determined.
+
+    Raises
+    ------
+    ParameterError
+        If an answer or an argument is no finite number.
+    Refused
+        If the curator refuses a question.
+
+    Examples
+    --------
+    >>> patients = {"ada": 1, "ben": 0, "eva": 1}
+    >>> subtract_answers(lambda names: sum(patients[name] for name in names), ["ada", "ben"], ["ben"]).value
+    1.0
     """
     one, other = (_finite("weights", weight) for weight in weights)
     possible = tuple(_finite("values", value) for value in values)
@@ -107,13 +157,40 @@ def subtract_answers(
     return DifferencingResult(first, second, one * first - other * second, possible, epsilon)
 
 
-def reconstruct_leaving_one_out(oracle: Oracle, people: int, *, truth: Any = None) -> ReconstructionResult:
-    """The secret bit of everyone, by differencing: n + 1 questions about n people.
+def reconstruct_leaving_one_out(
+    oracle: Oracle, people: int, *, truth: npt.ArrayLike | None = None
+) -> ReconstructionResult:
+    """Reconstruct the secret bit of everyone by differencing: n + 1 questions about n people.
 
     The first counts all of them, the others all but one. Without noise every bit is exact. With noise a bit is right
     with the probability that the difference of two noises is below 1/2: for normal noise of deviation s, Phi(0.35/s).
-    Reconstruction (`linear.py`) does far better with twice as many questions. Where the budget is spent before the last
-    question, the bits that nothing was told of are guessed to be what most are by the first answer.
+    `reconstruct` does far better with twice as many questions. Where the budget is spent before the last question, the
+    bits that no answer is about are guessed to be what most are by the first answer.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Answers counts of the secret bit over subsets.
+    people : int
+        How many people the oracle knows, 1 or more.
+    truth : array of bits, optional
+        The true bits, used only to count how many guesses are right.
+
+    Returns
+    -------
+    ReconstructionResult
+        The guessed bits, and how many are right where the truth is given.
+
+    Raises
+    ------
+    ParameterError
+        If the oracle fails or answers something other than numbers.
+
+    Examples
+    --------
+    >>> from tacit.attacks import ExactOracle
+    >>> reconstruct_leaving_one_out(ExactOracle([1, 0, 1]), people=3).guess.astype(int).tolist()
+    [1, 0, 1]
     """
     count = to_integer("people", people, least=1)
     subsets = np.ones((count + 1, count), dtype=np.bool_)
@@ -122,7 +199,8 @@ def reconstruct_leaving_one_out(oracle: Oracle, people: int, *, truth: Any = Non
     guess = np.full(count, given[0] > count / 2)
     guess[: len(given) - 1] = given[0] - given[1:] > 0.5
     stopped = "" if refusal is None else refusal.what
-    return ReconstructionResult(guess, "differencing", len(given), str(noise_model(oracle)), truth, count + 1, stopped)
+    known = None if truth is None else as_bits("truth", truth)
+    return ReconstructionResult(guess, "differencing", len(given), str(noise_model(oracle)), known, count + 1, stopped)
 
 
 def _finite(name: str, value: Any) -> float:

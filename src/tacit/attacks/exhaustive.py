@@ -1,4 +1,4 @@
-"""Reconstruction by trying every candidate: what bounded noise on all subset counts gives away.
+"""Reconstruction by trying every candidate: what bounded noise on all subset counts reveals.
 
 >>> import numpy as np
 >>> said = [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5]  # to the subsets 000, 001, ..., 111 of three people
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.attacks.oracle import BitArray, FloatArray, Oracle, Progress, as_bits, collect_answers
 from tacit.attacks.recovered import ReconstructionResult
 from tacit.errors import ParameterError
@@ -42,6 +42,28 @@ class ConsistentCandidates:
 
     It is tight: where x and c differ in 2E places of each kind, the answer half way between their counts is within E of
     both, whatever the subset, and both survive.
+
+    Attributes
+    ----------
+    candidates : array of bool
+        The candidates that survive, a row each, from 00...0 to 11...1.
+    people : int
+        How many bits a candidate has.
+    error : float
+        The bound E on the noise that was assumed, 0 or more.
+    queries : int
+        How many questions were answered.
+    complete : bool
+        Whether every subset was answered, as the theorem needs.
+    stopped : str
+        The refusal, where the budget was spent before the last question, else empty.
+
+    Examples
+    --------
+    >>> from tacit.attacks import ExactOracle
+    >>> print(reconstruct_exhaustively(ExactOracle([1, 1, 0]), 3, error=0))
+    1 of 8 candidates survive: 110
+    if the noise is at most 0, each differs from the truth in at most 0 of 3 places
     """
 
     candidates: BitArray  # a row each, from 00...0 to 11...1
@@ -56,8 +78,24 @@ class ConsistentCandidates:
         """The most places in which a survivor differs from the truth, by the theorem; None where it does not apply."""
         return min(self.people, math.floor(4 * self.error + _SLACK)) if self.complete else None
 
-    def distances(self, truth: Any) -> NDArray[np.int64]:
-        """In how many places each survivor differs from the truth."""
+    def distances(self, truth: ArrayLike) -> NDArray[np.int64]:
+        """Return in how many places each survivor differs from the truth.
+
+        Parameters
+        ----------
+        truth : array of bits
+            The true bit of each person.
+
+        Returns
+        -------
+        array of int
+            A distance for each candidate, from 0 to `people`.
+
+        Raises
+        ------
+        ParameterError
+            If the truth has another length.
+        """
         bits = as_bits("truth", truth)
         if len(bits) != self.people:
             raise ParameterError(
@@ -66,13 +104,40 @@ class ConsistentCandidates:
         distances: NDArray[np.int64] = np.count_nonzero(self.candidates != bits, axis=1)
         return distances
 
-    def holds(self, truth: Any) -> bool:
-        """Whether the theorem holds here: the truth survives, and nobody is farther from it than `most_wrong`."""
+    def holds(self, truth: ArrayLike) -> bool:
+        """Return whether the theorem holds here: the truth survives, and every survivor is within `most_wrong` of it.
+
+        Parameters
+        ----------
+        truth : array of bits
+            The true bit of each person.
+
+        Returns
+        -------
+        bool
+            False only where the noise exceeded `error`.
+        """
         far = self.distances(truth)
         return bool((far == 0).any()) and (self.most_wrong is None or int(far.max()) <= self.most_wrong)
 
-    def recovered(self, truth: Any = None) -> ReconstructionResult:
-        """The survivor that is nearest to the majority of all, as a guess. Being a survivor, it keeps the theorem."""
+    def choose_candidate(self, truth: ArrayLike | None = None) -> ReconstructionResult:
+        """Return the survivor that is nearest to the majority of all, as a guess that the theorem holds for.
+
+        Parameters
+        ----------
+        truth : array of bits, optional
+            The true bits, used only to count how many are guessed right.
+
+        Returns
+        -------
+        ReconstructionResult
+            The chosen candidate, and how many of its bits are right where the truth is given.
+
+        Raises
+        ------
+        ParameterError
+            If no candidate survives: the noise exceeded `error`.
+        """
         if not len(self.candidates):
             raise ParameterError(
                 "error",
@@ -86,7 +151,7 @@ class ConsistentCandidates:
             method="every candidate tried",
             queries=self.queries,
             noise=f"noise of at most {self.error:g}",
-            truth=truth,
+            truth=None if truth is None else as_bits("truth", truth),
             stopped=self.stopped,
         )
 
@@ -104,11 +169,41 @@ class ConsistentCandidates:
 
 
 def reconstruct_exhaustively(
-    oracle: Oracle, n: int, error: float, *, subsets: BitArray | None = None, progress: Progress | None = None
+    oracle: Oracle, n: int, error: Number, *, subsets: BitArray | None = None, progress: Progress | None = None
 ) -> ConsistentCandidates:
     """Ask about every subset, or about those given, and keep the candidates within `error` of all answers.
 
-    Where the budget is spent before the last question, the answers so far are what is compared.
+    Where the budget is spent before the last question, the answers so far are compared.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Answers counts of the secret bit over subsets.
+    n : int
+        How many people the oracle knows, from 1 to 20.
+    error : number
+        A bound on the noise of every answer, 0 or more; a larger one leaves more candidates.
+    subsets : array of bool, optional
+        The subsets to ask about, a row of `n` bits each; all 2^n where left out.
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    ConsistentCandidates
+        The candidates that no answer rules out.
+
+    Raises
+    ------
+    ParameterError
+        If there are more than 20 people, the error is negative, or the oracle fails.
+
+    Examples
+    --------
+    >>> from tacit.attacks import RoundingOracle
+    >>> found = reconstruct_exhaustively(RoundingOracle([1, 0, 1, 1], to=2), 4, error=1)
+    >>> found.holds([1, 0, 1, 1]), found.most_wrong
+    (True, 4)
     """
     count = _people(n)
     asked = all_subsets(count) if subsets is None else np.asarray(subsets)
@@ -124,16 +219,47 @@ def reconstruct_exhaustively(
     return ConsistentCandidates(kept, count, float(error), len(asked), complete, stopped)
 
 
-def find_consistent(subsets: BitArray, said: FloatArray, error: float, *, progress: Progress | None = None) -> BitArray:
-    """The candidates whose counts are within `error` of what was said of each subset, a row each, in order.
+def find_consistent(
+    subsets: BitArray, said: FloatArray, error: Number, *, progress: Progress | None = None
+) -> BitArray:
+    """Return the candidates whose counts are within `error` of the answer about each subset, a row each, in order.
 
-    Candidates are struck out subset by subset, so the work is the sum of those left at each. The most telling subsets
-    come first, and one whose answer fits every candidate is skipped.
+    Candidates are ruled out subset by subset, so the work is the sum of those left at each. The subsets that rule out
+    most come first, and one whose answer fits every candidate is skipped.
+
+    Parameters
+    ----------
+    subsets : array of bool
+        The subsets that were asked about, a row of bits each, for at most 20 people.
+    said : array of float
+        The answer about each subset.
+    error : number
+        A bound on the noise of every answer, 0 or more.
+    progress : callable, optional
+        Called with the share of the subsets that are compared, from 0 to 1.
+
+    Returns
+    -------
+    array of bool
+        The consistent candidates, a row each.
+
+    Raises
+    ------
+    ParameterError
+        If there are not as many finite answers as subsets, or the error is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find_consistent(all_subsets(2), np.array([0.4, 0.6, 1.2, 2.0]), error=0.5).astype(int).tolist()
+    [[1, 1]]
     """
     rows, numbers = np.asarray(subsets), np.asarray(said, dtype=np.float64)
     if rows.ndim != 2 or rows.dtype != np.bool_ or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
         raise ParameterError(
-            "said", "needs a table of bits and one finite number for each of its rows", fix="answers(oracle, subsets)"
+            "said",
+            "needs a table of bits and one finite number for each of its rows",
+            fix="said=ask_oracle(oracle, subsets)",
         )
     n, bound = _people(rows.shape[1]), float(to_rational("error", error))
     if bound < 0:
@@ -154,7 +280,28 @@ def find_consistent(subsets: BitArray, said: FloatArray, error: float, *, progre
 
 
 def all_subsets(n: int) -> BitArray:
-    """All 2^n subsets of n people, a row each, from 00...0 to 11...1: the first person is the first digit."""
+    """Return all 2^n subsets of n people, from 00...0 to 11...1: the first person is the first digit.
+
+    Parameters
+    ----------
+    n : int
+        How many people there are, from 1 to 20.
+
+    Returns
+    -------
+    array of bool
+        A row for each subset.
+
+    Raises
+    ------
+    ParameterError
+        If there are more than 20 people.
+
+    Examples
+    --------
+    >>> all_subsets(2).astype(int).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
     count = _people(n)
     return _unpack_words(np.arange(1 << count, dtype=np.uint32), count)
 

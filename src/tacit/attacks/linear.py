@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tacit.arithmetic import to_integer
+from tacit.arithmetic import Number, to_integer
 from tacit.attacks import fit
 from tacit.attacks.fit import Rows
 from tacit.attacks.oracle import (
@@ -52,24 +53,57 @@ def reconstruct(
     *,
     method: str = "auto",
     design: str = "subsets",
-    sigma: float | None = None,
+    sigma: Number | None = None,
     seed: int = 0,
-    truth: Any = None,
+    truth: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> ReconstructionResult:
     """Guess n bits from the counts of random subsets: fit numbers to the counts, and round them at 1/2.
 
-    Methods: "least-squares", "box" (least squares in [0, 1]), "linear-program" (least absolute residuals), "minimax"
-    (least largest residual, a linear program too); linear programs take seconds up to about 500 people. "auto" takes
-    minimax for an oracle that says its noise is bounded, and box where `sigma`, the noise's deviation, is given. Else
-    it looks at the residuals of least squares: see `choose_method`.
+    Where the budget is spent before the last question, the answers so far are fitted.
 
-    Designs: "subsets" asks for fair random subsets. "differences" asks for such a subset and the rest in turn and uses
-    the difference, which is blind to an error that all answers share, and needs n more questions to be as sharp.
+    Parameters
+    ----------
+    oracle : Oracle
+        Answers counts of the secret bit over subsets.
+    n : int
+        How many people the oracle knows, 1 or more.
+    queries : int
+        How many subsets are asked about; a few times `n` reveal most bits.
+    method : str
+        "least-squares"; "box", least squares in [0, 1]; "linear-program", least absolute residuals; or "minimax", least
+        largest residual. The last two are linear programs, of seconds up to about 500 people. "auto" takes minimax for
+        an oracle that says its noise is bounded, box where `sigma` is given, and else looks at the residuals of least
+        squares (`choose_method`).
+    design : str
+        "subsets" asks for fair random subsets. "differences" asks for such a subset and its complement in turn and uses
+        the difference, which cancels an error that all answers share, and needs n more questions to be as accurate.
+    sigma : number, optional
+        The standard deviation of the noise, positive, where it is known.
+    seed : int
+        Seed of the random subsets, 0 or more.
+    truth : array of bits, optional
+        The true bits, used only to count how many guesses are right.
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1.
 
-    Where the budget is spent before the last question, the answers so far are what is fitted.
+    Returns
+    -------
+    ReconstructionResult
+        The guessed bits, and how many are right where the truth is given.
 
-    `truth`, where given, is used only to say how many guesses are right.
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range, the oracle fails, or the linear program is not solved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.attacks import RoundingOracle
+    >>> secret = np.random.default_rng(1).random(100) < 0.5
+    >>> reconstruct(RoundingOracle(secret, to=5), n=100, queries=600, truth=secret).share
+    1.0
     """
     people, asked = to_integer("n", n, least=1), to_integer("queries", queries, least=1)
     if people * asked > _MOST_CELLS:
@@ -105,8 +139,8 @@ def reconstruct(
     return ReconstructionResult(fitted > 0.5, chosen.replace("-", " "), heard, words, known, len(subsets), stopped)
 
 
-def expected_accuracy(n: int, queries: int, sigma: float) -> float:
-    """The share of bits that least squares gets from m > n fair random subsets with noise of deviation sigma.
+def expected_accuracy(n: int, queries: int, sigma: Number) -> float:
+    """Return the share of bits that least squares gets from m > n fair random subsets with noise of deviation sigma.
 
     **Theorem** (for large n, and m - n that grows with it). It is about Phi(sqrt(m - n)/(4 sigma)).
 
@@ -114,9 +148,33 @@ def expected_accuracy(n: int, queries: int, sigma: float) -> float:
     the variance sigma^2 [(S^T S)^-1]_ii, and is normal, exactly or as a sum of many small parts. By the Schur
     complement, [(S^T S)^-1]_ii is one over the squared length of what is left of column i once its projection on the
     other n - 1 columns is taken out. Column i is (1 + r)/2 with r of m independent signs; the other columns nearly span
-    the constant, so what is left is that of r/2, in m - n + 1 dimensions that r knows nothing of: its squared length
+    the constant, so what is left is that of r/2, in m - n + 1 dimensions that are independent of r: its squared length
     is close to (m - n + 1)/4. So the error has the deviation 2 sigma/sqrt(m - n), and rounding at 1/2 is right
     where it is below 1/2 toward the other value: with the probability Phi((1/2)/(2 sigma/sqrt(m - n))).
+
+    Parameters
+    ----------
+    n : int
+        How many people there are, 1 or more.
+    queries : int
+        How many subsets are asked about, more than `n`.
+    sigma : number
+        The standard deviation of the noise on a count, positive.
+
+    Returns
+    -------
+    float
+        The expected share of right bits, between 1/2 and 1.
+
+    Raises
+    ------
+    ParameterError
+        If there are not more queries than people, or sigma is not positive.
+
+    Examples
+    --------
+    >>> round(expected_accuracy(100, 500, sigma=5), 3)
+    0.841
     """
     people, asked = to_integer("n", n, least=1), to_integer("queries", queries, least=1)
     if asked <= people:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,21 +28,56 @@ from tacit.errors import ParameterError
 
 Codes = npt.NDArray[np.int64]
 
+
+class ArrowExportable(Protocol):
+    """A data frame that Arrow reads: pandas', polars' and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as an Arrow stream."""
+
+
+Tabular: TypeAlias = pa.Table | ArrowExportable | Sequence[Mapping[str, object]] | Mapping[str, Sequence[object]]
+
 _NONE = -1  # the code of a key with a NULL
 _WIDEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
 class LinkageResult:
-    """Who is who.
+    """Links between the rows of a released table and the people of a public one.
 
     A row is *re-identified* if its key is on no other row of its table and on just one row of the public one.
 
     **Theorem.** If everyone in the table is in the public one, once in each, and both have their keys right, then each
     re-identified row is the person it is linked to: that person's row has that key, and only one row has. Where the
-    public table has gaps or errors, a link is a suspicion; `right` says how many are true where the truth was given.
+    public table has gaps or errors, a link may be wrong; `right` says how many are true where the truth was given.
 
     A NULL matches nothing, not even another NULL.
+
+    Attributes
+    ----------
+    on : tuple of str
+        The columns of the key, which both tables have.
+    rows, people : int
+        How many rows the released table has, and how many the public one.
+    pairs : array of int
+        A row for each link: the row of the released table, and the row of the public one.
+    ambiguous : int
+        How many rows have a key that matches, but not one to one.
+    unmatched : int
+        How many rows have a key that no one has in public.
+    missing : int
+        How many rows have a NULL in their key.
+    sizes : mapping of int to int
+        For each k, how many rows share their key with k - 1 others.
+    right : int or None
+        How many links are true, where the truth was given.
+
+    Examples
+    --------
+    >>> found = link_tables({"born": [1961, 1975, 1975]}, {"born": [1961, 1975]}, on=["born"])
+    >>> found.link_count, found.ambiguous, found.anonymity
+    (1, 2, 1)
     """
 
     on: tuple[str, ...]
@@ -56,19 +91,19 @@ class LinkageResult:
     right: int | None = None
 
     @property
-    def identified(self) -> int:
+    def link_count(self) -> int:
         """How many rows are re-identified."""
         return len(self.pairs)
 
     @property
     def share(self) -> float:
         """The share of the rows that are re-identified."""
-        return self.identified / self.rows
+        return self.link_count / self.rows
 
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval for the probability that a row of such a table is re-identified."""
-        return clopper_pearson_interval(self.identified, self.rows)
+        return clopper_pearson_interval(self.link_count, self.rows)
 
     @property
     def anonymity(self) -> int:
@@ -83,27 +118,33 @@ class LinkageResult:
     @property
     def verdict(self) -> str:
         """One of "re-identified" and "nothing linked"."""
-        return "re-identified" if self.identified else "nothing linked"
+        return "re-identified" if self.link_count else "nothing linked"
 
     def __str__(self) -> str:
         low, high = self.interval
         true = "" if self.right is None else f", {self.right:,} of them rightly"
         return (
-            f"{self.identified:,} of {self.rows:,} rows re-identified by {', '.join(self.on)}{true}: {self.share:.1%} "
+            f"{self.link_count:,} of {self.rows:,} rows re-identified by {', '.join(self.on)}{true}: {self.share:.1%} "
             f"({low:.1%} to {high:.1%} at 99 % confidence); {self.ambiguous:,} ambiguous, {self.unmatched:,} unmatched,"
             f" {self.missing:,} with a NULL. {self.unique:.1%} of the rows are alone with their key: the table is "
             f"{self.anonymity}-anonymous"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The counts, for JSON, without the pairs."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the counts as plain values, for JSON, without the pairs.
+
+        Returns
+        -------
+        dict
+            The verdict, the counts, and the share of re-identified rows with its interval.
+        """
         return {
             "attack": "linkage",
             "verdict": self.verdict,
             "on": list(self.on),
             "rows": self.rows,
             "people": self.people,
-            "identified": self.identified,
+            "identified": self.link_count,
             "share": self.share,
             "interval": list(self.interval),
             "ambiguous": self.ambiguous,
@@ -115,7 +156,15 @@ class LinkageResult:
         }
 
     def plot(self, path: str | os.PathLike[str], most: int = 12) -> None:
-        """How many rows share their key with how many others."""
+        """Plot how many rows share their key with how many others.
+
+        Parameters
+        ----------
+        path : path
+            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        most : int
+            The group size from which on all groups are one bar, 2 or more.
+        """
         from tacit.pictures import open_figure
 
         shown = {size: rows for size, rows in self.sizes.items() if size < most}
@@ -128,12 +177,39 @@ class LinkageResult:
             axes.set_xticks(ticks, [f"{tick}+" if more and tick == most else str(tick) for tick in ticks])
 
 
-def link_tables(released: Any, public: Any, on: Sequence[str], *, truth: Sequence[int] | None = None) -> LinkageResult:
-    """Join a table without names to a public one by the columns `on`, which both have.
+def link_tables(
+    released: Tabular, public: Tabular, on: Sequence[str], *, truth: Sequence[int] | None = None
+) -> LinkageResult:
+    """Join a table without names to a public one by columns that both have.
 
-    Tables are Arrow tables, data frames, lists of dicts or dicts of lists. `truth` gives for each row of the table the
-    row of its person in the public one (negative where there is none), to count how many links are right. Time is that
-    of a few sorts: a million rows take seconds.
+    Time is that of a few sorts: a million rows take seconds.
+
+    Parameters
+    ----------
+    released, public : table
+        The table without names, and the one with names: Arrow tables, data frames, lists of dicts or dicts of lists.
+    on : sequence of str
+        The columns of the key. Both tables have them, with values of the same type.
+    truth : sequence of int, optional
+        For each row of the released table the row of its person in the public one, negative where there is none; used
+        only to count how many links are right.
+
+    Returns
+    -------
+    LinkageResult
+        The links, and how many rows are ambiguous, unmatched or without a key.
+
+    Raises
+    ------
+    ParameterError
+        If a table has no rows or lacks a column, or the types of a column differ.
+
+    Examples
+    --------
+    >>> hospital = [{"born": 1961, "sex": "f", "diagnosis": "asthma"}, {"born": 1975, "sex": "m", "diagnosis": "gout"}]
+    >>> voters = [{"name": "ben", "born": 1975, "sex": "m"}, {"name": "ada", "born": 1961, "sex": "f"}]
+    >>> link_tables(hospital, voters, on=["born", "sex"]).pairs.tolist()
+    [[0, 1], [1, 0]]
     """
     ours, theirs = _table("released", released), _table("public", public)
     names = [on] if isinstance(on, str) else list(on)
@@ -169,10 +245,24 @@ def link_tables(released: Any, public: Any, on: Sequence[str], *, truth: Sequenc
 
 
 def expected_uniqueness(people: int, keys: int) -> float:
-    """The expected share of people who are alone with their key, if keys are uniform: (1 - 1/keys)^(people - 1).
+    """Return the expected share of people who are alone with their key, if keys are uniform: (1 - 1/keys)^(people - 1).
 
     Proof: each of the others misses a person's key with probability 1 - 1/keys. Uneven keys make it smaller.
 
+    Parameters
+    ----------
+    people : int
+        How many people there are, 1 or more.
+    keys : int
+        How many different keys are possible, 1 or more.
+
+    Returns
+    -------
+    float
+        The expected share, in [0, 1].
+
+    Examples
+    --------
     >>> round(expected_uniqueness(30_000, 365 * 80 * 2), 3)  # a town of one postcode: birth date and sex do for 60 %
     0.598
     """

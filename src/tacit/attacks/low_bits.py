@@ -1,4 +1,4 @@
-"""Low bits: what floating-point noise gives away in its last digits (Mironov 2012).
+"""Low bits: what floating-point noise reveals in its last digits (Mironov 2012).
 
 >>> rng = np.random.default_rng(0)
 >>> found = classify_outputs(FloatLaplace(scale=10.0).draw(0.0, 1000, rng), 0.0, 1.0, FloatLaplace(scale=10.0).possible)
@@ -15,14 +15,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.interval import clopper_pearson_interval
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import Bits
@@ -37,7 +36,7 @@ _MARGIN = 4  # uniforms beyond either end, for the rounding of exp and log
 
 @dataclass(frozen=True)
 class FloatLaplace:
-    """The textbook's Laplace noise in doubles: value + scale ln U or value - scale ln U, a coin deciding.
+    """The textbook's Laplace noise in doubles: value + scale ln U or value - scale ln U, with a fair sign.
 
     U is one of the 2^bits multiples of 2^-bits in (0, 1]: 53 bits are what generators give. numpy's own `laplace`
     takes the logarithm of some of the same numbers, so the test holds for it too.
@@ -45,6 +44,26 @@ class FloatLaplace:
     **Why it leaks.** There are only so many U, so the noise has only so many values: in its last digits, most doubles
     are not among them. A shift by the true value and one rounding move these gaps. An output that lies in a gap of D'
     proves that the data was D, whatever epsilon says.
+
+    Parameters
+    ----------
+    scale : number
+        The scale of the noise, positive: its standard deviation is sqrt(2) times that.
+    bits : int
+        How many random bits U has, from 8 to 53.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not positive, or the bits are out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = FloatLaplace(scale=10.0)
+    >>> outputs = noise.draw(0.0, 100, np.random.default_rng(0))
+    >>> bool(noise.possible(outputs, 0.0).all()), bool(noise.possible(outputs, 1.0).all())
+    (True, False)
     """
 
     scale: float
@@ -54,29 +73,84 @@ class FloatLaplace:
         object.__setattr__(self, "scale", float(to_rational("scale", self.scale)))
         object.__setattr__(self, "bits", to_integer("bits", self.bits, least=8))
         if self.scale <= 0 or self.bits > 53:
-            raise ParameterError("scale", "must be positive, with 8 to 53 bits", fix="Textbook(scale=10.0), say")
+            raise ParameterError("scale", "must be positive, with 8 to 53 bits", fix="FloatLaplace(scale=10.0), say")
 
     def draw(self, value: float, count: int, rng: np.random.Generator) -> Floats:
-        """`count` outputs for this true value."""
+        """Draw outputs for a true value.
+
+        Parameters
+        ----------
+        value : float
+            The true value that noise is added to.
+        count : int
+            How many outputs are drawn, 0 or more.
+        rng : numpy.random.Generator
+            The generator of U and of the sign.
+
+        Returns
+        -------
+        array of float
+            The outputs.
+        """
         whole = rng.integers(1, 2**self.bits, count, endpoint=True)
         sign = rng.integers(0, 2, count) * 2 - 1
         return np.array([self.output(value, int(k), int(s)) for k, s in zip(whole, sign, strict=True)])
 
     def output(self, value: float, k: int, sign: int) -> float:
-        """The output for U = k 2^-bits, in double arithmetic."""
+        """Compute the output for U = k 2^-bits, in double arithmetic.
+
+        Parameters
+        ----------
+        value : float
+            The true value that noise is added to.
+        k : int
+            The multiple of 2^-bits that U is, from 1 to 2^bits.
+        sign : int
+            The sign of the noise, 1 or -1.
+
+        Returns
+        -------
+        float
+            The output, rounded as the processor rounds.
+        """
         return value + sign * (self.scale * math.log(math.ldexp(k, -self.bits)))
 
     def possible(self, outputs: Floats, value: float) -> Flags:
-        """For each output, whether any U gives it for this true value."""
+        """Say for each output whether any U gives it for a true value.
+
+        Parameters
+        ----------
+        outputs : array of float
+            The outputs to test, finite numbers.
+        value : float
+            The true value that is tested.
+
+        Returns
+        -------
+        array of bool
+            False where the output proves that the true value was another.
+        """
         return np.array([self.is_possible(float(output), float(value)) for output in outputs], dtype=np.bool_)
 
     def is_possible(self, output: float, value: float) -> bool:
-        """Whether any U gives this output, found by trying.
+        """Say whether any U gives an output, found by trying.
 
         **Theorem.** False is right: no U gives the output. Proof: the rounded sum is `output` only if the noise lies
         within half a gap of doubles around output - value, so -ln U within that of |output - value|/scale, up to the
         rounding of ln and of the product, a few parts in 2^53. U then is one of the multiples of 2^-bits tried here.
         Where they are more than 48 only the middle ones are tried, and the answer is True if none of them fits.
+
+        Parameters
+        ----------
+        output : float
+            The output to test.
+        value : float
+            The true value that is tested.
+
+        Returns
+        -------
+        bool
+            Whether the output is possible for the value.
         """
         gap = Fraction(output) - Fraction(value)
         slack = max(math.ulp(output), math.ulp(value), math.ulp(float(gap))) + 4 * math.ulp(float(gap))
@@ -98,6 +172,24 @@ class GridNoise:
     **Theorem.** P(k) > 0 for every integer k, and the distribution of the draws is exactly that: an output that is
     possible for one value on the grid is possible for every other, and its probabilities differ by e^(shift/scale) at
     most.
+
+    Parameters
+    ----------
+    step : number
+        The grid's step, positive: 1 for counts.
+
+    Raises
+    ------
+    ParameterError
+        If the step is not positive.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> grid = GridNoise()
+    >>> outputs = grid.draw(0, 100, scale=10, bits=ReplayBits(b"example"))
+    >>> bool(grid.possible(outputs, 0.0).all()), bool(grid.possible(outputs, 1.0).all())
+    (True, True)
     """
 
     step: Fraction = Fraction(1)
@@ -107,13 +199,48 @@ class GridNoise:
         if self.step <= 0:
             raise ParameterError("step", f"must be positive, got {self.step}", fix="step=1 for counts")
 
-    def draw(self, value: int, count: int, scale: Any, bits: Bits) -> Floats:
-        """`count` outputs for a true value of so many steps; the scale is in steps too."""
+    def draw(self, value: int, count: int, scale: Number, bits: Bits) -> Floats:
+        """Draw outputs for a true value.
+
+        Parameters
+        ----------
+        value : int
+            The true value, in steps of the grid.
+        count : int
+            How many outputs are drawn, 0 or more.
+        scale : number
+            The scale of the Laplace noise in steps, positive.
+        bits : Bits
+            The source of random bits.
+
+        Returns
+        -------
+        array of float
+            The outputs, in the units of the step.
+        """
         noisy = Laplace(to_rational("scale", scale)).release([to_integer("value", value)] * count, bits)
         return np.array([float(self.step * number) for number in noisy])
 
     def possible(self, outputs: Floats, value: float) -> Flags:
-        """For each output, whether it is possible for this true value, which lies on the grid: whether it does too."""
+        """Say for each output whether it is possible for a true value: whether it lies on the grid.
+
+        Parameters
+        ----------
+        outputs : array of float
+            The outputs to test, finite numbers.
+        value : float
+            The true value that is tested, a multiple of the step.
+
+        Returns
+        -------
+        array of bool
+            The same for every true value on the grid.
+
+        Raises
+        ------
+        ParameterError
+            If the value is not on the grid.
+        """
         if not self._holds(float(value)):
             raise ParameterError("value", f"{value} is not on the grid", fix=f"give a multiple of {self.step}")
         return np.array([self._holds(float(output)) for output in outputs], dtype=np.bool_)
@@ -125,10 +252,24 @@ class GridNoise:
 
 @dataclass(frozen=True)
 class LowBitsResult:
-    """What the last digits of many outputs say about two true values.
+    """How many outputs only one of two true values can have given.
 
-    `only_one` outputs are impossible for the other value: each proves that the data was the one. `neither` says that
-    the outputs are not from the sampler that was reckoned with.
+    Attributes
+    ----------
+    one, other : float
+        The two true values that are compared.
+    only_one, only_other : int
+        How many outputs only the one value, or only the other, can give: each of them proves which it was.
+    both : int
+        How many outputs are possible for both values.
+    neither : int
+        How many are possible for neither value: then the outputs are not from the assumed sampler.
+
+    Examples
+    --------
+    >>> found = LowBitsResult(0.0, 1.0, only_one=700, only_other=0, both=300, neither=0)
+    >>> found.verdict, found.share
+    ('told apart', 0.7)
     """
 
     one: float
@@ -177,8 +318,14 @@ class LowBitsResult:
             "confidence) prove which it was, whatever epsilon was claimed"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the counts and the verdict as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes, the share of revealing outputs and its interval.
+        """
         return {
             "attack": "low bits",
             "verdict": self.verdict,
@@ -194,11 +341,35 @@ class LowBitsResult:
         }
 
 
-def classify_outputs(outputs: Any, one: float, other: float, possible: Possible) -> LowBitsResult:
+def classify_outputs(outputs: npt.ArrayLike, one: Number, other: Number, possible: Possible) -> LowBitsResult:
     """Sort outputs by which of two true values can have given them.
 
-    `possible(outputs, value)` says for each output whether the sampler ever gives it for that value: that of
-    `FloatLaplace` for noise in doubles, that of `GridNoise` for Tacit's.
+    Parameters
+    ----------
+    outputs : array of numbers
+        Outputs of a mechanism, at least one, all finite.
+    one, other : number
+        The two true values that are compared.
+    possible : callable
+        `possible(outputs, value)` says for each output whether the sampler ever gives it for that value: that of
+        `FloatLaplace` for noise in doubles, that of `GridNoise` for Tacit's.
+
+    Returns
+    -------
+    LowBitsResult
+        How many outputs are possible for one value, for both, or for neither.
+
+    Raises
+    ------
+    ParameterError
+        If the outputs are not a list of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = FloatLaplace(scale=10.0)
+    >>> classify_outputs(noise.draw(0.0, 200, np.random.default_rng(0)), 0.0, 1.0, noise.possible).verdict
+    'told apart'
     """
     numbers = np.asarray(outputs, dtype=np.float64)
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
@@ -211,7 +382,21 @@ def classify_outputs(outputs: Any, one: float, other: float, possible: Possible)
 
 @dataclass(frozen=True)
 class GuessingResult:
-    """How often the one who reads low bits guesses the data, and the most that epsilon allows."""
+    """How often a guess by the low bits is right, and the most that epsilon allows.
+
+    Attributes
+    ----------
+    right, rounds : int
+        How many of the guesses were right.
+    epsilon : float
+        The epsilon that is claimed for one output.
+
+    Examples
+    --------
+    >>> found = GuessingResult(right=1700, rounds=2000, epsilon=0.1)
+    >>> round(found.max_accuracy, 4), found.verdict
+    (0.525, 'broken')
+    """
 
     right: int
     rounds: int
@@ -223,37 +408,43 @@ class GuessingResult:
         return clopper_pearson_interval(self.right, self.rounds)
 
     @property
-    def allowed(self) -> float:
+    def max_accuracy(self) -> float:
         """The largest probability of a right guess under epsilon: e^epsilon/(1 + e^epsilon)."""
         return 1 - min_guessing_error(self.epsilon)
 
     @property
     def verdict(self) -> str:
         """ "broken" where guesses are right significantly more often than epsilon allows, else "nothing found"."""
-        return "broken" if self.interval[0] > self.allowed else "nothing found"
+        return "broken" if self.interval[0] > self.max_accuracy else "nothing found"
 
     def __str__(self) -> str:
         low, high = self.interval
         share = self.right / self.rounds
         return (
             f"{self.verdict}: {self.right:,} of {self.rounds:,} guesses are right, {share:.4f} ({low:.4f} to "
-            f"{high:.4f} at 99 % confidence); epsilon {self.epsilon:g} allows {self.allowed:.4f}"
+            f"{high:.4f} at 99 % confidence); epsilon {self.epsilon:g} allows {self.max_accuracy:.4f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the counts, the interval and the allowed accuracy as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes, the verdict, the interval and the most that epsilon allows.
+        """
         return {
             "verdict": self.verdict,
             "right": self.right,
             "rounds": self.rounds,
             "interval": list(self.interval),
             "epsilon": self.epsilon,
-            "allowed": self.allowed,
+            "allowed": self.max_accuracy,
         }
 
 
 def simulate_guessing(
-    mechanism: Callable[[float, int], Any],
+    mechanism: Callable[[float, int], npt.ArrayLike],
     one: float,
     other: float,
     possible: Possible,
@@ -262,9 +453,42 @@ def simulate_guessing(
     rounds: int = 2000,
     seed: int = 0,
 ) -> GuessingResult:
-    """Toss for one of two true values, see an output, and guess: by its low bits, else by the nearer value.
+    """Pick one of two true values by a fair coin, see an output, and guess: by its low bits, else by the nearer value.
 
-    `mechanism(value, count)` gives `count` outputs for a true value.
+    Parameters
+    ----------
+    mechanism : callable
+        `mechanism(value, count)` gives `count` outputs for a true value.
+    one, other : number
+        The two true values; they are neighbors under the claim.
+    possible : callable
+        Says which outputs a value can give, as in `classify_outputs`.
+    epsilon : float
+        The epsilon that is claimed for one output, positive.
+    rounds : int
+        How many guesses are made, 2 or more.
+    seed : int
+        Seed of the fair coin.
+
+    Returns
+    -------
+    GuessingResult
+        How often the guess is right, and the most that epsilon allows.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism gives another number of outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise, rng = FloatLaplace(scale=10.0), np.random.default_rng(0)
+    >>> found = simulate_guessing(
+    ...     lambda value, count: noise.draw(value, count, rng), 0.0, 1.0, noise.possible, epsilon=0.1, rounds=400
+    ... )
+    >>> found.verdict
+    'broken'
     """
     many = to_integer("rounds", rounds, least=2)
     ones = int(np.random.default_rng(seed).binomial(many, 0.5))

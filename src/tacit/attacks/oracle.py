@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from tacit.arithmetic import to_rational
+from tacit.arithmetic import Number, to_rational
 from tacit.errors import ErrorCode, ParameterError, Refused
 
 BitArray = NDArray[np.bool_]
@@ -32,7 +32,22 @@ _STEPS = 50  # words of progress while asking
 
 @dataclass(frozen=True)
 class NoiseModel:
-    """What an oracle says of its noise: in words, the most it ever is, and its standard deviation, where known."""
+    """What is known of an oracle's noise.
+
+    Attributes
+    ----------
+    words : str
+        The noise in words, as reports print it.
+    bound : float or None
+        The largest absolute value that the noise ever has, where it is bounded.
+    deviation : float or None
+        The standard deviation of the noise, where it is known.
+
+    Examples
+    --------
+    >>> print(NoiseModel("uniform noise of at most 2", bound=2.0))
+    uniform noise of at most 2
+    """
 
     words: str
     bound: float | None = None
@@ -42,7 +57,7 @@ class NoiseModel:
         return self.words
 
 
-UNKNOWN_NOISE = NoiseModel("noise of an unknown law")
+UNKNOWN_NOISE = NoiseModel("noise of an unknown distribution")
 
 
 class Ended(Exception):
@@ -55,15 +70,60 @@ class Ended(Exception):
 
 
 class Oracle(Protocol):
-    """Takes m subsets of n people, as m rows of n bits, and gives m counts of the secret bit."""
+    """Anything that takes m subsets of n people, as m rows of n bits, and gives m counts of the secret bit.
+
+    It may say what its noise is by an attribute `noise`, a `NoiseModel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Everyone:
+    ...     def ask(self, subsets):
+    ...         return subsets.sum(axis=1)
+    >>> ask_oracle(Everyone(), np.array([[True, False, True]])).tolist()
+    [2.0]
+    """
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """The count of each subset, as the mechanism gives it."""
+        """Return the count of each subset, as the mechanism gives it.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of n bits for each question.
+
+        Returns
+        -------
+        array of float
+            A count for each row.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class ExactOracle:
-    """The true counts."""
+    """An oracle of the true counts.
+
+    Parameters
+    ----------
+    bits : array of bits
+        The secret bit of each person, 0 or 1.
+
+    Attributes
+    ----------
+    noise : NoiseModel
+        Says that there is no noise.
+
+    Raises
+    ------
+    ParameterError
+        If the bits are not a list of 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ExactOracle([1, 0, 1, 0, 1]).ask(np.array([[1, 0, 1, 0, 0]], dtype=bool)).tolist()
+    [2.0]
+    """
 
     bits: BitArray
     noise: NoiseModel = field(init=False, default=NoiseModel("no noise", bound=0.0, deviation=0.0))
@@ -72,13 +132,48 @@ class ExactOracle:
         object.__setattr__(self, "bits", as_bits("bits", self.bits))
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """How many of each subset have the bit."""
+        """Return how many people of each subset have the bit.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of bits for each question, one bit for each person.
+
+        Returns
+        -------
+        array of float
+            The true count of each row.
+        """
         return _counts(self.bits, subsets)
 
 
 @dataclass(frozen=True, eq=False)
 class RoundingOracle:
-    """The counts rounded to the nearest multiple of `to`: off by at most to/2, evenly where counts vary widely."""
+    """An oracle of rounded counts: off by at most to/2, evenly where counts vary widely.
+
+    Parameters
+    ----------
+    bits : array of bits
+        The secret bit of each person, 0 or 1.
+    to : number
+        Counts are rounded to the nearest multiple of this, a positive number.
+
+    Attributes
+    ----------
+    noise : NoiseModel
+        The bound to/2 and the deviation to/sqrt(12).
+
+    Raises
+    ------
+    ParameterError
+        If the bits are not a list of 0 and 1, or `to` is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RoundingOracle([1, 1, 1, 0], to=2).ask(np.ones((1, 4), dtype=bool)).tolist()
+    [4.0]
+    """
 
     bits: BitArray
     to: float
@@ -92,13 +187,51 @@ class RoundingOracle:
         )
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """The rounded count of each subset."""
+        """Return the rounded count of each subset.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of bits for each question, one bit for each person.
+
+        Returns
+        -------
+        array of float
+            A multiple of `to` for each row.
+        """
         return np.rint(_counts(self.bits, subsets) / self.to) * self.to
 
 
 @dataclass(frozen=True, eq=False)
 class UniformNoiseOracle:
-    """The counts with uniform noise in [-error, error]."""
+    """An oracle of counts with uniform noise in [-error, error].
+
+    Parameters
+    ----------
+    bits : array of bits
+        The secret bit of each person, 0 or 1.
+    error : number
+        The largest absolute value of the noise, positive.
+    rng : numpy.random.Generator
+        The generator of the noise.
+
+    Attributes
+    ----------
+    noise : NoiseModel
+        The bound `error` and the deviation error/sqrt(3).
+
+    Raises
+    ------
+    ParameterError
+        If the bits are not a list of 0 and 1, or the error is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> oracle = UniformNoiseOracle([1, 0, 1], error=0.5, rng=np.random.default_rng(0))
+    >>> bool(abs(oracle.ask(np.ones((1, 3), dtype=bool))[0] - 2) <= 0.5)
+    True
+    """
 
     bits: BitArray
     error: float
@@ -113,14 +246,51 @@ class UniformNoiseOracle:
         )
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """The count of each subset with its own noise."""
+        """Return the count of each subset with its own noise.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of bits for each question, one bit for each person.
+
+        Returns
+        -------
+        array of float
+            A noisy count for each row.
+        """
         counts = _counts(self.bits, subsets)
         return counts + self.rng.uniform(-self.error, self.error, len(counts))
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianNoiseOracle:
-    """The counts with normal noise of standard deviation `sigma`."""
+    """An oracle of counts with normal noise.
+
+    Parameters
+    ----------
+    bits : array of bits
+        The secret bit of each person, 0 or 1.
+    sigma : number
+        The standard deviation of the noise, positive.
+    rng : numpy.random.Generator
+        The generator of the noise.
+
+    Attributes
+    ----------
+    noise : NoiseModel
+        The deviation `sigma`, without a bound.
+
+    Raises
+    ------
+    ParameterError
+        If the bits are not a list of 0 and 1, or sigma is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(GaussianNoiseOracle([1, 0, 1], sigma=2, rng=np.random.default_rng(0)).noise)
+    Gaussian noise of deviation 2
+    """
 
     bits: BitArray
     sigma: float
@@ -133,14 +303,51 @@ class GaussianNoiseOracle:
         object.__setattr__(self, "noise", NoiseModel(f"Gaussian noise of deviation {sigma:.4g}", deviation=sigma))
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """The count of each subset with its own noise."""
+        """Return the count of each subset with its own noise.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of bits for each question, one bit for each person.
+
+        Returns
+        -------
+        array of float
+            A noisy count for each row.
+        """
         counts = _counts(self.bits, subsets)
         return counts + self.rng.normal(0.0, self.sigma, len(counts))
 
 
 @dataclass(frozen=True, eq=False)
 class LaplaceNoiseOracle:
-    """The counts with Laplace noise of density proportional to exp(-|x|/scale): deviation sqrt(2) scale."""
+    """An oracle of counts with Laplace noise, of density proportional to exp(-|x|/scale).
+
+    Parameters
+    ----------
+    bits : array of bits
+        The secret bit of each person, 0 or 1.
+    scale : number
+        The scale of the noise, positive: its standard deviation is sqrt(2) times that.
+    rng : numpy.random.Generator
+        The generator of the noise.
+
+    Attributes
+    ----------
+    noise : NoiseModel
+        The deviation sqrt(2) scale, without a bound.
+
+    Raises
+    ------
+    ParameterError
+        If the bits are not a list of 0 and 1, or the scale is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(LaplaceNoiseOracle([1, 0, 1], scale=10, rng=np.random.default_rng(0)).noise)
+    Laplace noise of scale 10
+    """
 
     bits: BitArray
     scale: float
@@ -154,20 +361,56 @@ class LaplaceNoiseOracle:
         object.__setattr__(self, "noise", said)
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """The count of each subset with its own noise."""
+        """Return the count of each subset with its own noise.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of bits for each question, one bit for each person.
+
+        Returns
+        -------
+        array of float
+            A noisy count for each row.
+        """
         counts = _counts(self.bits, subsets)
         return counts + self.rng.laplace(0.0, self.scale, len(counts))
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionOracle:
-    """Any function from one subset, a row of n bits, to a number."""
+    """An oracle made of any function from one subset, a row of n bits, to a number.
 
-    function: Callable[[BitArray], Any]
+    Parameters
+    ----------
+    function : callable
+        Maps a row of bits to a number. Where it raises `Refused` for the budget, the answers so far are used.
+    noise : NoiseModel
+        What is known of the noise; it helps `reconstruct` to choose its method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> FunctionOracle(lambda subset: int(subset.sum())).ask(np.array([[True, False], [True, True]]))
+    [1, 2]
+    """
+
+    function: Callable[[BitArray], object]
     noise: NoiseModel = UNKNOWN_NOISE
 
     def ask(self, subsets: BitArray) -> FloatArray:
-        """One call for each subset. What is not a number is left for `ask_oracle` to refuse."""
+        """Call the function for each subset. Answers that are no numbers are left for `ask_oracle` to refuse.
+
+        Parameters
+        ----------
+        subsets : array of bool
+            A row of bits for each question.
+
+        Returns
+        -------
+        array of float
+            What the function returns for each row.
+        """
         given: Any = one_by_one(self.function, subsets)
         return given  # type: ignore[no-any-return]  # the function may return anything
 
@@ -186,9 +429,36 @@ def one_by_one(ask: Callable[[BitArray], Any], subsets: BitArray) -> list[Any]:
 
 
 def ask_oracle(oracle: Oracle, subsets: BitArray, progress: Progress | None = None) -> FloatArray:
-    """What the oracle answers, one finite number for each subset, or an error that says what it did instead.
+    """Ask an oracle, and check that it answers with one finite number for each subset.
 
-    The oracle sees the subsets and cannot change them. With `progress` it is asked in blocks, and told of each.
+    The oracle sees the subsets and cannot change them.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        What is asked: anything with a method `ask`.
+    subsets : array of bool
+        A row of bits for each question, one bit for each person.
+    progress : callable, optional
+        Called with the share of the questions that are answered, from 0 to 1; the oracle is then asked in blocks.
+
+    Returns
+    -------
+    array of float
+        The answers, one for each subset.
+
+    Raises
+    ------
+    ParameterError
+        If the oracle fails, or its answers are not finite numbers; the error says what it did instead.
+    Refused
+        If the budget is spent before the last question.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ask_oracle(ExactOracle([1, 0, 1]), np.array([[True, True, True], [False, True, False]])).tolist()
+    [2.0, 0.0]
     """
     given, refusal = collect_answers(oracle, subsets, progress)
     if refusal is not None:
@@ -209,7 +479,9 @@ def collect_answers(
             "subsets", "needs a table of bits, a row for each question", fix="subsets=rng.random((m, n)) < 0.5, say"
         )
     if not callable(getattr(oracle, "ask", None)):
-        raise ParameterError("oracle", f"a {type(oracle).__name__} has no method ask", fix="From(function), say")
+        raise ParameterError(
+            "oracle", f"a {type(oracle).__name__} has no method ask", fix="FunctionOracle(function), say"
+        )
     shown = rows.view()
     shown.flags.writeable = False
     step = len(rows) if progress is None else max(1, math.ceil(len(rows) / _STEPS))
@@ -234,7 +506,7 @@ def noise_model(oracle: Oracle) -> NoiseModel:
     return said if isinstance(said, NoiseModel) else UNKNOWN_NOISE
 
 
-def as_bits(name: str, values: Any) -> BitArray:
+def as_bits(name: str, values: ArrayLike) -> BitArray:
     """A list of bits, each 0 or 1, or an error that names the parameter."""
     try:
         given = np.asarray(values)
@@ -246,7 +518,7 @@ def as_bits(name: str, values: Any) -> BitArray:
     return given.astype(np.bool_)
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: Number) -> float:
     """A positive number, or an error that names the parameter."""
     number = float(to_rational(name, value))
     if number <= 0:

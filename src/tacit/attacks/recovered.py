@@ -33,8 +33,28 @@ _PALE = "#e6eaee"
 class ReconstructionResult:
     """The guessed bits of an attack, beside the true ones where these are known.
 
-    `noise` says in words what stood between the attack and the truth. `queries` were answered; where `planned` is more,
-    a refusal for the budget, `stopped`, came before the next.
+    Attributes
+    ----------
+    guess : array of bits
+        The guessed bit of each person.
+    method : str
+        How the bits were guessed, in words.
+    queries : int
+        How many questions were answered.
+    noise : str
+        The noise of the answers in words.
+    truth : array of bits or None
+        The true bit of each person, where it is known.
+    planned : int or None
+        How many questions were to be asked; more than `queries` where the budget was spent.
+    stopped : str
+        The refusal for the budget that came before the next question, else empty.
+
+    Examples
+    --------
+    >>> found = ReconstructionResult([1, 0, 1, 1], method="a guess", queries=7, noise="no noise", truth=[1, 0, 1, 0])
+    >>> found.right, found.share, found.blatant
+    (3, 0.75, False)
     """
 
     guess: BitArray
@@ -109,8 +129,14 @@ class ReconstructionResult:
         )
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it in values that JSON has."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the guess, the truth and how they compare as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes, the share of right bits with its interval, and whether it is blatantly non-private.
+        """
         return {
             "method": self.method,
             "people": self.people,
@@ -132,9 +158,18 @@ class ReconstructionResult:
         epsilons: tuple[float, ...] = (0.1, 1.0),
         neighbors: Neighbors = Neighbors.REPLACE,
     ) -> None:
-        """Draw the true bits, the guessed ones with the wrong ones marked, and the share that is right.
+        """Plot the true bits, the guessed ones with the wrong ones marked, and the share that is right.
 
-        Beside it stand what a coin gets and the most that is expected under each epsilon, by `max_expected_accuracy`.
+        The bars beside it are what a fair coin gets, and `max_expected_accuracy` for each epsilon.
+
+        Parameters
+        ----------
+        path : path
+            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        epsilons : tuple of float
+            The epsilons whose bounds are shown, each 0 or more.
+        neighbors : Neighbors
+            The relation that these epsilons are for.
         """
         if self.truth is None:
             with open_figure(path, "Guessed bits", "", "", size=(4.2, 4.2)) as axes:
@@ -148,7 +183,7 @@ class ReconstructionResult:
 
 
 def max_expected_accuracy(epsilon: float, neighbors: Neighbors, delta: float = 0.0) -> float:
-    """The largest expected share of fair bits that anyone recovers from releases of this total epsilon.
+    """Return the largest expected share of fair bits that anyone recovers from releases of this total epsilon.
 
     **Theorem.** Let the n bits be fair and independent. Where changing a bit is one step (REPLACE), the expected share
     is at most 1 - (1 - delta)/(1 + e^epsilon): e^epsilon/(1 + e^epsilon) at delta 0. Where it takes a removal and an
@@ -158,6 +193,30 @@ def max_expected_accuracy(epsilon: float, neighbors: Neighbors, delta: float = 0
     neighbors; whoever guesses bit i from the releases plays the distinguishing game, and errs with at least the
     probability of `min_guessing_error`. Average over the other bits and over i: expectations add up, dependent or not.
     Two steps are a group of two, which is (2 epsilon, (1 + e^epsilon) delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        The total privacy loss of all releases, 0 or more.
+    neighbors : Neighbors
+        The relation that epsilon is for.
+    delta : float
+        The total delta of all releases, in [0, 1].
+
+    Returns
+    -------
+    float
+        The bound, from 1/2 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon, delta or the relation is not one.
+
+    Examples
+    --------
+    >>> [round(max_expected_accuracy(1.0, each), 3) for each in (Neighbors.REPLACE, Neighbors.ADD_REMOVE)]
+    [0.731, 0.881]
     """
     if neighbors is Neighbors.REPLACE:
         return 1 - min_guessing_error(epsilon, delta)

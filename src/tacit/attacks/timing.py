@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.interval import clopper_pearson_interval
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, laplace
 from tacit.sampling.bits import Bits, Words
@@ -34,20 +33,41 @@ class CountingBits:
     """A source of bits that counts what is taken: the work of a sampler, the same on every machine."""
 
     def __init__(self, source: Bits) -> None:
-        self.taken = 0
+        self.words_drawn = 0
         self._take = source.words
 
     def words(self, count: int) -> Words:
         """The next words of the source."""
-        self.taken += count
+        self.words_drawn += count
         return self._take(count)
 
 
-def coin_counting_laplace(scale: Any) -> Sampler:
-    """Discrete Laplace noise as it is often written: toss coins with exp(-1/scale) until one fails, and count.
+def coin_counting_laplace(scale: Number) -> Sampler:
+    """Return a sampler of discrete Laplace noise as it is often written: Bernoulli trials until one fails, counted.
 
-    The distribution is right: magnitudes are geometric, the sign is a coin, and minus zero is drawn again. The work is
-    not: a draw of magnitude m takes m + 1 coins.
+    The distribution is right: magnitudes are geometric, the sign is fair, and minus zero is drawn again. The work is
+    not: a draw of magnitude m takes m + 1 trials.
+
+    Parameters
+    ----------
+    scale : number
+        The scale of the noise, positive; a trial succeeds with probability exp(-1/scale).
+
+    Returns
+    -------
+    callable
+        Maps a source of random bits to one draw.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not positive.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> isinstance(coin_counting_laplace(10)(ReplayBits(b"example")), int)
+    True
     """
     step = 1 / _scale(scale)
 
@@ -63,15 +83,53 @@ def coin_counting_laplace(scale: Any) -> Sampler:
     return draw
 
 
-def single_word_laplace(scale: Any) -> Sampler:
-    """Tacit's own draw: one word of 64 bits, but for about one draw in a million."""
+def single_word_laplace(scale: Number) -> Sampler:
+    """Return Tacit's own sampler of discrete Laplace noise: one word of 64 bits, but for about one draw in a million.
+
+    Parameters
+    ----------
+    scale : number
+        The scale of the noise, positive.
+
+    Returns
+    -------
+    callable
+        Maps a source of random bits to one draw.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not positive.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> isinstance(single_word_laplace(10)(ReplayBits(b"example")), int)
+    True
+    """
     width = _scale(scale)
     return lambda bits: laplace.draw(width, bits)
 
 
 @dataclass(frozen=True, eq=False)
 class TimingSample:
-    """Draws, and what each of them took: words of random bits, and nanoseconds by the clock."""
+    """Draws of a sampler, and the work of each.
+
+    Attributes
+    ----------
+    noise : array of float
+        The drawn values, whole numbers.
+    words : array of float
+        How many 64-bit words of random bits each draw took: the same on every machine.
+    nanoseconds : array of float
+        The time of each draw by the clock.
+
+    Examples
+    --------
+    >>> sample = TimingSample(np.array([3.0]), np.array([4.0]), np.array([812.0]))
+    >>> sample.words.tolist()
+    [4.0]
+    """
 
     noise: Floats
     words: Floats
@@ -80,14 +138,34 @@ class TimingSample:
 
 @dataclass(frozen=True, eq=False)
 class TimingLeak:
-    """What the work of a draw says about its size.
+    """How far the work of a draw reveals its size.
 
     `p` is that of a permutation test. **Theorem.** If work and noise are independent, p <= a has probability at most a:
     the true order is one of 1 + permutations exchangeable ones, and p is the rank of its correlation among them over
     their number, ties against the finding.
 
-    `right` of `guesses` are right of the noise being above its median, by whether the work is above a threshold that
-    was fitted on the other half of the draws. Who learns the size of the noise learns the true value up to a sign.
+    Whoever learns the size of the noise learns the true value up to a sign.
+
+    Attributes
+    ----------
+    by : str
+        What the work is measured by: "words" or "nanoseconds".
+    correlation : float
+        Pearson's correlation of work and size, in [-1, 1].
+    p : float
+        The p value of the correlation, in (0, 1].
+    permutations : int
+        How many random orders it was compared with.
+    right, guesses : int
+        How often a guess of whether the noise is above its median was right, by a threshold of the work that was fitted
+        on the other half of the draws.
+    blind : float
+        The share that a guess without the work gets right.
+
+    Examples
+    --------
+    >>> TimingLeak("words", 0.93, 0.0005, 1999, right=970, guesses=1000, blind=0.5).verdict
+    'time tells the noise'
     """
 
     by: str
@@ -117,8 +195,14 @@ class TimingLeak:
             f"{self.blind:.1%})"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the correlation, its p value and the guesses as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes, the verdict and the interval of a right guess.
+        """
         return {
             "attack": "timing",
             "verdict": self.verdict,
@@ -134,22 +218,68 @@ class TimingLeak:
 
 
 def measure_draws(sampler: Sampler, draws: int, source: Bits) -> TimingSample:
-    """Draw so often, and note the noise, the words that each draw took, and its time by the clock."""
+    """Draw noise repeatedly, and measure the random words and the time that each draw takes.
+
+    Parameters
+    ----------
+    sampler : callable
+        Maps a source of random bits to one integer.
+    draws : int
+        How many draws are measured, 4 or more.
+    source : Bits
+        The source of random bits.
+
+    Returns
+    -------
+    TimingSample
+        The noise, the words and the nanoseconds of each draw.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> measure_draws(single_word_laplace(10), 4, ReplayBits(b"example")).words.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     many, bits = to_integer("draws", draws, least=4), CountingBits(source)
     noise, words, clock = np.zeros(many), np.zeros(many), np.zeros(many)
     for index in range(many):
-        before, start = bits.taken, time.perf_counter_ns()
+        before, start = bits.words_drawn, time.perf_counter_ns()
         noise[index] = sampler(bits)
         clock[index] = time.perf_counter_ns() - start
-        words[index] = bits.taken - before
+        words[index] = bits.words_drawn - before
     return TimingSample(noise, words, clock)
 
 
 def detect_leak(timed: TimingSample, *, by: str = "words", permutations: int = 1999, seed: int = 0) -> TimingLeak:
-    """Whether the work tells the size of the noise: a correlation with its p value, and a guess with its success.
+    """Test whether the work reveals the size of the noise, by a permutation test of their correlation and by guesses.
 
-    `by="words"` takes the counted work, `by="nanoseconds"` the clock, where an odd draw may be long for any reason: it
-    is compared by ranks.
+    Parameters
+    ----------
+    timed : TimingSample
+        The measured draws, 4 or more.
+    by : str
+        "words" takes the counted work; "nanoseconds" the clock, where a draw may be slow for any reason: it is compared
+        by ranks.
+    permutations : int
+        How many random orders the correlation is compared with, 1 or more; the least p value is 1/(1 + permutations).
+    seed : int
+        Seed of the random orders.
+
+    Returns
+    -------
+    TimingLeak
+        The correlation, its p value, and how often the size is guessed right.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than four draws, or `by` is not measured.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> detect_leak(measure_draws(coin_counting_laplace(10), 500, ReplayBits(b"example"))).verdict
+    'time tells the noise'
     """
     if by not in {"words", "nanoseconds"}:
         raise ParameterError("by", f"{by!r:.40} is not measured", fix='by="words" or by="nanoseconds"')
@@ -158,7 +288,7 @@ def detect_leak(timed: TimingSample, *, by: str = "words", permutations: int = 1
     size = np.abs(timed.noise)
     if work.shape != size.shape or len(size) < 4:
         raise ParameterError(
-            "timed", "needs the work of each of at least four draws", fix="measure(sampler, 2000, bits)"
+            "timed", "needs the work of each of at least four draws", fix="timed=measure_draws(sampler, 2000, bits)"
         )
     found = _correlation(work, size)
     as_large = sum(abs(_correlation(rng.permutation(work), size)) >= abs(found) - 1e-12 for _ in range(tries))
@@ -166,7 +296,7 @@ def detect_leak(timed: TimingSample, *, by: str = "words", permutations: int = 1
     return TimingLeak(by, found, (1 + as_large) / (1 + tries), tries, right, guesses, blind)
 
 
-def _scale(scale: Any) -> Fraction:
+def _scale(scale: Number) -> Fraction:
     width = to_rational("scale", scale)
     if width <= 0:
         raise ParameterError("scale", f"must be positive, got {scale}", fix="scale=10, say")

@@ -1,10 +1,10 @@
 """Tracing: is this person in the study? The published averages of many attributes tell.
 
 >>> rng = np.random.default_rng(0)
->>> study = SimulatedStudy.drawn(people=50, attributes=2000, rng=rng)
+>>> study = SimulatedStudy.draw(people=50, attributes=2000, rng=rng)
 >>> found = infer_membership(study.members, study.means, study.reference, false_positive_rate=0.01)
 >>> others = infer_membership(study.outsiders, study.means, study.reference)
->>> bool(found.accused.mean() > 0.95), bool(others.accused.mean() < 0.1)
+>>> bool(found.is_accused.mean() > 0.95), bool(others.is_accused.mean() < 0.1)
 (True, True)
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.interval import clopper_pearson_interval
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 
 Bits = npt.NDArray[np.bool_]
@@ -57,12 +57,33 @@ STATISTICS: dict[str, Callable[[Bits, Floats, Floats], Floats]] = {
 
 @dataclass(frozen=True, eq=False)
 class MembershipResult:
-    """Who is accused of being in the study.
+    """Which targets are accused of being in the study.
 
     **Theorem.** Someone who is not in it, drawn as the reference people were, is accused with probability at most
     `false_positive_rate`. Proof: the threshold is the k-th largest score of R reference people that nothing else was
     fitted to, with k = floor(rate (R + 1)). With the outsider they are R + 1 exchangeable scores, and the outsider's is
     above the k-th largest of the others only if it is among the k largest of all: probability at most k/(R + 1).
+
+    Attributes
+    ----------
+    statistic : str
+        The test statistic: "inner-product", "distance" or "likelihood".
+    scores : array of float
+        The statistic of each target; a larger one speaks for membership.
+    threshold : float
+        The score above which a target is accused; infinite where the rate is too small for the reference.
+    false_positive_rate : float
+        The largest probability, in [0, 1], with which an outsider is accused.
+    attributes : int
+        How many published averages were used.
+    reference : array of float
+        The scores of the reference people that the threshold is taken from.
+
+    Examples
+    --------
+    >>> found = MembershipResult("distance", np.array([3.0, 0.5]), 1.0, 0.01, 200, np.array([1.0, -2.0]))
+    >>> found.is_accused.tolist(), found.share
+    ([True, False], 0.5)
     """
 
     statistic: str
@@ -73,19 +94,19 @@ class MembershipResult:
     reference: Floats  # the scores that the threshold is taken from
 
     @property
-    def accused(self) -> Bits:
+    def is_accused(self) -> Bits:
         """For each target, whether the score is above the threshold."""
         return np.asarray(self.scores > self.threshold)
 
     @property
     def share(self) -> float:
         """The share of the targets that are accused."""
-        return float(self.accused.mean())
+        return float(self.is_accused.mean())
 
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 99 % interval of that share; it takes the targets of one study as independent."""
-        return clopper_pearson_interval(int(self.accused.sum()), len(self.scores))
+        return clopper_pearson_interval(int(self.is_accused.sum()), len(self.scores))
 
     @property
     def verdict(self) -> str:
@@ -93,7 +114,18 @@ class MembershipResult:
         return "traced" if self.interval[0] > self.false_positive_rate else "not traced"
 
     def rates(self, alarms: Sequence[float]) -> Floats:
-        """The share of the targets accused at each false positive rate."""
+        """Return the share of the targets that are accused at each false positive rate.
+
+        Parameters
+        ----------
+        alarms : sequence of float
+            False positive rates, each in [0, 1].
+
+        Returns
+        -------
+        array of float
+            The share of accused targets for each rate.
+        """
         ordered = np.sort(self.reference)[::-1]
         edges = [_threshold(ordered, float(alarm)) for alarm in alarms]
         return np.array([float((self.scores > edge).mean()) for edge in edges])
@@ -101,20 +133,26 @@ class MembershipResult:
     def __str__(self) -> str:
         low, high = self.interval
         return (
-            f"{self.verdict}: {int(self.accused.sum()):,} of {len(self.scores):,} targets are said to be in the study, "
-            f"{self.share:.1%} ({low:.1%} to {high:.1%} at 99 % confidence), by the {self.statistic} test of "
-            f"{self.attributes:,} averages; someone outside it has a chance of {self.false_positive_rate:.2%} at most"
+            f"{self.verdict}: {int(self.is_accused.sum()):,} of {len(self.scores):,} targets are said to be in the "
+            f"study, {self.share:.1%} ({low:.1%} to {high:.1%} at 99 % confidence), by the {self.statistic} test of "
+            f"{self.attributes:,} averages; an outsider is accused with at most {self.false_positive_rate:.2%}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All but the scores, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the counts and the verdict as plain values, for JSON, without the scores.
+
+        Returns
+        -------
+        dict
+            The statistic, the share of accused targets with its interval, and the threshold.
+        """
         return {
             "attack": "tracing",
             "verdict": self.verdict,
             "statistic": self.statistic,
             "attributes": self.attributes,
             "targets": len(self.scores),
-            "accused": int(self.accused.sum()),
+            "accused": int(self.is_accused.sum()),
             "share": self.share,
             "interval": list(self.interval),
             "false_positive_rate": self.false_positive_rate,
@@ -122,7 +160,17 @@ class MembershipResult:
         }
 
     def plot(self, path: str | os.PathLike[str], *, epsilon: float | None = None, delta: float = 0.0) -> None:
-        """The share of the targets found against the false positive rate, with the most that epsilon allows."""
+        """Plot the share of the targets found against the false positive rate, with the most that epsilon allows.
+
+        Parameters
+        ----------
+        path : path
+            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        epsilon : float, optional
+            The privacy loss of the averages, 0 or more; its bound is drawn where it is given.
+        delta : float
+            The delta of that bound, in [0, 1].
+        """
         from tacit.accounting.interpretation import max_true_positive_rate
         from tacit.pictures import open_figure
 
@@ -136,19 +184,47 @@ class MembershipResult:
 
 
 def infer_membership(
-    targets: Any,
-    means: Any,
-    reference: Any,
+    targets: npt.ArrayLike,
+    means: npt.ArrayLike,
+    reference: npt.ArrayLike,
     *,
-    frequencies: Any = None,
-    false_positive_rate: float = 0.01,
+    frequencies: npt.ArrayLike | None = None,
+    false_positive_rate: Number = 0.01,
     statistic: str = "inner-product",
 ) -> MembershipResult:
-    """Who of the targets is in the study whose averages were published.
+    """Infer which targets are in the study whose averages were published.
 
-    `targets` and `reference` have a row for each person and a bit for each attribute; `means` are the published
-    averages, with noise or without. `frequencies` are those of everyone; without them half of the reference people
-    estimate them and the other half set the threshold.
+    Parameters
+    ----------
+    targets : array of bits
+        A row for each person, a bit for each attribute; a single row is one person.
+    means : array of float
+        The published average of each attribute, with noise or without.
+    reference : array of bits
+        Rows of people who are known not to be in the study; they set the threshold.
+    frequencies : array of float, optional
+        The frequency of each attribute in the population. Without them half of the reference people estimate them and
+        the other half set the threshold.
+    false_positive_rate : number
+        The largest probability, in [0, 1], with which an outsider is accused.
+    statistic : str
+        "inner-product", "distance" or "likelihood".
+
+    Returns
+    -------
+    MembershipResult
+        The score of each target, and whether it is accused.
+
+    Raises
+    ------
+    ParameterError
+        If the tables do not have a bit for each average, or an argument is out of range.
+
+    Examples
+    --------
+    >>> study = SimulatedStudy.draw(people=50, attributes=2000, rng=np.random.default_rng(0))
+    >>> infer_membership(study.members, study.means, study.reference).verdict
+    'traced'
     """
     if statistic not in STATISTICS:
         raise ParameterError(
@@ -178,7 +254,7 @@ def infer_membership(
 def expected_power(
     attributes: int, people: int, false_positive_rate: float, *, noise: float = 0.0, reference: int = 0
 ) -> float:
-    """The share of members that the inner product finds, for frequencies near 1/2, in the limit of many attributes.
+    """Return the share of members that the inner product finds, for frequencies near 1/2 and many attributes.
 
     **Theorem.** With d attributes of variance v = 1/4 and n people, noise of standard deviation s on each average, and
     frequencies estimated from r people (0: known), an outsider's score has the variance d v^2 (1/n + 1/r + s^2/v), and
@@ -187,6 +263,29 @@ def expected_power(
         g = sqrt(d/n) / sqrt(1 + n/r + n s^2/v).
 
     It is the ratio d/n that counts: each person needs about as many averages as there are people.
+
+    Parameters
+    ----------
+    attributes : int
+        How many averages are published, 1 or more.
+    people : int
+        How many people are in the study, 1 or more.
+    false_positive_rate : float
+        The probability, in (0, 1), with which an outsider is accused.
+    noise : float
+        The standard deviation of the noise on an average, 0 or more.
+    reference : int
+        How many people the frequencies are estimated from; 0 where they are known.
+
+    Returns
+    -------
+    float
+        The probability that a member is accused.
+
+    Examples
+    --------
+    >>> round(expected_power(attributes=1000, people=100, false_positive_rate=0.01), 3)
+    0.798
     """
     from scipy.stats import norm
 
@@ -198,7 +297,21 @@ def expected_power(
 
 @dataclass(frozen=True, eq=False)
 class SimulatedStudy:
-    """A made-up study: its members, others like them, and people who are known not to be in it."""
+    """A simulated study: its members, others like them, and people who are known not to be in it.
+
+    Attributes
+    ----------
+    members, outsiders, reference : array of bool
+        A row for each person, a bit for each attribute.
+    frequencies : array of float
+        The frequency of each attribute in the population, in (0, 1).
+
+    Examples
+    --------
+    >>> study = SimulatedStudy.draw(people=50, attributes=200, rng=np.random.default_rng(0))
+    >>> study.members.shape, len(study.means)
+    ((50, 200), 200)
+    """
 
     members: Bits
     outsiders: Bits
@@ -206,7 +319,7 @@ class SimulatedStudy:
     frequencies: Floats
 
     @classmethod
-    def drawn(
+    def draw(
         cls,
         people: int,
         attributes: int,
@@ -216,7 +329,28 @@ class SimulatedStudy:
         reference: int = 1000,
         spread: tuple[float, float] = (0.1, 0.9),
     ) -> SimulatedStudy:
-        """Attributes are independent; their frequencies are uniform in `spread`. No one is real."""
+        """Draw a study with independent attributes, whose frequencies are uniform in `spread`.
+
+        Parameters
+        ----------
+        people : int
+            How many members the study has, 1 or more.
+        attributes : int
+            How many bits each person has, 1 or more.
+        rng : numpy.random.Generator
+            The generator of frequencies and bits.
+        outsiders : int
+            How many people outside the study are drawn as targets.
+        reference : int
+            How many people outside the study set the threshold.
+        spread : pair of float
+            The least and the largest frequency, in [0, 1].
+
+        Returns
+        -------
+        SimulatedStudy
+            The bits of all people, and the frequencies.
+        """
         frequencies = rng.uniform(*spread, attributes)
         groups = [rng.random((count, attributes)) < frequencies for count in (people, outsiders, reference)]
         return cls(groups[0], groups[1], groups[2], frequencies)

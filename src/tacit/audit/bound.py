@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +54,7 @@ def lower_confidence_bound(
     trials: float,
     miss: float,
     *,
-    weight: Any = None,
+    weight: npt.ArrayLike | None = None,
     spending: ErrorAllocation = _SPENDINGS[0],
     cells: int = 256,
 ) -> Reals:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import to_rational, to_rational_between
+from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.errors import ParameterError
 
 Reals = npt.NDArray[np.float64]
@@ -32,6 +32,27 @@ class Claim:
     epsilon: P(T) <= e^epsilon Q(T) + delta.
     rho: zero-concentrated, D_a(P || Q) <= rho a for every order a > 1.
     mu: Gaussian, Phi^-1(P(T)) - Phi^-1(Q(T)) <= mu.
+
+    Parameters
+    ----------
+    name : str
+        Which guarantee: "epsilon", "rho" or "mu".
+    value : number
+        The claimed parameter, 0 or more. A smaller value is a stronger claim.
+    delta : number
+        The delta of an epsilon, in [0, 1]; 0 for the other two guarantees.
+
+    Raises
+    ------
+    ParameterError
+        If the guarantee is unknown, a number is out of range, or a delta stands beside rho or mu.
+
+    Examples
+    --------
+    >>> print(Claim.epsilon(1, delta=1e-6))
+    epsilon = 1, delta = 1e-06
+    >>> Claim.parse("rho=0.5") == Claim.rho(0.5)
+    True
     """
 
     name: str
@@ -51,23 +72,74 @@ class Claim:
         object.__setattr__(self, "delta", float(delta))
 
     @classmethod
-    def epsilon(cls, epsilon: Any, delta: Any = 0.0) -> Claim:
-        """(epsilon, delta)-DP."""
-        return cls("epsilon", epsilon, delta)
+    def epsilon(cls, epsilon: Number, delta: Number = 0.0) -> Claim:
+        """Claim (epsilon, delta)-differential privacy.
+
+        Parameters
+        ----------
+        epsilon : number
+            The claimed epsilon, 0 or more.
+        delta : number
+            The claimed delta, in [0, 1]; 0 claims pure differential privacy.
+
+        Returns
+        -------
+        Claim
+            The claim, which an audit tries to refute.
+        """
+        return cls("epsilon", float(to_rational("epsilon", epsilon)), float(to_rational("delta", delta)))
 
     @classmethod
-    def rho(cls, rho: Any) -> Claim:
-        """rho-zCDP."""
-        return cls("rho", rho)
+    def rho(cls, rho: Number) -> Claim:
+        """Claim rho-zero-concentrated differential privacy.
+
+        Parameters
+        ----------
+        rho : number
+            The claimed rho, 0 or more.
+
+        Returns
+        -------
+        Claim
+            The claim, which an audit tries to refute.
+        """
+        return cls("rho", float(to_rational("rho", rho)))
 
     @classmethod
-    def mu(cls, mu: Any) -> Claim:
-        """mu-Gaussian DP."""
-        return cls("mu", mu)
+    def mu(cls, mu: Number) -> Claim:
+        """Claim mu-Gaussian differential privacy.
+
+        Parameters
+        ----------
+        mu : number
+            The claimed mu, 0 or more.
+
+        Returns
+        -------
+        Claim
+            The claim, which an audit tries to refute.
+        """
+        return cls("mu", float(to_rational("mu", mu)))
 
     @classmethod
     def parse(cls, text: str) -> Claim:
-        """The claim that a person typed."""
+        """Read a claim from text.
+
+        Parameters
+        ----------
+        text : str
+            A guarantee such as "epsilon=1, delta=1e-6", "rho=0.5" or "mu=1"; spaces and case do not matter.
+
+        Returns
+        -------
+        Claim
+            The claim that the text states.
+
+        Raises
+        ------
+        ParameterError
+            If the text names no guarantee or several, or a part of it is not a number.
+        """
         if not isinstance(text, str):
             raise ParameterError("claim", f"needs a text, got {type(text).__name__}", fix=_FIX)
         found: dict[str, float] = {}
@@ -93,17 +165,29 @@ class Claim:
     def refuted_by(self, p: float, q: float) -> float: ...
     @overload
     def refuted_by(self, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals: ...
-    def refuted_by(self, p: Any, q: Any) -> float | Reals:
-        """The least value of the parameter that an event T with P(T) >= p and Q(T) <= q allows; 0 where p <= q.
+    def refuted_by(self, p: npt.ArrayLike, q: npt.ArrayLike) -> float | Reals:
+        """Return the least value of the parameter that an event T with P(T) >= p and Q(T) <= q allows; 0 where p <= q.
 
         **Theorem.** With delta as claimed, the parameter is at least
         epsilon: ln((p - delta)/q) and ln((1 - q - delta)/(1 - p)), where these are positive;
-        rho: D_a(B(p) || B(q))/a and D_a(B(q) || B(p))/a for every order a, where B(p) is a coin with probability p;
+        rho: D_a(B(p) || B(q))/a and D_a(B(q) || B(p))/a for every order a, where B(p) is Bernoulli's distribution;
         mu: Phi^-1(p) - Phi^-1(q).
 
         **Proof.** All three guarantees hold both ways round and for the complement of T too, where Q is at least
         1 - q and P at most 1 - p. For epsilon and mu solve the definitions. For rho, a divergence does not grow when
-        all that is told of an output is whether it is in T, and for p > q it grows in p and falls in q.
+        all that is known of an output is whether it is in T, and for p > q it grows in p and falls in q.
+
+        Parameters
+        ----------
+        p : float or array
+            Lower bounds on the event's probability under one input, in [0, 1].
+        q : float or array
+            Upper bounds on its probability under the other input, in [0, 1]; broadcast with `p`.
+
+        Returns
+        -------
+        float or ndarray
+            The least parameter, infinite where no value allows the event.
         """
         high, low = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
         if self.name == "epsilon":

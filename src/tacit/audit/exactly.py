@@ -21,7 +21,7 @@ _RARE = 1e-9
 
 
 def exact_parameter(matrix: TransitionMatrix, claim: Claim) -> float:
-    """The least value of the claim's parameter that is true of this mechanism; infinite where none is.
+    """Return the least value of the claim's parameter that is true of a mechanism; infinite where none is.
 
     epsilon, delta = 0: the logarithm of the largest ratio. epsilon with a delta: where the curve delta(epsilon), which
     falls, comes down to it.
@@ -32,6 +32,25 @@ def exact_parameter(matrix: TransitionMatrix, claim: Claim) -> float:
 
     rho: the largest D_a/a, on a fine grid of orders from 1 (Kullback and Leibler's divergence) to 10^4. So it is not
     too large, and too small by the grid's fineness.
+
+    Parameters
+    ----------
+    matrix : TransitionMatrix
+        The probability of each output for each input, with the pairs of inputs that are neighbors.
+    claim : Claim
+        Which parameter is computed, and at which delta; the claimed value itself is not used.
+
+    Returns
+    -------
+    float
+        The exact parameter over all pairs of neighbors.
+
+    Examples
+    --------
+    >>> from tacit.accounting.transition_matrix import TransitionMatrix
+    >>> coin = TransitionMatrix([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(exact_parameter(coin, Claim.epsilon(1)), 6)
+    1.098612
     """
     if claim.name != "epsilon" and matrix.ratio is None:
         return math.inf

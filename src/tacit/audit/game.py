@@ -33,7 +33,25 @@ _LEARNED = 5  # one in so many outputs teaches the guesser
 
 @dataclass(frozen=True)
 class GameResult:
-    """What came of the game: so many wrong guesses in so many rounds, and the 99 % interval of the guesser's error."""
+    """The result of a distinguishing game: wrong guesses, and the 99 % interval of the guesser's error.
+
+    Attributes
+    ----------
+    rounds : int
+        How many guesses were made, one for each output.
+    errors : int
+        How many of the guesses were wrong.
+    low, high : float
+        Ends of Clopper and Pearson's 99 % interval for the probability of a wrong guess.
+    guess : str
+        The guesser's rule in words: the condition under which it names the first input.
+
+    Examples
+    --------
+    >>> print(GameResult(rounds=1000, errors=250, low=0.216, high=0.287, guess="output >= 1"))
+    250 of 1,000 guesses were wrong: 0.2500, between 0.2160 and 0.2870 with confidence 99 %.
+    The guess is one if output >= 1.
+    """
 
     rounds: int
     errors: int
@@ -52,8 +70,14 @@ class GameResult:
             f"{self.high:.4f} with confidence {100 * CONFIDENCE:g} %.\nThe guess is one if {self.guess}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the result as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            The counts, the error with its interval and confidence, and the rule of the guesser.
+        """
         return {
             "rounds": self.rounds,
             "errors": self.errors,
@@ -66,16 +90,46 @@ class GameResult:
 
 
 def play_game(
-    mechanism: Callable[..., Any], one: Any, other: Any, *, rounds: int = 10_000, seed: int = 0
+    mechanism: Callable[..., object], one: object, other: object, *, rounds: int = 10_000, seed: int = 0
 ) -> GameResult:
-    """So many rounds against the best guesser that can be learned from other outputs.
+    """Play the distinguishing game against the best guesser that can be learned from other outputs.
 
-    In each round a fair coin picks one of the two, the mechanism gives an output, and the guesser names the one that it
-    thinks was picked. It has seen a quarter as many outputs of either side, and knows nothing else of the mechanism.
+    In each round a fair coin picks one of the two inputs, the mechanism gives an output, and the guesser names the
+    input that it takes for the source. It has seen a quarter as many outputs of either side, and nothing else.
 
     **Theorem.** `low` and `high` hold the guesser's true error with confidence 99 % (Clopper and Pearson). Under
     (epsilon, delta)-DP that error is at least (1 - delta)/(1 + e^epsilon), whoever guesses (`min_guessing_error`). So
     an interval that lies below refutes the claim; one above shows only that this guesser is not the best.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Maps an input to an output, as in `audit`: with a parameter `size` it gives that many outputs, with a
+        parameter `rng` it is given a generator.
+    one, other : object
+        Two neighboring inputs. Each call of the mechanism has a copy of its own.
+    rounds : int
+        How many guesses are made, 100 or more. The interval's width falls with its square root.
+    seed : int
+        Seed of the draws, the coin and the guesser, 0 or more.
+
+    Returns
+    -------
+    GameResult
+        The errors with their interval, and the guesser's rule.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than 100 rounds, or the mechanism cannot be called.
+
+    Examples
+    --------
+    >>> def randomized_response(answer, size, rng):
+    ...     return answer ^ (rng.random(size) < 0.25)
+    >>> played = play_game(randomized_response, 1, 0, rounds=4000)
+    >>> played.low < 0.25 < played.high  # epsilon is ln 3, so no guesser errs less than 1/(3 + 1)
+    True
     """
     count = to_integer("rounds", rounds)
     if count < MIN_ROUNDS:
@@ -98,6 +152,30 @@ def plot_games(
 
     Randomized response and noise on a count reach it. The exponential mechanism on two candidates stays above. Half the
     noise that is needed is below: that claim is refuted.
+
+    Parameters
+    ----------
+    path : path
+        The picture to write; its ending chooses the format (.png, .svg, .pdf).
+    epsilons : sequence of float
+        The claimed epsilons, each positive; every second one is played for each mechanism.
+    rounds : int
+        How many guesses are made for each point, 100 or more.
+    seed : int
+        Seed of all games, 0 or more.
+
+    Returns
+    -------
+    dict
+        The results by mechanism and epsilon.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     games = plot_games(os.path.join(folder, "games.svg"), epsilons=[1.0, 2.0], rounds=200)
+    >>> sorted(games["randomized response"])
+    [1.0]
     """
     from tacit.pictures import TEXT_COLOR, open_figure
 

@@ -16,11 +16,11 @@ from tacit.errors import ParameterError
 _FIXED = (Number, str, bytes, type(None), np.generic, date, time, timedelta, Decimal)
 
 
-def copies(data: Any) -> Callable[[], Any]:
+def copies(data: object) -> Callable[[], Any]:
     """A function that gives a fresh copy of the data, as it is now, at every call. What cannot change is not copied."""
     if _is_fixed(data):
         return lambda: data
-    kept = _deep(data)
+    kept: Any = _deep(data)
     flat = (type(kept) is list and all(map(_is_fixed, kept))) or (
         type(kept) is dict and all(map(_is_fixed, kept.values())) and all(map(_is_fixed, kept))
     )

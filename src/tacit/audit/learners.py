@@ -64,12 +64,12 @@ def _scaling(values: Reals) -> ScoreFunction:
     spread = high - low
     spread = np.where(spread > 0, spread, 1.0)
 
-    def scaled(rows: Reals) -> Reals:
+    def scale(rows: Reals) -> Reals:
         with np.errstate(over="ignore"):
             found: Reals = np.clip((np.clip(rows, -1e300, 1e300) - center) / spread, -_FAR, _FAR)
         return found
 
-    return scaled
+    return scale
 
 
 def _features(rows: Reals) -> Reals:

@@ -171,7 +171,7 @@ def collect_outputs(
         done = max(done, share)  # what is asked again goes back, and progress does not
         progress(done)
 
-    def gathered(ask: Callable[[Any, int], Any], step: int, share: float) -> tuple[OutputSample, OutputSample]:
+    def gather(ask: Callable[[Any, int], Any], step: int, share: float) -> tuple[OutputSample, OutputSample]:
         chunks: tuple[list[_Chunk], list[_Chunk]] = ([], [])
         for start in range(0, samples, step):
             count = min(step, samples - start)
@@ -184,11 +184,11 @@ def collect_outputs(
         return [_outcome(call, copy) for _ in range(count)]
 
     if not many:
-        return gathered(one_by_one, _BETWEEN, 1.0)
+        return gather(one_by_one, _BETWEEN, 1.0)
     try:
-        return gathered(lambda copy, count: _batch(call, copy(), count), _AT_ONCE, 1 - _AGAIN)
+        return gather(lambda copy, count: _batch(call, copy(), count), _AT_ONCE, 1 - _AGAIN)
     except _InBatch:
-        return gathered(one_by_one, _BETWEEN, _AGAIN)
+        return gather(one_by_one, _BETWEEN, _AGAIN)
 
 
 class _InBatch(Exception):

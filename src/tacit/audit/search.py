@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.claim import Claim
 from tacit.audit.outputs import Progress
 from tacit.audit.statistical import MIN_SAMPLES, AuditResult, audit
@@ -31,7 +31,20 @@ Rows = list[Any]
 
 @dataclass(frozen=True)
 class NeighboringLists:
-    """Two neighboring lists of numbers."""
+    """Two neighboring lists of numbers.
+
+    Attributes
+    ----------
+    name : str
+        The pair in words, such as "all at the lower end, one moved up".
+    one, other : list of numbers
+        The lists: they differ in one row that is replaced, or that one of them has more.
+
+    Examples
+    --------
+    >>> NeighboringLists("no row, and one at the upper end", [], [10]).other
+    [10]
+    """
 
     name: str
     one: Rows
@@ -39,16 +52,16 @@ class NeighboringLists:
 
 
 def audit_worst_pair(
-    mechanism: Callable[..., Any],
+    mechanism: Callable[..., object],
     shape: str,
     claim: Claim,
     *,
     neighbors: Neighbors,
-    lower: float,
-    upper: float,
+    lower: Number,
+    upper: Number,
     rows: int = 20,
     samples: int = 100_000,
-    confidence: float = 0.99,
+    confidence: Number = 0.99,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -58,7 +71,48 @@ def audit_worst_pair(
 
     **Proof.** A part of the samples ranks the pairs. Given the ranking, the audit of the first pair draws fresh ones.
 
-    `samples` are all that is drawn a side: a quarter, shared by the pairs, ranks them.
+    Parameters
+    ----------
+    mechanism : callable
+        Maps a list of numbers to an output, as in `audit`.
+    shape : str
+        What the mechanism computes: "count", "sum", "mean", "median" or "top-k". It chooses the pairs that are tried.
+    claim : Claim
+        The guarantee to refute.
+    neighbors : Neighbors
+        The relation that the claim is for: REPLACE keeps the number of rows, ADD_REMOVE changes it by one.
+    lower, upper : number
+        The declared range of the values, `lower` below `upper`. Where both are integers, so are the rows.
+    rows : int
+        The length of the lists, 1 or more.
+    samples : int
+        All outputs that are drawn on each side; a quarter of them, shared by the pairs, ranks these.
+    confidence : float
+        The probability, below 1, with which the lower bound holds.
+    seed : int
+        Seed of all draws, 0 or more: the same seed gives the same result.
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    AuditResult
+        The audit of the worst pair; its attribute `pair` names the pair.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few samples to rank the pairs, or an argument is out of range.
+
+    Examples
+    --------
+    >>> def noisy_count(rows, size, rng):
+    ...     return len(rows) + rng.laplace(scale=0.25, size=size)
+    >>> found = audit_worst_pair(
+    ...     noisy_count, "count", Claim.epsilon(1), neighbors=Neighbors.ADD_REMOVE, lower=0, upper=1, samples=8000
+    ... )
+    >>> found.verdict  # the scale is for epsilon = 4
+    'refuted'
     """
     found = list(candidate_pairs(shape, neighbors, lower=lower, upper=upper, rows=rows))
     total, start = to_integer("samples", samples), to_integer("seed", seed, least=0)
@@ -69,7 +123,9 @@ def audit_worst_pair(
     seeds = np.random.SeedSequence(start).generate_state(len(found) + 1).tolist()
     say = progress or (lambda share: None)
 
-    def look(pair: NeighboringLists, count: int, sure: float, number: int, told: Progress | None = None) -> AuditResult:
+    def look(
+        pair: NeighboringLists, count: int, sure: Number, number: int, told: Progress | None = None
+    ) -> AuditResult:
         try:
             finding = audit(
                 mechanism, pair.one, pair.other, claim, samples=count, confidence=sure, seed=number, progress=told
@@ -91,11 +147,37 @@ def audit_worst_pair(
 
 
 def candidate_pairs(
-    shape: str, neighbors: Neighbors, *, lower: float, upper: float, rows: int
+    shape: str, neighbors: Neighbors, *, lower: Number, upper: Number, rows: int
 ) -> Iterator[NeighboringLists]:
-    """The classic worst pairs of a shape: ends of the range, halves, ties, one row and none.
+    """Yield the classic worst pairs of a shape: ends of the range, halves, ties, one row and none.
 
     Where a row is replaced the number of rows is public, so all lists have `rows` of them.
+
+    Parameters
+    ----------
+    shape : str
+        What is computed from the lists: "count", "sum", "mean", "median" or "top-k".
+    neighbors : Neighbors
+        Whether the lists of a pair differ by one row replaced, or by one row more.
+    lower, upper : number
+        The ends of the values' range, `lower` below `upper`; many rows lie at an end.
+    rows : int
+        The length of the lists, 1 or more.
+
+    Yields
+    ------
+    NeighboringLists
+        Two lists and the name of the pair.
+
+    Raises
+    ------
+    ParameterError
+        If the shape is unknown, or the range is empty.
+
+    Examples
+    --------
+    >>> next(candidate_pairs("sum", Neighbors.REPLACE, lower=0, upper=10, rows=3)).other
+    [0, 0, 10]
     """
     if shape not in QUERY_SHAPES:
         raise ParameterError("shape", f"there is no shape {shape!r:.40}", fix=f"one of {', '.join(QUERY_SHAPES)}")

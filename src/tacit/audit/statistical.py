@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.bound import lower_confidence_bound
 from tacit.audit.claim import Claim
 from tacit.audit.events import EventTest, choose_events, training_size
@@ -28,9 +28,34 @@ _COLLECTED, _LEARNED = 0.8, 0.9  # shares of the time, for progress
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: with the stated confidence, the claim's parameter is at least `lower` for this pair.
+    """The result of an audit: with the stated confidence, the claim's parameter is at least `lower` for this pair.
 
-    The counts are of `event` among `trials` outputs of either side that nothing was learned from.
+    Attributes
+    ----------
+    claim : Claim
+        The guarantee that was audited.
+    lower : float
+        A lower bound on the claim's parameter for this pair of inputs; above `claim.value` the claim is refuted.
+    confidence : float
+        The probability, in (0, 1), with which `lower` is a true bound.
+    samples : int
+        How many outputs were drawn on each side.
+    event : str
+        The event in words that gives the bound.
+    one_count, other_count : int
+        In how many outputs of either side the event occurred.
+    trials : int
+        How many outputs of each side were counted: those that nothing was learned from.
+    one, other : object
+        The two inputs that were compared.
+    pair : str
+        The name of the pair where several were tried, else empty.
+
+    Examples
+    --------
+    >>> found = AuditResult(Claim.epsilon(1), 1.04, 0.99, 100_000, "output >= 1", 67_523, 22_411, 90_000)
+    >>> found.is_refuted, found.verdict
+    (True, 'refuted')
     """
 
     claim: Claim
@@ -46,14 +71,14 @@ class AuditResult:
     pair: str = ""
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """Whether the claim is wrong, at this confidence."""
         return self.lower > self.claim.value
 
     @property
     def verdict(self) -> str:
         """That in words."""
-        return "refuted" if self.refuted else "not refuted"
+        return "refuted" if self.is_refuted else "not refuted"
 
     def __str__(self) -> str:
         counted = f"{self.one_count:,} and {self.other_count:,} of {self.trials:,} outputs"
@@ -64,14 +89,20 @@ class AuditResult:
             f"{f' at delta = {self.claim.delta:g}' if self.claim.delta else ''}: "
             f"{self.event} holds for {counted} of one and of other."
         )
-        return text if self.refuted else f"{text}\nNot refuted is not proved: no event that was tried tells more."
+        return text if self.is_refuted else f"{text}\nNot refuted is not proved: no event that was tried tells more."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the result as plain values, for JSON, without the two inputs.
+
+        Returns
+        -------
+        dict
+            The claim, the verdict, the bound with its confidence, and the counts of the event.
+        """
         return {
             "claim": {"name": self.claim.name, "value": self.claim.value, "delta": self.claim.delta},
             "verdict": self.verdict,
-            "refuted": self.refuted,
+            "refuted": self.is_refuted,
             "lower": self.lower,
             "confidence": self.confidence,
             "samples": self.samples,
@@ -84,33 +115,66 @@ class AuditResult:
 
 
 def audit(
-    mechanism: Callable[..., Any],
-    one: Any,
-    other: Any,
+    mechanism: Callable[..., object],
+    one: object,
+    other: object,
     claim: Claim,
     *,
     samples: int = 100_000,
-    confidence: float = 0.99,
+    confidence: Number = 0.99,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> AuditResult:
     """Look for an event that proves the claim wrong on the neighbors `one` and `other`.
 
-    `mechanism(data)` gives an output: a number, a text or another hashable, a vector or tuple of these. If it has a
-    parameter `size` it gives that many, a row each; if it has a parameter `rng` it is given a generator. Every call has
-    a copy of the data to itself. None, NaN and an exception are outcomes like any other: where they depend on the data,
-    they tell of it. Only KeyboardInterrupt and SystemExit end an audit, and one exception in every call.
-
     **Theorem.** If calls are independent, `lower` is above the parameter that the mechanism has on this pair with
     probability at most 1 - confidence, whatever the mechanism. So that is the most a true claim is refuted with.
 
-    **Proof.** Events, weights and spendings are chosen by a first part of the outputs. Given that part, the rest are
-    independent, the counts of an event in them are binomial, and `certified` bounds the parameter except with the
-    event's share of 1 - confidence. The shares add up to it, or to less where outputs may have to be asked for again
-    (`collect`): the union bound. A bound holds both ways round and for the complement (`Reservation.refuted_by`), so
-    directions need no share of their own.
+    **Proof.** Events, weights and error allocations are chosen by a first part of the outputs. Given that part, the
+    rest are independent, the counts of an event in them are binomial, and `lower_confidence_bound` bounds the parameter
+    except with the event's share of 1 - confidence. The shares add up to it, or to less where outputs may have to be
+    drawn again (`collect_outputs`): the union bound. A bound holds both ways round and for the complement
+    (`Claim.refuted_by`), so directions need no share of their own.
 
-    "Not refuted" proves nothing: another pair, another event or more samples may tell.
+    "Not refuted" proves nothing: another pair, another event or more samples may refute the claim.
+
+    Parameters
+    ----------
+    mechanism : callable
+        `mechanism(data)` gives an output: a number, a text or another hashable, a vector or tuple of these. If it has a
+        parameter `size` it gives that many, a row each; if it has a parameter `rng` it is given a generator. None, NaN
+        and an exception are outputs like any other: where they depend on the data, they reveal it. Only
+        KeyboardInterrupt, SystemExit and the same exception in every call end an audit.
+    one, other : object
+        Two neighboring inputs. Every call has a copy of its input to itself.
+    claim : Claim
+        The guarantee to refute.
+    samples : int
+        How many outputs are drawn on each side, 100 or more. More make the bound tighter.
+    confidence : number
+        The probability, in (0, 1), with which the bound holds.
+    seed : int
+        Seed of the draws and of what is learned, 0 or more: the same seed gives the same result.
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    AuditResult
+        The largest lower bound of all events that were tried.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range, or the mechanism raises the same exception in every call.
+
+    Examples
+    --------
+    >>> def randomized_response(answer, size, rng):
+    ...     return answer ^ (rng.random(size) < 0.25)
+    >>> found = audit(randomized_response, 1, 0, Claim.epsilon(1))  # its epsilon is ln 3 = 1.0986
+    >>> found.verdict, 1 < found.lower < 1.0986
+    ('refuted', True)
     """
     count, sure = _check_arguments(claim, samples, confidence)
     say = progress or (lambda share: None)
@@ -144,7 +208,7 @@ def _count_event(
     return lower, event.score.words(event.threshold, inside), told
 
 
-def _check_arguments(claim: Claim, samples: int, confidence: float) -> tuple[int, float]:
+def _check_arguments(claim: Claim, samples: int, confidence: Number) -> tuple[int, float]:
     if not isinstance(claim, Claim):
         raise ParameterError(
             "claim", f"needs a Claim, got {type(claim).__name__}", fix='Claim.epsilon(1) or Claim.parse("epsilon=1")'

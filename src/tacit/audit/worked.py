@@ -39,7 +39,20 @@ USUAL, SPECIAL = 50, 90  # the scores of 29 students, and of one
 
 @dataclass(frozen=True)
 class DerivationStep:
-    """One of the five: what is done, and what comes of it."""
+    """One step of a derivation of epsilon.
+
+    Attributes
+    ----------
+    title : str
+        What the step does, in a sentence.
+    lines : tuple of str
+        What comes of it: the lines of a table, or a single number.
+
+    Examples
+    --------
+    >>> DerivationStep("Its logarithm", ("epsilon = ln 3 = 1.098612",)).title
+    'Its logarithm'
+    """
 
     title: str
     lines: tuple[str, ...]
@@ -47,7 +60,23 @@ class DerivationStep:
 
 @dataclass(frozen=True)
 class EpsilonDerivation:
-    """The five steps, and where they lead."""
+    """The steps from a table of probabilities to its epsilon; `str` prints them numbered.
+
+    Attributes
+    ----------
+    matrix : TransitionMatrix
+        The table of probabilities that is derived from.
+    epsilon : float
+        The exact epsilon, infinite where an output is possible for one input only.
+    steps : tuple of DerivationStep
+        The steps in order, five where any two inputs are neighbors.
+
+    Examples
+    --------
+    >>> found = derive_epsilon(TransitionMatrix([[0.75, 0.25], [0.25, 0.75]]))
+    >>> len(found.steps), round(found.epsilon, 6)
+    (5, 1.098612)
+    """
 
     matrix: TransitionMatrix
     epsilon: float
@@ -76,18 +105,40 @@ class _Ratio:
         return (True, self.above) if not self.below else (False, self.above / self.below)
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         return _number(self.above / self.below) if self.below else "infinite: a zero beside a non-zero"
 
 
 def derive_epsilon(
     matrix: TransitionMatrix, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
 ) -> EpsilonDerivation:
-    """The five steps from a table of probabilities to its epsilon and what that means.
+    """Derive the epsilon of a table of probabilities in five steps.
 
     **Theorem.** The least epsilon with P[T | x] <= e^epsilon P[T | y] for all neighbors x, y and all sets T of outputs
     is the logarithm of the largest ratio P[r | x] / P[r | y] of a single output. Proof: sum the inequality over the
     outputs of T; and a single output is a set.
+
+    Parameters
+    ----------
+    matrix : TransitionMatrix
+        The probability of each output for each input.
+    inputs, outputs : sequence of str, optional
+        Names of the inputs and of the outputs, as many as the table has; numbered where left out.
+
+    Returns
+    -------
+    EpsilonDerivation
+        The steps, which `print` shows, and the epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If there are not as many names as inputs or outputs.
+
+    Examples
+    --------
+    >>> print(derive_epsilon(TransitionMatrix([[0.75, 0.25], [0.25, 0.75]]), outputs=["no", "yes"]).steps[3].lines[0])
+    epsilon = ln 3 = 1.098612
     """
     people = _names("inputs", inputs, "input", len(matrix.rows))
     shown = _names("outputs", outputs, "output", len(matrix.rows[0]))
@@ -99,7 +150,7 @@ def derive_epsilon(
         return EpsilonDerivation(matrix, 0.0, (*steps, DerivationStep(title, nobody)))
     steps.append(DerivationStep(title, _ratios(ratios)))
     worst = max(ratios, key=lambda ratio: ratio.size)
-    steps.append(DerivationStep("The largest of them", (f"{worst.shown}, at the output {worst.output}",)))
+    steps.append(DerivationStep("The largest of them", (f"{worst.text}, at the output {worst.output}",)))
     epsilon = matrix.epsilon
     log = "infinite" if math.isinf(epsilon) else f"ln {_number(worst.above / worst.below)} = {epsilon:.6f}"
     steps.append(DerivationStep("Its logarithm", (f"epsilon = {log}",)))
@@ -107,21 +158,51 @@ def derive_epsilon(
 
 
 def undefended_classroom() -> TransitionMatrix:
-    """Thirty students, of whom one scored 90 and the others 50, or all 50: five means of three random ones.
+    """Return the table of five exact means of three random students of thirty: 29 scored 50, and one 90 or 50.
 
     The 90 is among three of thirty with probability C(29, 2)/C(30, 3) = 1/10. Outputs: no mean shows it; one does. A
     mean of 63.3 cannot come of 50s alone, so epsilon is infinite, and with probability 1 - 0.9^5 = 0.40951 the answers
-    give the student away.
+    reveal the student's score.
+
+    Returns
+    -------
+    TransitionMatrix
+        The probabilities of the outputs, for the class with the 90 and for the one without.
+
+    Examples
+    --------
+    >>> undefended_classroom().epsilon
+    inf
     """
     hit = Fraction(math.comb(STUDENTS - 1, OF - 1), math.comb(STUDENTS, OF))
     return TransitionMatrix([[1 - hit, hit], [1, 0]]).repeated(MEANS)
 
 
 def defended_classroom(epsilon: float) -> TransitionMatrix:
-    """The same mean in steps of 1/30, with noise. The pair differs by 40 steps, which is 1.33 points.
+    """Return the table of the whole class's mean in steps of 1/30, with Laplace noise.
 
-    Noise of scale 40/epsilon steps is epsilon-DP for this pair: at 0.1 that is 400 steps, 13.3 points. A promise for
-    every pair of classrooms needs the scale of 100 steps.
+    The two classes differ by 40 steps, which is 1.33 points. Noise of scale 40/epsilon steps is epsilon-DP for this
+    pair: at 0.1 that is 400 steps, 13.3 points. A guarantee for every pair of classrooms needs the scale of 100 steps.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy loss of the release, positive and finite; a smaller one has more noise.
+
+    Returns
+    -------
+    TransitionMatrix
+        The probabilities of the noisy mean, for the class with the 90 and for the one without.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon is not positive and finite.
+
+    Examples
+    --------
+    >>> round(defended_classroom(0.1).epsilon, 6)
+    0.1
     """
     if not 0 < epsilon < math.inf:
         raise ParameterError("epsilon", "must be positive and finite", fix="epsilon=0.1, say")
@@ -165,8 +246,7 @@ def _ratios(ratios: list[_Ratio]) -> tuple[str, ...]:
     kept = _first(ratios)
     width = max(len(ratio.output) for ratio in kept)
     lines = [
-        f"{ratio.output.ljust(width)}  {_number(ratio.above)} : {_number(ratio.below)} = {ratio.shown}"
-        for ratio in kept
+        f"{ratio.output.ljust(width)}  {_number(ratio.above)} : {_number(ratio.below)} = {ratio.text}" for ratio in kept
     ]
     return (*lines, *_rest(len(ratios) - len(kept)))
 

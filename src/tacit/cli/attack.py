@@ -70,9 +70,9 @@ def _format_report(found: AttackReport) -> str:
         "Shares are of secrets guessed right, with 99 % intervals; a coin gets 50 %. Under epsilon "
         f"{found.epsilon:g} ({found.neighbors}) no attack, whatever it knows, can expect more than {found.most:.1%}.",
         f"With the secret: {int(crowd.truth.sum())}. Unprotected, one question tells: {found.plain.estimate:g}. "
-        f"With Tacit, the same question {found.repeated.asked} times is one answer: {found.repeated.estimate:g}, with "
-        f"noise of deviation {found.deviation:.3g}; "
-        f"{fresh.asked} rewordings, each at its price, have a mean of {fresh.estimate:.4g}, off by about "
+        f"With Tacit, the same question {found.repeated.answer_count} times is one answer: "
+        f"{found.repeated.estimate:g}, with noise of deviation {found.deviation:.3g}; "
+        f"{fresh.answer_count} rewordings, each at its price, have a mean of {fresh.estimate:.4g}, off by about "
         f"{fresh.standard_error:.3g}.",
     ]
     if found.refusal:

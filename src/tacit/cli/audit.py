@@ -208,7 +208,7 @@ def any_callable(
         _print_json({"callable": place, **found.to_dict()})
     else:
         typer.echo(f"{place}\n{found}")
-    if found.refuted:
+    if found.is_refuted:
         raise typer.Exit(REFUTED)
 
 

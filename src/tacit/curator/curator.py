@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.filters import compute_limits
 from tacit.answers.answer import Answer
@@ -33,6 +33,9 @@ from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.policy.model import ROW_UNIT, LedgerLocation, Policy, UnitForeignKey
 from tacit.sampling.bits import Bits, SystemBits
+
+if TYPE_CHECKING:
+    from tacit.curator.fit import EstimatorT
 
 _log = logging.getLogger("tacit")
 _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
@@ -169,7 +172,7 @@ class Curator:
             )
         return Analyst(self, name)
 
-    def fit(self, estimator: Any, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> Any:
+    def fit(self, estimator: EstimatorT, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> EstimatorT:
         """A model learned for an analyst from one row of each unit; see `DeclaredAnalyst.fit`."""
         return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, **more)
 
@@ -226,7 +229,9 @@ class Analyst:
         question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence, request)
         return ask(question, self.name, self._curator)
 
-    def fit(self, estimator: Any, sql: Any, *, target: str, epsilon: Any, delta: Any = None, request: str = "") -> Any:
+    def fit(
+        self, estimator: EstimatorT, sql: Any, *, target: str, epsilon: Any, delta: Any = None, request: str = ""
+    ) -> EstimatorT:
         """A fitted copy of an estimator of `tacit.learn`, at the price `epsilon`. The same fit again is free.
 
         The question selects columns of rows, among them the `target`; one row of each unit is learned from. `delta` is

@@ -19,7 +19,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tacit.accounting.filters import is_whole, whole
 from tacit.aggregates.registry import read_question
@@ -46,11 +46,12 @@ if TYPE_CHECKING:
     from tacit.learn.base import FitPlan, PrivateLinearModel
     from tacit.ledger.entries import Reservation
 
+EstimatorT = TypeVar("EstimatorT", bound="PrivateLinearModel")
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
 def fit(
-    estimator: Any,
+    estimator: EstimatorT,
     text: str,
     target: str,
     who: str,
@@ -58,7 +59,7 @@ def fit(
     epsilon: Any,
     delta: Any = None,
     request: str = "",
-) -> PrivateLinearModel:
+) -> EstimatorT:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     study = ChargedFit.planned(estimator, text, target, policy, whole(price), delta)
@@ -69,7 +70,8 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    return study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    found = study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    return cast("EstimatorT", found)  # a clone of the estimator
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class ChargedFit:
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
-        labels = self.estimator._encoded(_to_labels(table.columns[-1]))
+        labels = self.estimator._encode(_to_labels(table.columns[-1]))
         weights = self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits))
         plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()

@@ -27,11 +27,11 @@ def calibrate_to_charge(
     aim = price
     for _ in range(_MAX_ATTEMPTS):
         plan = estimator.set_params(epsilon=aim, delta=delta).plan(columns)
-        room = max(Fraction(0), delta - _non_gaussian_delta(plan.spent))
-        found = cost(plan.spent, room)
+        room = max(Fraction(0), delta - _non_gaussian_delta(plan.privacy_loss))
+        found = cost(plan.privacy_loss, room)
         charged = Fraction(found.epsilon, GRAINS_PER_EPSILON)
         if charged <= price and found.delta_a <= delta * GRAINS_PER_DELTA + 2:
-            return plan, plan.spent, room
+            return plan, plan.privacy_loss, room
         if charged > 2 * price:
             break
         aim *= price / charged * (1 - Fraction(1, 10**6))

@@ -8,18 +8,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.arithmetic import to_integer
+from tacit.arithmetic import Number, to_integer
 from tacit.errors import ParameterError
 from tacit.learn.base import FitPlan, check_fit_call, clear_fitted_attributes
-from tacit.learn.facts import DeclaredParameters
+from tacit.learn.facts import BitSource, Bounds, DeclaredParameters, Missing
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
 from tacit.learn.sums import on_grid
@@ -44,10 +46,10 @@ class HatBasis:
     knots: tuple[int, ...]
 
     @classmethod
-    def of(cls, lower: Any, upper: Any, knots: Any) -> HatBasis:
+    def of(cls, lower: npt.ArrayLike, upper: npt.ArrayLike, knots: int | Sequence[int]) -> HatBasis:
         """Hats of so many knots for each column, or for all."""
         low, high = (np.asarray(end, dtype=np.float64) for end in (lower, upper))
-        counts = [knots] * len(low) if np.ndim(knots) == 0 else list(knots)
+        counts = list(knots) if isinstance(knots, Sequence | np.ndarray) else [knots] * len(low)
         if len(counts) != len(low):
             raise ParameterError("knots", f"do not fit {len(low)} columns", fix="give a number, or one a column")
         found = tuple(to_integer("knots", count, least=1) for count in counts)
@@ -83,29 +85,90 @@ class HatBasis:
 
 
 class AdditiveClassifier(ClassifierMixin, BaseEstimator):
-    """Logistic regression on shapes: the score of a row is a sum of a function of each of its columns.
+    """Logistic regression on piecewise linear functions: the score of a row is a sum of a function of each column.
 
-    Each function is a line between `knots`, so many for all columns or one number a column. A column of categories
-    holds whole numbers from 0 to k - 1 and has k knots: a height of its own for each. The functions are `shapes_`, a
-    pair a column: where the knots are, and how high. The number of knots that is there without a word was settled on
-    made-up data (benchmarks/rules.md). All other parameters are those of `LogisticRegression`, which learns the heights
-    in one fit, whose guarantee this has: the reading of rows is declared (`HatBasis`).
+    **Theorem.** A fit is `guarantee_`-DP, where one row is one unit: `LogisticRegression` learns the heights of all
+    functions in one fit, and the reading of a row depends on that row and on what is declared (`HatBasis`).
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit, from 1e-9 to 1e9; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None. At 0 only output perturbation is
+        possible.
+    classes : collection, optional
+        All labels that may occur, two or more, of one type. They are declared, since which labels occur is private.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them.
+    knots : int or sequence of int
+        How many evenly spaced knots each column's function has, from 1 to 1000: one number for all columns, or one for
+        each. More follow the data closer and need more rows. A column of categories holds whole numbers from 0 to k - 1
+        and has k knots. The default was chosen on synthetic data (benchmarks/rules.md).
+    rows : int, optional
+        About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
+        under "replace" they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced.
+    C : number, optional
+        Inverse strength of the regularization, positive: the sum of losses plus |w|^2/(2 C) is minimized, on scaled
+        columns. Where it is None, the method has a rule of its own, from public facts.
+    method : {"auto", "output", "objective", "gradient", "newton"}
+        How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
+        gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    shapes_ : list of pairs of arrays
+        For each column, where its knots are and how high its function is there; a row of heights for each class where
+        there are more than two.
+    classes_ : array
+        The declared classes, sorted.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+    method_ : str
+        The method that was used.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
+    >>> settings = {"classes": [0, 1], "bounds": (18, 90), "rows": 3000, "bits": partial(ReplayBits, b"doc")}
+    >>> model = AdditiveClassifier(epsilon=1, knots=4, **settings).fit(ages, sick)
+    >>> model.predict([[25.0], [75.0]]).tolist()
+    [0, 1]
+    >>> model.shapes_[0][0].tolist()
+    [18.0, 42.0, 66.0, 90.0]
     """
 
     def __init__(
         self,
-        epsilon: Any = None,
-        delta: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         *,
-        classes: Any = None,
-        bounds: Any = None,
-        knots: Any = 8,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        C: Any = None,  # noqa: N803 - scikit-learn's name
-        method: Any = "auto",
-        missing: Any = "error",
-        bits: Any = None,
+        classes: Collection[object] | None = None,
+        bounds: Bounds | None = None,
+        knots: int | Sequence[int] = 8,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        C: float | None = None,  # noqa: N803 - scikit-learn's name
+        method: str = "auto",
+        missing: Missing = "error",
+        bits: BitSource | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -120,21 +183,60 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         self.bits = bits
 
     def plan(self, features: int, rows: int | None = None) -> FitPlan:
-        """What a fit on so many columns would do and cost. No data is needed."""
-        return self._heights(features).plan(self._hats(self._declared(features, rows)).width, rows)
+        """Plan a fit: what it would do and cost. No data is needed.
 
-    def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803
-        """Learn the shapes from the rows of X with the labels y. Costs `guarantee_`."""
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        FitPlan
+            The method, its noise, its privacy loss and its guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
+        return self._heights(features).plan(self._hats(self._read_settings(features, rows)).width, rows)
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803
+        """Learn from rows, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,)
+            The label of each row, one of the declared classes.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         check_fit_call(refused)
         clear_fitted_attributes(self)
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
         columns = features.shape[1]
         plan = self.plan(columns, len(features))
-        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
-        facts = self._declared(columns, len(features))
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
+        facts = self._read_settings(columns, len(features))
         hats = self._hats(facts)
-        heights = self._heights(columns).fit(hats.read(self._known(features)), target)
+        heights = self._heights(columns).fit(hats.read(self._fill_missing(features)), target)
         self._model, self._basis = heights, hats
         self.classes_ = heights.classes_
         each = np.split(heights.coef_, np.cumsum(hats.knots)[:-1], axis=1)
@@ -143,21 +245,65 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         ]
         return self
 
-    def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """The score of each row: above 0 for the second class of two, else one for each class."""
-        return self._fitted().decision_function(self._again(X))
+    def decision_function(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Compute the score of each row.
 
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """The class of each row."""
-        return self._fitted().predict(self._again(X))
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
 
-    def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """The probability of each class, for each row."""
-        return self._fitted().predict_proba(self._again(X))
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_classes)
+            The scores: above 0 for the second class of two, else one for each class.
+        """
+        return self._require_model().decision_function(self._again(X))
 
-    def predict_log_proba(self, X: Any) -> Array:  # noqa: N803
-        """The logarithms of these."""
-        return self._fitted().predict_log_proba(self._again(X))
+    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            A class for each row.
+        """
+        return self._require_model().predict(self._again(X))
+
+    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`, one in all for each row.
+        """
+        return self._require_model().predict_proba(self._again(X))
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Logarithms of probabilities, in the order of `classes_`.
+        """
+        return self._require_model().predict_log_proba(self._again(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "shapes_")
@@ -169,8 +315,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
         return tags
 
-    def _declared(self, columns: int, rows: int | None) -> DeclaredParameters:
-        return DeclaredParameters.declared(
+    def _read_settings(self, columns: int, rows: int | None) -> DeclaredParameters:
+        return DeclaredParameters.from_settings(
             columns=columns,
             found=rows,
             epsilon=self.epsilon,
@@ -201,15 +347,15 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             bits=self.bits,
         )
 
-    def _fitted(self) -> LogisticRegression:
+    def _require_model(self) -> LogisticRegression:
         check_is_fitted(self)
         return self._model
 
-    def _again(self, X: Any) -> Array:  # noqa: N803
+    def _again(self, X: npt.ArrayLike) -> Array:  # noqa: N803
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
-        return self._basis.read(self._known(features))
+        return self._basis.read(self._fill_missing(features))
 
-    def _known(self, features: Array) -> Array:
+    def _fill_missing(self, features: Array) -> Array:
         """The rows with NaN as declared."""
         return features if self.missing == "error" else np.where(np.isnan(features), float(self.missing), features)
 

@@ -1,40 +1,32 @@
-"""Which method to use, decided by public facts: the price, the numbers of rows, columns and classes, the loss.
+"""Which method to use, chosen by public facts: epsilon and delta, the numbers of rows, columns and classes, the loss.
 
-All thresholds are in `MethodThresholds`. A choice that looked at the data would have to be paid for.
+All thresholds are in `MethodThresholds`. A choice that read the data would have a privacy loss.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
 
 from tacit.errors import ParameterError
 from tacit.learn.facts import DeclaredParameters
-from tacit.learn.losses import Array, ConvexLoss, HuberLoss
-from tacit.learn.problem import RiskMinimization
-from tacit.privacy.loss import Loss
-from tacit.privacy.unit import Neighbors
-from tacit.sampling.bits import Bits
+from tacit.learn.gradient import NoisyGradientDescent
+from tacit.learn.losses import ConvexLoss, HuberLoss
+from tacit.learn.method import LearningTask, Method
+from tacit.learn.moments import SufficientStatistics
+from tacit.learn.newton import NoisyNewton
+from tacit.learn.objective import ObjectivePerturbation
+from tacit.learn.output import OutputPerturbation
 
-METHODS = ("output", "objective", "gradient", "newton")
-
-
-class Method(Protocol):
-    """A way to learn: made of public facts, with a price that is known before data is touched."""
-
-    @property
-    def penalty(self) -> float:
-        """Lambda, the weight of |w|^2/2."""
-
-    @property
-    def spent(self) -> Loss:
-        """What a fit costs."""
-
-    def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
-        """The released weights."""
+METHODS: dict[str, type[Method]] = {
+    "output": OutputPerturbation,
+    "objective": ObjectivePerturbation,
+    "gradient": NoisyGradientDescent,
+    "newton": NoisyNewton,
+}
+# Newton's steps for a squared loss are one step, by its sufficient statistics.
+_SQUARED_LOSS_METHODS: dict[str, type[Method]] = METHODS | {"newton": SufficientStatistics}
 
 
 @dataclass(frozen=True)
@@ -42,10 +34,10 @@ class MethodThresholds:
     """The thresholds of `choose_method`. The signal of a fit is epsilon rows/sqrt(weights): how far rows stand out of
     noise.
 
-    `plenty`: the signal from which objective perturbation is as good as any, at the price of one fit without noise.
+    `plenty`: the signal from which objective perturbation is as good as any, at the time of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
     `factored`: the most columns that a minimizer is certified for.
-    The first two were settled on made-up data: benchmarks/rules.md.
+    The first two were chosen on synthetic data: benchmarks/rules.md.
     """
 
     plenty: float = 800.0
@@ -79,47 +71,12 @@ def plan_method(name: str, facts: DeclaredParameters, loss: ConvexLoss, penalty:
     name = choose_method(facts, loss) if name == "auto" else name
     if facts.delta == 0 and name != "output":
         raise ParameterError("delta", f"{name} needs one above 0", fix='choose a delta, or method="output"')
-    public = (facts.norm, facts.width, facts.rows, facts.neighbors)
-    hashable: Any = loss  # a frozen value
-    return name, _calibrate(name, facts.epsilon, facts.delta, hashable, penalty, public)
+    task = LearningTask(facts.epsilon, facts.delta, loss, facts.norm, facts.width, facts.rows, facts.neighbors, penalty)
+    return name, _calibrate(name, task)
 
 
 @lru_cache(maxsize=128)
-def _calibrate(
-    name: str,
-    epsilon: Fraction,
-    delta: Fraction,
-    loss: Any,
-    penalty: float | None,
-    public: tuple[float, int, int, Neighbors],
-) -> Method:
-    """The method by its public facts: a frozen value, so that fits with the same facts share it."""
-    norm, features, rows, neighbors = public
-    made: Method = _method_class(name, loss).planned(
-        epsilon, delta, loss=loss, norm=norm, features=features, rows=rows, neighbors=neighbors, penalty=penalty
-    )
-    return made
-
-
-def _method_class(name: str, loss: ConvexLoss) -> Any:
-    """The class of a method. Newton's steps for a squared loss are one step, by its sufficient statistics."""
-    match name:
-        case "output":
-            from tacit.learn.output import OutputPerturbation
-
-            return OutputPerturbation
-        case "objective":
-            from tacit.learn.objective import ObjectivePerturbation
-
-            return ObjectivePerturbation
-        case "gradient":
-            from tacit.learn.gradient import NoisyGradientDescent
-
-            return NoisyGradientDescent
-        case "newton" if isinstance(loss, HuberLoss):
-            from tacit.learn.moments import SufficientStatistics
-
-            return SufficientStatistics
-    from tacit.learn.newton import NoisyNewton
-
-    return NoisyNewton
+def _calibrate(name: str, task: LearningTask) -> Method:
+    """Return the method for a task: a frozen value, so that fits with the same facts share it."""
+    kinds = _SQUARED_LOSS_METHODS if isinstance(task.loss, HuberLoss) else METHODS
+    return kinds[name].calibrate(task)

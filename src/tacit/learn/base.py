@@ -1,4 +1,4 @@
-"""What the private estimators share: parameters that are declared, a price that is known first, a linear model.
+"""What the private linear models share: declared parameters, and a privacy loss that is known before a fit.
 
 **Guarantee.** A fit releases the weights, from which all fitted attributes and predictions are computed; they cost
 `loss_`, which is within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is
@@ -15,13 +15,15 @@ from types import FrameType
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import ParameterError
-from tacit.learn.auto import Method, plan_method
-from tacit.learn.facts import DeclaredParameters
+from tacit.learn.auto import plan_method
+from tacit.learn.facts import BitSource, DeclaredParameters
 from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
@@ -40,13 +42,13 @@ class FitPlan:
     method: Method
 
     @property
-    def spent(self) -> Loss:
-        """What the fit costs, as the accountant reads it."""
-        return self.method.spent
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of the fit, as the accountants read it."""
+        return self.method.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
-        """What the fit promises."""
+        """The guarantee of the fit."""
         return self.facts.guarantee
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
@@ -66,26 +68,32 @@ class FitPlan:
 class PrivateLinearModel(BaseEstimator):
     """A linear model, fitted under differential privacy; one row is one unit.
 
-    Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
-
-    - `epsilon`, and `delta`, which is 1/rows^2 where it is None.
-    - `bounds`: (low, high), numbers or one a column. Values outside are read as the nearest bound, and columns are
-      scaled by them to [-1, 1]. `norm`: the longest a scaled row may be, longer ones are shortened to it; without it no
-      row is shortened. One-hot columns of k categories have a norm of sqrt(k): declare it, it lessens the noise. Where
-      `bounds` is None, `norm` is that of the rows themselves.
-    - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
-    - `method`: "output", "objective", "gradient", "newton", or "auto" (`learn/auto.py`).
-    - `fit_intercept`: a constant feature of `intercept_scaling` times the norm; regularized like the rest. The scale
-      was settled on made-up data (benchmarks/rules.md).
-    - `missing`: what NaN is read as, in the column's own units, or "error".
-    - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
+    Its parameters, which each estimator documents, are public; they are stored as given and read when a fit begins.
     """
 
     _strength: ClassVar[str]  # the parameter that says how strong the regularization is
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
-        """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
-        return DeclaredParameters.declared(
+        """Read the declared parameters for so many columns.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        DeclaredParameters
+            The parameters as exact numbers, one bound for each column.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
+        return DeclaredParameters.from_settings(
             columns=features,
             found=rows,
             epsilon=self.epsilon,
@@ -99,25 +107,77 @@ class PrivateLinearModel(BaseEstimator):
         )
 
     def plan(self, features: int, rows: int | None = None) -> FitPlan:
-        """What a fit on so many columns would do and cost. No data is needed."""
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        FitPlan
+            The method, its noise, its privacy loss and its guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         facts, loss = self.facts(features, rows), self._loss()
         name, method = plan_method(self.method, facts, loss, self._penalty())
         return FitPlan(facts, loss, name, method)
 
-    def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from the rows of X with the targets y. Costs `guarantee_`."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from rows, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,)
+            The target of each row: a declared class, or a number.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         check_fit_call(refused)
         clear_fitted_attributes(self)
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
-        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
-        return self.take(plan, plan.weights(features, self._encoded(target), resolve_bits(self.bits)))
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
+        return self.take(plan, plan.weights(features, self._encode(target), resolve_bits(self.bits)))
 
     def take(self, plan: FitPlan, weights: Array) -> Self:
-        """Become the model of released weights: all else that is fitted follows from them and from the plan."""
-        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.spent, plan.name
+        """Set the fitted attributes from released weights.
+
+        Parameters
+        ----------
+        plan : FitPlan
+            The plan that the weights were released by.
+        weights : array
+            The released weights, on scaled columns.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
-        self._cut = float(getattr(plan.method, "cut", 1.0))
+        self._cut = plan.method.cut
         coefficients, intercept = plan.facts.in_units(weights)
         self._show(coefficients, intercept)
         return self
@@ -131,11 +191,11 @@ class PrivateLinearModel(BaseEstimator):
         tags.non_deterministic = True
         return tags
 
-    def _scores(self, X: Any) -> Array:  # noqa: N803
+    def _scores(self, X: npt.ArrayLike) -> Array:  # noqa: N803
         """x coef + intercept for each row, read as the rows of the fit were."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
-        return np.asarray(self._facts.seen(features) @ self.coef_.T + self.intercept_)
+        return np.asarray(self._facts.read_unscaled(features) @ self.coef_.T + self.intercept_)
 
     def _finite(self) -> bool | str:
         return True if self.missing == "error" else "allow-nan"
@@ -156,11 +216,11 @@ class PrivateLinearModel(BaseEstimator):
     def _lambda(self, strength: float) -> float:
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
         """The rows and targets as arrays of the right shapes."""
         raise NotImplementedError
 
-    def _encoded(self, target: Array) -> Array:
+    def _encode(self, target: Array) -> Array:
         """The targets as the loss takes them."""
         raise NotImplementedError
 
@@ -169,7 +229,7 @@ class PrivateLinearModel(BaseEstimator):
         """The most points that a row can have."""
         raise NotImplementedError
 
-    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
         """How well each row is predicted, as whole points from 0 to the most there are."""
         raise NotImplementedError
 
@@ -178,7 +238,7 @@ class PrivateLinearModel(BaseEstimator):
         raise NotImplementedError
 
 
-def resolve_bits(bits: Any) -> Bits:
+def resolve_bits(bits: BitSource | None) -> Bits:
     """The source of bits that a parameter means."""
     if bits is None:
         return SystemBits()
@@ -190,12 +250,12 @@ def resolve_bits(bits: Any) -> Bits:
 
 
 def clear_fitted_attributes(estimator: BaseEstimator) -> None:
-    """Drop what an earlier fit set, so that one that is stopped leaves no model but its price."""
+    """Delete what an earlier fit set, so that one that is stopped leaves no model, but its privacy loss."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
 
 
-def check_fit_call(unknown: dict[str, Any]) -> None:
+def check_fit_call(unknown: dict[str, object]) -> None:
     """Refuse weights of rows, and fits inside a search that would choose by unprotected scores."""
     for name in unknown:
         what = "weighing rows would multiply what a row can change" if name == "sample_weight" else "is not understood"

@@ -119,13 +119,13 @@ def gradient(scaled: Scaled, at: Long) -> Slope:
     """The gradient of J at these weights.
 
     **Theorem.** It is off by at most `error`. Proof. Let u be the unit roundoff of extended numbers, n the number of
-    rows, k of outputs, L the slope. The products of rows with each part of the weights are exact (`sums.Rows`), and so
-    are their differences from the largest score of a row; they are added from the least on, so a score has an error of
-    u 2^-31 |v| and a relative one of 2 u. The former moves a residual by the bend times that, the latter by the loss's
-    `relative_bend` times 2 u. The residual's own evaluation adds (k + 16) u L, and its splitting into 60 bits of L
-    adds sqrt(k) 2^-60 L. The sum of rows times residuals is exact. The last three additions, of terms whose lengths
-    are at most n L, penalty |v| and |tilt|, add eight roundings of each at most. |x| <= 1 for each row. The factor 2
-    pays for the terms of second order.
+    rows, k of outputs, L the slope. The products of rows with each part of the weights are exact
+    (`sums.QuantizedRows`), and so are their differences from the largest score of a row; they are added from the least
+    on, so a score has an error of u 2^-31 |v| and a relative one of 2 u. The former moves a residual by the bend times
+    that, the latter by the loss's `relative_bend` times 2 u. The residual's own evaluation adds (k + 16) u L, and its
+    splitting into 60 bits of L adds sqrt(k) 2^-60 L. The sum of rows times residuals is exact. The last three
+    additions, of terms whose lengths are at most n L, penalty |v| and |tilt|, add eight roundings of each at most. |x|
+    <= 1 for each row. The factor 2 pays for the terms of second order.
     """
     loss, count = scaled.loss, len(scaled.labels)
     whole = _whole(at)

@@ -1,12 +1,4 @@
-"""K-means: a few steps of Lloyd's, each from noisy counts, sums and sums of squares of the clusters.
-
->>> from functools import partial
->>> from tacit.sampling.bits import ReplayBits
->>> ages = [[float(age)] for age in (20, 21, 22, 70, 71, 72)] * 2000
->>> model = KMeans(epsilon=1, n_clusters=2, bounds=(0, 100), rows=12_000, bits=partial(ReplayBits, b"doc")).fit(ages)
->>> sorted(model.cluster_centers_.round().ravel().tolist())
-[21.0, 71.0]
-"""
+"""K-means: a few of Lloyd's steps, each from noisy counts, sums and sums of squares of the clusters."""
 
 from __future__ import annotations
 
@@ -15,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from tacit.arithmetic import to_integer
+from tacit.arithmetic import Number, to_integer
 from tacit.errors import ParameterError
 from tacit.learn.columns import GroupMoments, estimate_moments
-from tacit.learn.facts import DeclaredParameters
+from tacit.learn.facts import BitSource, Bounds, DeclaredParameters, Missing
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, clip_rows, scale_rows
 from tacit.sampling.bits import Bits
@@ -62,7 +55,7 @@ class ClusterMoments:
             self.count / 2, self.mean + step, left
         )
 
-    def joined(self, other: ClusterMoments) -> ClusterMoments:
+    def join_with(self, other: ClusterMoments) -> ClusterMoments:
         """One cluster of the rows of both."""
         count = self.count + other.count
         share = other.count / count
@@ -72,36 +65,89 @@ class ClusterMoments:
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, OneShotEstimator):
-    """K-means. See `OneShotEstimator` for the parameters that are not said here.
+    """K-means under differential privacy: a few of Lloyd's steps from noisy counts, sums and sums of squares.
 
-    **Theorem.** A fit loses at most `loss_`. Proof: in each of `max_iter` steps a row is in the cluster of the center
-    next to it, which is a function of that row and of the centers before, so the counts and moments of the clusters are
-    one release of `GroupMoments`; all else is computed from what these release. The distances from a row are added up
-    column by column, each sum rounded correctly, so that they do not depend on what other rows there are.
+    **Theorem.** A fit is `guarantee_`-DP and loses at most `loss_`, where one row is one unit. Proof: in each of
+    `max_iter` steps a row is in the cluster of the center next to it, which is a function of that row and of the
+    centers before, so the counts and moments of the clusters are one release of `GroupMoments`; all else is computed
+    from what these release. The distances from a row are added up column by column, each sum rounded correctly, so that
+    they do not depend on what other rows there are.
 
-    `init` are declared centers, or None: the first step then has one cluster of all rows, which is split. A cluster
-    whose count is not above its noise is dropped, and others are split in its place, as `rebalance` says. `max_iter` is
-    the number of steps; all are made, with equal parts of the budget, and the sums of the last three are pooled.
+    A cluster whose count is not above its noise is dropped, and others are split in its place, as `rebalance` says. All
+    steps are made, with equal parts of the budget, and the sums of the last three are pooled. Distances are in the
+    rows' own units. There are no `labels_` and no `inertia_`, which would hold rows.
 
-    Distances are in the rows' own units. `cluster_counts_` are the noisy counts, at the end. What cluster a row is
-    in is for whoever holds the row: `predict`. There are no `labels_` and no `inertia_`, which would hold rows.
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit, from 1e-9 to 1e9; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None.
+    n_clusters : int
+        How many clusters there are, from 1 to 10,000.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them in a fit and in predictions.
+    rows : int, optional
+        About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
+        under "replace" they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced.
+    init : array of shape (n_clusters, n_features), optional
+        Declared centers of the first step. Where it is None, the first step has one cluster of all rows, which is
+        split.
+    max_iter : int
+        The number of steps, from 1 to 1,000. Each has an equal part of the budget, so more steps have more noise.
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        The centers, within the bounds.
+    cluster_counts_ : array
+        The noisy number of rows of each cluster.
+    n_iter_ : int
+        The number of steps that were made.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages = [[float(age)] for age in (20, 21, 22, 70, 71, 72)] * 2000
+    >>> settings = {"bounds": (0, 100), "rows": 12_000, "bits": partial(ReplayBits, b"doc")}
+    >>> model = KMeans(epsilon=1, n_clusters=2, **settings).fit(ages)
+    >>> sorted(model.cluster_centers_.round().ravel().tolist())
+    [21.0, 71.0]
     """
 
     _last = "cluster_centers_"
 
     def __init__(
         self,
-        epsilon: Any = None,
-        delta: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         *,
-        n_clusters: Any = 8,
-        bounds: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        init: Any = None,
-        max_iter: Any = _STEPS,
-        missing: Any = "error",
-        bits: Any = None,
+        n_clusters: int = 8,
+        bounds: Bounds | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        init: npt.ArrayLike | None = None,
+        max_iter: int = _STEPS,
+        missing: Missing = "error",
+        bits: BitSource | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -115,30 +161,106 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         self.bits = bits
 
     def plan(self, features: int, rows: int | None = None) -> ReleasePlan[GroupMoments]:
-        """What a fit on so many columns would do and cost. No data is needed."""
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        ReleasePlan
+            The noisy counts and moments of all steps, their privacy loss and guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         facts = self.facts(features, rows)
         self._start(facts)
         groups = _up_to("n_clusters", self.n_clusters, _MOST_CLUSTERS)
         times = _up_to("max_iter", self.max_iter, _MOST_STEPS)
         shape = {"groups": groups, "columns": features, "degree": 2, "times": times}
-        return ReleasePlan(facts, GroupMoments.planned(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors))
+        return ReleasePlan(
+            facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
+        )
 
-    def predict(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
-        """The cluster of each row: that of the nearest center."""
+    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+        """Assign each row to the nearest center.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of int
+            The place of each row's center in `cluster_centers_`.
+        """
         rows = self._again(X)
         return assign_to_centers(rows, self.cluster_centers_)
 
-    def transform(self, X: Any) -> Array:  # noqa: N803
-        """The distance of each row from each center."""
+    def transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Compute the distance of each row from each center.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_clusters)
+            Euclidean distances, in the rows' own units.
+        """
         rows = self._again(X)
         return np.sqrt(squared_distances(rows, self.cluster_centers_))
 
-    def fit_predict(self, X: Any, y: Any = None, **refused: Any) -> Array:  # noqa: N803
-        """Learn from the rows, and say which cluster each is in."""
+    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Array:  # noqa: N803
+        """Learn from rows, and return the cluster of each.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : object
+            Ignored: clusters are found without labels.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        array of int
+            The cluster of each row, without noise: for whoever holds the rows.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         return self.fit(X, y, **refused).predict(X)
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
-        """Minus the sum of squares of the rows' distances from their centers, without noise."""
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:  # noqa: N803
+        """Compute minus the sum of squared distances of the rows from their centers, without noise.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+        y : object
+            Ignored: clusters have no labels.
+
+        Returns
+        -------
+        float
+            At most 0; for whoever holds the rows, as it is not private.
+        """
         return -float(np.square(self.transform(X).min(axis=1)).sum())
 
     @property
@@ -217,7 +339,7 @@ def _distances_to(rows: Array, center: Array) -> Array:
 def rebalance(found: list[ClusterMoments], most: int, merging: bool) -> list[ClusterMoments]:
     """So many clusters: those that are missing come from splitting, and where that is worth it two are joined for it.
 
-    Joining is for steps after which there is time to settle: two centers in one crowd and one for two crowds is what
+    Joining is for steps after which there is time to settle: two centers in one group of rows and one for two is what
     Lloyd's steps cannot leave by themselves.
     """
     clusters = list(found)
@@ -230,7 +352,7 @@ def rebalance(found: list[ClusterMoments], most: int, merging: bool) -> list[Clu
             gains = [cluster.gain for place, cluster in enumerate(clusters) if place not in {one, other}]
             if max(gains) <= _WORTH * costs.min():
                 break
-            clusters[one] = clusters[one].joined(clusters.pop(other))
+            clusters[one] = clusters[one].join_with(clusters.pop(other))
         widest = max(range(len(clusters)), key=lambda place: clusters[place].gain)
         clusters[widest : widest + 1] = clusters[widest].halves()
     return clusters

@@ -2,7 +2,7 @@
 
 >>> from tacit.sampling.bits import ReplayBits
 >>> facts = {"groups": 2, "columns": 1, "degree": 2, "neighbors": Neighbors.ADD_REMOVE}
->>> plan = GroupMoments.planned(Fraction(1000), Fraction(1, 10**6), **facts)
+>>> plan = GroupMoments.calibrate(Fraction(1000), Fraction(1, 10**6), **facts)
 >>> values = np.array([[1.0], [0.5], [-0.5]])
 >>> counts, first, second = plan.release(values, np.array([0, 0, 1]), ReplayBits(b"example"))
 >>> counts.round().tolist(), first.round(1).tolist()
@@ -41,14 +41,14 @@ class GroupMoments:
     u are the columns, in [-1, 1]; a row is in one group. As |T| <= 1, the sums of T_2 move by half of what those of
     2 u^2 move by. Sums are exact: u is truncated to whole units of 2^-20, so T_2(u) has whole units of 2^-40.
 
-    **Theorem.** `times` releases, where the groups of each may depend on those before it, lose at most `spent`.
+    **Theorem.** `times` releases, where the groups of each may depend on those before it, lose at most `privacy_loss`.
 
     **Proof, for Gaussian noise.** Let sums of degree g have noise of deviation s_g. In these units the d columns of one
     row move all sums by at most m = (1/s_0^2 + d/s_1^2 + d/s_2^2)^(1/2) in L2. A row replaced by one of another group
     moves them by sqrt(2) m. In the same group the count stays, and with s_1 = s_2 and t = |u - v|, |u + v| <= 2 - t, a
     column moves them by at most (t^2 + 4 t^2 (2 - t)^2)^(1/2)/s_1, below (5.15)^(1/2)/s_1, or by 2/s_1 without T_2.
-    Rounding to the grids of `Noise` moves each of at most 2 (1 + 2 d) sums by 2^-32 s_g more. The noise of a sum strays
-    from a rounded Gaussian as in `Noise`.
+    Rounding to the grids of `GridGaussian` moves each of at most 2 (1 + 2 d) sums by 2^-32 s_g more. The noise of a sum
+    strays from a rounded Gaussian as in `GridGaussian`.
 
     **Proof, for a delta of 0.** A row moves the sums of degree g by at most d (or 1) in L1, a replacement by twice
     that, and they have discrete Laplace noise on the grid on which they are exact.
@@ -64,7 +64,7 @@ class GroupMoments:
     times: int = 1
 
     @classmethod
-    def planned(
+    def calibrate(
         cls,
         epsilon: Fraction,
         delta: Fraction,
@@ -107,13 +107,13 @@ class GroupMoments:
         )
 
     @property
-    def counted(self) -> bool:
+    def has_noisy_counts(self) -> bool:
         """Whether the numbers of rows are private."""
         return len(self.noises) > self.degree
 
     @property
-    def spent(self) -> Loss:
-        """What the releases cost."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of all releases."""
         rows = 1 if self.neighbors is Neighbors.ADD_REMOVE else 2
         parts: list[Loss] = []
         lost, weights = Fraction(0), []
@@ -137,7 +137,7 @@ class GroupMoments:
             math.sqrt(2) * float(noise.scale / _ONE) if isinstance(noise, Laplace) else float(noise.sigma)
             for noise in self.noises
         )
-        return (*[0.0] * (not self.counted), *found)
+        return (*[0.0] * (not self.has_noisy_counts), *found)
 
     def release(self, values: Array, places: Array, bits: Bits) -> list[Array]:
         """For each degree the sums, with noise: the counts (groups,), and then (groups, columns).
@@ -145,7 +145,7 @@ class GroupMoments:
         `values` are the rows, of which what is outside of [-1, 1] is cut off; `places` are their groups.
         """
         exact = self.sums(values, places)
-        public = [] if self.counted else [exact.pop(0).astype(np.float64) / _ONE]
+        public = [] if self.has_noisy_counts else [exact.pop(0).astype(np.float64) / _ONE]
         return public + [_add_noise(noise, sums, bits) for noise, sums in zip(self.noises, exact, strict=True)]
 
     def sums(self, values: Array, places: Array) -> list[Array]:
@@ -161,7 +161,7 @@ class GroupMoments:
 
     @property
     def _widths(self) -> list[int]:
-        return [1] * self.counted + [self.columns] * self.degree
+        return [1] * self.has_noisy_counts + [self.columns] * self.degree
 
     def _shape(self, degree: int) -> tuple[int, ...]:
         return (self.groups, self.columns) if degree else (self.groups,)

@@ -1,12 +1,4 @@
-"""Principal components, from second moments that are released once.
-
->>> from functools import partial
->>> from tacit.sampling.bits import ReplayBits
->>> rows = [[float(x), 2.0 * x] for x in range(-10, 11)] * 200
->>> model = PCA(epsilon=1, n_components=1, bounds=(-20, 20), rows=4200, bits=partial(ReplayBits, b"doc")).fit(rows)
->>> model.components_.round(2).tolist()  # (1, 2)/sqrt 5
-[[0.45, 0.89]]
-"""
+"""Principal components, from second moments that are released once."""
 
 from __future__ import annotations
 
@@ -16,12 +8,13 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
-from tacit.learn.facts import DeclaredParameters
+from tacit.learn.facts import BitSource, Bounds, DeclaredParameters, Missing
 from tacit.learn.losses import Array
 from tacit.learn.newton import NoisySecondMoments
 from tacit.learn.noise import unit_sigma
@@ -45,10 +38,10 @@ class ScatterRelease:
     The constant's column of the matrix is c times the sum of the rows, and its corner is c^2 times their number: one
     release tells all three.
 
-    **Theorem.** The release loses at most `spent`. Proof: `NoisySecondMoments`, in units of the whole length squared,
-    for Gaussian noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on the grid on
-    which they are exact; a row of D numbers and of length at most one moves them in L1 by (|x|_1^2 + |x|_2^2)/2 <= (D +
-    1)/2, and a replacement by twice that.
+    **Theorem.** The release loses at most `privacy_loss`. Proof: `NoisySecondMoments`, in units of the whole length
+    squared, for Gaussian noise. At a delta of 0 the entries on and above the diagonal have discrete Laplace noise on
+    the grid on which they are exact; a row of D numbers and of length at most one moves them in L1 by (|x|_1^2 +
+    |x|_2^2)/2 <= (D + 1)/2, and a replacement by twice that.
     """
 
     noise: NoisySecondMoments | Laplace
@@ -58,7 +51,7 @@ class ScatterRelease:
     neighbors: Neighbors
 
     @classmethod
-    def planned(
+    def calibrate(
         cls, epsilon: Fraction, delta: Fraction, *, origin: Array, norm: float, constant: float, neighbors: Neighbors
     ) -> Self:
         """The release for (epsilon, delta), with noise calibrated to it."""
@@ -81,8 +74,8 @@ class ScatterRelease:
         return math.hypot(self.norm, self.constant) * _ROOM
 
     @property
-    def spent(self) -> Loss:
-        """What the release costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a release."""
         return (
             self.noise.loss
             if isinstance(self.noise, NoisySecondMoments)
@@ -129,34 +122,90 @@ class ScatterRelease:
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
-    """Principal components. See `OneShotEstimator` for the parameters that are not said here.
+    """Principal components under differential privacy, from second moments that are released once.
 
-    **Theorem.** A fit loses at most `loss_`. Proof: `ScatterRelease`; all else is computed from what that releases.
+    **Theorem.** A fit is `guarantee_`-DP and loses at most `loss_`, where one row is one unit. Proof: `ScatterRelease`;
+    all else is computed from what that releases.
 
-    `norm` is the longest a row may be off the origin, in the rows' own units; longer ones are shortened. It, or
-    `bounds`, is declared. The origin is the middle of the bounds, and `mean_` is released with the second moments.
-    Where `center` is declared, it is the origin and `mean_`, and the components are those around it, with less noise;
-    variances are then by the number of rows that is declared. Columns are not scaled.
+    The origin is the middle of the bounds, and `mean_` is released with the second moments. Columns are not scaled.
 
-    `explained_variance_` is at least 0 and has noise: of a deviation of about `noise_deviation_`, and the small ones
-    more upward than down. `n_components` is a number, or None for all.
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit, from 1e-9 to 1e9; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None.
+    n_components : int, optional
+        How many components are kept, from 1 to the number of columns; all where it is None.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them in a fit and in predictions.
+    norm : number, optional
+        The largest L2 distance of a row from the origin, in the rows' own units; rows farther away are moved to it. It
+        or `bounds` is declared; a smaller one needs less noise.
+    center : number or array, optional
+        A declared origin, which then is `mean_`: the components are those around it, with less noise, and variances are
+        by the declared number of rows.
+    rows : int, optional
+        About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
+        under "replace" they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced.
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The directions of largest variance, of length one, in decreasing order of variance.
+    explained_variance_ : array
+        The variance along each component, 0 or more, with noise; small ones err more upward than down.
+    explained_variance_ratio_ : array
+        Each variance as a share of the variance of all.
+    mean_ : array of shape (n_features,)
+        The mean of the rows, or the declared center.
+    noise_deviation_ : float
+        About the standard deviation of the noise on a variance.
+    n_components_ : int
+        The number of components that are kept.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> rows = [[float(x), 2.0 * x] for x in range(-10, 11)] * 200
+    >>> model = PCA(epsilon=1, n_components=1, bounds=(-20, 20), rows=4200, bits=partial(ReplayBits, b"doc")).fit(rows)
+    >>> model.components_.round(2).tolist()  # (1, 2)/sqrt 5
+    [[0.45, 0.89]]
     """
 
     _last = "components_"
 
     def __init__(
         self,
-        epsilon: Any = None,
-        delta: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         *,
-        n_components: Any = None,
-        bounds: Any = None,
-        norm: Any = None,
-        center: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        missing: Any = "error",
-        bits: Any = None,
+        n_components: int | None = None,
+        bounds: Bounds | None = None,
+        norm: Number | None = None,
+        center: npt.ArrayLike | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        missing: Missing = "error",
+        bits: BitSource | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -170,16 +219,54 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         self.bits = bits
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
-        """What the parameters say of so many columns. Where only a norm is declared, it bounds every column."""
+        """Read the declared parameters for so many columns.
+
+        Where only a norm is declared, it bounds every column.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        DeclaredParameters
+            The parameters as exact numbers, one bound for each column.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         norm, center = self._norm(), self._center(features)
         if self.bounds is not None or norm is None:
-            return self._declared(self.bounds, features, rows)
-        return self._declared((-norm, norm) if center is None else (center - norm, center + norm), features, rows)
+            return self._read_settings(self.bounds, features, rows)
+        return self._read_settings((-norm, norm) if center is None else (center - norm, center + norm), features, rows)
 
     def plan(self, features: int, rows: int | None = None) -> ReleasePlan[ScatterRelease]:
-        """What a fit on so many columns would do and cost. No data is needed."""
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        ReleasePlan
+            The noisy second moments, their privacy loss and guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         facts = self.facts(features, rows)
-        self._kept(features)
+        self._count_components(features)
         center, declared = self._center(features), self._norm()
         origin = center_and_half_width(facts)[0] if center is None else center
         reach = np.maximum(np.abs(facts.upper - origin), np.abs(facts.lower - origin))
@@ -190,18 +277,40 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         constant = _CONSTANT * norm if center is None else 0.0
         return ReleasePlan(
             facts,
-            ScatterRelease.planned(
+            ScatterRelease.calibrate(
                 facts.epsilon, facts.delta, origin=origin, norm=norm, constant=constant, neighbors=facts.neighbors
             ),
         )
 
-    def transform(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
-        """The rows, read as in the fit, by their components."""
+    def transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to transform; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_components)
+            The coordinates of each row along the components.
+        """
         rows = self._scatter.read(self._facts, self._again(X)) + self._scatter.origin
         return np.asarray((rows - self.mean_) @ self.components_.T)
 
-    def inverse_transform(self, X: Any) -> Array:  # noqa: N803
-        """The rows that have these components, and no others."""
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Map coordinates along the components back to rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_components)
+            Coordinates along the components.
+
+        Returns
+        -------
+        array of shape (n_rows, n_features)
+            The rows that have these coordinates, and no others.
+        """
         check_is_fitted(self)
         return np.asarray(check_array(X, dtype=np.float64) @ self.components_ + self.mean_)
 
@@ -221,7 +330,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         best = vectors.T[::-1]
         signs = np.sign(best[np.arange(len(best)), np.abs(best).argmax(axis=1)])
         variances = np.maximum(values[::-1], 0.0)
-        kept = self._kept(len(values))
+        kept = self._count_components(len(values))
         self.n_components_ = kept
         self.mean_ = scatter.origin + offset if scatter.constant else scatter.origin
         self.explained_variance_ = variances[:kept]
@@ -230,7 +339,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         self._scatter = scatter
         self.components_ = (best * signs[:, None])[:kept]
 
-    def _kept(self, features: int) -> int:
+    def _count_components(self, features: int) -> int:
         """How many components are kept."""
         if self.n_components is None:
             return features

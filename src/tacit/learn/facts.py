@@ -1,6 +1,6 @@
-"""What is declared about the data before it is touched: all that noise and its price may depend on.
+"""What is declared about the data before it is read: all that noise and privacy loss may depend on.
 
->>> facts = DeclaredParameters.declared(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
+>>> facts = DeclaredParameters.from_settings(columns=2, found=None, epsilon=1, bounds=(0, [100, 1]), rows=1000)
 >>> facts.delta, round(facts.inner, 4), round(facts.norm, 4)
 (Fraction(1, 1000000), 1.4142, 1.5811)
 """
@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from tacit.arithmetic import to_integer, to_rational, to_rational_between
+from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
 from tacit.learn.problem import bound_rows, check_positive, clip_row_norms, column_scaling
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import Bits
+
+Bounds = tuple[npt.ArrayLike, npt.ArrayLike]  # the lower and the upper end, of all columns or of each
+Missing = Number | Literal["error"]  # what NaN is read as
+BitSource = Bits | Callable[[], Bits]
 
 _ROOM = 1 + 2.0**-40  # above the rounding of a norm
 _PRICES = Fraction(1, 10**9), Fraction(10**9)
@@ -30,7 +37,7 @@ _SHORTEST = 1e-6  # norm, of columns in [-1, 1]
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters:
-    """Public facts: a price, a relation, a number of rows, and how a row is read.
+    """Public facts: epsilon and delta, a neighbor relation, a number of rows, and how a row is read.
 
     A row is clipped to [lower, upper], scaled so that each column lies in [-1, 1], shortened to `inner`, and given a
     last column of `constant`, 0 where there is none; so its norm is at most `norm`. **A row's reading is a function of
@@ -50,19 +57,19 @@ class DeclaredParameters:
     longest: float | None = None  # of a row in its own units, where no bounds are declared
 
     @classmethod
-    def declared(
+    def from_settings(
         cls,
         *,
         columns: int,
         found: int | None,
-        epsilon: Any = None,
-        delta: Any = None,
-        bounds: Any = None,
-        norm: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        intercept: Any = 0.5,
-        missing: Any = "error",
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        bounds: Bounds | None = None,
+        norm: Number | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        intercept: Number = 0.5,
+        missing: Missing = "error",
     ) -> DeclaredParameters:
         """What these parameters say, or an error that says which one is missing. `found` is the number of rows there.
 
@@ -107,7 +114,7 @@ class DeclaredParameters:
     def read(self, features: Array) -> Array:
         """The rows as they are learned from."""
         return bound_rows(
-            self._shortened(features),
+            self._shorten(features),
             lower=self.lower,
             upper=self.upper,
             norm=self.norm,
@@ -115,15 +122,15 @@ class DeclaredParameters:
             constant=self.constant,
         )
 
-    def seen(self, features: Array) -> Array:
+    def read_unscaled(self, features: Array) -> Array:
         """The same rows in their own units, without the constant. What a model says of a row, it says of this."""
         origin, width = column_scaling(self.lower, self.upper, self.columns)
         inside = bound_rows(
-            self._shortened(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
+            self._shorten(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
         )
         return np.asarray(inside * width + origin)
 
-    def _shortened(self, features: Array) -> Array:
+    def _shorten(self, features: Array) -> Array:
         """Where a norm alone is declared, rows that keep their direction: no column is clipped before."""
         if self.longest is None:
             return features
@@ -132,7 +139,7 @@ class DeclaredParameters:
         return clip_row_norms(np.where(np.isnan(features), self.missing, features), self.longest)
 
     def in_units(self, weights: Array) -> tuple[Array, Array]:
-        """(coefficients, intercept) for which seen(x) times coefficients plus intercept is read(x) times weights."""
+        """Return (coefficients, intercept) with read_unscaled(x) coefficients + intercept = read(x) weights."""
         origin, width = column_scaling(self.lower, self.upper, self.columns)
         scale = width if weights.ndim == 1 else width[:, None]
         coefficients = weights[: self.columns] / scale
@@ -140,7 +147,7 @@ class DeclaredParameters:
         return coefficients, np.asarray(constant - origin @ coefficients)
 
 
-def _price(epsilon: Any) -> Fraction:
+def _price(epsilon: Number | None) -> Fraction:
     if epsilon is None:
         raise ParameterError("epsilon", "is not declared, so no noise is enough", fix="epsilon=1.0, say")
     price = to_rational("epsilon", epsilon)
@@ -149,7 +156,7 @@ def _price(epsilon: Any) -> Fraction:
     return to_rational_between("epsilon", price, *_PRICES)
 
 
-def _delta(delta: Any, rows: int) -> Fraction:
+def _delta(delta: Number | None, rows: int) -> Fraction:
     """The delta declared, or 1/rows^2. From 1/rows on, a mechanism that publishes one row whole would be allowed."""
     if delta is None:
         return Fraction(1, max(rows, 2) ** 2)
@@ -164,7 +171,7 @@ def _delta(delta: Any, rows: int) -> Fraction:
     return found
 
 
-def _relation(neighbors: Any) -> Neighbors:
+def _relation(neighbors: str) -> Neighbors:
     try:
         return Neighbors(neighbors)
     except ValueError:
@@ -174,7 +181,7 @@ def _relation(neighbors: Any) -> Neighbors:
         ) from None
 
 
-def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
+def _rows(rows: int | None, found: int | None, relation: Neighbors) -> int:
     if relation is Neighbors.REPLACE:
         if rows is not None and found is not None and to_integer("rows", rows, least=1) != found:
             fix = "leave rows out: it is counted"
@@ -189,7 +196,7 @@ def _rows(rows: Any, found: int | None, relation: Neighbors) -> int:
     return found
 
 
-def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
+def _bounds(bounds: Bounds | None, norm: Number | None, columns: int) -> tuple[Array, Array, float]:
     """The ends of each column, and the longest row once scaled. Where only a norm is declared, it is the scale."""
     if norm is not None:
         norm = _real("norm", norm)
@@ -217,7 +224,7 @@ def _bounds(bounds: Any, norm: Any, columns: int) -> tuple[Array, Array, float]:
     return lower, upper, longest if norm is None else min(norm, longest)
 
 
-def _missing(missing: Any) -> float | None:
+def _missing(missing: Missing) -> float | None:
     return None if isinstance(missing, str) and missing == "error" else _real("missing", missing)
 
 

@@ -2,7 +2,7 @@
 
 >>> from tacit.learn.losses import LogisticLoss
 >>> facts = dict(loss=LogisticLoss(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
->>> plan = NoisyGradientDescent.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> plan = NoisyGradientDescent.calibrate(LearningTask(Fraction(1), Fraction(1, 10**9), **facts))
 >>> plan.steps, round(plan.penalty, 3), round(plan.cut, 3)
 (96, 2.175, 0.633)
 """
@@ -21,6 +21,7 @@ from tacit.accounting.calibrate import gaussian_sigma
 from tacit.arithmetic import to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array, ConvexLoss, LogisticLoss
+from tacit.learn.method import LearningTask
 from tacit.learn.noise import GRID_BITS, GridGaussian, approximation_delta_of
 from tacit.learn.problem import RiskMinimization, check_penalty, check_positive
 from tacit.learn.sums import EXPONENT, QuantizedRows, quantize, round_weights
@@ -29,7 +30,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _REACH = 4.0  # the penalty is for weights whose scores are about so many times slope/bend
 _PATIENCE = 2.0  # steps, in units of the root of the condition number
 _FEWEST, _MOST = 16, 200  # steps
@@ -41,11 +42,12 @@ _CUT = 1000.0  # how soon noise brings the cut down
 class NoisyGradientDescent:
     """Minimizes J by `steps` accelerated steps along noisy gradients, and returns the mean of the later ones.
 
-    **Theorem.** The fit loses at most `spent`, for neighbors of the relation that was planned. **Proof.** Weights are a
-    function of what was released before, so each step releases sum_i x_i r_i, the residuals r_i being cut to `cut`
-    and both factors truncated to a grid (`sums.Rows`): in units of norm cut one row adds at most one, in L2; a
-    replacement is two such. `noise.Noise` prices a release. The penalty's part and the steps are public. Where only a
-    sample is summed, each row is in it with probability `rate`, by 64 fair bits of its own.
+    **Theorem.** The fit loses at most `privacy_loss`, for neighbors of the relation that was planned. **Proof.**
+    Weights are a function of what was released before, so each step releases sum_i x_i r_i, the residuals r_i being cut
+    to `cut` and both factors truncated to a grid (`sums.QuantizedRows`): in units of norm cut one row adds at most one,
+    in L2; a replacement is two such. `GridGaussian` gives the privacy loss of a release. The penalty's part and the
+    steps are public. Where only a sample is summed, each row is in it with probability `rate`, by 64 fair bits of its
+    own.
 
     Residuals are cut where the noise is large: for the logistic loss this means a line of slope `cut` where a row is on
     the wrong side by far, a convex loss still, with less noise. As the noise vanishes beside the number of rows the
@@ -60,46 +62,38 @@ class NoisyGradientDescent:
     neighbors: Neighbors
 
     @classmethod
-    def planned(
-        cls,
-        epsilon: Fraction,
-        delta: Fraction,
-        *,
-        loss: ConvexLoss,
-        norm: float,
-        features: int,
-        rows: int,
-        neighbors: Neighbors,
-        penalty: float | None = None,
-        steps: int | None = None,
-        cut: float | None = None,
-        rate: Fraction | None = None,
+    def calibrate(
+        cls, task: LearningTask, *, steps: int | None = None, cut: float | None = None, rate: Fraction | None = None
     ) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it; what is not chosen follows the public rules.
 
         The rules: `default_clip` and `default_gradient_penalty`; and `_PATIENCE` times the root of the condition number
-        of J steps, as many as accelerated steps need, but from `_FEWEST` to `_MAX_BATCH`.
+        of J steps, as many as accelerated steps need, but from `_FEWEST` to `_MOST`.
         """
-        unit = single_release_sigma(epsilon, delta, neighbors)
-        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
-        weight = default_gradient_penalty(loss, most, unit, norm, features) if penalty is None else penalty
-        check_penalty(loss, norm, weight)
-        condition = 1 + loss.bend * norm**2 * rows / weight
+        unit = single_release_sigma(task.epsilon, task.delta, task.neighbors)
+        most = default_clip(task.loss, unit, task.features, task.rows) if cut is None else check_clip(cut, task.loss)
+        weight = (
+            default_gradient_penalty(task.loss, most, unit, task.norm, task.features)
+            if task.penalty is None
+            else task.penalty
+        )
+        check_penalty(task.loss, task.norm, weight)
+        condition = 1 + task.loss.bend * task.norm**2 * task.rows / weight
         chosen = min(max(math.ceil(_PATIENCE * math.sqrt(condition)), _FEWEST), _MOST)
         times = chosen if steps is None else to_integer("steps", steps, least=1)
-        sensitivity, coordinates = l2_sensitivity(neighbors), features * loss.outputs
+        sensitivity, coordinates = l2_sensitivity(task.neighbors), task.features * task.loss.outputs
         if rate is None:
-            noise = GridGaussian.calibrated(epsilon, delta, sensitivity, coordinates, times)
-            return cls(noise, times, Fraction(1), most, weight, neighbors)
-        if neighbors is not Neighbors.ADD_REMOVE:
+            noise = GridGaussian.calibrated(task.epsilon, task.delta, sensitivity, coordinates, times)
+            return cls(noise, times, Fraction(1), most, weight, task.neighbors)
+        if task.neighbors is not Neighbors.ADD_REMOVE:
             raise ParameterError("rate", "sampling is proved for add-remove neighbors only", fix="leave rate out")
         share = Fraction(math.floor(to_rational_between("rate", rate, Fraction(1, 2**32), Fraction(1)) * 2**64), 2**64)
-        noise = _sampled_noise(epsilon, delta, share, times, coordinates)
-        return cls(noise, times, share, most, weight, neighbors)
+        noise = _sampled_noise(task.epsilon, task.delta, share, times, coordinates)
+        return cls(noise, times, share, most, weight, task.neighbors)
 
     @property
-    def spent(self) -> Loss:
-        """What a fit costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a fit."""
         once: Loss = ContinuousGaussianNoise(self.noise.relative)
         if self.rate < 1:
             once = Sampled(once, self.rate)
@@ -143,7 +137,7 @@ class NoisyGradients:
         return cls(QuantizedRows.of(problem.features, problem.norm), problem.labels, problem.loss, cut, noise)
 
     def noisy(self, weights: Array, bits: Bits, kept: Array | None = None) -> Array:
-        """The sum of x r over the rows (or the kept ones) at these weights, which are `legible`, with noise."""
+        """Return the sum of x r over the rows (or the kept ones) with noise, at weights rounded by `round_weights`."""
         total = self.rows.sum_of(self._factors(weights), kept)
         return self.noise.release_whole(total, EXPONENT, bits) * (self.rows.norm * self.cut)
 
@@ -165,7 +159,7 @@ def l2_sensitivity(neighbors: Neighbors) -> Fraction:
 
 
 def default_clip(loss: ConvexLoss, unit: float, features: int, rows: int) -> float:
-    """Where residuals are cut: for the logistic loss at 1/2 + 1/2 1/(1 + `_TRUNCATED` v), v = unit sqrt(features)/rows.
+    """Where residuals are cut: for the logistic loss at 1/2 + 1/2 1/(1 + `_CUT` v), v = unit sqrt(features)/rows.
 
     v is the length of the noise over the largest gradient there can be. At weights of zero residuals are 1/2, so less
     would lose signal. The hinge's residual is constant where a row is on the wrong side, and is not cut.
@@ -194,7 +188,7 @@ def default_gradient_penalty(loss: ConvexLoss, cut: float, unit: float, norm: fl
 
 
 def _sampled_noise(epsilon: Fraction, delta: Fraction, rate: Fraction, times: int, coordinates: int) -> GridGaussian:
-    """About the least noise for sums over samples, by bisection on its Renyi price and a few exact looks."""
+    """About the least noise for sums over samples, by bisection on its Renyi bound and a few exact computations."""
     from tacit.accounting import epsilon_delta
 
     def cost(sigma: Fraction, by: str) -> float:

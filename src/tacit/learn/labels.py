@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tacit.learn.losses import Array
 _TEXTS = "OSU"  # numpy's kinds of labels that are no numbers
 
 
-def check_classes(classes: Any) -> Array:
+def check_classes(classes: Collection[object] | None) -> Array:
     """The declared classes, sorted. Which labels occur is private, so they are never read from the data."""
     if classes is None:
         what = "are not declared; which labels occur is private"

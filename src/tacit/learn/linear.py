@@ -1,29 +1,22 @@
-"""The estimators: logistic regression, a linear support vector classifier, ridge regression.
-
->>> from functools import partial
->>> from tacit.sampling.bits import ReplayBits
->>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
->>> model = LogisticRegression(epsilon=1, classes=[0, 1], bounds=(18, 90), rows=3000, bits=partial(ReplayBits, b"doc"))
->>> model.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
-[0, 1]
->>> model.guarantee_
-DpGuarantee(epsilon=Fraction(1, 1), delta=Fraction(1, 9000000), neighbors=<Neighbors.ADD_REMOVE: 'add-remove'>)
-"""
+"""The estimators: logistic regression, a linear support vector classifier, ridge regression."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from tacit.arithmetic import to_rational, to_rational_between
+from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn import labels
 from tacit.learn.base import PrivateLinearModel
+from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.losses import Array, ConvexLoss, HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 from tacit.learn.sums import on_grid
 
@@ -40,13 +33,35 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
 
     _strength = "C"
 
-    def decision_function(self, X: Any) -> Array:  # noqa: N803 - scikit-learn's name
-        """The score of each row: above 0 for the second class of two, else one for each class."""
+    def decision_function(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+        """Compute the score of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_classes)
+            The scores: above 0 for the second class of two, else one for each class.
+        """
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """The class of each row."""
+    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            A class for each row.
+        """
         scores = self.decision_function(X)
         positions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[positions])
@@ -63,12 +78,12 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         """The declared classes, sorted."""
         return labels.check_classes(self.classes)
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
         return features, target
 
-    def _encoded(self, target: Array) -> Array:
+    def _encode(self, target: Array) -> Array:
         classes = self._classes()
         places = labels.encode_labels(classes, target)
         return 2.0 * places - 1 if len(classes) == 2 else places.astype(np.float64)
@@ -77,7 +92,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
     def _most_points(self) -> int:
         return 1
 
-    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
         """A point for each right class."""
         return np.asarray(self.predict(X) == target, dtype=np.int64), self._most_points
 
@@ -89,24 +104,99 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
 
 
 class LogisticRegression(_Classifier):
-    """Logistic regression for two declared classes, multinomial for more; see `PrivateLinearModel`."""
+    """Logistic regression for two declared classes, multinomial for more, under differential privacy.
+
+    **Theorem.** A fit is `guarantee_`-DP, where one row is one unit: it releases the weights by one of four methods,
+    each with its proof (`learn/output.py`, `objective.py`, `gradient.py`, `newton.py`), and all else is computed from
+    these.
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit, from 1e-9 to 1e9; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None. At 0 only output perturbation is
+        possible.
+    classes : collection, optional
+        All labels that may occur, two or more, of one type. They are declared, since which labels occur is private.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them, and columns are scaled by them to [-1, 1].
+    norm : number, optional
+        The largest L2 norm of a row once its columns are scaled; longer rows are shortened to it. A smaller one needs
+        less noise: one-hot columns of k categories have a norm of sqrt(k). Where `bounds` is None, it is that of the
+        rows as they are.
+    rows : int, optional
+        About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
+        under "replace" they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced.
+    C : number, optional
+        Inverse strength of the regularization, positive: the sum of losses plus |w|^2/(2 C) is minimized, on scaled
+        columns. Where it is None, the method has a rule of its own, from public facts.
+    method : {"auto", "output", "objective", "gradient", "newton"}
+        How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
+        gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.
+    fit_intercept : bool
+        Whether a constant column is added. Its weight is regularized like the others.
+    intercept_scaling : number
+        The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
+        noise. The default was chosen on synthetic data (benchmarks/rules.md).
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        The weights in the columns' own units; one row for two classes.
+    intercept_ : array
+        The constant term of each row of `coef_`.
+    classes_ : array
+        The declared classes, sorted.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+    method_ : str
+        The method that was used.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
+    >>> settings = {"classes": [0, 1], "bounds": (18, 90), "rows": 3000, "bits": partial(ReplayBits, b"doc")}
+    >>> model = LogisticRegression(epsilon=1, **settings)
+    >>> model.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
+    [0, 1]
+    >>> print(float(model.guarantee_.epsilon), model.method_)
+    1.0 objective
+    """
 
     def __init__(
         self,
-        epsilon: Any = None,
-        delta: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         *,
-        classes: Any = None,
-        bounds: Any = None,
-        norm: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        C: Any = None,  # noqa: N803 - scikit-learn's name
-        method: Any = "auto",
+        classes: Collection[object] | None = None,
+        bounds: Bounds | None = None,
+        norm: Number | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        C: float | None = None,  # noqa: N803 - scikit-learn's name
+        method: str = "auto",
         fit_intercept: bool = True,
-        intercept_scaling: Any = 0.5,
-        missing: Any = "error",
-        bits: Any = None,
+        intercept_scaling: Number = 0.5,
+        missing: Missing = "error",
+        bits: BitSource | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -122,15 +212,36 @@ class LogisticRegression(_Classifier):
         self.missing = missing
         self.bits = bits
 
-    def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """The probability of each class, for each row."""
+    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`, one in all for each row.
+        """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: Any) -> Array:  # noqa: N803
-        """The logarithms of these.
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the logarithm of the probability of each class.
 
-        Where residuals are cut at c, a score s balances c p' and q' p, for the probability p of the likelier class, p'
-        of the other, and q' = 1/(1 + exp|s|) below 1 - c. So p' is not q' there but q'/(c + q').
+        Where residuals are clipped at c, a score s balances c p' and q' p, for the probability p of the likelier class,
+        p' of the other, and q' = 1/(1 + exp|s|) below 1 - c. So p' is not q' there but q'/(c + q').
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Logarithms of probabilities, in the order of `classes_`.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -148,25 +259,98 @@ class LogisticRegression(_Classifier):
 
 
 class LinearSVC(_Classifier):
-    """A linear support vector classifier for two declared classes, its hinge smoothed within `width` of the margin."""
+    """A linear support vector classifier for two declared classes, under differential privacy.
+
+    Its hinge loss is smoothed within `width` of the margin. **Theorem.** A fit is `guarantee_`-DP, where one row is one
+    unit: see `LogisticRegression`.
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit, from 1e-9 to 1e9; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None. At 0 only output perturbation is
+        possible.
+    classes : collection, optional
+        All labels that may occur, two of them, of one type. They are declared, since which labels occur is private.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them, and columns are scaled by them to [-1, 1].
+    norm : number, optional
+        The largest L2 norm of a row once its columns are scaled; longer rows are shortened to it. A smaller one needs
+        less noise: one-hot columns of k categories have a norm of sqrt(k). Where `bounds` is None, it is that of the
+        rows as they are.
+    rows : int, optional
+        About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
+        under "replace" they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced.
+    C : number, optional
+        Inverse strength of the regularization, positive: the sum of losses plus |w|^2/(2 C) is minimized, on scaled
+        columns. Where it is None, the method has a rule of its own, from public facts.
+    width : number
+        How far from the margin the hinge is rounded off, from 1/16 to 512, in units of the score.
+    method : {"auto", "output", "objective", "gradient", "newton"}
+        How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
+        gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.
+    fit_intercept : bool
+        Whether a constant column is added. Its weight is regularized like the others.
+    intercept_scaling : number
+        The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
+        noise. The default was chosen on synthetic data (benchmarks/rules.md).
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features)
+        The weights in the columns' own units.
+    intercept_ : array of shape (1,)
+        The constant term.
+    classes_ : array
+        The declared classes, sorted.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+    method_ : str
+        The method that was used.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
+    >>> model = LinearSVC(epsilon=1, classes=[0, 1], bounds=(18, 90), rows=3000, bits=partial(ReplayBits, b"doc"))
+    >>> model.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
+    [0, 1]
+    """
 
     def __init__(
         self,
-        epsilon: Any = None,
-        delta: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         *,
-        classes: Any = None,
-        bounds: Any = None,
-        norm: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        C: Any = None,  # noqa: N803
-        width: Any = 0.5,
-        method: Any = "auto",
+        classes: Collection[object] | None = None,
+        bounds: Bounds | None = None,
+        norm: Number | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        C: float | None = None,  # noqa: N803
+        width: Number = 0.5,
+        method: str = "auto",
         fit_intercept: bool = True,
-        intercept_scaling: Any = 0.5,
-        missing: Any = "error",
-        bits: Any = None,
+        intercept_scaling: Number = 0.5,
+        missing: Missing = "error",
+        bits: BitSource | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -196,31 +380,97 @@ class LinearSVC(_Classifier):
 
 
 class Ridge(RegressorMixin, PrivateLinearModel):
-    """Linear regression with the penalty `alpha`, as scikit-learn has it, on scaled features and targets.
+    """Linear regression with an L2 penalty, under differential privacy.
 
-    `target_bounds` = (low, high) are declared. Targets outside are read as the nearest bound, and are scaled to
-    [-1, 1]: J(w) = sum of squares/2 + alpha |w|^2/2, where a residual beyond 2 counts linearly unless the method is
-    "newton", which learns from sufficient statistics.
+    J(w) = sum of squares/2 + alpha |w|^2/2 is minimized on scaled columns and targets, where a residual beyond 2 counts
+    linearly unless the method is "newton", which learns from sufficient statistics. **Theorem.** A fit is
+    `guarantee_`-DP, where one row is one unit: see `LogisticRegression`.
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit, from 1e-9 to 1e9; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None. At 0 only output perturbation is
+        possible.
+    target_bounds : pair of numbers, optional
+        The lower and the upper end of the targets, which are never read from the data. Targets outside are clipped to
+        them, and they are scaled to [-1, 1].
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them, and columns are scaled by them to [-1, 1].
+    norm : number, optional
+        The largest L2 norm of a row once its columns are scaled; longer rows are shortened to it. A smaller one needs
+        less noise: one-hot columns of k categories have a norm of sqrt(k). Where `bounds` is None, it is that of the
+        rows as they are.
+    rows : int, optional
+        About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
+        under "replace" they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced.
+    alpha : number, optional
+        Strength of the regularization, positive. Where it is None, the method has a rule of its own, from public facts.
+    method : {"auto", "output", "objective", "gradient", "newton"}
+        How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
+        gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.
+    fit_intercept : bool
+        Whether a constant column is added. Its weight is regularized like the others.
+    intercept_scaling : number
+        The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
+        noise. The default was chosen on synthetic data (benchmarks/rules.md).
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The weights in the columns' and the target's own units.
+    intercept_ : float
+        The constant term.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+    method_ : str
+        The method that was used.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages, costs = [[float(age)] for age in range(20, 80)] * 50, [10.0 * age for age in range(20, 80)] * 50
+    >>> settings = {"target_bounds": (0, 1000), "bounds": (0, 100), "rows": 3000, "bits": partial(ReplayBits, b"doc")}
+    >>> model = Ridge(epsilon=1, **settings).fit(ages, costs)
+    >>> bool(abs(model.predict([[50.0]])[0] - 500) < 30)
+    True
     """
 
     _strength = "alpha"
 
     def __init__(
         self,
-        epsilon: Any = None,
-        delta: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         *,
-        target_bounds: Any = None,
-        bounds: Any = None,
-        norm: Any = None,
-        rows: Any = None,
-        neighbors: Any = "add-remove",
-        alpha: Any = None,
-        method: Any = "auto",
+        target_bounds: tuple[Number, Number] | None = None,
+        bounds: Bounds | None = None,
+        norm: Number | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        alpha: float | None = None,
+        method: str = "auto",
         fit_intercept: bool = True,
-        intercept_scaling: Any = 0.5,
-        missing: Any = "error",
-        bits: Any = None,
+        intercept_scaling: Number = 0.5,
+        missing: Missing = "error",
+        bits: BitSource | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -236,8 +486,19 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         self.missing = missing
         self.bits = bits
 
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """The target of each row."""
+    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            A number for each row; it may lie outside the declared bounds.
+        """
         return self._scores(X)
 
     def _loss(self) -> ConvexLoss:
@@ -263,11 +524,11 @@ class Ridge(RegressorMixin, PrivateLinearModel):
             raise ParameterError("target_bounds", what, fix="predict the target in other units")
         return (low + high) / 2, (high - low) / 2
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite(), y_numeric=True)
         return features, column_or_1d(target, warn=True)
 
-    def _encoded(self, target: Array) -> Array:
+    def _encode(self, target: Array) -> Array:
         middle, half = self._target()
         known = np.asarray(target, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # infinities are beyond the ends
@@ -277,9 +538,9 @@ class Ridge(RegressorMixin, PrivateLinearModel):
     def _most_points(self) -> int:
         return _GRID
 
-    def _points(self, X: Any, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
         """The squared error of what is clipped to the bounds, off the most there can be, on a grid."""
-        error = self._encoded(self.predict(X)) - self._encoded(target)
+        error = self._encode(self.predict(X)) - self._encode(target)
         return _GRID - on_grid(error**2 / 4, _GRID, _GRID).astype(np.int64), self._most_points
 
     def _show(self, coefficients: Array, intercept: Array) -> None:

@@ -345,18 +345,18 @@ def _solver(scaled: Scaled, table: Array, curvature: Array) -> Solve:
     if fault:
         return lambda v: v / (size + scaled.penalty)
 
-    def divided(v: Array) -> Array:
+    def divide(v: Array) -> Array:
         return np.asarray(dpotrs(factor, v, lower=1)[0]).reshape(v.shape)
 
     if scaled.loss.outputs == 1:
-        return divided
+        return divide
 
     def times(v: Array) -> Array:  # (diag p - p p^T) s for each row
         scores = _products(scaled.rows.units, v)
         scores = curvature * (scores - np.einsum("ij,ij->i", curvature, scores)[:, None])
         return np.asarray(scaled.penalty * v + _sum_residuals(scaled.rows.units, scores))
 
-    return lambda target: _conjugate(times, np.asarray(target, dtype=np.float64), divided)
+    return lambda target: _conjugate(times, np.asarray(target, dtype=np.float64), divide)
 
 
 def _mean_bend(probabilities: Array) -> Array:

@@ -2,13 +2,14 @@
 
 >>> from tacit.learn.losses import HuberLoss
 >>> facts = dict(loss=HuberLoss(1.0), norm=1.0, features=10, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
->>> plan = SufficientStatistics.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> plan = SufficientStatistics.calibrate(LearningTask(Fraction(1), Fraction(1, 10**9), **facts))
 >>> [round(float(sigma), 2) for sigma in (plan.second.sigma, plan.noise.sigma)]
 [7.77, 7.77]
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -18,7 +19,8 @@ import numpy as np
 from tacit.arithmetic import to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.gradient import default_gradient_penalty, l2_sensitivity, single_release_sigma
-from tacit.learn.losses import Array, ConvexLoss, HuberLoss
+from tacit.learn.losses import Array, HuberLoss
+from tacit.learn.method import LearningTask
 from tacit.learn.newton import NoisySecondMoments
 from tacit.learn.noise import GridGaussian, sqrt_upper_bound, unit_sigma
 from tacit.learn.problem import RiskMinimization, check_penalty
@@ -27,7 +29,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, 
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _SHARE = Fraction(1, 2)  # of the budget, for X^T X
 _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest that noise alone has
 
@@ -36,9 +38,9 @@ _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest 
 class SufficientStatistics:
     """Ridge regression: solves (X^T X + penalty) w = X^T y for the two sums with noise.
 
-    **Theorem.** The fit loses at most `spent`. **Proof.** `NoisySecondMoments` for X^T X. Targets are cut to their
-    bound B and truncated to a grid, so in units of norm B one row adds at most one to X^T y, in L2; a replacement is
-    two such. The solve is post-processing.
+    **Theorem.** The fit loses at most `privacy_loss`. **Proof.** `NoisySecondMoments` for X^T X. Targets are cut to
+    their bound B and truncated to a grid, so in units of norm B one row adds at most one to X^T y, in L2; a replacement
+    is two such. The solve is post-processing.
 
     Eigenvalues of X^T X below `_FLOOR` times the largest that noise alone has are raised to that: the solve does not
     divide by noise. (Raising all of them by one number, as is usual, takes more from the directions that are known.)
@@ -51,35 +53,32 @@ class SufficientStatistics:
     neighbors: Neighbors
 
     @classmethod
-    def planned(
-        cls,
-        epsilon: Fraction,
-        delta: Fraction,
-        *,
-        loss: ConvexLoss,
-        norm: float,
-        features: int,
-        rows: int,
-        neighbors: Neighbors,
-        penalty: float | None = None,
-        share: Fraction | None = None,
-    ) -> Self:
+    def calibrate(cls, task: LearningTask, *, share: Fraction | None = None) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it; `share` goes to X^T X."""
-        if not isinstance(loss, HuberLoss):
+        if not isinstance(task.loss, HuberLoss):
             raise ParameterError("loss", "only the squared loss has sums that suffice", fix="use Newton")
-        unit = single_release_sigma(epsilon, delta, neighbors)
-        weight = default_gradient_penalty(loss, loss.slope, unit, norm, features) if penalty is None else penalty
-        check_penalty(loss, norm, weight)
+        unit = single_release_sigma(task.epsilon, task.delta, task.neighbors)
+        weight = (
+            default_gradient_penalty(task.loss, task.loss.slope, unit, task.norm, task.features)
+            if task.penalty is None
+            else task.penalty
+        )
+        check_penalty(task.loss, task.norm, weight)
         part = to_rational_between("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
-        whole = unit_sigma(epsilon, delta, features * (features + 3) // 2)
-        second = NoisySecondMoments.of(whole * sqrt_upper_bound(1 / part), features, neighbors)
-        sensitivity = l2_sensitivity(neighbors)
-        noise = GridGaussian.of(whole * sqrt_upper_bound(1 / (1 - part)) * sensitivity, sensitivity, features)
-        return cls(second, noise, loss.target_bound, weight, neighbors)
+        whole = unit_sigma(task.epsilon, task.delta, task.features * (task.features + 3) // 2)
+        second = NoisySecondMoments.of(whole * sqrt_upper_bound(1 / part), task.features, task.neighbors)
+        sensitivity = l2_sensitivity(task.neighbors)
+        noise = GridGaussian.of(whole * sqrt_upper_bound(1 / (1 - part)) * sensitivity, sensitivity, task.features)
+        return cls(second, noise, task.loss.target_bound, weight, task.neighbors)
 
     @property
-    def spent(self) -> Loss:
-        """What a fit costs."""
+    def cut(self) -> float:
+        """Residuals are not clipped."""
+        return math.inf
+
+    @property
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a fit."""
         both = ContinuousGaussianNoise(self.second.relative), ContinuousGaussianNoise(self.noise.relative)
         return Compose((*both, ApproximateDp(Fraction(0), self.second.stray + self.noise.stray)))
 

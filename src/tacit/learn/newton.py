@@ -2,7 +2,7 @@
 
 >>> from tacit.learn.losses import LogisticLoss
 >>> facts = dict(loss=LogisticLoss(), norm=1.0, features=100, rows=20_000, neighbors=Neighbors.ADD_REMOVE)
->>> plan = NoisyNewton.planned(Fraction(1), Fraction(1, 10**9), **facts)
+>>> plan = NoisyNewton.calibrate(LearningTask(Fraction(1), Fraction(1, 10**9), **facts))
 >>> plan.steps, round(plan.penalty, 3), round(plan.cut, 3)
 (40, 2.175, 0.633)
 """
@@ -26,7 +26,8 @@ from tacit.learn.gradient import (
     l2_sensitivity,
     single_release_sigma,
 )
-from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.losses import Array
+from tacit.learn.method import LearningTask
 from tacit.learn.noise import GRID_BITS, GridGaussian, sqrt_upper_bound, unit_sigma
 from tacit.learn.problem import RiskMinimization, check_penalty
 from tacit.learn.sums import EXPONENT, QuantizedRows, round_weights
@@ -34,7 +35,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, 
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _SHARE = Fraction(1, 48)  # of the budget, for the second moments
 _STEPS = 40
 _SKIPPED = Fraction(1, 2)  # of the steps: what they pass is not in the mean
@@ -51,8 +52,8 @@ class NoisySecondMoments:
     **Theorem.** The release loses at most `loss`. **Proof.** One row adds x x^T of Frobenius norm at most one; a
     replacement adds x x^T - y y^T, whose square is |x|^4 + |y|^4 - 2 (x.y)^2 <= 2. In units of the noise of each entry
     the upper triangle moves by the Frobenius norm over sigma, as entries beside the diagonal count twice there. The
-    entries are rounded to grids as in `Noise`: each moves by at most 2^-32 of its deviation more, all of them by less
-    than 2 (features + 1) steps of the diagonal's grid.
+    entries are rounded to grids as in `GridGaussian`: each moves by at most 2^-32 of its deviation more, all of them by
+    less than 2 (features + 1) steps of the diagonal's grid.
     """
 
     sigma: Fraction
@@ -123,8 +124,8 @@ class NoisyNewton:
     The curvature of J is at most that, so a step with exact sums never overshoots, and directions that many rows agree
     on are learned in a few steps. What is returned is the mean of the later weights.
 
-    **Theorem.** The fit loses at most `spent`. **Proof.** `NoisySecondMoments` for S and `NoisyGradientDescent`'s proof
-    for each step; the eigenvalues' floor and the solves are post-processing.
+    **Theorem.** The fit loses at most `privacy_loss`. **Proof.** `NoisySecondMoments` for S and
+    `NoisyGradientDescent`'s proof for each step; the eigenvalues' floor and the solves are post-processing.
     """
 
     second: NoisySecondMoments
@@ -135,43 +136,35 @@ class NoisyNewton:
     neighbors: Neighbors
 
     @classmethod
-    def planned(
-        cls,
-        epsilon: Fraction,
-        delta: Fraction,
-        *,
-        loss: ConvexLoss,
-        norm: float,
-        features: int,
-        rows: int,
-        neighbors: Neighbors,
-        penalty: float | None = None,
-        steps: int | None = None,
-        cut: float | None = None,
-        share: Fraction | None = None,
+    def calibrate(
+        cls, task: LearningTask, *, steps: int | None = None, cut: float | None = None, share: Fraction | None = None
     ) -> Self:
         """The method for (epsilon, delta), with noise calibrated to it.
 
         n releases of real noise of deviations s_i are one of deviation (sum s_i^-2)^-1/2, so `share` of the inverse
         variance goes to the second moments, and equal parts of the rest to the steps.
         """
-        unit = single_release_sigma(epsilon, delta, neighbors)
-        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
-        weight = default_gradient_penalty(loss, most, unit, norm, features) if penalty is None else penalty
-        check_penalty(loss, norm, weight)
+        unit = single_release_sigma(task.epsilon, task.delta, task.neighbors)
+        most = default_clip(task.loss, unit, task.features, task.rows) if cut is None else check_clip(cut, task.loss)
+        weight = (
+            default_gradient_penalty(task.loss, most, unit, task.norm, task.features)
+            if task.penalty is None
+            else task.penalty
+        )
+        check_penalty(task.loss, task.norm, weight)
         times = to_integer("steps", _STEPS if steps is None else steps, least=1)
         part = to_rational_between("share", _SHARE if share is None else share, Fraction(1, 1000), Fraction(999, 1000))
-        coordinates = features * loss.outputs
-        releases = times * coordinates + features * (features + 1) // 2
-        whole = unit_sigma(epsilon, delta, releases)
-        second = NoisySecondMoments.of(whole * sqrt_upper_bound(1 / part), features, neighbors)
-        sensitivity = l2_sensitivity(neighbors)
+        coordinates = task.features * task.loss.outputs
+        releases = times * coordinates + task.features * (task.features + 1) // 2
+        whole = unit_sigma(task.epsilon, task.delta, releases)
+        second = NoisySecondMoments.of(whole * sqrt_upper_bound(1 / part), task.features, task.neighbors)
+        sensitivity = l2_sensitivity(task.neighbors)
         noise = GridGaussian.of(whole * sqrt_upper_bound(times / (1 - part)) * sensitivity, sensitivity, coordinates)
-        return cls(second, noise, times, most, weight, neighbors)
+        return cls(second, noise, times, most, weight, task.neighbors)
 
     @property
-    def spent(self) -> Loss:
-        """What a fit costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a fit."""
         steps = Repeat(ContinuousGaussianNoise(self.noise.relative), self.steps)
         lost = self.second.stray + self.steps * self.noise.stray
         return Compose((ContinuousGaussianNoise(self.second.relative), steps, ApproximateDp(Fraction(0), lost)))

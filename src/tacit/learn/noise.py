@@ -53,7 +53,7 @@ class GridGaussian:
     **Theorem.** The release loses at most Compose(ContinuousGaussian(sigma/m), Approximate(0, t coordinates)), where
     m = sensitivity + sqrt(coordinates) step, under every accountant and inside every composition.
 
-    **Proof.** A coin for each coordinate chooses R or Q. Told that some coin chose Q, count all as lost: this has a
+    **Proof.** A Bernoulli variable for each coordinate chooses R or Q. If one chose Q, count all as lost: this has a
     probability of at most t a coordinate. Otherwise the release is a grid value plus rounded real noise, which is the
     rounding of the value plus real noise: post-processing. More real noise loses less. Rounding two inputs to the grid
     parts them by at most a step more in each coordinate.
@@ -85,7 +85,7 @@ class GridGaussian:
 
     @property
     def exponent(self) -> int:
-        """The e for which the grid's step is 2^-e: sigma is between 2^FINE and 2^(FINE + 1) steps."""
+        """The e for which the grid's step is 2^-e: sigma is between 2^GRID_BITS and 2^(GRID_BITS + 1) steps."""
         ratio = self.sigma.numerator.bit_length() - self.sigma.denominator.bit_length()
         floor = ratio if self.sigma >= Fraction(2) ** ratio else ratio - 1
         return GRID_BITS - floor
@@ -152,7 +152,7 @@ def approximation_delta_of(steps: Fraction) -> Fraction:
 def unit_sigma(epsilon: Fraction, delta: Fraction, coordinates: int) -> Fraction:
     """The sigma of real noise for (epsilon, delta) and a sensitivity of one, less what strays in so many coordinates.
 
-    It is a millionth above the least, for the rounding of those who price it.
+    It is a millionth above the least, for the rounding of the accountants.
     """
     return gaussian_sigma(epsilon, delta - coordinates * approximation_delta_of(Fraction(2**GRID_BITS))) * (
         1 + Fraction(1, 10**6)

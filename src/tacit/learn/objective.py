@@ -2,7 +2,8 @@
 
 >>> from tacit.learn.losses import LogisticLoss
 >>> facts = {"loss": LogisticLoss(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
->>> plan = ObjectivePerturbation.planned(Fraction(1), Fraction(1, 10**5), **facts, penalty=2.0, cut=1.0)
+>>> task = LearningTask(Fraction(1), Fraction(1, 10**5), **facts, penalty=2.0)
+>>> plan = ObjectivePerturbation.calibrate(task, cut=1.0)
 >>> round(float(plan.sigma), 2)  # a noisy sum of the rows would have as much
 3.73
 """
@@ -21,6 +22,7 @@ from tacit.errors import ParameterError
 from tacit.learn import profile
 from tacit.learn.gradient import check_clip, default_clip, single_release_sigma
 from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.method import LearningTask
 from tacit.learn.minimize import check_solvable, gradient_tolerance, minimize
 from tacit.learn.minimize import least_penalty as solvable
 from tacit.learn.noise import GRID_BITS, GridGaussian, add_gaussian_noise, approximation_delta_of
@@ -30,7 +32,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-# settled on made-up data: benchmarks/rules.md
+# chosen on synthetic data: benchmarks/rules.md
 _SCORES = 0.5  # the scores that a penalty is for, in units of a decisive one, for a signal as large as its noise
 _GROWTH = 0.625  # the power of the signal by which these scores grow
 _DETERMINANT = Fraction(1, 8)  # of epsilon: what the determinant alone may take, where no penalty is chosen
@@ -40,12 +42,13 @@ _DETERMINANT = Fraction(1, 8)  # of epsilon: what the determinant alone may take
 class ObjectivePerturbation:
     """Releases about the minimizer of J(w) + b.w, with b of independent normal coordinates of deviation `sigma`.
 
-    **Theorem.** The fit loses at most `spent`. **Proof.** `main` is what the exact minimizer w*(b) for a real normal b
-    loses (`profile`). The b that is used is that b rounded to a grid, but for a small share (`noise.strays`), which is
-    in the delta of `rest`. With d weights and a step of e, rounding moves it by at most sqrt(d) e/2, and the solver has
-    its tau: the w that it finds has |grad J(w) + b| <= t = tau + sqrt(d) e/2 for the real b, and is within t/penalty of
-    w*(b). Given w*(b), b is known on either side, and so is w: it moves by at most 2 t/penalty between the sides. It is
-    released with noise for that, `last`, the other part of `rest`: an adaptive composition, of which w* is not shown.
+    **Theorem.** The fit loses at most `privacy_loss`. **Proof.** `main` is what the exact minimizer w*(b) for a real
+    normal b loses (`profile`). The b that is used is that b rounded to a grid, but for a small share
+    (`noise.approximation_delta_of`), which is in the delta of `rest`. With d weights and a step of e, rounding moves it
+    by at most sqrt(d) e/2, and the solver has its tau: the w that it finds has |grad J(w) + b| <= t = tau + sqrt(d) e/2
+    for the real b, and is within t/penalty of w*(b). Given w*(b), b is known on either side, and so is w: it moves by
+    at most 2 t/penalty between the sides. It is released with noise for that, `last`, the other part of `rest`: an
+    adaptive composition, of which w* is not shown.
 
     A random term on a lattice, taken as such, would hide nothing: for another database the same w needs a term off it.
     """
@@ -62,57 +65,49 @@ class ObjectivePerturbation:
     cut: float
 
     @classmethod
-    def planned(
-        cls,
-        epsilon: Fraction,
-        delta: Fraction,
-        *,
-        loss: ConvexLoss,
-        norm: float,
-        features: int,
-        rows: int,
-        neighbors: Neighbors,
-        penalty: float | None = None,
-        cut: float | None = None,
-    ) -> Self:
+    def calibrate(cls, task: LearningTask, *, cut: float | None = None) -> Self:
         """The method for (epsilon, delta); what is not chosen follows `default_objective_penalty` and
-        `gradient.cut_for`.
+        `gradient.default_clip`.
         """
-        coordinates = to_integer("features", features, least=1) * loss.outputs
-        unit = single_release_sigma(epsilon, delta, neighbors)
-        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
-        learned = clip_loss(loss, most)
+        coordinates = to_integer("features", task.features, least=1) * task.loss.outputs
+        unit = single_release_sigma(task.epsilon, task.delta, task.neighbors)
+        most = default_clip(task.loss, unit, task.features, task.rows) if cut is None else check_clip(cut, task.loss)
+        learned = clip_loss(task.loss, most)
         rule = (
-            default_objective_penalty(loss, most, epsilon, unit, norm, coordinates, rows)
-            if penalty is None
-            else penalty
+            default_objective_penalty(task.loss, most, task.epsilon, unit, task.norm, coordinates, task.rows)
+            if task.penalty is None
+            else task.penalty
         )
-        chosen = max(rule, solvable(learned, norm)) if penalty is None else penalty
+        chosen = max(rule, solvable(learned, task.norm)) if task.penalty is None else task.penalty
         check_positive("penalty", chosen)
-        check_solvable(learned, norm, features, chosen)
-        bent = 1 + rows * loss.bend * norm**2 / (coordinates * chosen)
-        share = _share(gradient_tolerance(learned, norm, rows) / (learned.slope * norm) * bent)
+        check_solvable(learned, task.norm, task.features, chosen)
+        bent = 1 + task.rows * task.loss.bend * task.norm**2 / (coordinates * chosen)
+        share = _share(gradient_tolerance(learned, task.norm, task.rows) / (learned.slope * task.norm) * bent)
         astray = coordinates * approximation_delta_of(Fraction(2**GRID_BITS))
-        main = ApproximateDp(epsilon * (1 - share), delta * (1 - share) - astray)
+        main = ApproximateDp(task.epsilon * (1 - share), task.delta * (1 - share) - astray)
         if main.delta <= 0:
-            raise ParameterError("delta", f"is too small, got {float(delta):.3g}", fix="choose a delta of 1e-12, say")
+            raise ParameterError(
+                "delta", f"is too small, got {float(task.delta):.3g}", fix="choose a delta of 1e-12, say"
+            )
         sigma = profile.calibrate_deviation(
             float(main.epsilon) * (1 - 2.0**-50),
             float(main.delta) * (1 - 2.0**-50),
             loss=learned,
-            norm=norm,
+            norm=task.norm,
             penalty=chosen,
-            neighbors=neighbors,
+            neighbors=task.neighbors,
         )
-        tau = Fraction(_goal(learned, norm, rows, Fraction(sigma), coordinates))
+        tau = Fraction(_goal(learned, task.norm, task.rows, Fraction(sigma), coordinates))
         tau += _rounding(Fraction(sigma), coordinates)
-        last = GridGaussian.calibrated(epsilon * share, delta * share, 2 * tau / Fraction(chosen), coordinates)
-        rest = ApproximateDp(epsilon * share, delta * share + astray)
-        return cls(main, rest, Fraction(sigma), last, loss, norm, rows, neighbors, chosen, most)
+        last = GridGaussian.calibrated(
+            task.epsilon * share, task.delta * share, 2 * tau / Fraction(chosen), coordinates
+        )
+        rest = ApproximateDp(task.epsilon * share, task.delta * share + astray)
+        return cls(main, rest, Fraction(sigma), last, task.loss, task.norm, task.rows, task.neighbors, chosen, most)
 
     @property
-    def spent(self) -> Loss:
-        """What a fit costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a fit."""
         return Compose((self.main, self.rest))
 
     def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
@@ -131,9 +126,10 @@ def default_objective_penalty(
     """The penalty at which noise and bias are alike, v norm^2/b, or the least at which determinants cost little.
 
     A random term of length v norm, v = cut unit sqrt(coordinates), moves weights by v norm/penalty where the rows say
-    little; the penalty takes away weights of about b/norm: scores of b = `_SCORES` `decisive` t^`_GROWTH`, where
+    little; the penalty takes away weights of about b/norm: scores of b = `_SCORES` `decisive_score` t^`_GROWTH`, where
     t = rows slope/v is the signal's size over the noise's. More rows tell more, and larger weights are worth learning.
-    At least, the penalty keeps the determinant alone (`profile.largest`) to the part `_DETERMINANT` of epsilon.
+    At least, the penalty keeps the determinant alone (`profile.max_determinant_cost`) to the part `_DETERMINANT` of
+    epsilon.
     """
     length = cut * unit * math.sqrt(coordinates)
     scores = _SCORES * decisive_score(loss) * max(1.0, rows * loss.slope / length) ** _GROWTH
@@ -158,7 +154,7 @@ def _goal(loss: ConvexLoss, norm: float, rows: int, sigma: Fraction, coordinates
 
 
 def _step(sigma: Fraction) -> Fraction:
-    """The grid of the random term: a power of two, with 2^FINE to 2^(FINE + 1) steps in sigma."""
+    """The grid of the random term: a power of two, with 2^GRID_BITS to 2^(GRID_BITS + 1) steps in sigma."""
     return Fraction(2) ** (math.frexp(float(sigma))[1] - 1 - GRID_BITS)
 
 

@@ -1,4 +1,4 @@
-"""What the estimators of one release share: parameters that are declared, a price that is known first, rows as read.
+"""What the estimators of one release share: declared parameters, a privacy loss that is known before a fit.
 
 **Guarantee.** A fit releases noisy sums, from which all fitted attributes are computed; they cost `loss_`, which is
 within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is stopped half-way.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,11 +24,11 @@ from tacit.sampling.bits import Bits
 
 
 class PlannedRelease(Protocol):
-    """Noise that is planned, and knows its price."""
+    """Calibrated noise whose privacy loss is known."""
 
     @property
-    def spent(self) -> Loss:
-        """What it costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of all that is released."""
 
 
 ReleaseT = TypeVar("ReleaseT", bound=PlannedRelease)
@@ -41,36 +42,48 @@ class ReleasePlan(Generic[ReleaseT]):
     release: ReleaseT
 
     @property
-    def spent(self) -> Loss:
-        """What the fit costs, as the accountant reads it."""
-        return self.release.spent
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of the fit, as the accountants read it."""
+        return self.release.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
-        """What the fit promises."""
+        """The guarantee of the fit."""
         return self.facts.guarantee
 
 
 class OneShotEstimator(BaseEstimator):
     """An estimator of noisy sums over bounded rows; one row is one unit.
 
-    Parameters that the kinds share, all public, stored as they are given and read when a fit begins:
-
-    - `epsilon`, and `delta`, which is 1/rows^2 where it is None.
-    - `bounds`: (low, high), numbers or one a column. Values outside are read as the nearest bound, in a fit and later.
-    - `neighbors`: "add-remove", which needs `rows`, about how many there are; or "replace", where they are counted.
-    - `missing`: what NaN is read as, in the column's own units, or "error".
-    - `bits`: a source of random bits, or what makes one at every fit; None for the operating system's.
+    Its parameters, which each estimator documents, are public; they are stored as given and read when a fit begins.
     """
 
     _last: ClassVar[str]  # the attribute that a fit sets last
 
     def facts(self, features: int, rows: int | None = None) -> DeclaredParameters:
-        """What the parameters say of so many columns. `rows` is how many there are, where that is public."""
-        return self._declared(self.bounds, features, rows)
+        """Read the declared parameters for so many columns.
 
-    def _declared(self, bounds: Any, features: int, rows: int | None) -> DeclaredParameters:
-        return DeclaredParameters.declared(
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        DeclaredParameters
+            The parameters as exact numbers, one bound for each column.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
+        return self._read_settings(self.bounds, features, rows)
+
+    def _read_settings(self, bounds: Any, features: int, rows: int | None) -> DeclaredParameters:
+        return DeclaredParameters.from_settings(
             columns=features,
             found=rows,
             epsilon=self.epsilon,
@@ -83,16 +96,55 @@ class OneShotEstimator(BaseEstimator):
         )
 
     def plan(self, features: int, rows: int | None = None) -> ReleasePlan[Any]:
-        """What a fit on so many columns would do and cost. No data is needed."""
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        ReleasePlan
+            The release, its privacy loss and its guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from the rows of X. Costs `guarantee_`."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from rows, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,), optional
+            The label of each row, where the estimator is a classifier; else ignored.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         check_fit_call(refused)
         clear_fitted_attributes(self)
         features, target = self._read(X, y)
         plan = self.plan(features.shape[1], len(features))
-        self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.spent, plan.facts
+        self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.privacy_loss, plan.facts
         self._learn(plan, features, target, resolve_bits(self.bits))
         return self
 
@@ -105,11 +157,11 @@ class OneShotEstimator(BaseEstimator):
         tags.non_deterministic = self.bits is None
         return tags
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Any]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:  # noqa: N803
         """The rows as an array, and the targets where there are any."""
         return validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite()), None
 
-    def _again(self, X: Any) -> Array:  # noqa: N803
+    def _again(self, X: npt.ArrayLike) -> Array:  # noqa: N803
         """Rows for a fitted model, read as those of the fit were, in their own units."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())

@@ -2,7 +2,8 @@
 
 >>> from tacit.learn.losses import LogisticLoss
 >>> facts = {"loss": LogisticLoss(), "norm": 1.0, "features": 3, "rows": 1000, "neighbors": Neighbors.ADD_REMOVE}
->>> plan = OutputPerturbation.planned(Fraction(1), Fraction(1, 10**6), **facts, penalty=10.0, cut=1.0)
+>>> task = LearningTask(Fraction(1), Fraction(1, 10**6), **facts, penalty=10.0)
+>>> plan = OutputPerturbation.calibrate(task, cut=1.0)
 >>> round(float(plan.noise.sensitivity), 6), round(plan.deviation, 4)
 (0.1, 0.4225)
 """
@@ -19,6 +20,7 @@ import numpy as np
 from tacit.arithmetic import to_integer, to_rational
 from tacit.learn.gradient import check_clip, default_clip, l2_sensitivity, single_release_sigma
 from tacit.learn.losses import Array, ConvexLoss, LogisticLoss
+from tacit.learn.method import LearningTask
 from tacit.learn.minimize import check_solvable, gradient_tolerance, least_penalty, minimize
 from tacit.learn.noise import GridGaussian
 from tacit.learn.problem import RiskMinimization, check_positive, with_loss
@@ -37,7 +39,7 @@ class GridLaplace:
     """Laplace noise on a fine grid, for `coordinates` numbers that together move by at most `sensitivity` in L2.
 
     **Theorem.** The release is epsilon-DP. Proof: in L1 they move by at most sqrt(coordinates) times that, and once
-    rounded to the grid by at most a step more each; `Laplace` prices integers.
+    rounded to the grid by at most a step more each; `Laplace` gives the privacy loss on integers.
     """
 
     epsilon: Fraction
@@ -81,9 +83,9 @@ class OutputPerturbation:
     **Theorem.** With L the slope and R the norm, a row more or less moves the minimizer by at most L R/penalty in L2; a
     row replaced, by twice that. Proof: J is penalty-strongly convex, and at the minimizer of one side the gradient of
     the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side, whatever
-    the rows hold (`minimize.solved`; settings for which it does not promise that are refused). So what is released
-    moves by at most (L R + 2 tau)/penalty. `Noise`, or `GridLaplace` for a delta of 0, prices the rest. L is the
-    cut, where the logistic loss is cut.
+    the rows hold (`minimize.minimize`; settings for which it does not promise that are refused). So what is released
+    moves by at most (L R + 2 tau)/penalty. `GridGaussian`, or `GridLaplace` for a delta of 0, gives the privacy loss. L
+    is the cut, where the logistic loss is cut.
     """
 
     noise: GridGaussian | GridLaplace
@@ -95,40 +97,28 @@ class OutputPerturbation:
     cut: float
 
     @classmethod
-    def planned(
-        cls,
-        epsilon: Fraction,
-        delta: Fraction,
-        *,
-        loss: ConvexLoss,
-        norm: float,
-        features: int,
-        rows: int,
-        neighbors: Neighbors,
-        penalty: float | None = None,
-        cut: float | None = None,
-    ) -> Self:
-        """The method for (epsilon, delta); the rest follows `default_output_penalty` and `gradient.cut_for`."""
-        coordinates = to_integer("features", features, least=1) * loss.outputs
-        check_epsilon(epsilon)
-        if to_rational("delta", delta):
-            unit = single_release_sigma(epsilon, delta, neighbors)
+    def calibrate(cls, task: LearningTask, *, cut: float | None = None) -> Self:
+        """The method for (epsilon, delta); the rest follows `default_output_penalty` and `gradient.default_clip`."""
+        coordinates = to_integer("features", task.features, least=1) * task.loss.outputs
+        check_epsilon(task.epsilon)
+        if to_rational("delta", task.delta):
+            unit = single_release_sigma(task.epsilon, task.delta, task.neighbors)
         else:
-            unit = math.sqrt(2 * coordinates) / float(epsilon) * float(l2_sensitivity(neighbors))
-        most = default_clip(loss, unit, features, rows) if cut is None else check_clip(cut, loss)
-        learned = clip_loss(loss, most)
-        rule = default_output_penalty(loss, most, unit, norm, rows)
-        weight = max(rule, least_penalty(learned, norm)) if penalty is None else penalty
+            unit = math.sqrt(2 * coordinates) / float(task.epsilon) * float(l2_sensitivity(task.neighbors))
+        most = default_clip(task.loss, unit, task.features, task.rows) if cut is None else check_clip(cut, task.loss)
+        learned = clip_loss(task.loss, most)
+        rule = default_output_penalty(task.loss, most, unit, task.norm, task.rows)
+        weight = max(rule, least_penalty(learned, task.norm)) if task.penalty is None else task.penalty
         check_positive("penalty", weight)
-        check_solvable(learned, norm, features, weight)
-        move = l2_sensitivity(neighbors) * Fraction(learned.slope) * Fraction(norm)
-        sensitivity = (move + 2 * Fraction(gradient_tolerance(learned, norm, rows))) / Fraction(weight)
+        check_solvable(learned, task.norm, task.features, weight)
+        move = l2_sensitivity(task.neighbors) * Fraction(learned.slope) * Fraction(task.norm)
+        sensitivity = (move + 2 * Fraction(gradient_tolerance(learned, task.norm, task.rows))) / Fraction(weight)
         noise: GridGaussian | GridLaplace
-        if delta:
-            noise = GridGaussian.calibrated(epsilon, delta, sensitivity, coordinates)
+        if task.delta:
+            noise = GridGaussian.calibrated(task.epsilon, task.delta, sensitivity, coordinates)
         else:
-            noise = GridLaplace(epsilon, sensitivity, coordinates)
-        return cls(noise, loss, norm, rows, neighbors, weight, most)
+            noise = GridLaplace(task.epsilon, sensitivity, coordinates)
+        return cls(noise, task.loss, task.norm, task.rows, task.neighbors, weight, most)
 
     @property
     def deviation(self) -> float:
@@ -136,8 +126,8 @@ class OutputPerturbation:
         return self.noise.deviation if isinstance(self.noise, GridLaplace) else float(self.noise.sigma)
 
     @property
-    def spent(self) -> Loss:
-        """What a fit costs."""
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of a fit."""
         return self.noise.loss
 
     def fit(self, problem: RiskMinimization, bits: Bits) -> Array:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
@@ -80,7 +80,13 @@ def with_loss(
 
 
 def bound_rows(
-    features: Any, *, lower: Any, upper: Any, norm: float, missing: float | None = None, constant: float = 0.0
+    features: npt.ArrayLike,
+    *,
+    lower: npt.ArrayLike,
+    upper: npt.ArrayLike,
+    norm: float,
+    missing: float | None = None,
+    constant: float = 0.0,
 ) -> Array:
     """The features as rows of at most this norm: clipped to the bounds, scaled, shortened, with the constant appended.
 
@@ -116,7 +122,7 @@ def bound_rows(
     return clip_row_norms(longer, norm)
 
 
-def column_scaling(lower: Any, upper: Any, columns: int) -> tuple[Array, Array]:
+def column_scaling(lower: npt.ArrayLike, upper: npt.ArrayLike, columns: int) -> tuple[Array, Array]:
     """The origin and the width of each column: it is scaled to (x - origin)/width, in [-1, 1].
 
     The origin is the point of [lower, upper] that is nearest to 0, and the farther end goes to -1 or 1. So an indicator

@@ -9,21 +9,23 @@ best of K trials costs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.arithmetic import to_rational_between
+from tacit.arithmetic import Number, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.base import PrivateLinearModel, check_fit_call, clear_fitted_attributes, resolve_bits
+from tacit.learn.facts import BitSource
 from tacit.learn.losses import Array
 from tacit.learn.trials import TrialCount
 from tacit.mechanisms.laplace import Laplace
@@ -40,41 +42,114 @@ def _has(name: str) -> Any:
 
 
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
-    """Tries candidates of `param_grid` on `estimator` a random number of times, `trials` on average; keeps the best.
+    """Tuning under differential privacy: the best of a random number of private fits.
 
-    `epsilon` and `delta` (1/rows^2 where None) are the price of the whole search; the estimator's own are not used. The
-    candidates are public. `law` is how the number of trials is drawn: "logarithmic", where a trial gets epsilon/2, or
-    "geometric", where it gets epsilon/3 and one trial only is rarer. `held_out` is the part of rows that models are
-    scored on. How many trials there were is not said, since the guarantee does not cover it; nor how long they took.
+    **Theorem.** The best model, its parameters and its noisy score are together `guarantee_`-DP (the proof is that of
+    the module). How many trials there were is not released, since the guarantee does not cover it; nor is how long they
+    took.
+
+    Parameters
+    ----------
+    estimator : LogisticRegression, LinearSVC or Ridge
+        The model whose parameters are tuned. Its own epsilon and delta are not used.
+    param_grid : mapping or sequence of mappings
+        For each tuned parameter the values to try, as in scikit-learn's `ParameterGrid`. They are public, and none may
+        be a parameter of the guarantee or of what is learned.
+    epsilon : number, optional
+        Privacy loss of the whole search, from 1e-9 to 1e9. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None.
+    trials : number
+        The mean number of fits, from 1.1 to 100,000. It does not change the epsilon of a trial, only its delta.
+    distribution : {"logarithmic", "geometric"}
+        The distribution of the number of fits. With "logarithmic" a trial has epsilon/2; with "geometric" it has
+        epsilon/3, and a single trial is rarer.
+    held_out : number
+        The share of the rows that models are scored on, from 0.01 to 0.99.
+    bits : source of random bits or callable, optional
+        Where the noise is drawn from, or a function that makes such a source for every fit; the operating system's
+        generator where it is None.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The fitted model with the best noisy score.
+    best_params_ : dict
+        Its values of the tuned parameters.
+    best_score_ : float
+        Its noisy score on the held-out rows: about 1 where every row is predicted right.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.learn import LogisticRegression
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
+    >>> model = LogisticRegression(classes=[0, 1], bounds=(18, 90), rows=3000)
+    >>> search = PrivateSearchCV(model, {"C": [0.1, 1.0]}, epsilon=2, trials=2, bits=partial(ReplayBits, b"doc"))
+    >>> search.fit(ages, sick).predict([[25.0], [75.0]]).tolist()
+    [0, 1]
+    >>> sorted(search.best_params_)
+    ['C']
     """
 
     def __init__(
         self,
-        estimator: Any,
-        param_grid: Any,
+        estimator: PrivateLinearModel,
+        param_grid: Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]],
         *,
-        epsilon: Any = None,
-        delta: Any = None,
-        trials: Any = 10,
-        law: Any = "logarithmic",
-        held_out: Any = 0.2,
-        bits: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        trials: Number = 10,
+        distribution: str = "logarithmic",
+        held_out: Number = 0.2,
+        bits: BitSource | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
         self.delta = delta
         self.trials = trials
-        self.law = law
+        self.distribution = distribution
         self.held_out = held_out
         self.bits = bits
 
-    def fit(self, X: Any, y: Any, **refused: Any) -> Self:  # noqa: N803 - scikit-learn's name
-        """Search, and keep the best model. Costs `guarantee_`."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+        """Search, and keep the best model, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,)
+            The target of each row: a declared class, or a number.
+        **refused : object
+            Not accepted: weights of rows would multiply what a row can change.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
+            searches, which would choose by unprotected scores.
+        """
         check_fit_call(refused)
         clear_fitted_attributes(self)
         model, candidates = self._model(), self._candidates()
-        trials = TrialCount.about(self.trials, self.law)
+        trials = TrialCount.about(self.trials, self.distribution)
         share = to_rational_between("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
         features, target = model._read(X, y)
         facts = model.facts(features.shape[1], len(features))
@@ -94,22 +169,68 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(model, name))
         return self
 
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """What the best model predicts."""
+    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict by the best model.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array
+            What the best model predicts for each row.
+        """
         return np.asarray(self._best().predict(X))
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """The scores of the best model."""
+    def decision_function(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Compute the scores of the best model.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_classes)
+            The scores: above 0 for the second class of two, else one for each class.
+        """
         return np.asarray(self._best().decision_function(X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """The probabilities of the best model."""
+    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+        """Predict the probability of each class by the best model.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`, one in all for each row.
+        """
         return np.asarray(self._best().predict_proba(X))
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The score of the best model on these rows, without noise."""
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:  # noqa: N803
+        """Score the best model on these rows, without noise.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Rows to predict; values are clipped to the bounds as in the fit.
+        y : array of shape (n_rows,)
+            The true target of each row.
+
+        Returns
+        -------
+        float
+            The accuracy or R^2, for whoever holds the rows: it is not private.
+        """
         return float(self._best().score(X, y))
 
     @property
@@ -134,7 +255,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return found
 
     def _model(self) -> PrivateLinearModel:
-        """The estimator at the price of the whole search."""
+        """The estimator with the epsilon and delta of the whole search."""
         if not isinstance(self.estimator, PrivateLinearModel):
             what = f"is no private estimator: {type(self.estimator).__name__}"
             raise ParameterError("estimator", what, fix="use one of tacit.learn, such as LogisticRegression")
@@ -172,7 +293,7 @@ def _run_trials(
         candidate = draw_below(len(models), bits)
         model = clone(models[candidate])
         plan = model.plan(features.shape[1], int(learned.sum()))
-        model.take(plan, plan.weights(features[learned], model._encoded(target[learned]), bits))
+        model.take(plan, plan.weights(features[learned], model._encode(target[learned]), bits))
         points, most = _score_rows(model, features[held], target[held])
         noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]
         if best is None or noisy > best.points:
@@ -189,12 +310,12 @@ def _score_rows(model: PrivateLinearModel, features: Array, target: Array) -> tu
     return int(points.sum()), most
 
 
-def _split_rows(chance: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
-    """Heads with this probability for each row, on its own.
+def _split_rows(probability: Fraction, count: int, neighbors: Neighbors, bits: Bits) -> Array:
+    """Return which rows are held out: each with this probability, independently.
 
-    Under REPLACE, where the number of rows is public, one row at least is learned from, whatever the coins say.
+    Under REPLACE, where the number of rows is public, one row at least is learned from, whatever is drawn.
     """
-    heads: Array = draw_array_below(chance.denominator, count, bits) < chance.numerator
+    heads: Array = draw_array_below(probability.denominator, count, bits) < probability.numerator
     if neighbors is Neighbors.REPLACE:
         heads[0] &= not heads.all()
     return heads

@@ -13,9 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from tacit.arithmetic import to_rational_between
+from tacit.arithmetic import Number, to_rational_between
 from tacit.errors import ParameterError
 from tacit.sampling import bernoulli, geometric
 from tacit.sampling.bits import Bits
@@ -48,16 +47,18 @@ class TrialCount:
     scale: Fraction
 
     @classmethod
-    def about(cls, mean: Any, law: Any = "logarithmic") -> TrialCount:
+    def about(cls, mean: Number, distribution: str = "logarithmic") -> TrialCount:
         """The distribution of this name with about this mean."""
-        if law not in DISTRIBUTIONS:
-            raise ParameterError("law", f"there is no {law!r:.60}", fix=f"choose one of {', '.join(DISTRIBUTIONS)}")
+        if distribution not in DISTRIBUTIONS:
+            raise ParameterError(
+                "distribution", f"there is no {distribution!r:.60}", fix=f"choose one of {', '.join(DISTRIBUTIONS)}"
+            )
         goal = float(to_rational_between("trials", mean, Fraction(11, 10), Fraction(10**5)))
         low, high = math.log(1e-3), math.log(1e8)
         for _ in range(80):
             middle = (low + high) / 2
-            low, high = (low, middle) if _mean(DISTRIBUTIONS[law], math.exp(middle)) > goal else (middle, high)
-        return cls(DISTRIBUTIONS[law], Fraction(math.exp(low)).limit_denominator(10**9))
+            low, high = (low, middle) if _mean(DISTRIBUTIONS[distribution], math.exp(middle)) > goal else (middle, high)
+        return cls(DISTRIBUTIONS[distribution], Fraction(math.exp(low)).limit_denominator(10**9))
 
     @property
     def factor(self) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from tacit.audit.zoo.known_mechanism import KnownMechanism as KnownMechanism
 from tacit.audit.zoo.outcomes import OUTCOMES, SOUND_OUTCOMES
 from tacit.audit.zoo.selections import BROKEN_SELECTIONS
 from tacit.audit.zoo.sound import CORRECT_MECHANISMS
-from tacit.audit.zoo.specimen import KnownMechanism as KnownMechanism
 from tacit.audit.zoo.sums import BROKEN_SUMS
 from tacit.errors import ParameterError
 
@@ -20,7 +20,28 @@ ZOO: tuple[KnownMechanism, ...] = (*CORRECT_MECHANISMS, *SOUND_OUTCOMES, *BROKEN
 
 
 def specimen(name: str) -> KnownMechanism:
-    """The specimen of this name."""
+    """Return the known mechanism of this name: a sound one, or one with a classic mistake.
+
+    Parameters
+    ----------
+    name : str
+        A name such as "noise-reused"; `tacit.audit.zoo.ZOO` holds all of them.
+
+    Returns
+    -------
+    KnownMechanism
+        The mechanism with its claim, a pair of neighbors, and the true parameter.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such mechanism; the error names the nearest ones.
+
+    Examples
+    --------
+    >>> specimen("noise-reused").sound
+    False
+    """
     for each in ZOO:
         if each.name == name:
             return each

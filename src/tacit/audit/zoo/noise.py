@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.audit.zoo.specimen import ProbabilityMap
+from tacit.audit.zoo.known_mechanism import ProbabilityMap
 
 Integers = npt.NDArray[np.int64]
 _SCALES = 25  # beyond so many scales lies less than 2e-11
@@ -43,7 +42,7 @@ def support_window(scale: float) -> range:
     return range(-reach, reach + 1)
 
 
-def laplace_distribution(scale: float, data: Any) -> ProbabilityMap:
+def laplace_distribution(scale: float, data: npt.ArrayLike) -> ProbabilityMap:
     """The distribution of a count with this noise, or of several, each with its own."""
     counts = np.atleast_1d(data).tolist()
     if len(counts) == 1:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.audit.zoo import noise, releases
-from tacit.audit.zoo.specimen import EPSILON_ONE, KnownMechanism, SamplingFunction, broken_mechanism
+from tacit.audit.zoo.known_mechanism import EPSILON_ONE, KnownMechanism, SamplingFunction, broken_mechanism
 from tacit.sampling import laplace
 
 _FEW = 5

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.audit.zoo.known_mechanism import ProbabilityMap, SamplingFunction
 from tacit.audit.zoo.noise import laplace_distribution
-from tacit.audit.zoo.specimen import ProbabilityMap, SamplingFunction
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -50,7 +51,7 @@ def randomized_response(data: int, size: int, rng: np.random.Generator) -> _Outp
     return RESPONSE.release(np.full(size, data, dtype=np.int64), replay_bits(rng))
 
 
-def noisy_counts(data: Any, size: int, rng: np.random.Generator) -> _Outputs:
+def noisy_counts(data: npt.ArrayLike, size: int, rng: np.random.Generator) -> _Outputs:
     """A count, or several, each with discrete Laplace noise."""
     values = np.atleast_1d(np.asarray(data, dtype=np.int64))
     noise = laplace.draw_array(COUNT.scale, size * len(values), replay_bits(rng)).reshape(size, -1)
@@ -118,12 +119,12 @@ def response_law(data: int) -> ProbabilityMap:
     return {data: truth, 1 - data: 1 - truth}
 
 
-def noisy_counts_distribution(data: Any) -> ProbabilityMap:
+def noisy_counts_distribution(data: npt.ArrayLike) -> ProbabilityMap:
     """Independent discrete Laplace noise on one count or two."""
     return laplace_distribution(float(COUNT.scale), data)
 
 
-def normal_law(variance: Fraction) -> Any:
+def normal_law(variance: Fraction) -> Callable[[int], ProbabilityMap]:
     """The discrete Gaussian distribution around a count from 0 to 9."""
 
     def law(data: int) -> ProbabilityMap:
@@ -135,7 +136,7 @@ def normal_law(variance: Fraction) -> Any:
     return law
 
 
-def selection_law(mechanism: Exponential | PermuteAndFlip | NoisyMax) -> Any:
+def selection_law(mechanism: Exponential | PermuteAndFlip | NoisyMax) -> Callable[[Sequence[int]], ProbabilityMap]:
     """The mechanism's own certified distribution, as doubles."""
     return lambda data: {place: float(share.mid()) for place, share in enumerate(mechanism.law(data))}
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import noise, releases
-from tacit.audit.zoo.specimen import ProbabilityMap, broken_mechanism
+from tacit.audit.zoo.known_mechanism import ProbabilityMap, broken_mechanism
 from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.sampling import laplace
 
@@ -147,14 +147,14 @@ def _enumerate_runs(data: tuple[int, ...], threshold: float, scale: float, yeses
 BROKEN_SELECTIONS = (
     broken_mechanism(
         "noisy-max-with-its-value",
-        "The largest of four counts, and its noisy value, at the price of its index.",
+        "The largest of four counts, and its noisy value, for the epsilon of its index alone.",
         2.0,
         noisy_max_with_value,
         (0, 0, 0, 0),
         (1, 1, 1, 1),
         "That the largest is v says of all four that they are at most v: each changes by e^(1/2), below both counts by "
         "just that, and four of them make e^2.",
-        law=with_value_law,
+        distribution=with_value_law,
     ),
     broken_mechanism(
         "noisy-max-under-replace",
@@ -164,7 +164,7 @@ BROKEN_SELECTIONS = (
         (6, 0),
         (5, 1),
         "One count falls and the other rises, so their difference moves by 2, at a scale of 1: 2 in the limit.",
-        law=releases.selection_law(_WORST),
+        distribution=releases.selection_law(_WORST),
     ),
     broken_mechanism(
         "permute-and-flip-as-exponential",
@@ -176,7 +176,7 @@ BROKEN_SELECTIONS = (
         "The laws are (1/2, 1/2) and (1 - 1/(2e), 1/(2e)). D_a/a is 0.2551 at order 1 and 0.2605 at its largest: twice "
         "the claim of 1/8.",
         claim=Claim.rho(0.125),
-        law=releases.selection_law(releases.FLIP),
+        distribution=releases.selection_law(releases.FLIP),
     ),
     broken_mechanism(
         "keys-without-selection",
@@ -186,7 +186,7 @@ BROKEN_SELECTIONS = (
         {"flu": 400, "measles": 1},
         {"flu": 400},
         "A key that one person brings is shown with that person only. It takes a threshold, and costs delta.",
-        law=all_keys_law,
+        distribution=all_keys_law,
     ),
     broken_mechanism(
         "sparse-vector-without-query-noise",
@@ -196,7 +196,7 @@ BROKEN_SELECTIONS = (
         (0, 1),
         (1, 0),
         "No and then yes needs the first to be the lower one.",
-        law=silent_law,
+        distribution=silent_law,
     ),
     broken_mechanism(
         "sparse-vector-without-a-stop",
@@ -206,7 +206,7 @@ BROKEN_SELECTIONS = (
         (0, 0, 1, 1),
         (1, 1, 0, 0),
         "No, no, yes, yes: the noise of the threshold covers for the no, and each yes adds to the loss.",
-        law=endless_law,
+        distribution=endless_law,
     ),
     broken_mechanism(
         "sparse-vector-unscaled",
@@ -216,7 +216,7 @@ BROKEN_SELECTIONS = (
         (0, 0, 1, 1),
         (1, 1, 0, 0),
         "Each yes costs 3/2 where the difference moves by 2 at a scale of 4/3: up to (1 + 6 * 2)/4 = 3.25 in all.",
-        law=unscaled_law,
+        distribution=unscaled_law,
     ),
     broken_mechanism(
         "sparse-vector-with-its-value",
@@ -227,6 +227,6 @@ BROKEN_SELECTIONS = (
         (*[1] * 6, 0),
         "A low number that was above the threshold says that the threshold is low, and so are the six below it: each "
         "of the seven changes by e^(1/2).",
-        law=watched_value_law,
+        distribution=watched_value_law,
     ),
 )

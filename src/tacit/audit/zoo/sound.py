@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import releases
-from tacit.audit.zoo.specimen import EPSILON_ONE, KnownMechanism
+from tacit.audit.zoo.known_mechanism import EPSILON_ONE, KnownMechanism
 
 CORRECT_MECHANISMS = (
     KnownMechanism(
@@ -17,7 +17,7 @@ CORRECT_MECHANISMS = (
         one=0,
         other=1,
         why="The two probabilities of an answer are e/(1 + e) and 1/(1 + e): their ratio is e.",
-        law=releases.response_law,
+        distribution=releases.response_law,
     ),
     KnownMechanism(
         name="discrete-laplace",
@@ -29,7 +29,7 @@ CORRECT_MECHANISMS = (
         one=0,
         other=1,
         why="Moving by one step changes every probability by a factor of e or 1/e.",
-        law=releases.noisy_counts_distribution,
+        distribution=releases.noisy_counts_distribution,
     ),
     KnownMechanism(
         name="histogram",
@@ -41,11 +41,11 @@ CORRECT_MECHANISMS = (
         one=(5, 3),
         other=(5, 4),
         why="Adding a person moves one count by one: the factor is e once.",
-        law=releases.noisy_counts_distribution,
+        distribution=releases.noisy_counts_distribution,
     ),
     KnownMechanism(
         name="discrete-gaussian",
-        says="A count with discrete Gaussian noise, calibrated to its own law.",
+        says="A count with discrete Gaussian noise, calibrated to its own distribution.",
         claim=Claim.epsilon(1, delta=1e-5),
         true=1.0,
         sound=True,
@@ -53,7 +53,7 @@ CORRECT_MECHANISMS = (
         one=0,
         other=1,
         why="The standard deviation of 3.7405 is the least, to six digits, at which delta(1) is at most 1e-5.",
-        law=releases.normal_law(releases.NORMAL.variance),
+        distribution=releases.normal_law(releases.NORMAL.variance),
     ),
     KnownMechanism(
         name="discrete-gaussian-rho",
@@ -65,7 +65,7 @@ CORRECT_MECHANISMS = (
         one=0,
         other=1,
         why="The divergence of every whole order a is a/(2 variance).",
-        law=releases.normal_law(releases.NORMAL_RHO.variance),
+        distribution=releases.normal_law(releases.NORMAL_RHO.variance),
     ),
     KnownMechanism(
         name="exponential",
@@ -77,7 +77,7 @@ CORRECT_MECHANISMS = (
         one=(1, *[0] * 15),
         other=(0, *[1] * 15),
         why="The first is chosen with s/(s + 15) and 1/(1 + 15 s), s = e^(1/2). With more than sixteen it tends to e.",
-        law=releases.selection_law(releases.BEST),
+        distribution=releases.selection_law(releases.BEST),
     ),
     KnownMechanism(
         name="permute-and-flip",
@@ -89,7 +89,7 @@ CORRECT_MECHANISMS = (
         one=(2, 0),
         other=(1, 1),
         why="The second is chosen with w/2, where w = e^-1 on one side and 1 on the other.",
-        law=releases.selection_law(releases.FLIP),
+        distribution=releases.selection_law(releases.FLIP),
     ),
     KnownMechanism(
         name="noisy-max",
@@ -101,7 +101,7 @@ CORRECT_MECHANISMS = (
         one=(6, 0),
         other=(5, 1),
         why="The difference moves by 2, and the difference of two draws of scale 2 loses less than 1; 1 in the limit.",
-        law=releases.selection_law(releases.LARGEST),
+        distribution=releases.selection_law(releases.LARGEST),
     ),
     KnownMechanism(
         name="sparse-vector",
@@ -113,7 +113,7 @@ CORRECT_MECHANISMS = (
         one=(*[0] * 6, 1),
         other=(*[1] * 6, 0),
         why="Six times no for numbers that are lower, then a yes for one that is higher.",
-        law=releases.first_above_law,
+        distribution=releases.first_above_law,
     ),
     KnownMechanism(
         name="partition-selection",
@@ -125,7 +125,7 @@ CORRECT_MECHANISMS = (
         one=1,
         other=2,
         why="p(1) = delta and p(2) = e p(1) + delta, the most that the claim allows.",
-        law=releases.kept_law,
+        distribution=releases.kept_law,
     ),
     KnownMechanism(
         name="median",
@@ -137,6 +137,6 @@ CORRECT_MECHANISMS = (
         one={2: 5, 6: 5},
         other={2: 5, 6: 4},
         why="With one value less at 6 the points between 2 and 6 are as wrong as 2 was right.",
-        law=releases.middle_law,
+        distribution=releases.middle_law,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.audit.claim import Claim
 from tacit.audit.zoo import noise, releases
-from tacit.audit.zoo.specimen import ProbabilityMap, SamplingFunction, broken_mechanism
+from tacit.audit.zoo.known_mechanism import ProbabilityMap, SamplingFunction, broken_mechanism
 from tacit.mechanisms.randomized_response import RandomizedResponse
 
 _COIN = RandomizedResponse(coin=Fraction(1, 2))
@@ -78,7 +79,7 @@ def truncated_noise(data: int, size: int, rng: np.random.Generator) -> _Outputs:
     return data + np.clip(noise.draw_laplace(1.0, size, rng), -_CUT, _CUT)
 
 
-def repeated_law(scale: float, times: int = 1) -> Any:
+def repeated_law(scale: float, times: int = 1) -> Callable[[int], ProbabilityMap]:
     """The distribution of `count_with_scale`."""
     return lambda data: noise.laplace_distribution(scale, np.repeat(np.atleast_1d(data), times))
 
@@ -134,7 +135,7 @@ BROKEN_SUMS = (
         (*[50] * 29, 90),
         (50,) * _STUDENTS,
         "51.33 is possible with the 90 only, and 50 without it only.",
-        law=no_noise_law,
+        distribution=no_noise_law,
     ),
     broken_mechanism(
         "coin-claimed-as-one",
@@ -144,7 +145,7 @@ BROKEN_SUMS = (
         0,
         1,
         "The table is 3/4 and 1/4: epsilon is ln 3 = 1.0986.",
-        law=coin_law,
+        distribution=coin_law,
     ),
     broken_mechanism(
         "scale-upside-down",
@@ -155,7 +156,7 @@ BROKEN_SUMS = (
         (5, 4),
         "Scale 1/2 on a count that moves by one costs 2, four times the claim.",
         claim=Claim.epsilon(0.5),
-        law=repeated_law(0.5),
+        distribution=repeated_law(0.5),
     ),
     broken_mechanism(
         "replace-as-add",
@@ -165,7 +166,7 @@ BROKEN_SUMS = (
         (5, 4),
         (4, 5),
         "One count falls and another rises: the factor is e twice.",
-        law=repeated_law(1.0),
+        distribution=repeated_law(1.0),
     ),
     broken_mechanism(
         "l2-for-laplace",
@@ -175,7 +176,7 @@ BROKEN_SUMS = (
         (5, 3),
         (6, 4),
         "The L1 distance is 2 and the scale is sqrt 2: epsilon is 2/sqrt 2.",
-        law=repeated_law(math.sqrt(2)),
+        distribution=repeated_law(math.sqrt(2)),
     ),
     broken_mechanism(
         "repeat-forgotten",
@@ -185,7 +186,7 @@ BROKEN_SUMS = (
         0,
         1,
         "Two releases at 1 each.",
-        law=repeated_law(1.0, times=2),
+        distribution=repeated_law(1.0, times=2),
     ),
     broken_mechanism(
         "noise-reused",
@@ -195,7 +196,7 @@ BROKEN_SUMS = (
         (5, 3),
         (5, 4),
         "The difference of the two answers has no noise: 2 on one side, 1 on the other.",
-        law=same_noise_law,
+        distribution=same_noise_law,
     ),
     broken_mechanism(
         "noise-with-a-fixed-seed",
@@ -205,7 +206,7 @@ BROKEN_SUMS = (
         0,
         1,
         "The noise is a constant, which anyone who has the program can take off.",
-        law=lambda data: {data + int(noise.draw_laplace(1.0, 1, np.random.default_rng(7))[0]): 1.0},
+        distribution=lambda data: {data + int(noise.draw_laplace(1.0, 1, np.random.default_rng(7))[0]): 1.0},
     ),
     broken_mechanism(
         "noise-cut-off",
@@ -215,7 +216,7 @@ BROKEN_SUMS = (
         0,
         1,
         "-2 is possible for 0 and not for 1. The noise may not be cut off; the answer may.",
-        law=cut_law,
+        distribution=cut_law,
     ),
     broken_mechanism(
         "double-laplace",
@@ -235,7 +236,7 @@ BROKEN_SUMS = (
         (0,) * _STUDENTS,
         (*[0] * 29, 100),
         "A score of 100 moves the sum by 100, and the scale is 50.",
-        law=narrow_mean_law,
+        distribution=narrow_mean_law,
     ),
     broken_mechanism(
         "local-sensitivity",
@@ -245,7 +246,7 @@ BROKEN_SUMS = (
         (50,) * _STUDENTS,
         (*[50] * 29, 90),
         "Where all scores are equal there is no noise at all: the size of the noise tells.",
-        law=local_mean_law,
+        distribution=local_mean_law,
     ),
     broken_mechanism(
         "rounded-before-noise",
@@ -255,7 +256,7 @@ BROKEN_SUMS = (
         2,
         3,
         "One person moves the rounded count by 5.",
-        law=rounded_law,
+        distribution=rounded_law,
     ),
     broken_mechanism(
         "discrete-as-continuous",
@@ -264,20 +265,20 @@ BROKEN_SUMS = (
         releases.gaussian_count(_CONTINUOUS),
         0,
         1,
-        "At 3.730632 the discrete law has delta(1) = 1.035e-5: too little above 1e-5 for samples to tell.",
+        "At 3.730632 the discrete distribution has delta(1) = 1.035e-5: too little above 1e-5 for samples to tell.",
         claim=Claim.epsilon(1, delta=1e-5),
         evidence="exact",
-        law=releases.normal_law(_CONTINUOUS),
+        distribution=releases.normal_law(_CONTINUOUS),
     ),
     broken_mechanism(
         "small-discrete-as-continuous",
-        "A count with discrete Gaussian noise of deviation 2/3, priced as the real law: mu = 3/2.",
+        "A count with discrete Gaussian noise of deviation 2/3, with the loss of the continuous one: mu = 3/2.",
         1.676922,
         releases.gaussian_count(_SMALL),
         0,
         1,
-        "On so coarse a grid the discrete law is far from the normal one.",
+        "On so coarse a grid the discrete distribution is far from the normal one.",
         claim=Claim.mu(1.5),
-        law=releases.normal_law(_SMALL),
+        distribution=releases.normal_law(_SMALL),
     ),
 )

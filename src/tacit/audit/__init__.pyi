@@ -1,0 +1,17 @@
+from tacit.audit.claim import Claim as Claim
+from tacit.audit.exactly import exact_parameter as exact_parameter
+from tacit.audit.game import GameResult as GameResult
+from tacit.audit.game import play_game as play_game
+from tacit.audit.game import plot_games as plot_games
+from tacit.audit.search import NeighboringLists as NeighboringLists
+from tacit.audit.search import audit_worst_pair as audit_worst_pair
+from tacit.audit.search import candidate_pairs as candidate_pairs
+from tacit.audit.statistical import AuditResult as AuditResult
+from tacit.audit.statistical import audit as audit
+from tacit.audit.worked import DerivationStep as DerivationStep
+from tacit.audit.worked import EpsilonDerivation as EpsilonDerivation
+from tacit.audit.worked import defended_classroom as defended_classroom
+from tacit.audit.worked import derive_epsilon as derive_epsilon
+from tacit.audit.worked import undefended_classroom as undefended_classroom
+from tacit.audit.zoo import specimen as specimen
+from tacit.audit.zoo.known_mechanism import KnownMechanism as KnownMechanism

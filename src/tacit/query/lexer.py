@@ -52,7 +52,7 @@ class LexicalError(Exception):
 
 
 @dataclass(frozen=True)
-class Dialect:
+class LexicalDialect:
     """What may stand in a text beyond standard SQL.
 
     Attributes
@@ -99,10 +99,10 @@ class Dialect:
         )
 
 
-QUESTION = Dialect(
+QUESTION = LexicalDialect(
     operators="<=> ->> !~~ ~~* <> <= >= != == || ** :: // -> => := && |> << >> ~~ ~* !~ ^@", digit_groups=True
 )
-POSTGRESQL = Dialect(
+POSTGRESQL = LexicalDialect(
     operators="!~~* !~* !~~ ~~* ->> :: <= >= <> != || !~ ~* ~~ -> @> <@",
     postgresql_quotes=True,
     nested_comments=True,
@@ -110,7 +110,7 @@ POSTGRESQL = Dialect(
 )
 
 
-def scan(text: str, dialect: Dialect) -> Iterator[Token]:
+def scan(text: str, dialect: LexicalDialect) -> Iterator[Token]:
     """Yield the tokens of a text, without an end; raise LexicalError where a quote or comment is not closed."""
     match_token = dialect.pattern.match
     position = 0
@@ -129,7 +129,7 @@ def scan(text: str, dialect: Dialect) -> Iterator[Token]:
             yield _make_token(kind, match[0], start, dialect)
 
 
-def _make_token(kind: str, written: str, start: int, dialect: Dialect) -> Token:
+def _make_token(kind: str, written: str, start: int, dialect: LexicalDialect) -> Token:
     end = start + len(written)
     match kind:
         case "text":
@@ -165,7 +165,7 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def _skip_comment(text: str, start: int, dialect: Dialect) -> int:
+def _skip_comment(text: str, start: int, dialect: LexicalDialect) -> int:
     """Return where the comment that starts here ends."""
     depth, position = 1, start + 2
     inner = None

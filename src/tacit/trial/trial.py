@@ -190,7 +190,7 @@ class PolicyAuditor:
         """The engine over a database, open for as long as the trial."""
         if not isinstance(database, SyntheticDatabase):
             what = f"needs a database of the trial, got {type(database).__name__}"
-            raise ParameterError("data", what, fix="take one of trial.pairs, or Database({name: table})")
+            raise ParameterError("data", what, fix="take one of trial.pairs, or SyntheticDatabase({name: table})")
         if database not in self._engines:
             engine = DuckDBEngine(table_schemas(self.policy), None, database.tables)
             self._engines[database] = engine

@@ -28,6 +28,7 @@ _LARGEST_DOUBLE = math.ldexp(1 - 2.0**-53, 1024)
 _MOST_BITS = 2**17  # of precision; far more than any number here needs
 _locks: dict[int, Any] = {}
 
+Number = int | float | Decimal | Fraction  # what `to_rational` takes
 Found = TypeVar("Found")
 
 

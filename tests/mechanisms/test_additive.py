@@ -89,7 +89,7 @@ def test_every_mechanism_can_be_used_without_bringing_bits(name):
 
 @pytest.mark.parametrize("name", package.__all__)
 def test_calibration_is_by_the_same_names(name):
-    # What is spent comes first, epsilon and then delta; what one unit moves is called `sensitivity` wherever it is given.
+    # What is spent comes first, epsilon and then delta; what one unit moves is called `sensitivity`.
     names = list(inspect.signature(getattr(package, name).calibrated).parameters)
     assert names[0] == "epsilon"
     assert "delta" not in names[2:]

@@ -15,7 +15,7 @@ from tacit.attacks.oracle import GaussianNoiseOracle
 from tacit.attacks.recovered import max_expected_accuracy
 from tacit.mechanisms import Gaussian
 from tacit.pictures import TEXT_COLOR, open_figure
-from tacit.privacy.unit import Neighbors
+from tacit.privacy import Neighbors
 
 PEOPLE = 300
 ROOT = math.sqrt(PEOPLE)

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from tacit.accounting.interpretation import max_true_positive_rate
+from tacit.accounting import max_true_positive_rate
 from tacit.attacks.tracing import SimulatedStudy, expected_power, infer_membership
 from tacit.mechanisms import Gaussian
 from tacit.pictures import open_figure

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from tacit.accounting.calibrate import gaussian_variance
 from tacit.arithmetic import Number, to_integer
+from tacit.frozen import set_fields
 from tacit.mechanisms.additive import IntegerArray, add_noise
-from tacit.mechanisms.validation import check_epsilon, check_positive, check_probability, set_fields
+from tacit.mechanisms.validation import check_epsilon, check_positive, check_probability
 from tacit.privacy.loss import GaussianNoise
 from tacit.sampling import gaussian
 from tacit.sampling.bits import Bits

@@ -15,8 +15,9 @@ from typing import Any, overload
 import numpy.typing as npt
 
 from tacit.arithmetic import Number, to_integer
+from tacit.frozen import set_fields
 from tacit.mechanisms.additive import IntegerArray, add_noise
-from tacit.mechanisms.validation import check_epsilon, check_positive, check_probability, set_fields
+from tacit.mechanisms.validation import check_epsilon, check_positive, check_probability
 from tacit.privacy.loss import LaplaceNoise
 from tacit.sampling import laplace, wide
 from tacit.sampling.bits import Bits

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tacit.arithmetic import Number, certified_floor, to_integer, to_interval, to_rational_between
 from tacit.errors import ParameterError
-from tacit.mechanisms.validation import set_fields
+from tacit.frozen import set_fields
 from tacit.privacy.loss import ApproximateDp
 from tacit.sampling.bits import Bits
 from tacit.sampling.lazy_uniform import is_below

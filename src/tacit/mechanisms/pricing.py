@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, certified_floor, to_integers, to_interval, to_rational_between
 from tacit.errors import ParameterError
-from tacit.mechanisms.validation import check_neighbors, check_probability, set_fields
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_neighbors, check_probability
 from tacit.privacy.loss import BoundedRange
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import exponential_weights

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, certified_floor, to_integer, to_interval, to_rational_between
-from tacit.mechanisms.validation import check_probability, check_range, set_fields
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_probability, check_range
 from tacit.privacy.local import clamp_and_sort, median_distance_to_bound
 from tacit.privacy.loss import ApproximateDp
 from tacit.sampling import laplace

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from tacit.arithmetic import Number, to_integer, to_integers, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.validation import check_epsilon, check_neighbors, check_range, set_fields
+from tacit.mechanisms.validation import check_epsilon, check_neighbors, check_range
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import uniform

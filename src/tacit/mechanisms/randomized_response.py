@@ -21,8 +21,9 @@ from tacit.arithmetic import (
     working_precision,
 )
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.mechanisms.additive import IntegerArray
-from tacit.mechanisms.validation import check_epsilon, check_probability, set_fields
+from tacit.mechanisms.validation import check_epsilon, check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli
 from tacit.sampling.bits import Bits

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Self
 
 from tacit.arithmetic import Number, to_integer
-from tacit.mechanisms.validation import check_epsilon, check_flag, set_fields
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_epsilon, check_flag
 
 
 @dataclass(frozen=True, init=False)

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, to_interval, to_rational_between, working_precision
-from tacit.mechanisms.validation import check_probability, check_range, set_fields
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_probability, check_range
 from tacit.privacy.local import SmoothSensitivity, clamp_and_sort, median_smooth_sensitivity
 from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import Bits

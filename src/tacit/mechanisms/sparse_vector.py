@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, to_integer, to_integers, to_interval, working_precision
 from tacit.errors import ErrorCode, ParameterError, Refused
-from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability, set_fields
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits, Uncopyable

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, to_integer, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
-from tacit.mechanisms.validation import check_probability, set_fields
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli, geometric, uniform
 from tacit.sampling.bits import Bits

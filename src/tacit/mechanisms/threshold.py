@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, certified_floor, to_integer, to_interval, to_rational_between
+from tacit.frozen import set_fields
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import (
     LEAST_DELTA,
@@ -19,7 +20,7 @@ from tacit.mechanisms.partition import (
     check_counts,
     split_delta_interval,
 )
-from tacit.mechanisms.validation import check_probability, set_fields
+from tacit.mechanisms.validation import check_probability
 from tacit.privacy.loss import ApproximateDp, Compose, LaplaceNoise
 from tacit.sampling import laplace
 from tacit.sampling.bits import Bits

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from tacit.arithmetic import Number, to_integer, working_precision
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability, check_scores, set_fields
+from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability, check_scores
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system

@@ -13,12 +13,6 @@ _WIDEST = 512  # bits of a score, so that a weight's exponent is a double, whate
 _LARGEST = Fraction(2) ** 64
 
 
-def set_fields(mechanism: object, **fields: object) -> None:
-    """Set the fields of a frozen dataclass, in its constructor."""
-    for name, value in fields.items():
-        object.__setattr__(mechanism, name, value)
-
-
 def check_positive(name: str, value: Number) -> Fraction:
     """A positive number."""
     found = to_rational(name, value)

@@ -114,7 +114,7 @@ def global_sensitivity(
     if statistic is mean_target_score:
         return width**2 * Fraction(2 * n - 1, n * n)
     raise ParameterError(
-        "statistic", f"no sensitivity is known for {statistic!r:.60}", fix="sensitivity(mean, ...), say"
+        "statistic", f"no sensitivity is known for {statistic!r:.60}", fix="global_sensitivity(mean, ...), say"
     )
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from tests.support.docstrings import find_faults, split_entries, split_sections
 
-PACKAGES = ("tacit.accounting", "tacit.mechanisms", "tacit.privacy")
+PACKAGES = ("tacit", "tacit.accounting", "tacit.mechanisms", "tacit.privacy")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

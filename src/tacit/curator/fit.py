@@ -19,11 +19,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tacit.accounting.filters import is_whole, whole
 from tacit.aggregates.registry import read_question
-from tacit.arithmetic import to_rational, to_rational_between
+from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.canonical import canonical_text
 from tacit.curator.ask import settle
 from tacit.curator.features import FeatureEncoding, bind_feature
@@ -45,19 +45,20 @@ if TYPE_CHECKING:
     from tacit.learn.base import FitPlan, PrivateLinearModel
     from tacit.ledger.entries import Reservation
 
+Model = TypeVar("Model", bound="PrivateLinearModel")
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
 def fit(
-    estimator: Any,
+    estimator: Model,
     text: str,
     target: str,
     who: str,
     curator: Curator,
-    epsilon: Any,
-    delta: Any = None,
+    epsilon: Number,
+    delta: Number | None = None,
     request: str = "",
-) -> PrivateLinearModel:
+) -> Model:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     study = ChargedFit.planned(estimator, text, target, policy, whole(price), delta)
@@ -68,7 +69,8 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    return study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    fitted = study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    return cast("Model", fitted)  # a copy of the estimator
 
 
 @dataclass(frozen=True)

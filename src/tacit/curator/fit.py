@@ -86,7 +86,15 @@ class ChargedFit:
     key: str
 
     @classmethod
-    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> ChargedFit:
+    def planned(
+        cls,
+        estimator: PrivateLinearModel,
+        text: str,
+        target: str,
+        policy: Policy,
+        price: Fraction,
+        delta: Number | None,
+    ) -> ChargedFit:
         """The plan of a fit at a price, or Refused."""
         lost = policy.question_delta if delta is None else to_rational("delta", delta)
         query = read_question(text)
@@ -149,7 +157,7 @@ def _check_one_row_per_unit(relation: Relation, query: Query, policy: Policy) ->
     return relation
 
 
-def _clone_estimator(estimator: Any, policy: Policy) -> PrivateLinearModel:
+def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLinearModel:
     """A copy of the estimator, for the policy's relation. What the policy and the price say is not its own to say."""
     from sklearn.base import clone
 

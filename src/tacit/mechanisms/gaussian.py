@@ -64,7 +64,7 @@ class Gaussian:
     [118, 38]
     >>> noise = Gaussian.calibrated(epsilon=1, delta=1e-5, sensitivity=1)
     >>> round(float(noise.variance) ** 0.5, 3)
-    3.741
+    3.74
     """
 
     variance: Fraction

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.accounting.transition_matrix import TransitionMatrix
+from tacit.accounting import TransitionMatrix
 from tacit.local import FrequencySummary, KAryRandomizedResponse
 from tacit.local.posterior import posterior_after_no, posterior_after_yes
 from tacit.mechanisms import Laplace, RandomizedResponse

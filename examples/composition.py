@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from tacit.accounting import epsilon
 from tacit.pictures import open_figure
-from tacit.privacy.loss import ContinuousLaplaceNoise, Repeat
+from tacit.privacy import ContinuousLaplaceNoise, Repeat
 
 DELTA = 1e-5
 NAMES = {

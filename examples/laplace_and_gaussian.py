@@ -19,7 +19,9 @@ EPSILON, DELTA = Fraction(1), Fraction(1, 10**5)
 def main(target: str) -> None:
     lengths = [2**k for k in range(11)]
     laplace = [float(Laplace.calibrated(EPSILON, sensitivity=k).scale) * 2**0.5 for k in lengths]
-    gaussian = [float(Gaussian.calibrated(EPSILON, DELTA, shift=1, coordinates=k).variance) ** 0.5 for k in lengths]
+    gaussian = [
+        float(Gaussian.calibrated(EPSILON, DELTA, sensitivity=1, coordinates=k).variance) ** 0.5 for k in lengths
+    ]
     crossing = next(k for k, a, b in zip(lengths, laplace, gaussian, strict=True) if b < a)
     with open_figure(target, "The same guarantee", "noise", "probability", size=(11, 4), panels=2) as (left, right):
         k = np.arange(-15, 16)

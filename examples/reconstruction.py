@@ -13,7 +13,7 @@ import numpy as np
 from tacit.attacks import GaussianNoiseOracle, expected_accuracy, max_expected_accuracy, reconstruct
 from tacit.mechanisms import Gaussian
 from tacit.pictures import TEXT_COLOR, open_figure
-from tacit.privacy.unit import Neighbors
+from tacit.privacy import Neighbors
 
 PEOPLE = 300
 ROOT = math.sqrt(PEOPLE)
@@ -30,7 +30,7 @@ def share(method: str, queries: int, sigma: float, seed: int) -> float:
 def main(target: str) -> None:
     sizes = np.geomspace(0.1, 20, 10)
     queries = 4 * PEOPLE
-    private = math.sqrt(Gaussian.calibrated(1, 1e-6, shift=1, coordinates=queries).variance) / ROOT
+    private = math.sqrt(Gaussian.calibrated(1, 1e-6, sensitivity=1, coordinates=queries).variance) / ROOT
     most = max_expected_accuracy(1.0, Neighbors.REPLACE, 1e-6)
     title = f"{PEOPLE} secret bits, {queries:,} noisy counts of random subsets"
     with open_figure(target, title, "", "share of bits guessed right", size=(11.0, 4.2), panels=2) as (left, right):

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from tacit.accounting.interpretation import max_true_positive_rate
+from tacit.accounting import max_true_positive_rate
 from tacit.attacks import SimulatedStudy, expected_power, infer_membership
 from tacit.mechanisms import Gaussian
 from tacit.pictures import open_figure
@@ -22,7 +22,7 @@ ALARMS = np.linspace(0, 1, 201)
 
 def main(target: str) -> None:
     study = SimulatedStudy.draw(PEOPLE, ATTRIBUTES, np.random.default_rng(1), reference=4000)
-    noise = Gaussian.calibrated(EPSILON, DELTA, shift=1, coordinates=ATTRIBUTES)
+    noise = Gaussian.calibrated(EPSILON, DELTA, sensitivity=1, coordinates=ATTRIBUTES)
     private = np.array(noise.release(study.counts, ReplayBits(b"tracing"))) / PEOPLE
     found = {
         "exact averages": infer_membership(study.members, study.means, study.reference),

@@ -75,6 +75,13 @@ def test_the_guide_shows_every_public_name_of_the_local_model():
     assert set(tacit.local.__all__) <= used
 
 
+def test_the_guide_and_the_examples_need_no_submodule():
+    files = [*(ROOT / "docs" / "guide").glob("*.md"), *(ROOT / "examples").glob("*.py")]
+    inner = re.compile(r"^ *(?:from|import) tacit\.(?:accounting|mechanisms|privacy)\.\w+", re.MULTILINE)
+    assert len(files) > 30
+    assert not {file.name: found for file in files if (found := inner.findall(file.read_text(encoding="utf-8")))}
+
+
 def test_the_figures_of_the_ledger_page_come_out(tmp_path):
     (code,) = blocks(ROOT / "docs" / "guide" / "ledger.md", "python")
     assert run(code, tmp_path).splitlines() == re.findall(r"^print.*  # (.+)$", code, re.MULTILINE) != []

@@ -7,7 +7,16 @@ from importlib import import_module
 import pytest
 from tests.support.docstrings import find_faults, split_entries, split_sections
 
-PACKAGES = ("tacit.attacks", "tacit.audit", "tacit.learn", "tacit.local")
+PACKAGES = (
+    "tacit",
+    "tacit.accounting",
+    "tacit.attacks",
+    "tacit.audit",
+    "tacit.learn",
+    "tacit.local",
+    "tacit.mechanisms",
+    "tacit.privacy",
+)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -47,7 +47,7 @@ def _lock() -> Any:
     return _locks.setdefault(os.getpid(), threading.RLock())
 
 
-def to_rational(name: str, value: Any) -> Fraction:
+def to_rational(name: str, value: object) -> Fraction:
     """The number a person meant: 0.1 is one tenth, not the nearest binary fraction.
 
     Text, booleans, NaN and infinities are errors that name the parameter.
@@ -65,7 +65,7 @@ def to_rational(name: str, value: Any) -> Fraction:
     return Fraction(str(value) if isinstance(value, Decimal) else repr(float(value)))
 
 
-def to_rational_between(name: str, value: Any, lower: Fraction, upper: Fraction) -> Fraction:
+def to_rational_between(name: str, value: object, lower: Fraction, upper: Fraction) -> Fraction:
     """A rational in [lower, upper], or an error that names the parameter and the range.
 
     Both numbers that the error names are in the range: "between 0.01 and 0.999999999", never rounded to 1.

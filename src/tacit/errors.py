@@ -92,9 +92,29 @@ class SourceLocation:
 
 
 class TacitError(Exception):
-    """The root of the tree. Catch this to catch all of it.
+    """The base of every error that Tacit raises on purpose: catch it to catch all of them.
 
-    `retry_after` is the number of seconds after which the same may succeed; None where waiting does not help.
+    Attributes
+    ----------
+    code : ErrorCode
+        Stable name of what is wrong; the reference of errors explains each one.
+    what : str
+        What is wrong, in the caller's terms.
+    at : SourceLocation or None
+        Where, in a question or a policy file.
+    fix : str
+        What to write instead; empty where there is nothing to.
+    retry_after : float or None
+        Seconds after which the same may succeed; None where waiting does not help.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> try:
+    ...     tacit.open("no-such-policy.toml")
+    ... except tacit.TacitError as error:
+    ...     print(error.code)
+    policy
     """
 
     verb: ClassVar[str] = "error"
@@ -140,13 +160,39 @@ def _rebuild(
 
 
 class Refused(TacitError):
-    """The question is not answered. No data was touched and nothing was charged."""
+    """The question is not answered: no data was read and nothing was charged.
+
+    Examples
+    --------
+    >>> from tacit.demo.survey import open_survey
+    >>> with open_survey() as curator:
+    ...     try:
+    ...         curator.analyst("ada").ask("SELECT hours FROM survey", epsilon=0.5)
+    ...     except Refused as refusal:
+    ...         print(refusal.code)
+    raw-column
+    """
 
     verb = "refused"
 
 
 class ParameterError(TacitError, ValueError):
-    """A value handed to a function is not one it can use. Nothing was done."""
+    """An argument is of the wrong type or out of range: nothing was done.
+
+    Attributes
+    ----------
+    name : str
+        Name of the parameter.
+
+    Examples
+    --------
+    >>> from tacit.mechanisms import Laplace
+    >>> Laplace(scale=-1)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.ParameterError: error [parameter]: scale: must be positive, got -1
+      fix: choose scale above 0
+    """
 
     def __init__(self, name: str, what: str, *, fix: str = "") -> None:
         super().__init__(ErrorCode.PARAMETER, f"{name}: {what}", fix=fix)
@@ -163,13 +209,13 @@ def _rebuild_parameter(name: str, what: str, fix: str) -> ParameterError:
 
 
 class PolicyError(TacitError):
-    """The policy does not say what it must; `at` is its line."""
+    """The policy does not say what it must. `at` is the line of its file."""
 
     verb = "policy"
 
 
 class DataError(TacitError):
-    """The data is not what the policy declares. Said at open, to the owner."""
+    """The data is not what the policy declares. Raised when it is opened, for the data owner."""
 
     verb = "data"
 
@@ -181,9 +227,9 @@ class LedgerError(TacitError):
 
 
 class Failed(TacitError):
-    """The data was touched and no answer came of it. The charge stays; the text is always the same.
+    """The data was read and no answer came of it: the charge stays, and nothing was released.
 
-    A text that depended on the rows would be an unprotected output.
+    Its text is always the same: one that depended on the rows would be an unprotected output.
     """
 
     verb = "failed"

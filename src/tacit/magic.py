@@ -11,12 +11,27 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
+    from tacit.answers.answer import Answer
     from tacit.curator.curator import Analyst, Curator
+    from tacit.plan.explain import Explanation
+
+
+class NotebookShell(Protocol):
+    """What is used of IPython's shell."""
+
+    display_pub: Any
+
+    def register_magic_function(self, func: Callable[..., object], magic_kind: str, magic_name: str) -> None:
+        """Make a function a magic command."""
+
+    def push(self, variables: dict[str, object]) -> None:
+        """Set variables of the notebook."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,16 +69,16 @@ def _cell_parser() -> _Parser:
 class NotebookMagic:
     """One notebook's curator and analyst."""
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: NotebookShell) -> None:
         self._shell = shell
         self._curator: Curator | None = None
         self._analyst: Analyst | None = None
 
-    def __call__(self, line: str, cell: str | None = None) -> Any:
+    def __call__(self, line: str, cell: str | None = None) -> Analyst | Answer | Explanation:
         """Open a policy, or ask the question in a cell."""
         return self.open(line) if cell is None else self.ask(line, cell)
 
-    def open(self, line: str) -> Any:
+    def open(self, line: str) -> Analyst:
         """`%tacit clinic.toml --as ada`: the analyst whose questions the cells ask."""
         from tacit.curator import curator
 
@@ -79,7 +94,7 @@ class NotebookMagic:
         self._curator = opened
         return self._analyst
 
-    def ask(self, line: str, cell: str) -> Any:
+    def ask(self, line: str, cell: str) -> Answer | Explanation:
         """`%%tacit --epsilon 0.5`: the answer to the cell."""
         from tacit.answers.answer import Answer
         from tacit.answers.chart import chart_answer
@@ -98,6 +113,23 @@ class NotebookMagic:
         return found
 
 
-def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext tacit`."""
+def load_ipython_extension(shell: NotebookShell) -> None:
+    """Register the magic command `%tacit`, as `%load_ext tacit` does.
+
+    In the notebook, `%tacit clinic.toml --as ada` opens a policy, and a cell that begins with `%%tacit --epsilon 0.5`
+    is a question in SQL.
+
+    Parameters
+    ----------
+    shell : IPython shell
+        Where the command is registered; `get_ipython()` returns it.
+
+    Examples
+    --------
+    >>> from IPython.core.interactiveshell import InteractiveShell
+    >>> shell = InteractiveShell()
+    >>> load_ipython_extension(shell)
+    >>> "tacit" in shell.magics_manager.magics["cell"]
+    True
+    """
     shell.register_magic_function(NotebookMagic(shell), "line_cell", "tacit")

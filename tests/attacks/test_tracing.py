@@ -68,7 +68,7 @@ def exact(counts, bits):
 @cache
 def noise(coordinates: int) -> Gaussian:
     """Replacing a person moves each count by one at most."""
-    return Gaussian.calibrated(EPSILON, DELTA, shift=1, coordinates=coordinates)
+    return Gaussian.calibrated(EPSILON, DELTA, sensitivity=1, coordinates=coordinates)
 
 
 def private(counts, bits):

@@ -169,7 +169,7 @@ def test_the_bounds_of_a_gaussian_are_seldom_above_its_cost(claim):
         (Laplace(1), 1, Claim.epsilon(1)),
         (Laplace(10), 1, Claim.epsilon(0.1)),
         (Laplace(100), 100, Claim.epsilon(1)),
-        (Gaussian.for_rho(Fraction(1, 2), shift=10), 10, Claim.rho(0.5)),
+        (Gaussian.for_rho(Fraction(1, 2), sensitivity=10), 10, Claim.rho(0.5)),
         (Gaussian(100), 10, Claim.mu(1.001)),
         (Gaussian.calibrated(1, Fraction(1, 10**5)), 1, Claim.epsilon(1, delta=1e-5)),
     ],

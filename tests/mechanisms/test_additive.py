@@ -85,3 +85,18 @@ def test_every_mechanism_can_be_used_without_bringing_bits(name):
     release = getattr(getattr(package, name), "release", None)
     if release is not None:
         assert inspect.signature(release).parameters["bits"].default is None
+
+
+@pytest.mark.parametrize("name", package.__all__)
+def test_calibration_is_by_the_same_names(name):
+    # What is spent comes first, epsilon and then delta; what one unit moves is called `sensitivity`.
+    names = list(inspect.signature(getattr(package, name).calibrated).parameters)
+    assert names[0] == "epsilon"
+    assert "delta" not in names[2:]
+    assert not {"shift", "moved", "scale"} & set(names)
+
+
+def test_laplace_and_gaussian_are_calibrated_alike():
+    given = {"epsilon": 1, "sensitivity": 3}
+    assert Laplace.calibrated(**given).scale == 3
+    assert Gaussian.calibrated(**given, delta=1e-5).variance > 9

@@ -56,9 +56,9 @@ def test_coordinates_add_up():
 
 
 def test_calibration_is_exact():
-    assert Gaussian.for_rho(Fraction(36, 100), shift=3, coordinates=4).variance == 50
+    assert Gaussian.for_rho(Fraction(36, 100), sensitivity=3, coordinates=4).variance == 50
     assert Gaussian.for_rho(0.5).variance == 1
-    assert Gaussian.for_rho(Decimal("0.5"), shift=0).variance == 1
+    assert Gaussian.for_rho(Decimal("0.5"), sensitivity=0).variance == 1
 
 
 def delta_of(variance, shifts, epsilon):
@@ -99,7 +99,7 @@ def test_calibrated_noise_is_the_least(epsilon, delta, shift, coordinates):
 
 
 def test_nothing_moves():
-    assert Gaussian.calibrated(1, 1e-5, shift=0) == Gaussian.calibrated(1, 1e-5)
+    assert Gaussian.calibrated(1, 1e-5, sensitivity=0) == Gaussian.calibrated(1, 1e-5)
 
 
 @pytest.mark.slow
@@ -177,8 +177,8 @@ def test_no_such_values(value):
 
 
 @pytest.mark.parametrize("bad", [-1, 1.0, math.nan, True, "1", None])
-def test_no_such_shift(bad):
-    with pytest.raises(ParameterError, match="shift: "):
+def test_no_such_sensitivity(bad):
+    with pytest.raises(ParameterError, match="sensitivity: "):
         Gaussian(Fraction(1)).loss(bad)
     with pytest.raises(ParameterError, match="coordinates: "):
         Gaussian(Fraction(1)).rho(1, bad)

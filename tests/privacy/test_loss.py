@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,3 +84,17 @@ def test_composition_adds_however_it_is_nested(parts: list[Loss]) -> None:
     total = sum((basic.epsilon(part) for part in parts), Fraction(0))
     assert basic.epsilon(Compose(tuple(parts))) == total
     assert basic.epsilon(Compose((Compose(tuple(parts)), Compose(())))) == total
+
+
+@pytest.mark.parametrize("scale", [10, 10.0, Decimal(10), np.float64(10), np.int64(10)])
+def test_any_number_is_kept_as_a_rational(scale):
+    # Kept as it came, an int would be stored as a number, which is not how a scale is read back.
+    loss = LaplaceNoise(scale, 1)
+    assert type(loss.scale) is Fraction
+    assert decode(encode(loss)) == loss == LaplaceNoise(Fraction(10), 1)
+
+
+@pytest.mark.parametrize("sensitivity", [1.5, True, "1", None])
+def test_a_sensitivity_is_an_integer(sensitivity):
+    with pytest.raises(ParameterError, match="sensitivity: needs an integer"):
+        LaplaceNoise(10, sensitivity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 _RULE = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
@@ -48,7 +49,7 @@ def find_faults(label: str, thing: Any) -> Iterator[str]:
 
 
 def _parameters_of(thing: Any) -> list[inspect.Parameter]:
-    if inspect.isclass(thing) and (issubclass(thing, BaseException) or getattr(thing, "_is_protocol", False)):
+    if inspect.isclass(thing) and (issubclass(thing, BaseException | Enum) or getattr(thing, "_is_protocol", False)):
         return []  # nobody makes one by a call
     try:
         return list(inspect.signature(thing).parameters.values())

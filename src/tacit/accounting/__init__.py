@@ -1,11 +1,11 @@
-"""Interpreters of a loss: what it costs, and whether a budget still admits it.
+"""What privacy losses add up to, and whether a budget still admits one.
 
->>> from fractions import Fraction
->>> from tacit.privacy.loss import GaussianNoise, Repeat
->>> round(epsilon(Repeat(GaussianNoise(variance=Fraction(100), shift=1), 10), delta=1e-6), 2)
+>>> from tacit.accounting import epsilon
+>>> from tacit.privacy import GaussianNoise, Repeat
+>>> round(epsilon(Repeat(GaussianNoise(variance=100, shift=1), times=10), delta=1e-6), 2)
 1.37
 """
 
-from tacit.accounting.epsilon_delta import METHODS, bounds, delta, epsilon
+from tacit.lazy import attach
 
-__all__ = ["METHODS", "bounds", "delta", "epsilon"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from tacit.accounting.rounding import double_above, double_below
-from tacit.arithmetic import to_rational
+from tacit.arithmetic import Number, to_rational
 from tacit.errors import ParameterError
 from tacit.privacy.loss import Loss
 
@@ -23,18 +22,104 @@ METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "pld")
 _Price = Callable[[Loss, Fraction], float]
 
 
-def epsilon(loss: Loss, delta: float, by: str = "pld") -> float:
-    """The least epsilon that `by` proves for `loss` at this delta, rounded up; infinite where it proves none."""
+def epsilon(loss: Loss, delta: Number, by: str = "pld") -> float:
+    """Return the least epsilon that is proven for a loss at this delta.
+
+    Parameters
+    ----------
+    loss : Loss
+        What was done to the data: a leaf such as `LaplaceNoise`, or losses put together by `Compose`, `Repeat`,
+        `Parallel`, `Sampled` and `Group` of `tacit.privacy`.
+    delta : number
+        From 0 to below 1. At 0 only sums of pure epsilons hold.
+    by : str, default "pld"
+        The theorem that proves it, one of `METHODS`: "basic" adds up epsilons, "advanced" and "optimal" are
+        composition theorems for pure epsilons, "zcdp" and "renyi" go by divergences, "pld" takes the best of privacy
+        loss distributions and of the others.
+
+    Returns
+    -------
+    float
+        The epsilon, rounded up; infinite where the theorem proves none.
+
+    Raises
+    ------
+    ParameterError
+        If delta is out of range, or there is no such method.
+
+    Examples
+    --------
+    >>> from tacit.privacy import LaplaceNoise, Repeat
+    >>> thousand = Repeat(LaplaceNoise(scale=10, sensitivity=1), times=1000)
+    >>> [round(epsilon(thousand, delta=1e-5, by=by), 2) for by in ("basic", "advanced", "pld")]
+    [100.0, 25.69, 17.79]
+    """
     return _method(by)[0](loss, _delta(delta))
 
 
-def delta(loss: Loss, epsilon: float, by: str = "pld") -> float:
-    """The least delta that `by` proves for `loss` at this epsilon, rounded up; one where it proves none."""
+def delta(loss: Loss, epsilon: Number, by: str = "pld") -> float:
+    """Return the least delta that is proven for a loss at this epsilon.
+
+    Parameters
+    ----------
+    loss : Loss
+        What was done to the data: a leaf such as `LaplaceNoise`, or losses put together by `Compose`, `Repeat`,
+        `Parallel`, `Sampled` and `Group` of `tacit.privacy`.
+    epsilon : number
+        At least 0; a larger one has a smaller delta.
+    by : str, default "pld"
+        The theorem that proves it, one of `METHODS`: "basic" adds up epsilons, "advanced" and "optimal" are
+        composition theorems for pure epsilons, "zcdp" and "renyi" go by divergences, "pld" takes the best of privacy
+        loss distributions and of the others.
+
+    Returns
+    -------
+    float
+        The delta, rounded up; 1 where the theorem proves none.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon is negative, or there is no such method.
+
+    Examples
+    --------
+    >>> from tacit.privacy import GaussianNoise
+    >>> f"{delta(GaussianNoise(variance=100, shift=1), epsilon=0.5):.1e}"
+    '6.9e-09'
+    """
     return min(1.0, _method(by)[1](loss, _epsilon(epsilon)))
 
 
-def bounds(loss: Loss, delta: float) -> tuple[float, float]:
-    """Two numbers that hold between them the epsilon of the pair of distributions that dominates `loss`."""
+def bounds(loss: Loss, delta: Number) -> tuple[float, float]:
+    """Return two numbers that hold between them the epsilon of the pair of distributions that dominates a loss.
+
+    Parameters
+    ----------
+    loss : Loss
+        What was done to the data: a leaf such as `LaplaceNoise`, or losses put together by `Compose`, `Repeat`,
+        `Parallel`, `Sampled` and `Group` of `tacit.privacy`.
+    delta : number
+        From 0 to below 1.
+
+    Returns
+    -------
+    tuple of float
+        A lower and an upper bound. The upper one is `epsilon(loss, delta)`; a small gap says that no other accounting
+        of the same pair could do better.
+
+    Raises
+    ------
+    ParameterError
+        If delta is out of range.
+
+    Examples
+    --------
+    >>> from tacit.privacy import GaussianNoise, Repeat
+    >>> low, high = bounds(Repeat(GaussianNoise(variance=100, shift=1), times=10), delta=1e-6)
+    >>> round(low, 3), round(high, 3)
+    (1.368, 1.368)
+    """
     given = _delta(delta)
     upper = epsilon(loss, delta)
     if upper in {0.0, math.inf} or given == 0:
@@ -44,21 +129,21 @@ def bounds(loss: Loss, delta: float) -> tuple[float, float]:
     return min(pld.epsilon(loss, double_above(given), upper=False), upper), upper
 
 
-def _epsilon(value: Any) -> Fraction:
+def _epsilon(value: Number) -> Fraction:
     number = to_rational("epsilon", value)
     if number < 0:
         raise ParameterError("epsilon", f"must not be negative, got {value}", fix="choose an epsilon of 0 or more")
     return number
 
 
-def _delta(value: Any) -> Fraction:
+def _delta(value: Number) -> Fraction:
     number = to_rational("delta", value)
     if not 0 <= number < 1:
         raise ParameterError("delta", f"must be in [0, 1), got {value}", fix="choose a delta far below one, 1e-6 say")
     return number
 
 
-def _method(by: Any) -> tuple[_Price, _Price]:
+def _method(by: str) -> tuple[_Price, _Price]:
     match by:
         case "basic":
             return _basic_epsilon, _basic_delta

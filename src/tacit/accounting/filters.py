@@ -1,9 +1,9 @@
-"""The guard of a budget: a union of privacy filters, in whole grains, so that a database can add and compare.
+"""A union of privacy filters, in whole grains, so that a database can add and compare.
 
->>> from tacit.privacy.loss import LaplaceNoise
->>> limit = compute_limits(Fraction(10), Fraction(1, 10**6))
+>>> from tacit.privacy import LaplaceNoise
+>>> limit = compute_limits(epsilon=10, delta=1e-6)
 >>> spent, asked = BudgetCharge.zero(), 0
->>> price = cost(LaplaceNoise(Fraction(100), 1))
+>>> price = cost(LaplaceNoise(scale=100, sensitivity=1))
 >>> while is_admitted(spent, price, limit):
 ...     spent, asked = spent + price, asked + 1
 >>> asked  # 1,000 by filter A alone
@@ -22,6 +22,7 @@ from tacit.accounting.basic import compose_basic
 from tacit.accounting.rounding import digits_above, double_above, double_below
 from tacit.accounting.zcdp import compute_rho as zcdp_cost
 from tacit.accounting.zcdp import rho_from_epsilon
+from tacit.arithmetic import Number, to_rational
 from tacit.errors import ParameterError
 from tacit.privacy.guarantee import epsilon_from_rho, near_epsilon_of_rho
 from tacit.privacy.loss import Compose, Loss
@@ -34,7 +35,25 @@ LARGEST = 2**63 - 1  # what a database integer holds; a charge that is larger st
 
 @dataclass(frozen=True)
 class BudgetCharge:
-    """What questions cost each filter, in grains: (epsilon, delta_a) for A and (rho, delta_b) for B."""
+    """What questions cost each filter, in whole grains: (epsilon, delta_a) for A and (rho, delta_b) for B.
+
+    Charges add up with `+`. A grain is 10^-12 of epsilon, 10^-18 of delta, 10^-15 of rho; 2^63 - 1 grains stand for
+    more than any limit.
+
+    Attributes
+    ----------
+    epsilon, delta_a : int
+        Grains of epsilon and delta by basic composition.
+    rho, delta_b : int
+        Grains of rho and delta by zCDP.
+
+    Examples
+    --------
+    >>> from tacit.privacy import LaplaceNoise
+    >>> price = cost(LaplaceNoise(scale=4, sensitivity=1))
+    >>> (price + price).shown
+    '0.5'
+    """
 
     epsilon: int
     delta_a: int
@@ -43,7 +62,13 @@ class BudgetCharge:
 
     @classmethod
     def zero(cls) -> BudgetCharge:
-        """Nothing."""
+        """Return the charge of nothing.
+
+        Returns
+        -------
+        BudgetCharge
+            Zero grains of each.
+        """
         return cls(0, 0, 0, 0)
 
     @property
@@ -70,7 +95,20 @@ class BudgetCharge:
 
 @dataclass(frozen=True)
 class FilterLimits:
-    """The limits of each filter, in grains. All below LARGEST, so that a charge of LARGEST is beyond every cap."""
+    """The limits of each filter, in whole grains; all below 2^63 - 1, so that such a charge is beyond every limit.
+
+    Attributes
+    ----------
+    epsilon, delta_a : int
+        The most grains of epsilon and delta that filter A accepts.
+    rho, delta_b : int
+        The most grains of rho and delta that filter B accepts.
+
+    Examples
+    --------
+    >>> compute_limits(epsilon=1, delta=0)
+    FilterLimits(epsilon=1000000000000, delta_a=0, rho=0, delta_b=0)
+    """
 
     epsilon: int
     delta_a: int
@@ -83,7 +121,13 @@ class FilterLimits:
 
     @classmethod
     def zero(cls) -> FilterLimits:
-        """Nothing may be spent."""
+        """Return the limits that admit nothing.
+
+        Returns
+        -------
+        FilterLimits
+            Zero grains of each.
+        """
         return cls(0, 0, 0, 0)
 
     @property
@@ -94,7 +138,21 @@ class FilterLimits:
 
 @dataclass(frozen=True)
 class BudgetStatus:
-    """How much of a budget is spent."""
+    """How much of a budget is spent.
+
+    Attributes
+    ----------
+    spent : BudgetCharge
+        The sum of all charges so far.
+    cap : FilterLimits
+        The limits of the budget.
+
+    Examples
+    --------
+    >>> from tacit.privacy import PureDp
+    >>> str(BudgetStatus(cost(PureDp(0.5)), compute_limits(epsilon=2, delta=0)))
+    '0.5 of 2'
+    """
 
     spent: BudgetCharge
     cap: FilterLimits
@@ -114,7 +172,28 @@ class BudgetStatus:
 
 @dataclass(frozen=True)
 class DeltaSplit:
-    """How delta is divided: for filter A, for the deltas that filter B adds up, and for converting rho."""
+    """How delta is divided between the filters.
+
+    Parameters
+    ----------
+    basic : Fraction, default 1/2
+        The share of filter A; all three are at least 0, and at most 1 together.
+    keys : Fraction, default 1/4
+        The share of the deltas that filter B adds up, such as those of partition selection.
+    conversion : Fraction, default 1/4
+        The share at which filter B converts rho to epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If a share is negative, or they are above 1 together.
+
+    Examples
+    --------
+    >>> halves = DeltaSplit(basic=Fraction(0), keys=Fraction(1, 2), conversion=Fraction(1, 2))
+    >>> compute_limits(1, 1e-6, halves).delta_a
+    0
+    """
 
     basic: Fraction = Fraction(1, 2)
     keys: Fraction = Fraction(1, 4)
@@ -143,13 +222,37 @@ def is_whole(epsilon: Fraction) -> bool:
     return whole(epsilon) == epsilon
 
 
-def cost(loss: Loss, delta: Fraction = Fraction(0)) -> BudgetCharge:
-    """The price of one question to both filters, rounded up.
+def cost(loss: Loss, delta: Number = 0) -> BudgetCharge:
+    """Return the charge of one question to both filters, rounded up.
 
     Filter A charges the epsilon and delta of basic composition where there are any. Gaussian noise has none: all of it
     together is charged `delta` and the epsilon that its rho converts to there; at a delta of zero, more than any cap.
     Filter B charges rho, with the deltas that are no Gaussian's.
+
+    Parameters
+    ----------
+    loss : Loss
+        The privacy loss of the question.
+    delta : number, default 0
+        What filter A may charge for Gaussian noise, from 0 to below 1.
+
+    Returns
+    -------
+    BudgetCharge
+        What the ledger adds up.
+
+    Raises
+    ------
+    ParameterError
+        If delta is out of range.
+
+    Examples
+    --------
+    >>> from tacit.privacy import LaplaceNoise
+    >>> cost(LaplaceNoise(scale=4, sensitivity=1)).shown
+    '0.25'
     """
+    delta = to_rational("delta", delta)
     if not 0 <= delta < 1:
         raise ParameterError("delta", f"must be in [0, 1), got {delta}", fix="choose a delta far below one")
     concentrated = zcdp_cost(loss)
@@ -209,11 +312,37 @@ def max_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(math.floor(rho * GRAINS_PER_RHO), GRAINS_PER_RHO)  # the product rounds by less than 2^-50 too
 
 
-def compute_limits(epsilon: Fraction, delta: Fraction, share: DeltaSplit | None = None) -> FilterLimits:
-    """The limits that guarantee (epsilon, delta), rounded down.
+def compute_limits(epsilon: Number, delta: Number, share: DeltaSplit | None = None) -> FilterLimits:
+    """Return the limits of both filters that guarantee (epsilon, delta), rounded down.
 
     rho's is the largest whose conversion at its own share of delta is `epsilon`; zero where that share is zero.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of everything that is ever released, at least 0.
+    delta : number
+        From 0 to below 1. At 0 only filter A admits anything.
+    share : DeltaSplit, optional
+        How delta is divided; by default 1/2 for filter A, 1/4 for the deltas that filter B adds up and 1/4 for
+        converting rho.
+
+    Returns
+    -------
+    FilterLimits
+        What `is_admitted` compares with.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> compute_limits(epsilon=1, delta=1e-6).epsilon
+    1000000000000
     """
+    epsilon, delta = to_rational("epsilon", epsilon), to_rational("delta", delta)
     if epsilon < 0 or not 0 <= delta < 1:
         raise ParameterError("caps", f"no budget of {epsilon}, {delta}", fix="epsilon >= 0 and delta in [0, 1)")
     parts = share or DeltaSplit()
@@ -226,7 +355,7 @@ def compute_limits(epsilon: Fraction, delta: Fraction, share: DeltaSplit | None 
 
 
 def is_admitted(spent: BudgetCharge, price: BudgetCharge, caps: FilterLimits) -> bool:
-    """Whether the budget still holds after a question of this price: if filter A or filter B admits it.
+    """Return whether filter A or filter B admits a question of this price.
 
     **Filter A** (Rogers, Roth, Ullman, Vadhan 2016). If question i, chosen after all answers before it, is
     (e_i, d_i)-DP and asking stops before the sums pass e* and d*, the transcript is (e*, d*)-DP.
@@ -240,18 +369,75 @@ def is_admitted(spent: BudgetCharge, price: BudgetCharge, caps: FilterLimits) ->
     stopped by filter j alone, so P[T_j] <= e^{e*} P'[T_j] + d_j. Add up.
 
     The invariant is "at least one filter is within its caps", not "the sum of epsilons is below the cap".
+
+    Parameters
+    ----------
+    spent : BudgetCharge
+        All charges so far.
+    price : BudgetCharge
+        The charge of the question.
+    caps : FilterLimits
+        The limits of the budget.
+
+    Returns
+    -------
+    bool
+        Whether it may be asked.
+
+    Examples
+    --------
+    >>> from tacit.privacy import PureDp
+    >>> limits = compute_limits(epsilon=1, delta=0)
+    >>> [is_admitted(BudgetCharge.zero(), cost(PureDp(price)), limits) for price in (1, 1.001)]
+    [True, False]
     """
     after = spent + price
     return is_within_basic(after, caps) or is_within_zcdp(after, caps)
 
 
 def is_within_basic(spent: BudgetCharge, caps: FilterLimits) -> bool:
-    """Whether filter A accepts."""
+    """Return whether filter A accepts these charges: by basic composition.
+
+    Parameters
+    ----------
+    spent : BudgetCharge
+        The sum of all charges so far.
+    caps : FilterLimits
+        The limits of the budget.
+
+    Returns
+    -------
+    bool
+        Whether epsilon and delta are within their limits.
+
+    Examples
+    --------
+    >>> is_within_basic(BudgetCharge.zero(), FilterLimits.zero())
+    True
+    """
     return spent.epsilon <= caps.epsilon and spent.delta_a <= caps.delta_a
 
 
 def is_within_zcdp(spent: BudgetCharge, caps: FilterLimits) -> bool:
-    """Whether filter B accepts."""
+    """Return whether filter B accepts these charges: by zCDP.
+
+    Parameters
+    ----------
+    spent : BudgetCharge
+        The sum of all charges so far.
+    caps : FilterLimits
+        The limits of the budget.
+
+    Returns
+    -------
+    bool
+        Whether rho and delta are within their limits.
+
+    Examples
+    --------
+    >>> is_within_zcdp(BudgetCharge.zero(), FilterLimits.zero())
+    True
+    """
     return spent.rho <= caps.rho and spent.delta_b <= caps.delta_b
 
 

@@ -10,23 +10,39 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 from tacit.accounting.rounding import ball_above, ball_below, digits_above
-from tacit.arithmetic import to_interval, to_rational, to_rational_between, working_precision
+from tacit.arithmetic import Number, to_interval, to_rational, to_rational_between, working_precision
 from tacit.errors import ParameterError
 
 _LARGEST_EXPONENT = 700
 _BITS = 192
 
 
-def min_guessing_error(epsilon: float, delta: float = 0.0) -> float:
-    """The least error of anyone who guesses which of two neighboring databases was used.
+def min_guessing_error(epsilon: Number, delta: Number = 0.0) -> float:
+    """Return the least error of anyone who guesses which of two neighboring databases was used.
 
     **Theorem.** Whoever knows both databases, equally likely, and the mechanism, errs with probability at least
     (1 - delta)/(1 + e^epsilon) under (epsilon, delta)-DP. Proof: with a the probability of guessing D' under D, b of
     guessing D under D', 1 - b <= e^epsilon a + delta and 1 - a <= e^epsilon b + delta; add up, divide by 2.
     Randomized response reaches it. It is rounded down.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all that is released, at least 0.
+    delta : number, default 0
+        From 0 to 1; 0 is pure differential privacy.
+
+    Returns
+    -------
+    float
+        A probability from 0 to 1/2, where 1/2 is a blind guess.
+
+    Examples
+    --------
+    >>> min_guessing_error(epsilon=1)
+    0.2689414213699951
     """
     price, lost = _check_parameters(epsilon, delta)
     with working_precision(_BITS):
@@ -34,8 +50,8 @@ def min_guessing_error(epsilon: float, delta: float = 0.0) -> float:
         return max(0.0, ball_below(to_interval(1 - lost) * rare / (1 + rare)))
 
 
-def log_min_guessing_error(epsilon: float, delta: float = 0.0) -> float:
-    """Its natural logarithm, for any epsilon: no exponential overflows. Rounded down, as the error is."""
+def log_min_guessing_error(epsilon: Number, delta: Number = 0.0) -> float:
+    """Return its natural logarithm, for any epsilon: no exponential overflows. Rounded down, as the error is."""
     price, lost = _check_parameters(epsilon, delta)
     if lost == 1:
         return -math.inf
@@ -43,19 +59,38 @@ def log_min_guessing_error(epsilon: float, delta: float = 0.0) -> float:
         return ball_below(to_interval(1 - lost).log() - to_interval(price) - (-to_interval(price)).exp().log1p())
 
 
-def format_guessing_error(epsilon: float, delta: float = 0.0) -> str:
-    """The error as text, however small: six digits, or three, to the nearest."""
+def format_guessing_error(epsilon: Number, delta: Number = 0.0) -> str:
+    """Return the error as text, however small: six digits, or three, to the nearest."""
     log = log_min_guessing_error(epsilon, delta)
     if log > math.log(1e-4):
         return f"{math.exp(log):.6f}"
     return f"{math.exp(log):.3g}" if log > -_LARGEST_EXPONENT else f"10^{log / math.log(10):.1f}"
 
 
-def max_true_positive_rate(epsilon: float, false_positive_rate: float, delta: float = 0.0) -> float:
-    """The largest share of true members an attack finds that wrongly accuses this share of others.
+def max_true_positive_rate(epsilon: Number, false_positive_rate: Number, delta: Number = 0.0) -> float:
+    """Return the largest share of true members that a membership inference attack can find.
 
     **Theorem** (Wasserman and Zhou 2010; Kairouz, Oh, Viswanath 2015). With a the false and b the true positive rate,
     b <= e^epsilon a + delta and 1 - a <= e^epsilon (1 - b) + delta. Rounded up.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all that is released, at least 0.
+    false_positive_rate : number
+        The share of others that the attack wrongly accuses, from 0 to 1.
+    delta : number, default 0
+        From 0 to 1; 0 is pure differential privacy.
+
+    Returns
+    -------
+    float
+        The true positive rate, from 0 to 1.
+
+    Examples
+    --------
+    >>> round(max_true_positive_rate(epsilon=1, false_positive_rate=0.01), 4)
+    0.0272
     """
     price, lost = _check_parameters(epsilon, delta)
     rate = to_rational_between("false_positive_rate", false_positive_rate, Fraction(0), Fraction(1))
@@ -69,12 +104,29 @@ def max_true_positive_rate(epsilon: float, false_positive_rate: float, delta: fl
         )
 
 
-def posterior_bounds(epsilon: float, prior: float) -> tuple[float, float]:
-    """The least and the largest probability of a statement about one person, after seeing the answer.
+def posterior_bounds(epsilon: Number, prior: Number) -> tuple[float, float]:
+    """Return the least and the largest probability of a statement about one unit, after seeing the answer.
 
     **Theorem.** Under epsilon-DP the odds of "the database was D" against "it was D'" change by a factor of at most
     e^epsilon either way, whatever was seen: Bayes' rule, where the ratio of likelihoods lies in
     [e^-epsilon, e^epsilon]. Both are rounded outward.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all that is released, at least 0.
+    prior : number
+        Probability of the statement before seeing the answer, from 0 to 1.
+
+    Returns
+    -------
+    tuple of float
+        The least and the largest posterior probability.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in posterior_bounds(epsilon=1, prior=0.1)]
+    [0.039, 0.232]
     """
     price, _ = _check_parameters(epsilon, 0.0)
     chance = to_rational_between("prior", prior, Fraction(0), Fraction(1))
@@ -86,8 +138,24 @@ def posterior_bounds(epsilon: float, prior: float) -> tuple[float, float]:
         return max(0.0, ball_below(low)), min(1.0, ball_above(high))
 
 
-def describe_epsilon(epsilon: float) -> str:
-    """An epsilon in plain words."""
+def describe_epsilon(epsilon: Number) -> str:
+    """Describe an epsilon in plain words.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all that is released, at least 0.
+
+    Returns
+    -------
+    str
+        One sentence: how hard it is to tell whether someone took part.
+
+    Examples
+    --------
+    >>> describe_epsilon(0.5).partition(":")[0]
+    'good privacy'
+    """
     price, _ = _check_parameters(epsilon, 0.0)
     sizes = [(0.1, "high privacy"), (1.0, "good privacy"), (5.0, "moderate privacy"), (10.0, "little privacy")]
     size = "perfect privacy" if price == 0 else "close to no privacy"
@@ -104,7 +172,7 @@ def describe_epsilon(epsilon: float) -> str:
     )
 
 
-def _check_parameters(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
+def _check_parameters(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
     price = to_rational("epsilon", epsilon)
     if price < 0:
         raise ParameterError("epsilon", f"must not be negative, got {epsilon}", fix="choose an epsilon of 0 or more")

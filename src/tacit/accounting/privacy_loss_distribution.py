@@ -8,7 +8,7 @@ delta(epsilon) = sum of m (1 - exp(epsilon - l)) over the atoms with l > epsilon
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -153,7 +153,9 @@ def discretize(atoms: PrivacyLossDistribution, step: float) -> tuple[int, float,
     return first, offset, masses, slip
 
 
-def discretize_density(density: Any, low: float, cells: int, step: float, *, upper: bool) -> PrivacyLossDistribution:
+def discretize_density(
+    density: Callable[[Array], Array], low: float, cells: int, step: float, *, upper: bool
+) -> PrivacyLossDistribution:
     """The atoms of a distribution of the loss that has a density under P, on [low, low + cells * step].
 
     Above, each cell is divided between its ends, as in `discretize`; below, each cell is one atom of the mean ratio,

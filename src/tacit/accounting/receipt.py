@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_RHO, BudgetCharge, BudgetStatus, format_epsilon
+from tacit.accounting.filters import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_RHO,
+    BudgetCharge,
+    BudgetStatus,
+    format_epsilon,
+)
 from tacit.accounting.rounding import decimal_above
 
 
@@ -14,11 +19,40 @@ from tacit.accounting.rounding import decimal_above
 class Receipt:
     """A line of the ledger, for the person who was charged.
 
-    `entry` is the charge; for an answer shown again for nothing the one that paid for it, with its time and its head.
-    `charged` is what showing it cost the analyst this time; `price` is the privacy loss of the answer itself. The
-    standings are those right after the charge, or at a repeat for nothing. `head` is the hash of the entry that stands
-    for this answer, over all entries before it, and `signature` the ledger's own over that hash: kept by the analyst,
-    they prove what the ledger held.
+    Kept by the analyst, `head` and `signature` prove what the ledger held.
+
+    Attributes
+    ----------
+    entry : int
+        Number of the charge in the ledger; for an answer shown again for nothing, of the one that paid for it.
+    time : str
+        When that charge was made, in UTC.
+    who : str
+        The analyst who was charged.
+    key : str
+        What tells the question from others: the same question has the same key.
+    charged : BudgetCharge
+        What showing the answer cost the analyst this time.
+    price : BudgetCharge
+        The privacy loss of the answer itself.
+    repeat : bool
+        Whether the answer was released before.
+    analyst, overall : BudgetStatus
+        What the analyst and all analysts together have spent, right after the charge or at the repeat.
+    head : str
+        Hash of the entry, over all entries before it.
+    signature : str
+        The ledger's signature of that hash.
+    request : str
+        The name under which the question was asked, if it was given one.
+
+    Examples
+    --------
+    >>> from tacit.accounting import FilterLimits
+    >>> nothing = BudgetStatus(BudgetCharge.zero(), FilterLimits.zero())
+    >>> free = Receipt(7, "", "ada", "", BudgetCharge.zero(), BudgetCharge.zero(), True, nothing, nothing, "5f2c")
+    >>> str(free)
+    'a repeat, free · ada has 0 of 0 left · entry 7 · head 5f2c'
     """
 
     entry: int
@@ -42,8 +76,14 @@ class Receipt:
         left = f"{format_epsilon(self.analyst.remaining)} of {format_epsilon(self.analyst.cap.epsilon)} left"
         return f"{cost} · {self.who} has {left} · entry {self.entry} · head {self.head[:12]}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, epsilons as exact decimal text."""
+    def to_dict(self) -> dict[str, int | float | str]:
+        """Return the receipt as plain values, as `tacit ledger verify --receipt` takes it.
+
+        Returns
+        -------
+        dict
+            Epsilons are exact decimal text.
+        """
         return {
             "entry": self.entry,
             "time": self.time,
@@ -60,7 +100,7 @@ class Receipt:
         }
 
 
-def describe_cost(cost: BudgetCharge) -> dict[str, Any]:
+def describe_cost(cost: BudgetCharge) -> dict[str, str | float]:
     """Return the privacy loss of an answer as a receipt says it: epsilon as exact text, the others rounded up."""
     return {
         "answer_epsilon": format_epsilon(cost.epsilon),

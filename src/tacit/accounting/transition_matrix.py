@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import permutations
 
 from tacit.arithmetic import (
+    Number,
     ball_above,
     double_above,
     to_integer,
@@ -26,7 +27,6 @@ from tacit.arithmetic import (
 )
 from tacit.errors import ParameterError
 
-Number = Fraction | float | int
 _BITS = 192
 _LARGEST = 2000  # an epsilon beyond which its exponential is not computed
 _HUGE = 10**868  # below e^2000
@@ -37,8 +37,26 @@ _SUM = 1e-9  # how far a row of doubles may be from one
 class TransitionMatrix:
     """P[R = r | X = x]: a row for each input, a column for each output.
 
-    `pairs` are the neighboring inputs, by number; all of them if not given. Fractions give exact answers; doubles are
-    taken as the rationals they are.
+    Parameters
+    ----------
+    rows : sequence of sequences of numbers
+        A probability for each output, in a row for each input. Fractions give exact results, and their rows add up to
+        1; doubles are taken as the rationals they are, and their rows add up to 1 within 10^-9.
+    pairs : iterable of pairs of int, optional
+        The neighboring inputs, numbered from 0; by default any two.
+
+    Raises
+    ------
+    ParameterError
+        If the rows differ in length or do not add up to 1, or a pair names an input that is not there.
+
+    Examples
+    --------
+    >>> coin = TransitionMatrix([[0.75, 0.25], [0.25, 0.75]])
+    >>> coin.ratio, round(coin.epsilon, 6)
+    (Fraction(3, 1), 1.098612)
+    >>> coin.repeated(2).ratio
+    Fraction(9, 1)
     """
 
     rows: tuple[tuple[Fraction, ...], ...]
@@ -78,8 +96,19 @@ class TransitionMatrix:
         with working_precision(_BITS):
             return ball_above(to_interval(ratio).log())
 
-    def delta(self, epsilon: float) -> float:
-        """delta(epsilon): the largest sum of max(0, p - e^epsilon q) over the outputs, rounded up."""
+    def delta(self, epsilon: Number) -> float:
+        """Return the largest sum of max(0, p - e^epsilon q) over the outputs, rounded up.
+
+        Parameters
+        ----------
+        epsilon : number
+            At least 0, taken as the rational it is.
+
+        Returns
+        -------
+        float
+            delta(epsilon): the least delta with which the mechanism is (epsilon, delta)-DP.
+        """
         if epsilon < 0:
             raise ParameterError("epsilon", "must not be negative", fix="choose an epsilon of 0 or more")
         factor = _power(Fraction(epsilon)) if epsilon < _LARGEST else None
@@ -92,10 +121,20 @@ class TransitionMatrix:
         return sum((max(Fraction(0), p - factor * q) for p, q in columns), Fraction(0))
 
     def tradeoff(self, one: int, other: int) -> list[tuple[Fraction, Fraction]]:
-        """The corners (false alarms, misses) of the best tests of `one` against `other`.
+        """Return the corners of the trade-off function of two inputs: the errors of the best tests.
 
         **Theorem** (Neyman, Pearson). The best tests reject outputs in the order of the ratio of `other` to `one`; in
         between, the best error is on the line between the corners, by tossing a coin.
+
+        Parameters
+        ----------
+        one, other : int
+            Numbers of two inputs, from 0: the null hypothesis and the alternative.
+
+        Returns
+        -------
+        list of pairs of Fraction
+            (false alarms, misses), from (0, 1) to (1, 0).
         """
         columns = [column for column in zip(self.rows[one], self.rows[other], strict=True) if any(column)]
         columns.sort(key=lambda column: column[0] / (column[0] + column[1]))
@@ -106,11 +145,16 @@ class TransitionMatrix:
         return corners
 
     def merged(self) -> TransitionMatrix:
-        """The same mechanism with outputs that say the same shown as one.
+        """Return the same mechanism with proportional outputs merged into one.
 
         **Theorem.** Where two columns are proportional, showing only that one of the two came out changes neither
         epsilon nor delta nor any trade-off. Proof: merging is post-processing; and which of the two it was can be drawn
         afterwards, by the share of each in their sum, which is the same for every input.
+
+        Returns
+        -------
+        TransitionMatrix
+            With at most as many outputs.
         """
         found: dict[tuple[Fraction, ...], Fraction] = {}
         for column in zip(*self.rows, strict=True):
@@ -121,10 +165,25 @@ class TransitionMatrix:
         return self._with([[shape[x] * weight for shape, weight in found.items()] for x in range(len(self.rows))])
 
     def then(self, other: TransitionMatrix) -> TransitionMatrix:
-        """Both mechanisms on the same input, with coins of their own, and both outputs shown; merged.
+        """Return the composition of two mechanisms on the same input, with independent randomness; merged.
 
         **Theorem.** The pair of outputs (r, s) has the probability P[r | x] P'[s | x], so the ratios multiply: epsilon
         is at most the sum of both, and just that where their worst outputs are for the same two inputs.
+
+        Parameters
+        ----------
+        other : TransitionMatrix
+            A mechanism for the same inputs and pairs.
+
+        Returns
+        -------
+        TransitionMatrix
+            The mechanism that releases both outputs.
+
+        Raises
+        ------
+        ParameterError
+            If the inputs or the pairs differ.
         """
         if len(other.rows) != len(self.rows) or set(other.pairs) != set(self.pairs):
             raise ParameterError(
@@ -134,9 +193,19 @@ class TransitionMatrix:
         return self._with([[p * q for p in mine for q in theirs] for mine, theirs in both]).merged()
 
     def repeated(self, times: int) -> TransitionMatrix:
-        """So many runs of it on the same input, with coins of their own, by squaring; none shows nothing.
+        """Return the composition of several runs on the same input, with independent randomness.
 
-        For a few hundred at most: the rationals grow with every run. Accountants are for more.
+        For a few hundred at most: the rationals grow with every run. `tacit.accounting.epsilon` is for more.
+
+        Parameters
+        ----------
+        times : int
+            How many runs, at least 0; 0 releases nothing.
+
+        Returns
+        -------
+        TransitionMatrix
+            The mechanism that releases all outputs, merged.
         """
         left = to_integer("times", times, least=0)
         found, power = self._with([[1] for _ in self.rows]), self.merged()

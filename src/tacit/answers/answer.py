@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tacit.charts.notebook import NotebookChart
 
 
+End = int | float | datetime.date | None  # of an interval
 _SLICE = 64  # rows that are converted at once
 
 
@@ -55,7 +57,37 @@ class Estimate:
 
 
 class Answer:
-    """The released table. `str`, notebooks and `to_...` show it; iterating gives rows as dictionaries of values."""
+    """The released table, with an interval for each estimate. `ask` makes one.
+
+    `str(answer)` and notebooks show it, `answer["n"]` is the list of a column's values, and iterating gives rows as
+    dictionaries of values.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The values and the ends of their intervals, in columns c0, c0_low, c0_high, c1, ...
+    headings : tuple of AnswerColumn
+        Name, type and kind of interval of each column.
+    confidence : Fraction
+        Probability with which each interval covers what the noise hides.
+    notes : tuple of str
+        What a reader must know: bounds, rows left out, how intervals were made.
+    receipt : Receipt
+        What it cost, what is left, and the proof that it was charged.
+
+    Examples
+    --------
+    >>> from tacit.demo.survey import open_survey
+    >>> with open_survey() as curator:
+    ...     question = "SELECT region, COUNT(*) AS n FROM survey GROUP BY region"
+    ...     answer = curator.analyst("ada").ask(question, epsilon=0.5)
+    >>> answer.columns, answer["n"]
+    (('region', 'n'), [998, 1002])
+    >>> list(answer)
+    [{'region': 'north', 'n': 998}, {'region': 'south', 'n': 1002}]
+    >>> answer.interval("n")
+    [(992, 1004), (996, 1008)]
+    """
 
     def __init__(
         self,
@@ -88,8 +120,24 @@ class Answer:
         """The values of a column."""
         return [row[self._position(column)].value for row in self.cells()]
 
-    def interval(self, column: str) -> list[tuple[Any, Any]]:
-        """The low and high end of a column's estimates."""
+    def interval(self, column: str) -> list[tuple[End, End]]:
+        """Return the ends of the intervals of a column.
+
+        Parameters
+        ----------
+        column : str
+            Name of a column of the answer.
+
+        Returns
+        -------
+        list of pairs
+            The low and the high end for each row; both are None where there is no interval, as for keys.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column.
+        """
         return [(row[self._position(column)].low, row[self._position(column)].high) for row in self.cells()]
 
     @property
@@ -101,7 +149,13 @@ class Answer:
         return self[self.headings[0].name][0]
 
     def cells(self) -> list[tuple[Estimate, ...]]:
-        """The rows as cells with their intervals."""
+        """Return the rows as cells with their intervals.
+
+        Returns
+        -------
+        list of tuples of Estimate
+            A tuple for each row; each cell has `value`, `low` and `high`.
+        """
         return list(self._iterate_cells())
 
     def _iterate_cells(self) -> Iterator[tuple[Estimate, ...]]:
@@ -118,7 +172,18 @@ class Answer:
             yield from zip(*columns, strict=True)
 
     def to_arrow(self, intervals: bool = True) -> pyarrow.Table:
-        """An Arrow table; with `intervals`, each estimate x is followed by x_low and x_high."""
+        """Return the answer as an Arrow table.
+
+        Parameters
+        ----------
+        intervals : bool, default True
+            Whether each estimate x is followed by the ends of its interval, x_low and x_high.
+
+        Returns
+        -------
+        pyarrow.Table
+            With the names of `columns`.
+        """
         import pyarrow
 
         arrays: dict[str, Any] = {}
@@ -133,13 +198,35 @@ class Answer:
         return pyarrow.table(arrays)
 
     def to_pandas(self, intervals: bool = True) -> pandas.DataFrame:
-        """A pandas data frame. Needs pandas."""
+        """Return the answer as a pandas data frame. Needs pandas.
+
+        Parameters
+        ----------
+        intervals : bool, default True
+            Whether each estimate x is followed by the ends of its interval, x_low and x_high.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the names of `columns`.
+        """
         if find_spec("pandas") is None:
             raise missing_extra("frames", "to_pandas()", "pandas")
         return self.to_arrow(intervals).to_pandas()
 
     def to_polars(self, intervals: bool = True) -> polars.DataFrame:
-        """A polars data frame. Needs polars."""
+        """Return the answer as a polars data frame. Needs polars.
+
+        Parameters
+        ----------
+        intervals : bool, default True
+            Whether each estimate x is followed by the ends of its interval, x_low and x_high.
+
+        Returns
+        -------
+        polars.DataFrame
+            With the names of `columns`.
+        """
         if find_spec("polars") is None:
             raise missing_extra("frames", "to_polars()", "polars")
         import polars
@@ -148,8 +235,14 @@ class Answer:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def to_dict(self) -> dict[str, Any]:
-        """The rows, the intervals, the notes and the receipt, as plain values."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the rows, the intervals, the notes and the receipt as plain values, as JSON has them.
+
+        Returns
+        -------
+        dict
+            With "columns", "rows", "confidence", "notes" and "receipt".
+        """
         return {
             "columns": list(self.columns),
             "rows": list(self.plain_rows()),
@@ -158,17 +251,34 @@ class Answer:
             "receipt": self.receipt.to_dict(),
         }
 
-    def plain_rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as `to_dict` gives it, one at a time."""
+    def plain_rows(self) -> Iterator[dict[str, object]]:
+        """Yield each row as `to_dict` gives it.
+
+        Yields
+        ------
+        dict
+            A key as its value; an estimate as a dict of "value", "low", "high" and "bars".
+        """
         for row in self._iterate_cells():
-            shown: dict[str, Any] = {}
+            shown: dict[str, object] = {}
             for heading, cell in zip(self.headings, row, strict=True):
                 plain = {"value": _plain(cell.value), "low": cell.low, "high": cell.high, "bars": str(heading.bars)}
                 shown[heading.name] = plain if heading.bars is not IntervalKind.NONE else _plain(cell.value)
             yield shown
 
     def to_json(self, indent: int | None = None) -> str:
-        """The same as JSON text."""
+        """Return what `to_dict` gives as JSON text.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces to indent by; on one line without it.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __str__(self) -> str:
@@ -185,14 +295,40 @@ class Answer:
         return render_html(self)
 
     def chart(self, column: str | None = None, width: int = 60) -> str:
-        """A drawing of one column with its error bars, in characters."""
+        """Draw one column with its intervals, in characters.
+
+        Parameters
+        ----------
+        column : str, optional
+            Which estimate to draw; by default the first.
+        width : int, default 60
+            How many characters wide the drawing may be.
+
+        Returns
+        -------
+        str
+            Several lines of text.
+        """
         from tacit.answers.chart import chart_answer
         from tacit.charts.text import render_chart_text
 
         return render_chart_text(chart_answer(self, column), width)
 
     def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> NotebookChart | None:
-        """A picture of one column with its error bars, which a notebook shows; or save it, which needs matplotlib."""
+        """Draw one column with its intervals, for a notebook or into a file.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write, such as "n.png" or "n.svg", which needs matplotlib; without it the drawing is returned.
+        column : str, optional
+            Which estimate to draw; by default the first.
+
+        Returns
+        -------
+        NotebookChart or None
+            What a notebook shows as SVG and a terminal in characters; None where a file was written.
+        """
         from tacit.answers.chart import chart_answer
 
         chart = chart_answer(self, column)

@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.answers.answer import Answer
+from tacit.arithmetic import Number
 from tacit.client import arrow_stream
 from tacit.client.views import ServerResponse, error_from_json
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
@@ -45,10 +46,40 @@ def connect(
     tries: int = 4,
     insecure: bool = False,
 ) -> RemoteAnalyst:
-    """An analyst of the curator at a URL, by the key that its owner handed out; without one, by TACIT_KEY.
+    """Connect to a curator that is served elsewhere.
 
-    `cafile` is a certificate to trust, such as the one that `tacit serve --tls-self` makes. A key is sent over TLS, or
-    to this machine; `insecure` sends it in the open.
+    Parameters
+    ----------
+    url : str
+        Address of the server, such as "https://clinic.example:8080".
+    key : str, optional
+        The key that the data owner handed out; by default the environment variable TACIT_KEY.
+    cafile : path, optional
+        A certificate to trust, such as the one that `tacit serve --tls-self` makes.
+    timeout : float, default 300
+        Seconds to wait for one response.
+    tries : int, default 4
+        How often a request is sent where the connection breaks or the server is busy, at least 1. A question is
+        charged once, however often it is sent.
+    insecure : bool, default False
+        Whether the key may be sent without TLS to another machine, where anyone on the way can read it.
+
+    Returns
+    -------
+    RemoteAnalyst
+        Has `ask`, `explain`, `budget` and `schema` as `tacit.Analyst` has. Nothing is sent before they are used.
+
+    Raises
+    ------
+    ParameterError
+        If the key is missing, the URL is not one, or the key would be sent without TLS.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> with tacit.connect("https://clinic.example:8080", key="tacit_...") as ada:
+    ...     print(ada)
+    <Remote analyst at https://clinic.example:8080>
     """
     key = os.environ.get("TACIT_KEY", "") if key is None else key
     if not key or not key.isascii() or not key.isprintable():
@@ -57,10 +88,10 @@ def connect(
 
 
 class RemoteAnalyst:
-    """One analyst's way in, from afar: ask, explain, budget, schema, as `tacit.Analyst` has them.
+    """Asks questions for one analyst of a served curator, as `tacit.Analyst` does; `connect` makes one.
 
-    **Theorem.** However often the line breaks, a question is charged once. Proof: each has a name of its own, sent as
-    its Idempotency-Key with every try, and the ledger charges a name once.
+    **Theorem.** However often the connection breaks, a question is charged once. Proof: each has a name of its own,
+    sent as its Idempotency-Key with every try, and the ledger charges a name once.
     """
 
     def __init__(self, line: _ConnectionPool, tries: int) -> None:
@@ -76,12 +107,41 @@ class RemoteAnalyst:
         self,
         sql: str,
         *,
-        epsilon: Any = None,
-        within: Mapping[str, Any] | None = None,
-        confidence: Any = 0.95,
+        epsilon: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
         request: str = "",
     ) -> Answer:
-        """The private answer to a question in SQL, at the price `epsilon` or `within`. The same question is free."""
+        """Answer a question with differential privacy. The same question at the same epsilon again is free.
+
+        Parameters
+        ----------
+        sql : str
+            One SELECT, in the dialect of the guide's "What SQL is allowed".
+        epsilon : number, optional
+            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
+        within : mapping of str to number, optional
+            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
+            reaches it is spent.
+        confidence : number, default 0.95
+            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
+        request : str, optional
+            Names the question, so that asking again is the same one, charged once; by default a new name.
+
+        Returns
+        -------
+        Answer
+            Estimates with intervals, and the receipt.
+
+        Raises
+        ------
+        Refused
+            Before any data is read; nothing is charged.
+        Failed
+            After the charge, which stays; nothing was released.
+        LedgerError
+            If the server cannot be reached.
+        """
         question = _encode_question(sql, epsilon, within, confidence)
         headers = {
             "Accept": arrow_stream.ARROW_STREAM,
@@ -90,9 +150,32 @@ class RemoteAnalyst:
         return arrow_stream.decode_answer(self._sent("POST", "/v1/ask", question, headers))
 
     def explain(
-        self, sql: str, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
     ) -> ServerResponse:
-        """What would be done, what it would cost and how accurate it would be. Free."""
+        """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
+
+        Parameters
+        ----------
+        sql : str
+            One SELECT, in the dialect of the guide's "What SQL is allowed".
+        epsilon : number, optional
+            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
+        within : mapping of str to number, optional
+            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
+            reaches it is spent.
+        confidence : number, default 0.95
+            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
+
+        Returns
+        -------
+        ServerResponse
+            The fields of `tacit.Analyst.explain`.
+        """
         return self._told("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence))
 
     @property
@@ -105,12 +188,23 @@ class RemoteAnalyst:
         """What may be asked about: tables, columns, bounds and keys."""
         return self._told("GET", "/v1/schema")
 
-    def receipt(self, entry: int) -> dict[str, Any]:
-        """The receipt of an answer again, as `tacit ledger verify --receipt` takes it."""
+    def receipt(self, entry: int) -> dict[str, object]:
+        """Return the receipt of an answer again, as `tacit ledger verify --receipt` takes it.
+
+        Parameters
+        ----------
+        entry : int
+            Number of the charge in the ledger, as the answer's receipt has it.
+
+        Returns
+        -------
+        dict
+            The receipt as plain values.
+        """
         return self._told("GET", f"/v1/receipts/{int(entry)}").to_dict()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._line.close()
 
     def __enter__(self) -> RemoteAnalyst:
@@ -226,7 +320,9 @@ def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:
     return error
 
 
-def _encode_question(sql: Any, epsilon: Any, within: Mapping[str, Any] | None, confidence: Any) -> bytes:
+def _encode_question(
+    sql: str, epsilon: Number | None, within: Mapping[str, Number] | None, confidence: Number
+) -> bytes:
     if not isinstance(sql, str):
         fix = 'for an Ibis expression, ibis.to_sql(expression, dialect="duckdb")'
         raise ParameterError("sql", f"needs text, got {type(sql).__name__}", fix=fix)

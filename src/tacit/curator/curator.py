@@ -12,13 +12,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.filters import compute_limits
 from tacit.answers.answer import Answer
+from tacit.arithmetic import Number
 from tacit.curator import ibis_expressions
 from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask
+from tacit.curator.ibis_expressions import IbisExpression
 from tacit.curator.views import AnalystBudget, Schema
 from tacit.engines.base import Engine, TableEngine, TableSchema, Watched
 from tacit.errors import DataError, ErrorCode, ParameterError, Refused
@@ -35,16 +37,57 @@ from tacit.policy.model import ROW_UNIT, LedgerLocation, Policy, UnitForeignKey
 from tacit.sampling.bits import Bits, SystemBits
 
 if TYPE_CHECKING:
-    from tacit.curator.fit import EstimatorT
+    import ibis
 
+    from tacit.learn.base import PrivateLinearModel
+
+Model = TypeVar("Model", bound="PrivateLinearModel")
 _log = logging.getLogger("tacit")
 _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
 
 
-def open(policy: str | os.PathLike[str] | Mapping[str, Any], data: Mapping[str, Any] | None = None) -> Curator:
-    """A curator for a policy: a TOML file, or the same as a dict.
+def open(policy: str | os.PathLike[str] | Mapping[str, object], data: Mapping[str, object] | None = None) -> Curator:
+    """Open a curator for a policy.
 
-    `data` hands tables over in place of the policy's source: pandas, polars, Arrow or Spark tables by name.
+    Parameters
+    ----------
+    policy : path or mapping
+        A TOML file, or the same as a dict: which tables and columns may be asked about, who is protected, the budget
+        and the analysts.
+    data : mapping of str to table, optional
+        pandas, polars, Arrow or Spark tables by name, in place of the policy's source.
+
+    Returns
+    -------
+    Curator
+        Holds the data and the ledger until it is closed; it is a context manager.
+
+    Raises
+    ------
+    PolicyError
+        If the policy does not say what it must.
+    DataError
+        If the data is not what the policy declares.
+    LedgerError
+        If the ledger cannot be trusted or reached.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, tacit
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> policy = {
+    ...     "privacy": {"epsilon": 3.0},
+    ...     "ledger": {"store": f"{folder.name}/survey.ledger"},
+    ...     "analysts": {"ada": {"epsilon": 1.0}},
+    ...     "tables": {"survey": {"unit": "row", "columns": {"hours": {"type": "int", "lower": 0, "upper": 80}}}},
+    ... }
+    >>> survey = pyarrow.table({"hours": [38, 40, 12, 55, 41] * 400})
+    >>> with tacit.open(policy, data={"survey": survey}) as curator:
+    ...     answer = curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM survey", epsilon=0.5)
+    >>> answer.columns
+    ('n',)
+    >>> folder.cleanup()
     """
     loaded = load(policy)
     engine = open_engine(loaded, data)
@@ -155,7 +198,31 @@ def open_ledger(policy: Policy) -> Ledger:
 
 
 class Curator:
-    """Holds the data and answers for it."""
+    """Holds the data and answers for it; `tacit.open` makes one.
+
+    **Theorem.** Whatever is asked, by whom and in what order, each question chosen after seeing all answers before it,
+    the answers together are (epsilon, delta)-DP for the policy's unit and neighbors, with the policy's epsilon and
+    delta. (`curator/ask.py` has the proof.)
+
+    Parameters
+    ----------
+    policy : Policy
+        What may be asked, who is protected, and how much may be spent.
+    engine : Engine
+        Computes the exact integers that noise is added to.
+    ledger : Ledger
+        Where every charge is written before data is read.
+    bits : Bits
+        Source of the random bits of the noise: `SystemBits`, except for made-up data.
+
+    Examples
+    --------
+    >>> from tacit.demo.survey import open_survey
+    >>> with open_survey() as curator:
+    ...     ada = curator.analyst("ada")
+    ...     ada.ask("SELECT COUNT(*) AS n FROM survey", epsilon=0.5).columns
+    ('n',)
+    """
 
     def __init__(self, policy: Policy, engine: Engine, ledger: Ledger, bits: Bits) -> None:
         self.policy = policy
@@ -165,32 +232,102 @@ class Curator:
         self.planner = Planner(policy, knows_only=ledger.knows_only)
 
     def analyst(self, name: str) -> Analyst:
-        """The view of an analyst whom the policy names."""
+        """Return the view of an analyst.
+
+        Parameters
+        ----------
+        name : str
+            A name of the policy's [analysts].
+
+        Returns
+        -------
+        Analyst
+            Asks questions at the charge of that analyst's budget.
+
+        Raises
+        ------
+        Refused
+            If the policy names no such analyst.
+        """
         if self.policy.analyst(name) is None:
             raise Refused(
                 ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {name!r}", fix="ask the owner to add you to the policy"
             )
         return Analyst(self, name)
 
-    def fit(self, estimator: EstimatorT, sql: Any, target: str, who: str, epsilon: Any, **more: Any) -> EstimatorT:
-        """A model learned for an analyst from one row of each unit; see `DeclaredAnalyst.fit`."""
-        return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, **more)
+    def fit(
+        self,
+        estimator: Model,
+        sql: str | IbisExpression,
+        target: str,
+        who: str,
+        epsilon: Number,
+        *,
+        delta: Number | None = None,
+        request: str = "",
+    ) -> Model:
+        """Fit a model for an analyst; see `Analyst.fit`.
+
+        Parameters
+        ----------
+        estimator : estimator of tacit.learn
+            What to fit; it is copied, not changed.
+        sql : str or ibis.Expr
+            Selects the columns of rows to learn from.
+        target : str
+            The column to predict.
+        who : str
+            The analyst who is charged.
+        epsilon : number
+            Privacy loss to spend, above 0.
+        delta : number, optional
+            By default the policy's for one question.
+        request : str, optional
+            Names the fit, so that repeating it after a lost connection is charged once.
+
+        Returns
+        -------
+        estimator of tacit.learn
+            A fitted copy.
+
+        Raises
+        ------
+        Refused
+            Before any data is read; nothing is charged.
+        """
+        return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, delta=delta, request=request)
 
     def check_data(self) -> None:
-        """Raise DataError where the data is not what was opened, so that nothing is charged for a question about it."""
+        """Check that the data is what was opened, so that nothing is charged for a question that would fail.
+
+        Raises
+        ------
+        DataError
+            If the file was changed or moved meanwhile.
+        """
         if isinstance(self.engine, Watched):
             self.engine.check_unchanged()
 
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.
 
-        Where the charge was answered meanwhile, by whoever took it up, that answer is returned: it stands.
+        Parameters
+        ----------
+        claim : Reservation
+            The charge, as the ledger gave it out.
+        cause : BaseException
+            What went wrong, which may tell of rows.
+
+        Returns
+        -------
+        bytes or None
+            The answer, where the charge was answered meanwhile by whoever took it up: it stands.
         """
         _log.error("entry %d failed", claim.entry, exc_info=cause)
         return self.ledger.fail(claim)
 
     def close(self) -> None:
-        """Let go of the data and the ledger."""
+        """Close the data and the ledger."""
         self.engine.close()
         self.ledger.close()
 
@@ -204,7 +341,30 @@ class Curator:
 
 
 class Analyst:
-    """One analyst's way in: ask, explain, budget, schema."""
+    """Asks questions for one analyst; `Curator.analyst` makes one.
+
+    Parameters
+    ----------
+    curator : Curator
+        Who holds the data.
+    name : str
+        A name of the policy's [analysts], whose budget is charged.
+
+    See Also
+    --------
+    tacit.connect : The same for a curator that is served elsewhere.
+
+    Examples
+    --------
+    >>> from tacit.demo.survey import open_survey
+    >>> with open_survey() as curator:
+    ...     ada = curator.analyst("ada")
+    ...     answer = ada.ask("SELECT region, COUNT(*) AS n FROM survey GROUP BY region", epsilon=0.5)
+    ...     print(ada.budget)
+    ada has spent epsilon 0.5 of 1, with 0.5 left; all analysts together epsilon 0.5 of 3, with 2.5 left
+    >>> answer["n"]
+    [998, 1002]
+    """
 
     def __init__(self, curator: Curator, name: str) -> None:
         self._curator = curator
@@ -212,30 +372,98 @@ class Analyst:
 
     def ask(
         self,
-        sql: Any,
+        sql: str | IbisExpression,
         *,
-        epsilon: Any = None,
-        within: Mapping[str, Any] | None = None,
-        confidence: Any = 0.95,
+        epsilon: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
         request: str = "",
     ) -> Answer:
-        """The private answer to a question in SQL, at the price `epsilon`. The same question again is free.
+        """Answer a question with differential privacy. The same question at the same epsilon again is free.
 
-        An Ibis expression may stand in place of the SQL.
+        Parameters
+        ----------
+        sql : str or ibis.Expr
+            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
+        epsilon : number, optional
+            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
+        within : mapping of str to number, optional
+            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
+            reaches it is spent.
+        confidence : number, default 0.95
+            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
+        request : str, optional
+            Names the question, so that asking again after a lost connection is the same one, charged once.
 
-        In place of a price, `within={"n": 50}` asks for the least one at which column n is within 50, at `confidence`.
-        `request` names this question, so that asking again after a lost connection is the same one, charged once.
+        Returns
+        -------
+        Answer
+            Estimates with intervals, and the receipt.
+
+        Raises
+        ------
+        Refused
+            Before any data is read; nothing is charged.
+        ParameterError
+            If a parameter is out of range; nothing is charged.
+        Failed
+            After the charge, which stays; nothing was released.
+
+        Examples
+        --------
+        >>> from tacit.demo.survey import open_survey
+        >>> with open_survey() as curator:
+        ...     ada = curator.analyst("ada")
+        ...     by_epsilon = ada.ask("SELECT COUNT(*) AS n FROM survey", epsilon=0.5)
+        ...     by_accuracy = ada.ask("SELECT SUM(hours) AS h FROM survey", within={"h": 1000})
+        >>> by_epsilon.value, by_epsilon.interval("n")
+        (1998, [(1992, 2004)])
+        >>> by_accuracy.receipt.to_dict()["charged_epsilon"]
+        '0.2396'
         """
         question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence, request)
         return ask(question, self.name, self._curator)
 
     def fit(
-        self, estimator: EstimatorT, sql: Any, *, target: str, epsilon: Any, delta: Any = None, request: str = ""
-    ) -> EstimatorT:
-        """A fitted copy of an estimator of `tacit.learn`, at the price `epsilon`. The same fit again is free.
+        self,
+        estimator: Model,
+        sql: str | IbisExpression,
+        *,
+        target: str,
+        epsilon: Number,
+        delta: Number | None = None,
+        request: str = "",
+    ) -> Model:
+        """Fit a model with differential privacy, from one row of each unit. The same fit again is free.
 
-        The question selects columns of rows, among them the `target`; one row of each unit is learned from. `delta` is
-        the policy's for one question where it is None. `encoding_.table` reads rows of your own as the model does.
+        Parameters
+        ----------
+        estimator : estimator of tacit.learn
+            What to fit, such as `LogisticRegression()`; it is copied, not changed.
+        sql : str or ibis.Expr
+            Selects the columns of rows to learn from, the target among them.
+        target : str
+            The column to predict.
+        epsilon : number
+            Privacy loss to spend, above 0.
+        delta : number, optional
+            By default the policy's for one question.
+        request : str, optional
+            Names the fit, so that repeating it after a lost connection is the same one, charged once.
+
+        Returns
+        -------
+        estimator of tacit.learn
+            A fitted copy, of the class of `estimator`. Its `encoding_.table` reads rows of your own as the model does.
+
+        Raises
+        ------
+        Refused
+            Before any data is read; nothing is charged.
+        ParameterError
+            If a parameter is out of range, or the estimator is not one of `tacit.learn`; nothing is charged.
+        Failed
+            After the charge, which stays; nothing was released.
         """
         from tacit.curator.fit import fit
 
@@ -243,18 +471,73 @@ class Analyst:
         return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request)
 
     def explain(
-        self, sql: Any, *, epsilon: Any = None, within: Mapping[str, Any] | None = None, confidence: Any = 0.95
+        self,
+        sql: str | IbisExpression,
+        *,
+        epsilon: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
     ) -> Explanation:
-        """What would be done, what it would cost and how accurate it would be. Free: no data is touched.
+        """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
 
-        `refused` says why asking it would be refused now, where it costs more than what is left.
+        Parameters
+        ----------
+        sql : str or ibis.Expr
+            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
+        epsilon : number, optional
+            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
+        within : mapping of str to number, optional
+            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
+            reaches it is spent.
+        confidence : number, default 0.95
+            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
+
+        Returns
+        -------
+        Explanation
+            The epsilon, the noise and the error of each column. Its `refused` is why asking would be refused now,
+            where it costs more than what is left.
+
+        Raises
+        ------
+        Refused
+            If the question could not be answered at any epsilon.
+        ParameterError
+            If a parameter is out of range.
+
+        Examples
+        --------
+        >>> from tacit.demo.survey import open_survey
+        >>> with open_survey() as curator:
+        ...     print(curator.analyst("ada").explain("SELECT COUNT(*) AS n FROM survey", epsilon=0.5))
+        costs epsilon 0.5, delta 0; protects each row (add-remove)
+        the answer has one row
+          COUNT(*): one row moves it by 1; discrete Laplace noise of scale 2
+          n: within 6 of the bounded value, 95% of the time
+          Error bars are about the noise; what the bounds cut off is not in them.
         """
         question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence)
         plan = self._curator.planner.plan(question, self.name)
         return explain_question(question, plan, self.name, self._curator.policy, self._curator.ledger)
 
-    def table(self, name: str) -> Any:
-        """A table as Ibis has it, to build questions with. Needs ibis."""
+    def table(self, name: str) -> ibis.Table:
+        """Return a table as Ibis has it, to build questions with: its names and types, and no data.
+
+        Parameters
+        ----------
+        name : str
+            A name of the policy's [tables].
+
+        Returns
+        -------
+        ibis.Table
+            `ask` takes expressions of it. Needs ibis.
+
+        Raises
+        ------
+        Refused
+            If the policy has no such table.
+        """
         return ibis_expressions.make_table(self._curator.policy, name)
 
     @property

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tacit.accounting.filters import is_whole, whole
 from tacit.aggregates.registry import read_question
-from tacit.arithmetic import to_rational, to_rational_between
+from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.canonical import canonical_text
 from tacit.curator.ask import settle
 from tacit.curator.features import FeatureEncoding, bind_feature
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
     from tacit.learn.base import FitPlan, PrivateLinearModel
     from tacit.ledger.entries import Reservation
 
-EstimatorT = TypeVar("EstimatorT", bound="PrivateLinearModel")
+Model = TypeVar("Model", bound="PrivateLinearModel")
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
 def fit(
-    estimator: EstimatorT,
+    estimator: Model,
     text: str,
     target: str,
     who: str,
     curator: Curator,
-    epsilon: Any,
-    delta: Any = None,
+    epsilon: Number,
+    delta: Number | None = None,
     request: str = "",
-) -> EstimatorT:
+) -> Model:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     study = ChargedFit.planned(estimator, text, target, policy, whole(price), delta)
@@ -70,8 +70,8 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    found = study.model(settle(study, lambda: study.release(curator), who, curator, request))
-    return cast("EstimatorT", found)  # a clone of the estimator
+    fitted = study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    return cast("Model", fitted)  # a copy of the estimator
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,15 @@ class ChargedFit:
     key: str
 
     @classmethod
-    def planned(cls, estimator: Any, text: str, target: str, policy: Policy, price: Fraction, delta: Any) -> ChargedFit:
+    def planned(
+        cls,
+        estimator: PrivateLinearModel,
+        text: str,
+        target: str,
+        policy: Policy,
+        price: Fraction,
+        delta: Number | None,
+    ) -> ChargedFit:
         """The plan of a fit at a price, or Refused."""
         lost = policy.question_delta if delta is None else to_rational("delta", delta)
         query = read_question(text)
@@ -150,7 +158,7 @@ def _check_one_row_per_unit(relation: Relation, query: Query, policy: Policy) ->
     return relation
 
 
-def _clone_estimator(estimator: Any, policy: Policy) -> PrivateLinearModel:
+def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLinearModel:
     """A copy of the estimator, for the policy's relation. What the policy and the price say is not its own to say."""
     from sklearn.base import clone
 

@@ -6,16 +6,30 @@ ada.ask(t.group_by("ward").agg(n=t.count()), epsilon=0.5)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tacit.errors import ErrorCode, Refused
 from tacit.extras import missing_extra
 from tacit.policy.model import ROW_UNIT, Policy
 
+if TYPE_CHECKING:
+    import ibis
+
+
+class IbisExpression(Protocol):
+    """What every `ibis.Expr` has: Ibis ships no types, and need not be installed."""
+
+    def op(self) -> object:
+        """Return the root of the expression's graph."""
+
+    def unbind(self) -> object:
+        """Return the expression without a database."""
+
+
 _TYPES = {"int": "int64", "float": "float64", "text": "string", "bool": "boolean", "date": "date"}
 
 
-def make_table(policy: Policy, name: str) -> Any:
+def make_table(policy: Policy, name: str) -> ibis.Table:
     """A table of the policy for Ibis: its names and types, and no data. The unit can be named too."""
     ibis = _import_ibis()
     found = policy.table(name)
@@ -28,10 +42,10 @@ def make_table(policy: Policy, name: str) -> Any:
     return ibis.table(columns, name=found.name)
 
 
-def to_sql(question: Any) -> Any:
-    """The SQL of an Ibis expression; anything else as it is."""
+def to_sql(question: str | IbisExpression) -> str:
+    """Return the SQL of an Ibis expression; anything else as it is, to be refused where it is read."""
     if isinstance(question, str) or not type(question).__module__.startswith("ibis."):
-        return question
+        return cast(str, question)
     ibis = _import_ibis()
     try:
         return str(ibis.to_sql(question, dialect="duckdb"))

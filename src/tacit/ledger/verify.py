@@ -301,7 +301,7 @@ def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]
         settles = entry.kind in {EntryKind.COMMIT, EntryKind.FAIL}
         charge = LedgerTransaction(session).entry_at(entry.claim) if settles else entry
     assert charge is not None
-    recorded = {
+    recorded: dict[str, object] = {
         "entry": charge.sequence,
         "time": charge.time,
         "who": charge.who,

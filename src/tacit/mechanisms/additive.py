@@ -13,16 +13,17 @@ from tacit.arithmetic import to_integer, to_integers
 from tacit.errors import ParameterError
 
 Integers = npt.NDArray[np.int64]
+IntegerArray = npt.NDArray[np.integer[Any]]
 _FEW = 16  # below this, a loop is quicker than numpy
 _LARGEST = 2**62  # of a value in an array; with noise below 2^61 the sum fits 64 bits
 
 
 def add_noise(
-    values: int | Sequence[int] | npt.NDArray[Any],
+    values: int | Sequence[int] | IntegerArray,
     one: Callable[[], int],
     many: Callable[[int], Integers] | None,
     wide: Callable[[int], list[int]],
-) -> Any:
+) -> int | list[int] | npt.NDArray[Any]:
     """Return each value with a draw of its own: an int for an int, an array for an array, and else a list.
 
     `one` draws once and `many` so often, below 2^61; it is None where the noise may not fit, and `wide` draws then.
@@ -50,7 +51,7 @@ def add_noise(
     return list(map(add, known, many(len(known)).tolist()))
 
 
-def _clamp(values: npt.NDArray[Any]) -> Integers:
+def _clamp(values: IntegerArray) -> Integers:
     """Return the values as 64-bit integers of at most 2^62 in size."""
     if values.dtype.itemsize < np.dtype(np.int64).itemsize:
         return values.astype(np.int64)

@@ -1,24 +1,14 @@
-"""Report noisy max: the name of the largest of many numbers, at a cost that does not grow with how many there are.
-
->>> from tacit.sampling.bits import ReplayBits
->>> largest = NoisyMax.calibrated(epsilon=1, sensitivity=1)
->>> largest.scale
-Fraction(2, 1)
->>> [round(float(check_probability), 3) for check_probability in largest.law([0, 2, 4])]
-[0.102, 0.275, 0.623]
->>> largest.release([0, 2, 4], ReplayBits(b"example")) in (0, 1, 2)
-True
-"""
+"""Report noisy max: the name of the largest of many numbers, at a cost that does not grow with how many there are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.arithmetic import to_integer, to_interval, working_precision
+from tacit.arithmetic import Number, to_integer, to_interval, working_precision
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.selection import SelectionMechanism
 from tacit.mechanisms.validation import check_probability, check_scores
@@ -33,11 +23,11 @@ if TYPE_CHECKING:
 _CELLS = 32  # of one scale, when the error is computed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class NoisyMax(SelectionMechanism):
-    """Adds to each integer score its own noise z with P(z) proportional to exp(-|z|/scale), and releases the index of
-    the largest sum only; of equal sums, the first.
+    """Releases the index of the largest noisy score, and nothing else.
 
+    Each integer score gets its own noise z with P(z) proportional to exp(-|z|/scale); of equal sums the first is taken.
     `scale` is 2 sensitivity/epsilon, and sensitivity/epsilon where `monotone`.
 
     **Theorem.** If between neighbors every score moves by at most `sensitivity` (and, where `monotone`, all of them in
@@ -51,6 +41,34 @@ class NoisyMax(SelectionMechanism):
 
     Counts are monotone under add-remove. Under replace they are not, and half the noise costs up to twice epsilon. The
     winning sum is not released: the theorem is about the index alone.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of one choice, above 0 and at most 2^64. The error is proportional to 1/epsilon.
+    sensitivity : int, default 1
+        The most that a score moves between neighbors, at least 1.
+    monotone : bool, default False
+        Whether all scores move in the same direction between neighbors, as counts do under add-remove and not under
+        replace. It halves the error; where it is not true, the choice costs up to twice epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon or the sensitivity is out of range, or `monotone` is not a bool.
+
+    See Also
+    --------
+    PermuteAndFlip : A smaller error at the same epsilon.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> mechanism = NoisyMax.calibrated(epsilon=1, sensitivity=1)
+    >>> mechanism.release([0, 2, 40], ReplayBits(b"example"))
+    2
+    >>> mechanism.scale
+    Fraction(2, 1)
     """
 
     @property
@@ -59,21 +77,60 @@ class NoisyMax(SelectionMechanism):
         return 1 / self.factor
 
     def loss(self) -> PureDp:
-        """What one choice costs, however many scores there are."""
+        """Return the privacy loss of one choice, however many scores there are.
+
+        Returns
+        -------
+        PureDp
+            What `tacit.accounting` composes.
+        """
         return PureDp(self.epsilon)
 
-    def release(self, scores: Sequence[int], bits: Bits | None = None) -> int:
-        """The index of the largest noisy score, and nothing else."""
+    def release(self, scores: Iterable[int], bits: Bits | None = None) -> int:
+        """Release the index of the largest noisy score, and nothing else.
+
+        Parameters
+        ----------
+        scores : iterable of int
+            The score of each choice, higher is better; at least one, each of at most 512 bits. The list of choices is
+            public, the scores are private.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        int
+            An index of `scores`, from 0 on.
+
+        Raises
+        ------
+        ParameterError
+            If there is no score, or one is not an integer or has more than 512 bits.
+        """
         bits = bits_or_system(bits)
         noisy = Laplace(self.scale).release(check_scores(scores), bits)
         return max(range(len(noisy)), key=noisy.__getitem__)  # of equal ones max takes the first
 
-    def law(self, scores: Sequence[int], digits: int = 128) -> list[arb]:
-        """P(i) for each index, as certified intervals about 2^-digits wide, for few scores and a small scale.
+    def law(self, scores: Iterable[int], digits: int = 128) -> list[arb]:
+        """Return the probability of each index, which depends on the private scores; for few scores, small scales.
 
         The sum over the winning value v of P(v is the noisy score of i) times the probabilities that those before i are
         below v and those after it not above. Values further from all scores than `reach` are not summed: the interval
         holds all they can add.
+
+        Parameters
+        ----------
+        scores : iterable of int
+            The score of each choice, higher is better; at least one, each of at most 512 bits. The list of choices is
+            public, the scores are private.
+        digits : int, default 128
+            The intervals are about 2^-digits wide.
+
+        Returns
+        -------
+        list of arb
+            P(i) for each index i, as certified intervals.
         """
         from flint import arb
 
@@ -97,14 +154,27 @@ class NoisyMax(SelectionMechanism):
             unseen = arb(0).union(2 * q**reach)
             return [chance + unseen for chance in found]
 
-    def error(self, choices: int, confidence: Any) -> int:
-        """A w such that, of so many choices, one with a score within w of the best is released with at least this
-        probability, whatever the scores are. It is the least one, or for scales above 32 a few percent above it.
+    def error(self, choices: int, confidence: Number) -> int:
+        """Return a w such that the score of the released choice is within w of the best, whatever the scores are.
+
+        It is the least one, or for scales above 32 a few percent above it.
 
         **Proof.** "The winner falls short by a or more" only becomes more likely when one that falls short is raised to
         best - a, when another (but the best) is lowered to it, and when the best comes last. So the worst case is
         n - 1 at best - a before the best, which then loses with probability E[1 - P(z < y + a)^(n - 1)] over its noise
         y. That falls with y: cells of y, each taken at its lower end, bound the expectation from above.
+
+        Parameters
+        ----------
+        choices : int
+            How many choices there are, at least 1.
+        confidence : number
+            Probability that the released one is within w, strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            The shortfall w, in steps of the score. It does not depend on the data.
         """
         miss, count = 1 - check_probability("confidence", confidence), to_integer("choices", choices, least=1)
         low, high = 0, laplace.tail_quantile(self.scale, miss / count) * 2

@@ -1,12 +1,4 @@
-"""Partition selection: which private keys may be shown, by the number of units that hold them.
-
->>> from tacit.sampling.bits import ReplayBits
->>> selection = PartitionSelection.calibrated(epsilon=1, delta=1e-5)
->>> selection.threshold(), selection.always()
-(12, 23)
->>> selection.release({"flu": 400, "measles": 1}, ReplayBits(b"example"))
-['flu']
-"""
+"""Partition selection: which private keys may be shown, by the number of units that hold them."""
 
 from __future__ import annotations
 
@@ -15,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tacit.arithmetic import certified_floor, to_integer, to_interval, to_rational_between
+from tacit.arithmetic import Number, certified_floor, to_integer, to_interval, to_rational_between
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.privacy.loss import ApproximateDp
 from tacit.sampling.bits import Bits
 from tacit.sampling.lazy_uniform import is_below
@@ -33,7 +26,7 @@ LEAST_DELTA, MOST_DELTA = Fraction(1, 10**100), Fraction(49, 100)
 _WORD = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PartitionSelection:
     """Keeps each key with a probability p(n) that depends on the number n of units that hold it, n = 0 never.
 
@@ -51,37 +44,117 @@ class PartitionSelection:
     (e, d)-DP compose to (groups e, 1 - (1 - d)^groups)-DP (Kairouz, Oh, Viswanath 2015, theorem 3.3 with i = 0).
 
     Under REPLACE a unit leaves k keys and joins k others: groups = 2k. `law` gives p(n) as a certified interval.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of one selection, from 10^-9 to 10^6.
+    delta : number
+        Probability of showing a key that only one unit holds, from 10^-100 to 0.49. Far below one over the number of
+        units; the number of units that a key needs grows with ln(1/delta).
+    groups : int, default 1
+        How many keys one unit may change, at least 1. Epsilon and delta are divided among them.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    See Also
+    --------
+    Threshold : Releases noisy counts too, and keeps fewer keys.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> selection = PartitionSelection.calibrated(epsilon=1, delta=1e-5)
+    >>> selection.threshold(), selection.always()
+    (12, 23)
+    >>> selection.release({"flu": 400, "measles": 1}, ReplayBits(b"example"))
+    ['flu']
     """
 
     epsilon: Fraction
     delta: Fraction
     groups: int = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", to_rational_between("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON))
-        object.__setattr__(self, "delta", to_rational_between("delta", self.delta, LEAST_DELTA, MOST_DELTA))
-        object.__setattr__(self, "groups", to_integer("groups", self.groups, least=1))
+    def __init__(self, epsilon: Number, delta: Number, groups: int = 1) -> None:
+        set_fields(
+            self,
+            epsilon=to_rational_between("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON),
+            delta=to_rational_between("delta", delta, LEAST_DELTA, MOST_DELTA),
+            groups=to_integer("groups", groups, least=1),
+        )
 
     @classmethod
-    def calibrated(cls, epsilon: Any, delta: Any, groups: int = 1) -> PartitionSelection:
-        """The rule that keeps the most keys at this price."""
+    def calibrated(cls, epsilon: Number, delta: Number, groups: int = 1) -> PartitionSelection:
+        """Return the mechanism that keeps the most keys and is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one selection, from 10^-9 to 10^6.
+        delta : number
+            Probability of showing a key that only one unit holds, from 10^-100 to 0.49.
+        groups : int, default 1
+            How many keys one unit may change, at least 1.
+
+        Returns
+        -------
+        PartitionSelection
+            The calibrated mechanism.
+        """
         return cls(epsilon, delta, groups)
 
     def loss(self) -> ApproximateDp:
-        """What a selection costs."""
+        """Return the privacy loss of one selection.
+
+        Returns
+        -------
+        ApproximateDp
+            What `tacit.accounting` composes.
+        """
         return ApproximateDp(self.epsilon, self.delta)
 
     def law(self, units: int) -> arb:
-        """p(units), as an interval at the working precision."""
+        """Return the probability that a key is kept.
+
+        Parameters
+        ----------
+        units : int
+            How many units hold the key, at least 0.
+
+        Returns
+        -------
+        arb
+            p(units), as a certified interval at the working precision.
+        """
         return _chance(
             self.epsilon / self.groups, split_delta(self.delta, self.groups), to_integer("units", units, least=0)
         )
 
     def release(self, units: Mapping[Key, int], bits: Bits | None = None) -> list[Key]:
-        """The keys that are kept, in the order given, from the number of units that hold each.
+        """Release the keys that are kept.
 
-        Every key takes one word of randomness, certain ones too; more with a probability of 2^-64. The order of the
-        keys must not depend on the data: sort them.
+        Every key takes one word of randomness, certain ones too; more with a probability of 2^-64.
+
+        Parameters
+        ----------
+        units : mapping of key to int
+            How many units hold each key, at least 0. The order of the keys must not depend on the data: sort them.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        list of keys
+            The kept keys, in the order given.
+
+        Raises
+        ------
+        ParameterError
+            If `units` is not a mapping, or a number is negative or not an integer.
         """
         bits = bits_or_system(bits)
         numbers = check_counts("units", units, least=0)
@@ -94,7 +167,13 @@ class PartitionSelection:
         ]
 
     def threshold(self) -> int:
-        """The least number of units with which a key is kept at least every second time."""
+        """Return the least number of units with which a key is kept at least every second time.
+
+        Returns
+        -------
+        int
+            The least n with p(n) >= 1/2. It does not depend on the data.
+        """
         low, high = 1, self.always()
         while low < high:
             middle = (low + high) // 2
@@ -102,14 +181,20 @@ class PartitionSelection:
         return low
 
     def always(self) -> int:
-        """The least number of units with which a key is kept always."""
+        """Return the least number of units with which a key is always kept.
+
+        Returns
+        -------
+        int
+            The least n with p(n) = 1. It does not depend on the data.
+        """
         return sum(_phases(self.epsilon / self.groups, split_delta(self.delta, self.groups))) + 1
 
     def _cut(self, units: int) -> int:
         return _cut(self.epsilon / self.groups, split_delta(self.delta, self.groups), units)
 
 
-def check_counts(name: str, numbers: Any, least: int) -> list[int]:
+def check_counts(name: str, numbers: Mapping[Key, int], least: int) -> list[int]:
     """The integers of a mapping of keys, in its order."""
     if not isinstance(numbers, Mapping):
         raise ParameterError(name, f"needs a mapping, got {type(numbers).__name__}", fix=f'{name}={{"flu": 400}}, say')

@@ -1,24 +1,17 @@
-"""A price for goods that can be sold any number of times, from what the bidders would pay.
-
->>> from tacit.sampling.bits import ReplayBits
->>> auction = Pricing.calibrated(epsilon=2, prices=[10, 50, 500])
->>> auction.revenues([10, 10, 500])
-[30, 50, 500]
->>> auction.release([10] * 9 + [500] * 9, ReplayBits(b"example"))
-500
-"""
+"""A price for goods that can be sold any number of times, from what the bidders would pay."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.arithmetic import certified_floor, to_integers, to_interval, to_rational_between
+from tacit.arithmetic import Number, certified_floor, to_integers, to_interval, to_rational_between
 from tacit.errors import ParameterError
-from tacit.mechanisms.validation import check_probability
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_neighbors, check_probability
 from tacit.privacy.loss import BoundedRange
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import exponential_weights
@@ -29,11 +22,11 @@ if TYPE_CHECKING:
     from flint import arb
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Pricing:
-    """Chooses one of the declared `prices`, p with probability proportional to exp(factor revenue(p)), where
-    revenue(p) = p #{v >= p} over the bidders' valuations v.
+    """Releases one of the declared prices, p with probability proportional to exp(factor revenue(p)).
 
+    revenue(p) = p #{v >= p} over the bidders' valuations v: what the goods, of which there are enough, earn at p.
     With D the largest price, factor = epsilon/D under ADD_REMOVE and epsilon/(2D) under REPLACE.
 
     **Theorem.** If neighbors differ in one bidder, the privacy loss lies in an interval of length epsilon that holds 0,
@@ -47,29 +40,65 @@ class Pricing:
 
     Bidders who know this gain little by bidding untruthfully: at most a factor exp(epsilon) in any outcome's
     probability.
+
+    Parameters
+    ----------
+    prices : iterable of int
+        The prices to choose from, above 0, at least one. The largest is the sensitivity: declare none that nobody pays.
+    epsilon : number
+        Privacy loss of one choice, from 10^-9 to 10^6.
+    neighbors : Neighbors, default Neighbors.REPLACE
+        Whether a bidder is replaced, or added and removed, which halves the error.
+
+    Raises
+    ------
+    ParameterError
+        If there is no price, one is not positive, or epsilon is out of range.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> auction = Pricing.calibrated(epsilon=2, prices=[10, 50, 500])
+    >>> auction.revenues([10, 10, 500])
+    [30, 50, 500]
+    >>> auction.release([10] * 9 + [500] * 9, ReplayBits(b"example"))
+    500
     """
 
     prices: tuple[int, ...]
     epsilon: Fraction
     neighbors: Neighbors = Neighbors.REPLACE
 
-    def __post_init__(self) -> None:
-        prices = tuple(sorted(set(to_integers("prices", self.prices))))
-        if not prices or prices[0] <= 0:
+    def __init__(self, prices: Iterable[int], epsilon: Number, neighbors: Neighbors = Neighbors.REPLACE) -> None:
+        known = tuple(sorted(set(to_integers("prices", prices))))
+        if not known or known[0] <= 0:
             raise ParameterError("prices", "must be positive, and at least one", fix="prices=[10, 50, 500], say")
-        object.__setattr__(self, "prices", prices)
-        object.__setattr__(
-            self, "epsilon", to_rational_between("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6))
+        set_fields(
+            self,
+            prices=known,
+            epsilon=to_rational_between("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6)),
+            neighbors=check_neighbors(neighbors),
         )
-        if not isinstance(self.neighbors, Neighbors):
-            raise ParameterError(
-                "neighbors", f"is not a neighbor relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say"
-            )
 
     @classmethod
-    def calibrated(cls, epsilon: Any, prices: Sequence[int], neighbors: Neighbors = Neighbors.REPLACE) -> Pricing:
-        """The sharpest choice at this price. The sensitivity is the largest price: declare none that nobody pays."""
-        return cls(tuple(to_integers("prices", prices)), epsilon, neighbors)
+    def calibrated(cls, epsilon: Number, prices: Iterable[int], neighbors: Neighbors = Neighbors.REPLACE) -> Pricing:
+        """Return the mechanism with the least error that is epsilon-DP.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one choice, from 10^-9 to 10^6.
+        prices : iterable of int
+            The prices to choose from, above 0, at least one.
+        neighbors : Neighbors, default Neighbors.REPLACE
+            Whether a bidder is replaced, or added and removed.
+
+        Returns
+        -------
+        Pricing
+            The calibrated mechanism.
+        """
+        return cls(prices, epsilon, neighbors)
 
     @property
     def sensitivity(self) -> int:
@@ -78,36 +107,88 @@ class Pricing:
 
     @property
     def factor(self) -> Fraction:
-        """What a unit of revenue weighs."""
+        """The weight of one unit of revenue."""
         ways = 1 if self.neighbors is Neighbors.ADD_REMOVE else 2
         return self.epsilon / (ways * self.sensitivity)
 
     def loss(self) -> BoundedRange:
-        """What a choice costs."""
+        """Return the privacy loss of one choice.
+
+        Returns
+        -------
+        BoundedRange
+            What `tacit.accounting` composes.
+        """
         return BoundedRange(self.epsilon)
 
-    def revenues(self, valuations: Sequence[int]) -> list[int]:
-        """The revenue of each price, lowest price first; exact, and private."""
+    def revenues(self, valuations: Iterable[int]) -> list[int]:
+        """Return the exact revenue of each price, which is private.
+
+        Parameters
+        ----------
+        valuations : iterable of int
+            The most that each bidder would pay.
+
+        Returns
+        -------
+        list of int
+            A revenue for each price, the lowest price first.
+        """
         bids = sorted(to_integers("valuations", valuations))
         return [price * (len(bids) - bisect_left(bids, price)) for price in self.prices]
 
-    def law(self, valuations: Sequence[int]) -> dict[int, arb]:
-        """The probability of each price, as intervals at the working precision."""
+    def law(self, valuations: Iterable[int]) -> dict[int, arb]:
+        """Return the probability of each price, which depends on the private valuations.
+
+        Parameters
+        ----------
+        valuations : iterable of int
+            The most that each bidder would pay.
+
+        Returns
+        -------
+        dict of int to arb
+            The probability of each price, as certified intervals at the working precision.
+        """
         revenues = self.revenues(valuations)
         weights = [(to_interval(self.factor) * (revenue - max(revenues))).exp() for revenue in revenues]
         whole = sum(weights[1:], weights[0])
         return {price: weight / whole for price, weight in zip(self.prices, weights, strict=True)}
 
-    def release(self, valuations: Sequence[int], bits: Bits | None = None) -> int:
-        """The chosen price."""
+    def release(self, valuations: Iterable[int], bits: Bits | None = None) -> int:
+        """Release one of the prices.
+
+        Parameters
+        ----------
+        valuations : iterable of int
+            The most that each bidder would pay: the private data.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        int
+            The chosen price, and nothing about its revenue.
+        """
         bits = bits_or_system(bits)
         return self.prices[exponential_weights.choose(self.revenues(valuations), self.factor, bits)]
 
-    def error(self, confidence: Any) -> int:
-        """A w such that the revenue is within w of the best with at least this probability, whatever the bids are.
+    def error(self, confidence: Number) -> int:
+        """Return a w such that the revenue at the released price is within w of the best, whatever the bids are.
 
         The revenue falls short by x or more with probability at most K exp(-factor x): w is the largest integer below
         ln(K/(1 - confidence))/factor, which is irrational.
+
+        Parameters
+        ----------
+        confidence : number
+            Probability that it is, strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            The shortfall w, in units of revenue. It does not depend on the data.
         """
         level = check_probability("confidence", confidence)
         odds = len(self.prices) / (1 - level)

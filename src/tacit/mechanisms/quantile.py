@@ -1,18 +1,4 @@
-"""Medians, other quantiles, the least and the largest value: a point of the declared grid, chosen by its rank.
-
->>> from tacit.sampling.bits import ReplayBits
->>> median = Quantile.calibrated(1, Fraction(1, 2), rows=1, neighbors=Neighbors.ADD_REMOVE, lower=0, upper=100)
->>> median.error(0.95)
-8
->>> ages = {20: 150, 40: 200, 60: 150}
->>> median.release(ages, ReplayBits(b"example"))
-40
->>> least = Quantile.calibrated(1, Fraction(0), rows=1, neighbors=Neighbors.ADD_REMOVE, lower=0, upper=100)
->>> least.target
-16
->>> least.release(ages, ReplayBits(b"another"))
-20
-"""
+"""Medians, other quantiles, the least and the largest value: a point of the declared grid, chosen by its rank."""
 
 from __future__ import annotations
 
@@ -24,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import to_integer, to_integers, to_interval, to_rational_between, working_precision
+from tacit.arithmetic import Number, to_integer, to_integers, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.validation import check_epsilon
+from tacit.mechanisms.validation import check_epsilon, check_neighbors, check_range
 from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.privacy.unit import Neighbors
 from tacit.sampling import uniform
@@ -43,9 +30,11 @@ _USUAL = Fraction(95, 100)  # how often the least value released is not below al
 _Whole = npt.NDArray[Any]  # of int64, or of Python's integers where these do not fit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Quantile:
     """Releases a point g of the grid lower, ..., upper with P(g) proportional to exp(-factor e(g)), e its rank error.
+
+    A share of 1/2 is the median, 0 the least value, 1 the largest.
 
     Of n rows, below(g) and above(g) lie strictly below and above g. For a share a/b between 0 and 1, in lowest terms,
 
@@ -83,6 +72,41 @@ class Quantile:
     of 2 target - 1 rows or more, with probability 0.95 at least, the release is not below all of them, and at most
     2 (target - 1) of them are below it. Where epsilon is huge, the target is 1. Where there are fewer rows, the one in
     the middle is aimed at: with k = target, points beyond all rows would be the best.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of one release, above 0 and at most 2^64. The rank error is proportional to 1/epsilon.
+    share : number
+        Which quantile, from 0 to 1. A float is the decimal that it is written as: 0.25 is 1/4.
+    rows : int
+        How many rows one unit may have in the data, at least 1. The rank error is proportional to it.
+    neighbors : Neighbors
+        Whether a unit is added and removed, or replaced, which for the median doubles the rank error.
+    lower, upper : int
+        Ends of the grid, with lower <= upper; public. The rank error grows with ln(upper - lower + 1).
+    target : int, optional
+        For the shares 0 and 1 only: the rank that is aimed at, at least 1, counted from that end. By default
+        1 + error(0.95).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range, or `target` is given with another share.
+
+    Examples
+    --------
+    >>> from tacit.privacy import Neighbors
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> ages = {20: 150, 40: 200, 60: 150}
+    >>> median = Quantile.calibrated(
+    ...     epsilon=1, share=0.5, rows=1, neighbors=Neighbors.ADD_REMOVE, lower=0, upper=100
+    ... )
+    >>> median.release(ages, ReplayBits(b"example")), median.error(0.95)
+    (40, 8)
+    >>> least = Quantile.calibrated(epsilon=1, share=0, rows=1, neighbors=Neighbors.ADD_REMOVE, lower=0, upper=100)
+    >>> least.target, least.release(ages, ReplayBits(b"another"))
+    (16, 20)
     """
 
     epsilon: Fraction
@@ -93,61 +117,121 @@ class Quantile:
     upper: int
     target: int | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "share", to_rational_between("share", self.share, Fraction(0), Fraction(1)))
-        object.__setattr__(self, "rows", to_integer("rows", self.rows, least=1))
-        if not isinstance(self.neighbors, Neighbors):
-            raise ParameterError(
-                "neighbors", f"is not a neighbor relation: {self.neighbors!r:.60}", fix="Neighbors.REPLACE, say"
-            )
-        object.__setattr__(self, "lower", to_integer("lower", self.lower))
-        object.__setattr__(self, "upper", to_integer("upper", self.upper))
-        if self.upper < self.lower:
-            raise ParameterError("upper", "is below lower", fix="choose upper of at least lower")
+    def __init__(
+        self,
+        epsilon: Number,
+        share: Number,
+        rows: int,
+        neighbors: Neighbors,
+        lower: int,
+        upper: int,
+        target: int | None = None,
+    ) -> None:
+        low, high = check_range(lower, upper)
+        set_fields(
+            self,
+            epsilon=check_epsilon(epsilon),
+            share=to_rational_between("share", share, Fraction(0), Fraction(1)),
+            rows=to_integer("rows", rows, least=1),
+            neighbors=check_neighbors(neighbors),
+            lower=low,
+            upper=high,
+            target=None,
+        )
         if self._points.bit_length() > MAX_SIZE_BITS:
             raise ParameterError(
                 "upper", f"the grid has more than 2^{MAX_SIZE_BITS} points", fix="choose a coarser grid"
             )
         if self._is_extreme:
-            target = 1 + self.error(_USUAL) if self.target is None else to_integer("target", self.target, least=1)
-            object.__setattr__(self, "target", target)
-        elif self.target is not None:
+            rank = 1 + self.error(_USUAL) if target is None else to_integer("target", target, least=1)
+            set_fields(self, target=rank)
+        elif target is not None:
             raise ParameterError("target", "is for shares 0 and 1 only", fix="leave it out")
 
     @classmethod
     def calibrated(
         cls,
-        epsilon: Any,
-        share: Any,
+        epsilon: Number,
+        share: Number,
         rows: int,
         neighbors: Neighbors,
         lower: int,
         upper: int,
         target: int | None = None,
     ) -> Quantile:
-        """The sharpest choice at this price for each group, where a unit has at most `rows` rows in a group."""
+        """Return the mechanism with the least error that is epsilon-DP for each group it is applied to.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one release, above 0 and at most 2^64.
+        share : number
+            Which quantile, from 0 to 1.
+        rows : int
+            How many rows one unit may have in a group, at least 1.
+        neighbors : Neighbors
+            Whether a unit is added and removed, or replaced.
+        lower, upper : int
+            Ends of the grid, with lower <= upper.
+        target : int, optional
+            For the shares 0 and 1 only: the rank that is aimed at, at least 1.
+
+        Returns
+        -------
+        Quantile
+            The calibrated mechanism.
+        """
         return cls(epsilon, share, rows, neighbors, lower, upper, target)
 
     @property
     def sensitivity(self) -> int:
-        """How far one unit moves b times the rank error of a point, b being the denominator of the share."""
+        """The most that one unit moves b times the rank error of a point, b being the denominator of the share."""
         a, b = self.share.numerator, self.share.denominator
         return self.rows * (b if self.neighbors is Neighbors.REPLACE else max(a, b - a))
 
     @property
     def factor(self) -> Fraction:
-        """What a step of b times the rank error is worth: epsilon/(2 sensitivity)."""
+        """The weight of one step of b times the rank error: epsilon/(2 sensitivity)."""
         return self._chooser.factor
 
     def loss(self, groups: int = 1) -> Repeat:
-        """What a release in each group costs, where a unit is in at most so many (under replace: before or after)."""
+        """Return the privacy loss of a release in each group.
+
+        Parameters
+        ----------
+        groups : int, default 1
+            How many groups one unit may be in, at least 0; under replace, before or after.
+
+        Returns
+        -------
+        Repeat
+            A bounded range of epsilon for each group: what `tacit.accounting` composes.
+        """
         return Repeat(BoundedRange(self.epsilon), to_integer("groups", groups, least=0))
 
     def release(self, histogram: Mapping[int, int], bits: Bits | None = None) -> int:
-        """A point of the grid, from the number of rows at each point that has any.
+        """Release a point of the grid.
 
-        All points of a stretch without rows are alike: a stretch is chosen by its size, and a point of it uniformly.
+        All points between two values have the same rank error: such an interval is chosen by its weight, and a point
+        of it uniformly. So time grows with the number of different values, not with the size of the grid.
+
+        Parameters
+        ----------
+        histogram : mapping of int to int
+            The number of rows at each point of the grid that has any: the private data.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        int
+            A point from `lower` to `upper`.
+
+        Raises
+        ------
+        ParameterError
+            If a point lies outside the grid, or a number of rows is negative or not an integer.
         """
         bits = bits_or_system(bits)
         starts, sizes, errors = self._stretches(histogram)
@@ -155,7 +239,20 @@ class Quantile:
         return int(starts[chosen]) + uniform.draw_below(int(sizes[chosen]), bits)
 
     def law(self, histogram: Mapping[int, int], digits: int = 128) -> dict[int, arb]:
-        """P(g) for every point of the grid, as certified intervals computed with so many bits; for small grids."""
+        """Return the probability of every point of the grid, which depends on the private data; for small grids.
+
+        Parameters
+        ----------
+        histogram : mapping of int to int
+            The number of rows at each point of the grid that has any: the private data.
+        digits : int, default 128
+            Working precision in bits; more of it narrows the intervals.
+
+        Returns
+        -------
+        dict of int to arb
+            P(g) for each point g, as certified intervals.
+        """
         from flint import arb
 
         starts, sizes, errors = (part.tolist() for part in self._stretches(histogram))
@@ -169,15 +266,24 @@ class Quantile:
                 for place in range(size)
             }
 
-    def error(self, confidence: Any) -> int:
-        """The least w such that the release misses its rank by at most w rows with at least this probability, whatever
-        the data are. It is public.
+    def error(self, confidence: Number) -> int:
+        """Return the least w such that the release misses its rank by at most w rows, whatever the data are.
 
         **Proof.** Some point has e = 0: the ceil(a n/b)-th smallest row, or the k-th, or any of no rows. So b times the
         rows missed is how far the release falls short of the best, and `Exponential.error` is the least bound for that
         if, for any m, all points but one may fall short by m. They do with rows at `lower` and `upper` alone, n and n'
         of them with (b - a) n - a n' = m, which has solutions because a and b have no common divisor; for the least
         value, with m + target - 1 rows at `lower` and many at `upper`.
+
+        Parameters
+        ----------
+        confidence : number
+            Probability that it does, strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            The rank error w, in rows. It does not depend on the data.
         """
         return -(-self._chooser.error(self._points, confidence) // self.share.denominator)
 
@@ -225,7 +331,7 @@ class Quantile:
         return starts[some], sizes[some], errors[some]
 
 
-def _check_histogram(histogram: Any, lower: int, upper: int) -> tuple[list[int], list[int]]:
+def _check_histogram(histogram: Mapping[int, int], lower: int, upper: int) -> tuple[list[int], list[int]]:
     """The points of a histogram and their numbers of rows, checked, with errors that show neither."""
     if not isinstance(histogram, Mapping):
         raise ParameterError(

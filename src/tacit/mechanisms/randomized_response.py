@@ -1,21 +1,9 @@
-"""Randomized response: each person answers for themselves, and may always deny it.
-
->>> from tacit.sampling.bits import ReplayBits
->>> asked = RandomizedResponse(coin=Fraction(1, 2))
->>> asked.law()
-[[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
->>> round(float(asked.loss().epsilon), 6)
-1.098612
->>> answers = asked.release([1] * 300 + [0] * 700, ReplayBits(b"example"))
->>> found = asked.estimate(answers, confidence=Fraction(95, 100))
->>> found.low < 0.3 < found.high
-True
-"""
+"""Randomized response: each person answers for themselves, and may always deny it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
@@ -23,8 +11,18 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arithmetic import certified_floor, to_integer, to_integers, to_interval, to_rational, working_precision
+from tacit.arithmetic import (
+    Number,
+    certified_floor,
+    to_integer,
+    to_integers,
+    to_interval,
+    to_rational,
+    working_precision,
+)
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
+from tacit.mechanisms.additive import IntegerArray
 from tacit.mechanisms.validation import check_epsilon, check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli
@@ -42,7 +40,17 @@ Answers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ProportionEstimate:
-    """An estimated share of people: unbiased, so it may lie outside [0, 1], where its interval ends."""
+    """An estimated share of people.
+
+    Attributes
+    ----------
+    value : float
+        The estimate. It is unbiased, so it may lie outside [0, 1].
+    deviation : float
+        Its standard deviation.
+    low, high : float
+        Ends of its confidence interval, within [0, 1].
+    """
 
     value: float
     deviation: float
@@ -50,9 +58,9 @@ class ProportionEstimate:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class RandomizedResponse:
-    """Answers one of `choices` values: with probability q the true one, otherwise any of them, each equally likely.
+    """Answers the true one of `choices` values with probability q, otherwise any of them, each equally likely.
 
     Either `coin` is q, or `epsilon` is given and q = (e^epsilon - 1)/(e^epsilon - 1 + choices), which for two values
     is the truth with probability e^epsilon/(1 + e^epsilon).
@@ -63,31 +71,79 @@ class RandomizedResponse:
     **Proof.** The true value is answered with probability q + (1 - q)/choices, any other with (1 - q)/choices: each
     column of the distribution holds the first once and the second elsewhere, and their quotient is 1 + choices q/(1 -
     q).
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of one answer, above 0 and at most 2^64. Exactly one of `epsilon` and `coin` is given.
+    choices : int, default 2
+        How many values there are to answer, from 2 to 2^62; they are numbered from 0. More of them make the true one
+        rarer at the same epsilon.
+    coin : number, optional
+        The probability q, strictly between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range, or both or none of `epsilon` and `coin` are given.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> mechanism = RandomizedResponse(coin=0.5)
+    >>> mechanism.law()
+    [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+    >>> round(float(mechanism.loss().epsilon), 6)
+    1.098612
+    >>> answers = mechanism.release([1] * 300 + [0] * 700, ReplayBits(b"example"))
+    >>> found = mechanism.estimate(answers, confidence=0.95)
+    >>> found.low < 0.3 < found.high
+    True
     """
 
     epsilon: Fraction | None = None
     choices: int = 2
     coin: Fraction | None = None
 
-    def __post_init__(self) -> None:
-        choices = to_integer("choices", self.choices, least=1)
-        if not 2 <= choices <= 2**62:
+    def __init__(self, epsilon: Number | None = None, choices: int = 2, coin: Number | None = None) -> None:
+        known = to_integer("choices", choices, least=1)
+        if not 2 <= known <= 2**62:
             raise ParameterError("choices", "must be at least 2 and at most 2^62", fix="choices=2, say")
-        if (self.epsilon is None) == (self.coin is None):
+        if (epsilon is None) == (coin is None):
             raise ParameterError("epsilon", "give epsilon or coin, and not both", fix="epsilon=1, say")
-        object.__setattr__(self, "choices", choices)
-        if self.coin is None:
-            object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        else:
-            object.__setattr__(self, "coin", check_probability("coin", self.coin))
+        set_fields(
+            self,
+            epsilon=None if epsilon is None else check_epsilon(epsilon),
+            choices=known,
+            coin=None if coin is None else check_probability("coin", coin),
+        )
 
     @classmethod
-    def calibrated(cls, epsilon: Any, choices: int = 2) -> RandomizedResponse:
-        """The most truthful answers that are epsilon-DP."""
+    def calibrated(cls, epsilon: Number, choices: int = 2) -> RandomizedResponse:
+        """Return the mechanism that answers the true value most often and is epsilon-DP.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one answer, above 0 and at most 2^64.
+        choices : int, default 2
+            How many values there are to answer, from 2 to 2^62.
+
+        Returns
+        -------
+        RandomizedResponse
+            The calibrated mechanism.
+        """
         return cls(check_epsilon(epsilon), choices)
 
     def loss(self) -> PureDp:
-        """What one answer costs the one who gives it; for a coin, rounded up by at most 2^-64."""
+        """Return the privacy loss of one answer, to the one who gives it.
+
+        Returns
+        -------
+        PureDp
+            What `tacit.accounting` composes; for a coin, rounded up by at most 2^-64.
+        """
         if self.coin is None:
             assert self.epsilon is not None
             return PureDp(self.epsilon)
@@ -97,12 +153,30 @@ class RandomizedResponse:
     @overload
     def release(self, values: int, bits: Bits | None = None) -> int: ...
     @overload
-    def release(self, values: Sequence[int] | npt.NDArray[Any], bits: Bits | None = None) -> Answers: ...
-    def release(self, values: Any, bits: Bits | None = None) -> int | Answers:
-        """One person's answer to their value from 0 to choices - 1, or the answers of many.
+    def release(self, values: Sequence[int] | IntegerArray, bits: Bits | None = None) -> Answers: ...
+    def release(self, values: int | Sequence[int] | IntegerArray, bits: Bits | None = None) -> int | Answers:
+        """Release the answer of one person, or of each of many.
 
         A lie is U < P(lie) for U uniform on (0, 1): the first 64 bits of U against the certified floor of 2^64 P(lie).
         Where they are equal, interval arithmetic decides with more bits. So the distribution is exact.
+
+        Parameters
+        ----------
+        values : int, sequence of int, or integer array of one dimension
+            The true value of each person, from 0 to choices - 1.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        int or array of int64
+            An answer for each value, from 0 to choices - 1.
+
+        Raises
+        ------
+        ParameterError
+            If a value is not an integer from 0 to choices - 1.
         """
         bits = bits_or_system(bits)
         if hasattr(values, "__index__") and not hasattr(values, "__len__"):
@@ -118,27 +192,48 @@ class RandomizedResponse:
         return np.subtract(known, self.choices, out=known, where=known >= self.choices)
 
     def law(self, digits: int = 128) -> list[list[Fraction]] | list[list[arb]]:
-        """P[answer | value], a row for each value: exact rationals for a coin, certified intervals otherwise."""
+        """Return the transition matrix, P[answer | value].
+
+        Parameters
+        ----------
+        digits : int, default 128
+            Working precision in bits; more of it narrows the intervals.
+
+        Returns
+        -------
+        list of lists
+            A row for each value and a column for each answer: exact rationals for a coin, certified intervals
+            otherwise. `TransitionMatrix` of `tacit.accounting` takes the rationals.
+        """
         with working_precision(digits):
             other = self._exact_lie() / (self.choices - 1)
             truth = 1 - self._exact_lie()
             return [[truth if x == y else other for y in range(self.choices)] for x in range(self.choices)]
 
-    def posterior(self, prior: Any, digits: int = 128) -> Any:
-        """P(the value is v, given the answer v), where it is v with probability `prior`: at most e^epsilon prior.
+    def posterior(self, prior: Number, digits: int = 128) -> Fraction | arb:
+        """Return P(the value is v, given the answer v): at most e^epsilon prior.
 
-        An exact rational for a coin, a certified interval otherwise.
+        Parameters
+        ----------
+        prior : number
+            P(the value is v) before the answer is seen, strictly between 0 and 1.
+        digits : int, default 128
+            Working precision in bits; more of it narrows the intervals.
+
+        Returns
+        -------
+        Fraction or arb
+            An exact rational for a coin, a certified interval otherwise.
         """
         known = check_probability("prior", prior)
         with working_precision(digits):
             lie = self._exact_lie()
             part = known if self.coin is not None else to_interval(known)
-            return (1 - lie) * part / ((1 - lie) * part + lie / (self.choices - 1) * (1 - part))
+            found: Fraction | arb = (1 - lie) * part / ((1 - lie) * part + lie / (self.choices - 1) * (1 - part))
+            return found
 
-    def estimate(
-        self, answers: Sequence[int] | npt.NDArray[Any], confidence: Any, value: int = 1
-    ) -> ProportionEstimate:
-        """The share of people whose value is `value`: (f - (1 - q)/choices)/q, where f is the share of such answers.
+    def estimate(self, answers: Sequence[int] | IntegerArray, confidence: Number, value: int = 1) -> ProportionEstimate:
+        """Estimate the share of people whose value is `value`: (f - (1 - q)/choices)/q, f the share of such answers.
 
         **Unbiased**: E f = r q + (1 - q)/choices, where r is the true share.
 
@@ -146,6 +241,25 @@ class RandomizedResponse:
         answers is binomial. If they are fixed, it is a sum of coins with different probabilities, whose tails beyond
         the mean by one or more are below the binomial's (Hoeffding 1956). The ends are kept at least one answer away
         from f, so that only such tails are left out. So it covers r with at least the stated confidence either way.
+
+        Parameters
+        ----------
+        answers : sequence of int, or integer array of one dimension
+            The released answers, at least one, each from 0 to choices - 1.
+        confidence : number
+            Probability that the interval covers the true share, strictly between 0 and 1.
+        value : int, default 1
+            Whose share is estimated, from 0 to choices - 1.
+
+        Returns
+        -------
+        ProportionEstimate
+            The estimate, its standard deviation and its interval.
+
+        Raises
+        ------
+        ParameterError
+            If there are no answers, or a parameter is out of range.
         """
         miss = 1 - check_probability("confidence", confidence)
         known = self._all_known("answers", answers)
@@ -166,10 +280,22 @@ class RandomizedResponse:
             max(min(math.nextafter(high, math.inf), 1.0), 0.0),
         )
 
-    def variance(self, true_share: Any, total: int) -> float:
-        """The variance of the estimate for `total` fixed people, of whom this share has the value.
+    def variance(self, true_share: Number, total: int) -> float:
+        """Return the variance of the estimate of a share.
 
         For two values it does not depend on the share: e^epsilon/(total (e^epsilon - 1)^2).
+
+        Parameters
+        ----------
+        true_share : number
+            The share of people who have the value, from 0 to 1.
+        total : int
+            How many people answer, at least 1.
+
+        Returns
+        -------
+        float
+            The variance of `estimate(...).value`, over the randomness of the answers.
         """
         part, count = to_rational("true_share", true_share), to_integer("total", total, least=1)
         if not 0 <= part <= 1:
@@ -205,13 +331,13 @@ class RandomizedResponse:
         """P(lie), as an interval at the working precision."""
         return _interval(self._exact_lie())
 
-    def _known(self, name: str, value: Any) -> int:
+    def _known(self, name: str, value: int) -> int:
         found = to_integer(name, value)
         if not 0 <= found < self.choices:
             raise ParameterError(name, f"must be from 0 to {self.choices - 1}", fix="number the values from 0 on")
         return found
 
-    def _all_known(self, name: str, values: Any) -> Answers:
+    def _all_known(self, name: str, values: int | Iterable[int]) -> Answers:
         if not (isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1):
             return np.array([self._known(name, value) for value in to_integers(name, values)], dtype=np.int64)
         if len(values):
@@ -220,7 +346,7 @@ class RandomizedResponse:
         return values.astype(np.int64)
 
 
-def _interval(number: Any) -> arb:
+def _interval(number: Fraction | arb) -> arb:
     return to_interval(number) if isinstance(number, Fraction) else number
 
 

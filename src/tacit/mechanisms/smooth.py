@@ -1,23 +1,15 @@
-"""Smooth sensitivity: noise as large as the data calls for, without its size giving the data away.
-
->>> from tacit.sampling.bits import ReplayBits
->>> middle = SmoothMedian.calibrated(epsilon=1, lower=0, upper=100)
->>> middle.loss()
-PureDp(epsilon=Fraction(1, 1))
->>> middle.release([50] * 400 + [51] * 401, ReplayBits(b"example 4"))
-51
-"""
+"""Smooth sensitivity: noise as large as the data calls for, without its size giving the data away."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.arithmetic import to_integer, to_interval, to_rational_between, working_precision
-from tacit.errors import ParameterError
-from tacit.mechanisms.validation import check_probability
+from tacit.arithmetic import Number, to_interval, to_rational_between, working_precision
+from tacit.frozen import set_fields
+from tacit.mechanisms.validation import check_probability, check_range
 from tacit.privacy.local import SmoothSensitivity, clamp_and_sort, median_smooth_sensitivity
 from tacit.privacy.loss import PureDp
 from tacit.sampling.bits import Bits
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SmoothMedian:
     """Releases f(x) + (S(x)/alpha) Z, rounded to the nearest integer and clamped to [lower, upper].
 
@@ -54,6 +46,34 @@ class SmoothMedian:
 
     **The default.** With many rows, of which c are on each grid step around the median, S is near 1/(c beta e), and the
     noise S/alpha is least at beta = epsilon/4, alpha = epsilon/3. It is within 3.05 S/alpha 95 times in 100.
+
+    Parameters
+    ----------
+    lower, upper : int
+        Ends of the declared range of the values, to which the data is clamped; public, with lower <= upper.
+    alpha : number
+        Privacy spent on the value, from 10^-9 to 10^6: the noise is S/alpha.
+    beta : number
+        Privacy spent on the size of the noise, from 10^-9 to 10^6: a larger one lets S follow the data more closely.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    See Also
+    --------
+    Quantile : Releases a point of the grid by its rank, with a public error.
+    ProposedMedian : Noise for a proposed bound, if a private test finds it safe.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> median = SmoothMedian.calibrated(epsilon=1, lower=0, upper=100)
+    >>> median.release([50] * 400 + [51] * 401, ReplayBits(b"example 4"))
+    51
+    >>> median.loss()
+    PureDp(epsilon=Fraction(1, 1))
     """
 
     lower: int
@@ -61,24 +81,66 @@ class SmoothMedian:
     alpha: Fraction
     beta: Fraction
 
-    def __post_init__(self) -> None:
-        if to_integer("lower", self.lower) > to_integer("upper", self.upper):
-            raise ParameterError("upper", f"is below lower: {self.upper}", fix="choose upper of at least lower")
-        object.__setattr__(self, "alpha", to_rational_between("alpha", self.alpha, _LEAST, _MOST))
-        object.__setattr__(self, "beta", to_rational_between("beta", self.beta, _LEAST, _MOST))
+    def __init__(self, lower: int, upper: int, alpha: Number, beta: Number) -> None:
+        low, high = check_range(lower, upper)
+        set_fields(
+            self,
+            lower=low,
+            upper=high,
+            alpha=to_rational_between("alpha", alpha, _LEAST, _MOST),
+            beta=to_rational_between("beta", beta, _LEAST, _MOST),
+        )
 
     @classmethod
-    def calibrated(cls, epsilon: Any, lower: int, upper: int) -> SmoothMedian:
-        """Alpha and beta for this price."""
+    def calibrated(cls, epsilon: Number, lower: int, upper: int) -> SmoothMedian:
+        """Return the mechanism with alpha = epsilon/3 and beta = epsilon/4, which is epsilon-DP.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one release, from 4 10^-9 to 10^6.
+        lower, upper : int
+            Ends of the declared range of the values, with lower <= upper.
+
+        Returns
+        -------
+        SmoothMedian
+            The calibrated mechanism.
+        """
         price = to_rational_between("epsilon", epsilon, 4 * _LEAST, _MOST)
         return cls(lower, upper, price / 3, price / 4)
 
     def loss(self) -> PureDp:
-        """What a release costs, under REPLACE."""
+        """Return the privacy loss of a release, under REPLACE.
+
+        Returns
+        -------
+        PureDp
+            What `tacit.accounting` composes: epsilon = 3/2 alpha + 2 beta.
+        """
         return PureDp(Fraction(3, 2) * self.alpha + 2 * self.beta)
 
-    def release(self, values: Sequence[int], bits: Bits | None = None) -> int:
-        """The noisy statistic. The number of values is public; each is clamped to [lower, upper]."""
+    def release(self, values: Iterable[int], bits: Bits | None = None) -> int:
+        """Release the noisy lower median.
+
+        Parameters
+        ----------
+        values : iterable of int
+            The private data, at least one value; each is clamped to [lower, upper]. How many there are is public.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        int
+            An integer in [lower, upper].
+
+        Raises
+        ------
+        ParameterError
+            If there are no values, or one is not an integer.
+        """
         bits = bits_or_system(bits)
         center, smooth = self._parts(values)
         if not smooth.width:
@@ -89,8 +151,19 @@ class SmoothMedian:
             bits, lambda word, known: _between(self._ends(center, smooth, word, known), low, high), wide
         )
 
-    def law(self, values: Sequence[int]) -> dict[int, arb]:
-        """The probability of every integer of the range, as intervals at the working precision. It is private."""
+    def law(self, values: Iterable[int]) -> dict[int, arb]:
+        """Return the probability of every integer of the range, which depends on the private data.
+
+        Parameters
+        ----------
+        values : iterable of int
+            The private data, at least one value; each is clamped to [lower, upper]. How many there are is public.
+
+        Returns
+        -------
+        dict of int to arb
+            The probability of each release, as certified intervals at the working precision.
+        """
         from flint import arb
 
         center, smooth = self._parts(values)
@@ -101,11 +174,23 @@ class SmoothMedian:
         below = [arb(0), *(_share((arb(k - center) + 0.5) / scale) for k in range(low, high)), arb(1)]
         return {k: below[k - low + 1] - below[k - low] for k in range(low, high + 1)}
 
-    def error(self, confidence: Any, values: Sequence[int]) -> int:
-        """The least w such that the release is within w with at least this probability, before clamping to the range.
+    def error(self, confidence: Number, values: Iterable[int]) -> int:
+        """Return the least w such that the release, before it is clamped, is within w of the true median.
 
         P(|Z| <= z) = z/sqrt(1 + z^2), so z = c/sqrt(1 - c^2), and w + 1/2 must reach s z. It depends on the values and
         is private: publish it for made-up data only.
+
+        Parameters
+        ----------
+        confidence : number
+            Probability that it is, strictly between 0 and 1.
+        values : iterable of int
+            The private data, at least one value; each is clamped to [lower, upper]. How many there are is public.
+
+        Returns
+        -------
+        int
+            The half width of a confidence interval, in steps of the grid.
         """
         level = check_probability("confidence", confidence)
         _, smooth = self._parts(values)
@@ -113,7 +198,7 @@ class SmoothMedian:
             width = smooth.value() / to_interval(self.alpha) * to_interval(level) / (1 - to_interval(level) ** 2).sqrt()
             return min(max(0, int((width - 0.5).upper().ceil().fmpz())), self.upper - self.lower)
 
-    def _parts(self, values: Sequence[int]) -> tuple[int, SmoothSensitivity]:
+    def _parts(self, values: Iterable[int]) -> tuple[int, SmoothSensitivity]:
         """f(x) and S(x)."""
         x = clamp_and_sort(values, self.lower, self.upper)
         return x[(len(x) - 1) // 2], median_smooth_sensitivity(x, self.lower, self.upper, self.beta)

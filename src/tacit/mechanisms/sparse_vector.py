@@ -1,24 +1,17 @@
-"""The sparse vector technique: which of many numbers are above a threshold, paid for by those that are.
-
->>> from tacit.sampling.bits import ReplayBits
->>> alarm = SparseVector.calibrated(epsilon=1, threshold=1000, count=1, sensitivity=1)
->>> alarm.release([0, 10, 0, 5000, 0, 7000], ReplayBits(b"example"))
-[False, False, False, True]
->>> alarm.error(100, Fraction(95, 100))
-36
-"""
+"""The sparse vector technique: which of many numbers are above a threshold, paid for by those that are."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.arithmetic import to_integer, to_integers, to_interval, working_precision
+from tacit.arithmetic import Number, to_integer, to_integers, to_interval, working_precision
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.frozen import set_fields
 from tacit.mechanisms.validation import check_epsilon, check_flag, check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import laplace
@@ -29,28 +22,59 @@ if TYPE_CHECKING:
     from flint import arb
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SparseVector:
-    """Draws y once with P(y) proportional to exp(-|y|/threshold_scale); says of each integer u in turn, which may be
-    chosen in view of all that was said before, whether u + z >= threshold + y, where each z is drawn anew with P(z)
-    proportional to exp(-|z|/scale); and stops for good after `count` times yes.
+    """Releases for each of a sequence of integers whether it is above a threshold, until `count` of them were.
+
+    y is drawn once with P(y) proportional to exp(-|y|/threshold_scale). For each integer u in turn, which may be chosen
+    in view of all that was released before, a z is drawn with P(z) proportional to exp(-|z|/scale), and yes is released
+    if u + z >= threshold + y, else no. After `count` times yes nothing more is released.
 
     With a + b = epsilon, `threshold_scale` is sensitivity/a and `scale` is 2 count sensitivity/b, or
     count sensitivity/b where `monotone`.
 
     **Theorem.** If between neighbors every integer moves by at most `sensitivity` (and, where `monotone`, all of them
-    in the same direction), all that is said is epsilon-DP together, however many times no.
+    in the same direction), all that is released is epsilon-DP together, however many times no.
 
-    **Proof.** Given the words before, neighbors are asked the same. The probability of what is said is the sum over y
-    of P(y) times, for each no, P(u + z < threshold + y), and for each yes, P(z >= threshold + y - u). Replace y by y +
-    sensitivity in the neighbor's sum: P(y) falls by at most e^a; no probability of a no falls, since u moved by no more
-    than y; and threshold + y - u grows by at most 2 sensitivity, so a yes falls by at most e^(b/count), because P(z >=
-    m + 1) >= exp(-1/scale) P(z >= m) for every integer m. Where all u rise, the last grows by at most `sensitivity`;
-    where all fall, leave y as it is: no probability of a no falls, and that of a yes by at most e^(b/count). (Lyu, Su
-    and Li 2017, their algorithm 7, with discrete noise; it does not draw y anew and says no number.)
+    **Proof.** Given what was released before, neighbors are asked the same. The probability of what is released is the
+    sum over y of P(y) times, for each no, P(u + z < threshold + y), and for each yes, P(z >= threshold + y - u).
+    Replace y by y + sensitivity in the neighbor's sum: P(y) falls by at most e^a; no probability of a no falls, since
+    u moved by no more than y; and threshold + y - u grows by at most 2 sensitivity, so a yes falls by at most
+    e^(b/count), because P(z >= m + 1) >= exp(-1/scale) P(z >= m) for every integer m. Where all u rise, the
+    last grows by at most `sensitivity`; where all fall, leave y as it is: no probability of a no falls, and that of a
+    yes by at most e^(b/count). (Lyu, Su and Li 2017, their algorithm 7, with discrete noise; it does not draw y anew
+    and releases no number.)
 
     The split a : b = 1 : (2 count)^(2/3), with count^(2/3) where `monotone`, makes the variance of z - y least (ibid.);
     it is rounded to a rational, and the sum is exactly epsilon.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all that is released together, above 0 and at most 2^64.
+    threshold : int
+        What each integer is compared with; public.
+    count : int, default 1
+        How many times yes is released, from 1 to 2^62. The noise on each integer grows linearly with it; no is free.
+    sensitivity : int, default 1
+        The most that an integer moves between neighbors, at least 1.
+    monotone : bool, default False
+        Whether all integers move in the same direction between neighbors, as counts do under add-remove. It halves the
+        noise on each.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or of another type.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> alarm = SparseVector.calibrated(epsilon=1, threshold=1000, count=1, sensitivity=1)
+    >>> alarm.release([0, 10, 0, 5000, 0, 7000], ReplayBits(b"example"))
+    [False, False, False, True]
+    >>> alarm.error(queries=100, confidence=0.95)
+    36
     """
 
     epsilon: Fraction
@@ -59,20 +83,42 @@ class SparseVector:
     sensitivity: int = 1
     monotone: bool = False
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "threshold", to_integer("threshold", self.threshold))
-        object.__setattr__(self, "count", _check_limit(to_integer("count", self.count, least=1)))
-        object.__setattr__(self, "sensitivity", to_integer("sensitivity", self.sensitivity, least=1))
-        object.__setattr__(self, "monotone", check_flag("monotone", self.monotone))
+    def __init__(
+        self, epsilon: Number, threshold: int, count: int = 1, sensitivity: int = 1, monotone: bool = False
+    ) -> None:
+        set_fields(
+            self,
+            epsilon=check_epsilon(epsilon),
+            threshold=to_integer("threshold", threshold),
+            count=_check_limit(to_integer("count", count, least=1)),
+            sensitivity=to_integer("sensitivity", sensitivity, least=1),
+            monotone=check_flag("monotone", monotone),
+        )
 
     @classmethod
     def calibrated(
-        cls, epsilon: Any, threshold: int, count: int, sensitivity: int, monotone: bool = False
+        cls, epsilon: Number, threshold: int, count: int, sensitivity: int, monotone: bool = False
     ) -> SparseVector:
-        """The least noise that is epsilon-DP in all, for integers that move by at most `sensitivity`.
+        """Return the mechanism with the least noise that is epsilon-DP in all.
 
-        Where nothing can move, the noise is that of sensitivity one.
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of all that is released together, above 0 and at most 2^64.
+        threshold : int
+            What each integer is compared with; public.
+        count : int
+            How many times yes is released, from 1 to 2^62.
+        sensitivity : int
+            The most that an integer moves between neighbors, at least 0. At 0 the integers are constants, which get
+            the noise of sensitivity 1.
+        monotone : bool, default False
+            Whether all integers move in the same direction between neighbors.
+
+        Returns
+        -------
+        SparseVector
+            The calibrated mechanism.
         """
         return cls(epsilon, threshold, count, max(to_integer("sensitivity", sensitivity, least=0), 1), monotone)
 
@@ -88,16 +134,53 @@ class SparseVector:
         return moves / (self.epsilon * (1 - self._first_part()))
 
     def loss(self) -> PureDp:
-        """What all the words cost together."""
+        """Return the privacy loss of all that is released together.
+
+        Returns
+        -------
+        PureDp
+            What `tacit.accounting` composes.
+        """
         return PureDp(self.epsilon)
 
     def watch(self, bits: Bits | None = None) -> SparseVectorRun:
-        """Start, to be asked one integer at a time."""
+        """Start a run that is asked one integer at a time.
+
+        Parameters
+        ----------
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        SparseVectorRun
+            Its `above(value)` answers yes or no, and its `stopped` says whether every yes was released.
+        """
         bits = bits_or_system(bits)
         return SparseVectorRun(self, bits)
 
     def release(self, values: Iterable[int], bits: Bits | None = None) -> list[bool]:
-        """For each integer in turn whether it is above the threshold, up to and including the last yes that is paid."""
+        """Release for each integer in turn whether it is above the threshold.
+
+        Parameters
+        ----------
+        values : iterable of int
+            The private integers, in a public order.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        list of bool
+            An answer for each integer, up to and including the last yes that is paid for.
+
+        Raises
+        ------
+        ParameterError
+            If a value is not an integer.
+        """
         bits = bits_or_system(bits)
         watch, said = self.watch(bits), []
         for value in to_integers("values", values):
@@ -106,11 +189,22 @@ class SparseVector:
             said.append(watch.above(value))
         return said
 
-    def law(self, values: Sequence[int], digits: int = 64) -> dict[tuple[bool, ...], arb]:
-        """The probability of everything that may be said, as certified intervals about 2^-digits wide; for few integers
-        and small scales.
+    def law(self, values: Iterable[int], digits: int = 64) -> dict[tuple[bool, ...], arb]:
+        """Return the probability of every release, which depends on the private integers; for few of them.
 
         The sum over y. What lies beyond `reach` is not summed: the interval holds all it can add.
+
+        Parameters
+        ----------
+        values : iterable of int
+            The private integers, in a public order.
+        digits : int, default 64
+            The intervals are about 2^-digits wide.
+
+        Returns
+        -------
+        dict of tuple of bool to arb
+            The probability of each sequence of answers, as certified intervals.
         """
         from flint import arb
 
@@ -127,12 +221,23 @@ class SparseVector:
             unseen = arb(0).union(2 * outer**reach)
             return {said: total + unseen for said, total in found.items()}
 
-    def error(self, queries: int, confidence: Any) -> int:
-        """A w such that, with at least this probability, of so many integers every yes is for one of at least
-        threshold - w and every no for one below threshold + w.
+    def error(self, queries: int, confidence: Number) -> int:
+        """Return a w such that every yes is for at least threshold - w and every no for less than threshold + w.
 
         It is the sum of two widths: y is within the first and each z within the second, each failing with half of what
         is left.
+
+        Parameters
+        ----------
+        queries : int
+            How many integers are asked about, at least 1.
+        confidence : number
+            Probability that all answers are right to within w, strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            The half width w. It does not depend on the data.
         """
         miss = (1 - check_probability("confidence", confidence)) / 2
         each = miss / to_integer("queries", queries, least=1)

@@ -1,14 +1,4 @@
-"""The staircase mechanism: the least noise for an integer that can move by more than one step.
-
->>> from tacit.sampling.bits import ReplayBits
->>> noise = Staircase.calibrated(epsilon=4, sensitivity=10)
->>> noise.inner
-2
->>> noise.error(Fraction(95, 100))
-7
->>> noise.release(120, ReplayBits(b"example"))
-120
-"""
+"""The staircase mechanism: the least noise for an integer that can move by more than one step."""
 
 from __future__ import annotations
 
@@ -16,10 +6,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.arithmetic import to_integer, to_interval, to_rational_between, working_precision
+from tacit.arithmetic import Number, to_integer, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.mechanisms.validation import check_probability
 from tacit.privacy.loss import PureDp
 from tacit.sampling import bernoulli, geometric, uniform
@@ -32,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_SENSITIVITY = 2**200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Staircase:
     """Adds noise k to an integer, P(k) proportional to exp(-epsilon floor((|k| + sensitivity - inner)/sensitivity)).
 
@@ -55,46 +46,135 @@ class Staircase:
     at epsilon 4 and sensitivity 100. Its privacy loss is 0 or epsilon, nothing in between, so that many of these
     compose worse than as many Laplace noises. It is for one number: two that share a sensitivity in L1 may each lose
     epsilon.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of one release, from 10^-9 to 10^6.
+    sensitivity : int
+        The most that the value moves between neighbors, from 1 to 2^200.
+    inner : int
+        Width of the highest step, from 1 to `sensitivity`. It shapes the error and does not change the privacy.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    See Also
+    --------
+    Laplace : The same for sensitivity 1; composes better, and takes lists and arrays.
+
+    Examples
+    --------
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> noise = Staircase.calibrated(epsilon=4, sensitivity=10)
+    >>> noise.inner, noise.error(0.95)
+    (2, 7)
+    >>> noise.release(120, ReplayBits(b"example"))
+    120
     """
 
     epsilon: Fraction
     sensitivity: int
     inner: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "epsilon", to_rational_between("epsilon", self.epsilon, Fraction(1, 10**9), Fraction(10**6))
-        )
-        width = to_integer("sensitivity", self.sensitivity, least=1)
+    def __init__(self, epsilon: Number, sensitivity: int, inner: int) -> None:
+        known = to_rational_between("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6))
+        width = to_integer("sensitivity", sensitivity, least=1)
         if width > _MOST_SENSITIVITY:
             raise ParameterError("sensitivity", "is beyond 2^200", fix="choose a coarser grid")
-        if to_integer("inner", self.inner, least=1) > width:
-            raise ParameterError("inner", f"must be at most the sensitivity, got {self.inner}", fix=f"at most {width}")
+        first = to_integer("inner", inner, least=1)
+        if first > width:
+            raise ParameterError("inner", f"must be at most the sensitivity, got {first}", fix=f"at most {width}")
+        set_fields(self, epsilon=known, sensitivity=width, inner=first)
 
     @classmethod
-    def calibrated(cls, epsilon: Any, sensitivity: int) -> Staircase:
-        """The one with the least E|k|. The choice is made in machine arithmetic: privacy does not depend on it."""
+    def calibrated(cls, epsilon: Number, sensitivity: int) -> Staircase:
+        """Return the mechanism with the least E|k| that is epsilon-DP.
+
+        `inner` is chosen in machine arithmetic: privacy does not depend on it.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one release, from 10^-9 to 10^6.
+        sensitivity : int
+            The most that the value moves between neighbors, from 1 to 2^200.
+
+        Returns
+        -------
+        Staircase
+            The calibrated mechanism.
+        """
         price = to_rational_between("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6))
         width = to_integer("sensitivity", sensitivity, least=1)
         return cls(price, width, _best(price, width))
 
     def loss(self) -> PureDp:
-        """What the release of one value costs."""
+        """Return the privacy loss of one release.
+
+        Returns
+        -------
+        PureDp
+            What `tacit.accounting` composes.
+        """
         return PureDp(self.epsilon)
 
     def law(self, k: int) -> arb:
-        """P(k), as an interval at the working precision."""
+        """Return the probability of one value of the noise.
+
+        Parameters
+        ----------
+        k : int
+            The noise, of either sign, in steps of the grid.
+
+        Returns
+        -------
+        arb
+            P(k), as a certified interval at the working precision.
+        """
         b = (-to_interval(self.epsilon)).exp()
         step = (abs(to_integer("k", k)) + self.sensitivity - self.inner) // self.sensitivity
         return (-to_interval(self.epsilon * step)).exp() * (1 - b) / (2 * self._stretch(b) - (1 - b))
 
     def release(self, value: int, bits: Bits | None = None) -> int:
-        """The value with noise; exact however large it is."""
+        """Release the value with noise.
+
+        Parameters
+        ----------
+        value : int
+            What to protect, in steps of its grid; exact however large it is.
+        bits : Bits, optional
+            Source of random bits; the operating system's by default. A `ReplayBits` repeats a release, and protects
+            nobody.
+
+        Returns
+        -------
+        int
+            The noisy value.
+
+        Raises
+        ------
+        ParameterError
+            If the value is not an integer.
+        """
         bits = bits_or_system(bits)
         return to_integer("value", value) + self._draw(bits)
 
-    def error(self, confidence: Any) -> int:
-        """The least w such that a released value is within w of the true one with at least this probability."""
+    def error(self, confidence: Number) -> int:
+        """Return the least w such that a released value is within w of the true one.
+
+        Parameters
+        ----------
+        confidence : number
+            Probability that it is, strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            The half width of a confidence interval, in steps of the grid. It does not depend on the data.
+        """
         level = check_probability("confidence", confidence)
         low, high = 0, self.sensitivity
         while not self._is_within(high, level):

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
 
-from tacit.arithmetic import to_integers, to_rational
+from tacit.arithmetic import Number, to_integer, to_integers, to_rational
 from tacit.errors import ParameterError
+from tacit.privacy.unit import Neighbors
 
 _WIDEST = 512  # bits of a score, so that a weight's exponent is a double, whatever the scores are
 _LARGEST = Fraction(2) ** 64
 
 
-def check_epsilon(epsilon: Any) -> Fraction:
+def check_positive(name: str, value: Number) -> Fraction:
+    """A positive number."""
+    found = to_rational(name, value)
+    if found <= 0:
+        raise ParameterError(name, f"must be positive, got {value!r:.40}", fix=f"choose {name} above 0")
+    return found
+
+
+def check_neighbors(value: Neighbors) -> Neighbors:
+    """A neighbor relation."""
+    if not isinstance(value, Neighbors):
+        what = f"is not a neighbor relation: {value!r:.60}"
+        raise ParameterError("neighbors", what, fix="Neighbors.REPLACE, say")
+    return value
+
+
+def check_epsilon(epsilon: Number) -> Fraction:
     """An epsilon: a positive number."""
     found = to_rational("epsilon", epsilon)
     if not 0 < found <= _LARGEST:
@@ -21,7 +38,7 @@ def check_epsilon(epsilon: Any) -> Fraction:
     return found
 
 
-def check_probability(name: str, value: Any) -> Fraction:
+def check_probability(name: str, value: Number) -> Fraction:
     """A number strictly between 0 and 1."""
     found = to_rational(name, value)
     if not 0 < found < 1:
@@ -29,14 +46,22 @@ def check_probability(name: str, value: Any) -> Fraction:
     return found
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_range(lower: int, upper: int) -> tuple[int, int]:
+    """Both ends of a range of integers."""
+    low, high = to_integer("lower", lower), to_integer("upper", upper)
+    if high < low:
+        raise ParameterError("upper", f"is below lower: {high}", fix="choose upper of at least lower")
+    return low, high
+
+
+def check_flag(name: str, value: bool) -> bool:
     """A boolean, and nothing that merely counts as one."""
     if not isinstance(value, bool):
         raise ParameterError(name, f"needs True or False, got {type(value).__name__}", fix=f"{name}=True, say")
     return value
 
 
-def check_scores(values: Any) -> list[int]:
+def check_scores(values: Iterable[int]) -> list[int]:
     """Scores: at least one integer, each of at most 512 bits."""
     scores = to_integers("scores", values)
     if not scores:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from tacit.arithmetic import Number
 from tacit.arithmetic import to_rational_between as within_range
 from tacit.errors import ParameterError
 
@@ -26,9 +27,9 @@ class Question:
     """
 
     sql: str
-    epsilon: Any = None
-    within: Mapping[str, Any] | None = None
-    confidence: Any = 0.95
+    epsilon: Number | None = None
+    within: Mapping[str, Number] | None = None
+    confidence: Number = 0.95
     request: str = ""
 
     def __post_init__(self) -> None:

@@ -1,37 +1,11 @@
-"""The vocabulary: who is protected, how much one unit can change, what was done, what it promises."""
+"""The vocabulary: who is protected, how much one unit can change, what was done, what it promises.
 
-from tacit.privacy.loss import (
-    ApproximateDp,
-    BoundedRange,
-    Compose,
-    ConcentratedDp,
-    ContinuousGaussianNoise,
-    ContinuousLaplaceNoise,
-    GaussianNoise,
-    Group,
-    LaplaceNoise,
-    Loss,
-    Parallel,
-    PureDp,
-    Repeat,
-    Sampled,
-)
-from tacit.privacy.unit import Neighbors
+>>> from tacit.privacy import Compose, GaussianNoise, LaplaceNoise
+>>> loss = Compose((LaplaceNoise(scale=10, sensitivity=1), GaussianNoise(variance=100, shift=1)))
+>>> len(loss.parts)
+2
+"""
 
-__all__ = [
-    "ApproximateDp",
-    "BoundedRange",
-    "Compose",
-    "ConcentratedDp",
-    "ContinuousGaussianNoise",
-    "ContinuousLaplaceNoise",
-    "GaussianNoise",
-    "Group",
-    "LaplaceNoise",
-    "Loss",
-    "Neighbors",
-    "Parallel",
-    "PureDp",
-    "Repeat",
-    "Sampled",
-]
+from tacit.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

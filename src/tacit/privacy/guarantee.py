@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.arithmetic import ball_above, rounded_up, to_interval, working_precision
+from tacit.arithmetic import Number, ball_above, rounded_up, to_interval, to_rational, working_precision
 from tacit.errors import ParameterError
+from tacit.frozen import set_fields
 from tacit.privacy.unit import Neighbors
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -21,23 +22,61 @@ _BITS = 192
 _FAR = 700.0  # the largest logarithm of an order that is tried; its exponential is a double
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class DpGuarantee:
-    """(epsilon, delta)-DP: P[M(D) in T] <= e^epsilon P[M(D') in T] + delta for neighbors D, D' and every event T."""
+    """(epsilon, delta)-DP: P[M(D) in T] <= e^epsilon P[M(D') in T] + delta for neighbors D, D' and every event T.
+
+    Parameters
+    ----------
+    epsilon : number
+        The privacy loss, at least 0.
+    delta : number
+        From 0 to 1; 0 is pure differential privacy.
+    neighbors : Neighbors
+        Which databases are neighbors.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> DpGuarantee(epsilon=1, delta=0, neighbors=Neighbors.ADD_REMOVE).for_replace().epsilon
+    Fraction(2, 1)
+    """
 
     epsilon: Fraction
     delta: Fraction
     neighbors: Neighbors
 
-    def __post_init__(self) -> None:
+    def __init__(self, epsilon: Number, delta: Number, neighbors: Neighbors) -> None:
+        set_fields(
+            self,
+            epsilon=to_rational("epsilon", epsilon),
+            delta=to_rational("delta", delta),
+            neighbors=neighbors,
+        )
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ParameterError("guarantee", f"there is no {self!r:.200}", fix="epsilon >= 0 and delta in [0, 1]")
 
     def for_group(self, size: int) -> DpGuarantee:
-        """**Theorem.** For k units: (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1)).
+        """Return the guarantee for a group of units that change together.
+
+        **Theorem.** For k units: (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1)).
 
         Proof: along k steps, P_0(T) <= e^epsilon P_1(T) + delta <= ... <= e^{k epsilon} P_k(T) plus the geometric sum
         delta (1 + e^epsilon + ... + e^{(k-1) epsilon}). It is rounded up, and at most one.
+
+        Parameters
+        ----------
+        size : int
+            How many units change, at least 1.
+
+        Returns
+        -------
+        DpGuarantee
+            The weaker guarantee, for the same neighbors.
         """
         if size < 1:
             raise ParameterError("size", f"must be at least one, got {size}", fix="a group has one unit or more")
@@ -45,7 +84,15 @@ class DpGuarantee:
         return DpGuarantee(self.epsilon * size, total, self.neighbors)
 
     def for_replace(self) -> DpGuarantee:
-        """**Theorem.** Replacing a unit is removing one and adding one: a group of two under ADD_REMOVE."""
+        """Return the guarantee for replacing a unit.
+
+        **Theorem.** Replacing a unit is removing one and adding one: a group of two under ADD_REMOVE.
+
+        Returns
+        -------
+        DpGuarantee
+            The weaker guarantee, for REPLACE; itself where it is for REPLACE already.
+        """
         if self.neighbors is Neighbors.REPLACE:
             return self
         pair = self.for_group(2)
@@ -53,7 +100,7 @@ class DpGuarantee:
 
 
 def epsilon_from_rho(rho: float, delta: float) -> float:
-    """The epsilon of rho-zCDP at this delta, rounded up.
+    """Return the epsilon of rho-zCDP at this delta, rounded up.
 
     **Theorem** (Canonne, Kamath, Steinke 2020, proposition 12). For every order a > 1, rho-zCDP is (epsilon, delta)-DP
     with epsilon = rho a + (ln(1/delta) - ln a)/(a - 1) + ln(1 - 1/a).
@@ -61,6 +108,23 @@ def epsilon_from_rho(rho: float, delta: float) -> float:
     Any order gives a valid bound, so the search for the best one cannot make it wrong. At the order that is found the
     formula is evaluated once more in interval arithmetic, and the larger of the two numbers is returned: it is at
     least the real value, for all doubles (`docs/proofs/accounting.md`).
+
+    Parameters
+    ----------
+    rho : float
+        Zero-concentrated privacy loss, at least 0.
+    delta : float
+        From 0 to below 1.
+
+    Returns
+    -------
+    float
+        The epsilon; infinite at a delta of 0, unless rho is 0.
+
+    Examples
+    --------
+    >>> round(epsilon_from_rho(rho=0.01, delta=1e-6), 3)
+    0.622
     """
     if rho == 0:
         return 0.0
@@ -92,7 +156,25 @@ def _order_of_rho(rho: float, delta: float) -> tuple[float, float]:
 
 
 def delta_from_rho(rho: float, epsilon: float) -> float:
-    """The delta of rho-zCDP at this epsilon, by the same theorem, rounded up: never zero unless rho is."""
+    """Return the delta of rho-zCDP at this epsilon, by the theorem of `epsilon_from_rho`, rounded up.
+
+    Parameters
+    ----------
+    rho : float
+        Zero-concentrated privacy loss, at least 0.
+    epsilon : float
+        At least 0; a larger one has a smaller delta.
+
+    Returns
+    -------
+    float
+        The delta, at most 1, and never 0 unless rho is.
+
+    Examples
+    --------
+    >>> f"{delta_from_rho(rho=0.01, epsilon=1):.1e}"
+    '1.7e-13'
+    """
     if rho == 0:
         return 0.0
     if rho == math.inf:

@@ -14,12 +14,12 @@ Nothing here may be published, not even as a size of noise: local sensitivity de
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.arithmetic import to_integer, to_integers, to_interval, to_rational_between, working_precision
+from tacit.arithmetic import Number, to_integer, to_integers, to_interval, to_rational_between, working_precision
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,18 +28,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SmoothSensitivity:
-    """The smooth sensitivity width exp(-beta steps), kept as three exact numbers: it is irrational."""
+    """The smooth sensitivity width exp(-beta steps), kept as three exact numbers: it is irrational.
+
+    Attributes
+    ----------
+    width : int
+        Local sensitivity of the data that is `steps` changed rows away.
+    steps : int
+        How many rows must change to get there.
+    beta : Fraction
+        How fast the smooth sensitivity decays with the distance.
+
+    Examples
+    --------
+    >>> median_smooth_sensitivity([50] * 15 + [51] * 14 + [90], 0, 100, beta=1)
+    SmoothSensitivity(width=1, steps=0, beta=Fraction(1, 1))
+    """
 
     width: int
     steps: int
     beta: Fraction
 
     def value(self) -> arb:
-        """The number, as an interval at the working precision."""
+        """Return the number.
+
+        Returns
+        -------
+        arb
+            width exp(-beta steps), as a certified interval at the working precision.
+        """
         return (-to_interval(self.beta * self.steps)).exp() * self.width
 
 
-def clamp_and_sort(values: Any, lower: int, upper: int) -> list[int]:
+def clamp_and_sort(values: Iterable[int], lower: int, upper: int) -> list[int]:
     """The values moved into [lower, upper], each on its own, and sorted; there is at least one."""
     if to_integer("lower", lower) > to_integer("upper", upper):
         raise ParameterError("upper", f"is below lower: {upper} < {lower}", fix="choose upper of at least lower")
@@ -51,12 +72,32 @@ def clamp_and_sort(values: Any, lower: int, upper: int) -> list[int]:
     return found
 
 
-def median_local_sensitivity(values: Sequence[int], lower: int, upper: int) -> int:
-    """How far one changed row can move the lower median of these values."""
+def median_local_sensitivity(values: Iterable[int], lower: int, upper: int) -> int:
+    """Return how far one changed row can move the lower median of these values.
+
+    It depends on the data and is private: noise of this scale would give the data away.
+
+    Parameters
+    ----------
+    values : iterable of int
+        The private data, at least one value; each is clamped to [lower, upper].
+    lower, upper : int
+        Ends of the declared range of the values, with lower <= upper.
+
+    Returns
+    -------
+    int
+        The local sensitivity under REPLACE.
+
+    Examples
+    --------
+    >>> median_local_sensitivity([50] * 15 + [51] * 14 + [90], 0, 100)
+    1
+    """
     return median_sensitivity_at_distance(values, lower, upper, 0)
 
 
-def median_sensitivity_at_distance(values: Sequence[int], lower: int, upper: int, changes: int) -> int:
+def median_sensitivity_at_distance(values: Iterable[int], lower: int, upper: int, changes: int) -> int:
     """The largest local sensitivity of the lower median among all data with at most `changes` rows changed.
 
     **Theorem** (Nissim, Raskhodnikova, Smith 2007, for any rank m). With x_1 <= ... <= x_n, x_0 = lower and
@@ -74,11 +115,30 @@ def median_sensitivity_at_distance(values: Sequence[int], lower: int, upper: int
     return max(x[min(i + reach, len(x) - 1)] - x[i] for i in range(max(0, middle - reach), middle + 1))
 
 
-def median_distance_to_bound(values: Sequence[int], lower: int, upper: int, bound: int) -> int | None:
-    """How many rows must change before the local sensitivity of the median passes `bound`; None where it never does.
+def median_distance_to_bound(values: Iterable[int], lower: int, upper: int, bound: int) -> int | None:
+    """Return how many rows must change before the local sensitivity of the lower median passes `bound`.
 
     The least k with `median_sensitivity_at_distance(k)` > bound. One changed row moves this number by at most one, as
     it moves any distance to a set. Takes one sort and one pass.
+
+    Parameters
+    ----------
+    values : iterable of int
+        The private data, at least one value; each is clamped to [lower, upper].
+    lower, upper : int
+        Ends of the declared range of the values, with lower <= upper.
+    bound : int
+        A local sensitivity, at least 0.
+
+    Returns
+    -------
+    int or None
+        The distance, which is private; None where no change of rows passes the bound.
+
+    Examples
+    --------
+    >>> median_distance_to_bound([50] * 15 + [51] * 14 + [90], 0, 100, bound=1)
+    14
     """
     x = _pad(values, lower, upper)
     bound = to_integer("bound", bound, least=0)
@@ -93,8 +153,10 @@ def median_distance_to_bound(values: Sequence[int], lower: int, upper: int, boun
     return best
 
 
-def median_smooth_sensitivity(values: Sequence[int], lower: int, upper: int, beta: Any) -> SmoothSensitivity:
-    """The smooth sensitivity of the lower median: the largest median_after(k) exp(-beta k) over all k, exactly.
+def median_smooth_sensitivity(values: Iterable[int], lower: int, upper: int, beta: Number) -> SmoothSensitivity:
+    """Return the smooth sensitivity of the lower median, exactly.
+
+    It is the largest median_sensitivity_at_distance(k) exp(-beta k) over all k.
 
     **Theorem** (Nissim, Raskhodnikova, Smith 2007). It is at least the local sensitivity, and one changed row
     multiplies it by at most exp(beta); no smaller bound does both.
@@ -102,6 +164,25 @@ def median_smooth_sensitivity(values: Sequence[int], lower: int, upper: int, bet
     It is the largest (x_j - x_i) exp(-beta (j - i - 1)) over i <= m <= j. The best j does not fall as i grows, since
     (x_k - c)/(x_j - c) grows with c for x_k >= x_j, so halving i and the range of j takes n log n comparisons. Two
     different products are never equal, exp(beta k) being irrational: each comparison is decided with certainty.
+
+    Parameters
+    ----------
+    values : iterable of int
+        The private data, at least one value; each is clamped to [lower, upper].
+    lower, upper : int
+        Ends of the declared range of the values, with lower <= upper.
+    beta : number
+        How fast it decays with the distance, from 10^-9 to 10^6.
+
+    Returns
+    -------
+    SmoothSensitivity
+        The number, which is private.
+
+    Examples
+    --------
+    >>> float(median_smooth_sensitivity([50] * 15 + [51] * 14 + [90], 0, 100, beta=1).value())
+    1.0
     """
     x = _pad(values, lower, upper)
     middle = (len(x) - 1) // 2
@@ -123,11 +204,11 @@ def median_smooth_sensitivity(values: Sequence[int], lower: int, upper: int, bet
     return SmoothSensitivity(*best, decay)
 
 
-def _decay(beta: Any) -> Fraction:
+def _decay(beta: Number) -> Fraction:
     return to_rational_between("beta", beta, Fraction(1, 10**9), Fraction(10**6))
 
 
-def _pad(values: Sequence[int], lower: int, upper: int) -> list[int]:
+def _pad(values: Iterable[int], lower: int, upper: int) -> list[int]:
     """x_0 = lower, the sorted values, x_(n+1) = upper."""
     return [lower, *clamp_and_sort(values, lower, upper), upper]
 

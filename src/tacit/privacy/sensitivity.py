@@ -14,9 +14,24 @@ from tacit.privacy.unit import Neighbors
 
 @dataclass(frozen=True)
 class ContributionBounds:
-    """What is left of one unit after bounding: at most `groups` groups, `rows` rows in each and `total` in all.
+    """Contribution bounds: what is left of one unit after its rows were bounded.
 
-    `total` is None where the other two say as much, and they are never more than it.
+    Parameters
+    ----------
+    groups : int
+        The most groups that one unit is in.
+    rows : int
+        The most rows of one unit in a group.
+    total : int, optional
+        The most rows of one unit in all groups together. It is kept as None where groups * rows is no more, and the
+        other two are never above it.
+
+    Examples
+    --------
+    >>> ContributionBounds(groups=4, rows=3).most
+    12
+    >>> ContributionBounds(groups=4, rows=3, total=2)
+    ContributionBounds(groups=2, rows=2, total=2)
     """
 
     groups: int
@@ -39,7 +54,7 @@ class ContributionBounds:
 
 
 def l1_sensitivity(each: ContributionBounds, lower: int, upper: int, neighbors: Neighbors, domain: int) -> int:
-    """The L1 sensitivity of a vector of `domain` group sums, each row adding an integer in [lower, upper].
+    """Return the L1 sensitivity of a vector of group sums, each row adding an integer in [lower, upper].
 
     **Theorem.** Let r = rows and T the most rows in all: `total`, or r min(groups, domain) if that is less. Let M be
     the larger and m the smaller of max(upper, 0) and max(-lower, 0).
@@ -56,6 +71,28 @@ def l1_sensitivity(each: ContributionBounds, lower: int, upper: int, neighbors: 
     domain/2, so it is largest in the middle. There it is reached: T rows fit into min(groups, domain) coordinates, as
     many as can into one's own half and the others into the other. M and m count from zero because a row may add
     nothing. A count is the sum of ones: lower = upper = 1.
+
+    Parameters
+    ----------
+    each : ContributionBounds
+        How many groups and rows one unit has.
+    lower, upper : int
+        Least and largest integer that a row adds; both are 1 for counts.
+    neighbors : Neighbors
+        Whether a unit is added and removed, or replaced.
+    domain : int
+        How many groups there are, at least 1.
+
+    Returns
+    -------
+    int
+        The most that all the sums together move between neighbors.
+
+    Examples
+    --------
+    >>> each = ContributionBounds(groups=4, rows=3)
+    >>> [l1_sensitivity(each, 1, 1, neighbors, domain=10) for neighbors in Neighbors]
+    [12, 24]
     """
     rows = min(each.most, each.rows * min(each.groups, domain))
     high, low = max(upper, 0), max(-lower, 0)

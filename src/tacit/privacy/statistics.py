@@ -10,37 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
-from tacit.arithmetic import to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.privacy.unit import Neighbors
 
-Number = int | Fraction
+Exact = int | Fraction
 
 
-def count(values: Sequence[Number]) -> Fraction:
+def count(values: Sequence[Exact]) -> Fraction:
     """How many rows satisfy a condition: a row is 1 where it does and 0 where it does not."""
     return Fraction(sum(1 for value in values if value))
 
 
-def total(values: Sequence[Number]) -> Fraction:
+def total(values: Sequence[Exact]) -> Fraction:
     """The sum; 0 without rows."""
     return Fraction(sum(values))
 
 
-def mean(values: Sequence[Number]) -> Fraction:
+def mean(values: Sequence[Exact]) -> Fraction:
     """The sum over the number of rows, of which there is at least one."""
     return Fraction(sum(values)) / len(values)
 
 
-def variance(values: Sequence[Number]) -> Fraction:
+def variance(values: Sequence[Exact]) -> Fraction:
     """The mean of the squared distances to the mean."""
     center = mean(values)
     return mean([(value - center) ** 2 for value in values])
 
 
-def median(values: Sequence[Number]) -> Fraction:
+def median(values: Sequence[Exact]) -> Fraction:
     """The lower median: of n sorted values the one of rank ceil(n/2), so that it is always one of them."""
     return Fraction(sorted(values)[(len(values) - 1) // 2])
 
@@ -50,18 +49,18 @@ def histogram(values: Sequence[int], bins: int) -> tuple[int, ...]:
     return tuple(sum(1 for value in values if value == bin) for bin in range(bins))
 
 
-def mean_target_score(values: Sequence[Number], target: Number) -> Fraction:
+def mean_target_score(values: Sequence[Exact], target: Exact) -> Fraction:
     """The score -(mean - target)^2 of one candidate `target` in the range, for selecting a mean."""
     return -((mean(values) - target) ** 2)
 
 
 def global_sensitivity(
-    statistic: Callable[..., Any],
+    statistic: Callable[..., object],
     *,
     neighbors: Neighbors,
     rows: int | None = None,
-    lower: Any = None,
-    upper: Any = None,
+    lower: Number | None = None,
+    upper: Number | None = None,
     bins: int | None = None,
 ) -> Fraction:
     """The largest |f(D) - f(D')| over neighbors D and D' with values in [lower, upper], exactly.
@@ -114,16 +113,14 @@ def global_sensitivity(
     if statistic is mean_target_score:
         return width**2 * Fraction(2 * n - 1, n * n)
     raise ParameterError(
-        "statistic", f"no sensitivity is known for {statistic!r:.60}", fix="sensitivity(mean, ...), say"
+        "statistic", f"no sensitivity is known for {statistic!r:.60}", fix="global_sensitivity(mean, ...), say"
     )
 
 
-def _range(lower: Any, upper: Any) -> tuple[Fraction, Fraction]:
-    for name, end in (("lower", lower), ("upper", upper)):
-        if end is None:
-            raise ParameterError(
-                name, "without it one row can move the statistic without bound", fix="clamp the values"
-            )
+def _range(lower: Number | None, upper: Number | None) -> tuple[Fraction, Fraction]:
+    if lower is None or upper is None:
+        name = "lower" if lower is None else "upper"
+        raise ParameterError(name, "without it one row can move the statistic without bound", fix="clamp the values")
     low, high = to_rational("lower", lower), to_rational("upper", upper)
     if low > high:
         raise ParameterError("upper", f"is below lower: {high} < {low}", fix="choose upper of at least lower")

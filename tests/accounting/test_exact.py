@@ -76,7 +76,7 @@ def test_delta_falls_and_ends_at_epsilon(one, other):
 def test_five_means_of_three_of_thirty_students():
     # A 90 among 50s is in a mean of 3 with C(29,2)/C(30,3) = 1/10, and in one of five with 1 - 0.9^5 = 0.40951.
     share = Fraction(math.comb(29, 2), math.comb(30, 3))
-    five = TransitionMatrix([[1 - share, share], [1, 0]]).repeated(5)
+    five = TransitionMatrix([[1 - share, share], [1, 0]]).repeat(5)
     assert five.epsilon == math.inf
     assert 0 <= Fraction(five.delta(1000)) - Fraction(40951, 100000) < Fraction(1, 10**16)  # rounded up
     assert five.rows == ((Fraction(59049, 10**5), Fraction(40951, 10**5)), (1, 0))
@@ -85,15 +85,15 @@ def test_five_means_of_three_of_thirty_students():
 def test_coins_repeated_are_binomial_and_their_ratios_multiply():
     # Of 3 answers k are true with C(3,k) (3/4)^k (1/4)^(3-k): 1, 9, 27, 27 in 64, and e^epsilon is 3^3.
     coin = TransitionMatrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
-    three = coin.repeated(3)
+    three = coin.repeat(3)
     assert three.ratio == 27
     assert sorted(three.rows[0]) == [Fraction(n, 64) for n in (1, 9, 27, 27)]
-    assert coin.repeated(0).epsilon == 0 and coin.repeated(0).rows == ((1,), (1,))
-    assert coin.repeated(1).rows == coin.rows
+    assert coin.repeat(0).epsilon == 0 and coin.repeat(0).rows == ((1,), (1,))
+    assert coin.repeat(1).rows == coin.rows
     # Kairouz, Oh, Viswanath at 100 uses and epsilon 60: sum of C(100,l) max(0, 3^(100-l) - e^60 3^l)/4^100
     grown = Fraction(math.exp(60))
     worst = sum(math.comb(100, k) * max(0, 3 ** (100 - k) - grown * 3**k) for k in range(101)) / 4**100
-    assert coin.repeated(100).delta(60) == pytest.approx(float(worst), rel=1e-12)
+    assert coin.repeat(100).delta(60) == pytest.approx(float(worst), rel=1e-12)
 
 
 def test_outputs_that_say_the_same_are_one():
@@ -101,7 +101,7 @@ def test_outputs_that_say_the_same_are_one():
     table = TransitionMatrix(
         [[Fraction(4, 9), Fraction(2, 9), Fraction(3, 9), 0], [Fraction(2, 9), Fraction(1, 9), Fraction(6, 9), 0]]
     )
-    assert table.merged().rows == ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))
+    assert table.merge_equal_outputs().rows == ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))
 
 
 def test_tables_of_other_inputs_do_not_compose():
@@ -111,7 +111,7 @@ def test_tables_of_other_inputs_do_not_compose():
             coin.then(other)
     for times in (-1, 1.5, True):
         with pytest.raises(ParameterError, match="times"):
-            coin.repeated(times)
+            coin.repeat(times)
 
 
 def test_laplace_noise_moved_by_d_steps_loses_d_over_scale():

@@ -53,7 +53,7 @@ def test_the_classroom_with_laplace_noise_of_13_points_is_a_tenth():
     assert found.epsilon == pytest.approx(0.1, rel=1e-12)
     assert "0.475021" in found.steps[4].lines[0]  # 1/(e^0.1 + 1)
     assert len(table.rows[0]) == 41 and "... and 29 more" in str(found)
-    assert table.repeated(2).epsilon == pytest.approx(0.2, rel=1e-12)
+    assert table.repeat(2).epsilon == pytest.approx(0.2, rel=1e-12)
 
 
 def test_composition_adds_up_and_the_curve_is_there_too():

@@ -132,9 +132,9 @@ def test_a_run_is_never_copied(again):
 def test_one_at_a_time():
     watch = SparseVector(Fraction(1), 2**63 + 1, 1).watch(Ones())
     assert not watch.above(2**63)
-    assert not watch.stopped
+    assert not watch.is_stopped
     assert watch.above(2**63 + 1)
-    assert watch.stopped
+    assert watch.is_stopped
     with pytest.raises(Refused) as refused:
         watch.above(0)
     assert refused.value.code is ErrorCode.BUDGET

@@ -96,7 +96,7 @@ def test_an_error_is_the_same_error_from_afar(ada, served, sql, price):
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Decimal("0.25"), 0.25])
 def test_a_price_may_be_any_exact_number(ada, epsilon):
-    assert ada.ask(QUESTIONS[0], epsilon=epsilon).receipt.price.shown == "0.25"
+    assert ada.ask(QUESTIONS[0], epsilon=epsilon).receipt.price.text == "0.25"
 
 
 def test_what_is_no_text_is_an_error(ada):

@@ -78,11 +78,11 @@ class BasicAccountant:
         known = [spent.epsilon for spent in curves if spent.epsilon is not None]
         return EpsilonDelta(max(known) if len(known) == len(curves) else None, max(spent.delta for spent in curves))
 
-    def replaced(self, curves: Sequence[EpsilonDelta]) -> EpsilonDelta:
+    def replace_in_parallel(self, curves: Sequence[EpsilonDelta]) -> EpsilonDelta:
         """The largest sum of two: one part is left, another entered. A change inside one is no more than its part."""
         return pairs_of(self, curves)
 
-    def sampled(self, curve: EpsilonDelta, rate: Fraction) -> EpsilonDelta:
+    def subsample(self, curve: EpsilonDelta, rate: Fraction) -> EpsilonDelta:
         """(ln(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe, Gaboardi 2018, theorem 8), rounded up.
 
         It holds for a removal, an addition and a change. Put f = e^epsilon and g = 1 + q (f - 1). A change is a pair

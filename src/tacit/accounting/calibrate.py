@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _DIGITS = 7  # significant digits of what is returned, rounded up
 _BITS = 256
 _WIDE = Fraction(2) ** 28  # the variance from which tails are integrals with corrections, not sums
-_SMOOTH = 4  # the variance from which coordinates add up to one discrete Gaussian (`distributions.merged`)
+_SMOOTH = 4  # the variance from which coordinates add up to one discrete Gaussian (`merge_repetitions`)
 _LONGEST = 2**12  # integers on each side of the distribution of a sum that is computed by convolution, at most
 _LARGEST = Fraction(10) ** 300
 
@@ -80,7 +80,7 @@ def discrete_gaussian_delta(epsilon: Fraction, variance: Fraction, shift: int, c
 
     **Theorem.** For one coordinate, with f(k) = exp(-k^2/(2v)) and x = e v/s - s/2, it is the sum over k > x of
     (f(k) - e^e f(k + s))/Z, and Z >= sqrt(2 pi v). c coordinates of variance at least 4 are one of variance c v that
-    moves by c s (`laws.merged`), to a relative error of 3 c e^{-pi^2 v}. Narrower ones are convolved, or, where there
+    moves by c s (`merge_repetitions`), to a relative error of 3 c e^{-pi^2 v}. Narrower ones are convolved, or, where there
     are many, bounded by their zCDP.
     """
     if coordinates == 1 or variance >= _SMOOTH:

@@ -85,7 +85,7 @@ class BudgetCharge:
         )
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The epsilon as exact text, with the delta where there is one, in three digits rounded up."""
         if self.epsilon == LARGEST:  # Gaussian noise at a delta of zero: only filter B can admit it
             return f"without bound, rho {digits_above(Fraction(self.rho, GRAINS_PER_RHO))}"
@@ -165,7 +165,7 @@ class BudgetStatus:
     def __str__(self) -> str:
         """What is spent of what: the sum of epsilons, or, once filter B alone holds, the part of its rho."""
         if is_within_basic(self.spent, self.cap) or not is_within_zcdp(self.spent, self.cap):
-            return f"{self.spent.shown} of {format_epsilon(self.cap.epsilon)}"
+            return f"{self.spent.text} of {format_epsilon(self.cap.epsilon)}"
         used = digits_above(Fraction(100 * self.spent.rho, self.cap.rho))
         return f"{used}% of {format_epsilon(self.cap.epsilon)}, counted by rho"
 

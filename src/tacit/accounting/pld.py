@@ -82,13 +82,13 @@ class PldAccountant:
         replaced = any(curve.replaced for curve in curves)
         return distinct[0] if len(distinct) == 1 else PldProduct(((PldFactor(of=distinct), 1),), replaced)
 
-    def replaced(self, curves: Sequence[PldProduct]) -> PldProduct:
+    def replace_in_parallel(self, curves: Sequence[PldProduct]) -> PldProduct:
         """A change inside one part, or a removal in one and an addition in another."""
         if len(curves) == 1:
             return PldProduct(curves[0].terms, replaced=True)
         return PldProduct(((PldFactor(of=tuple(curves), moved=True), 1),), replaced=True)
 
-    def sampled(self, curve: PldProduct, rate: Fraction) -> PldProduct:
+    def subsample(self, curve: PldProduct, rate: Fraction) -> PldProduct:
         """Sampled at this rate."""
         if rate in {0, 1} or not curve.terms:
             return curve if rate else PldProduct(())

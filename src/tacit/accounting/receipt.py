@@ -71,7 +71,7 @@ class Receipt:
     def __str__(self) -> str:
         """What it cost and what is left, in one line."""
         cost = (
-            "a repeat, free" if self.repeat and self.charged == BudgetCharge.zero() else f"epsilon {self.charged.shown}"
+            "a repeat, free" if self.repeat and self.charged == BudgetCharge.zero() else f"epsilon {self.charged.text}"
         )
         left = f"{format_epsilon(self.analyst.remaining)} of {format_epsilon(self.analyst.cap.epsilon)} left"
         return f"{cost} · {self.who} has {left} · entry {self.entry} · head {self.head[:12]}"

@@ -73,7 +73,7 @@ class RenyiCurve:
         return self.growth if self.changed is None else self.changed
 
     @property
-    def told(self) -> Array:
+    def upper_bound(self) -> Array:
         """The curve that the loss is priced by."""
         return self.change if self.replaced else self.growth
 
@@ -131,7 +131,7 @@ class RenyiAccountant:
             any(curve.replaced for curve in curves),
         )
 
-    def replaced(self, curves: Sequence[RenyiCurve]) -> RenyiCurve:
+    def replace_in_parallel(self, curves: Sequence[RenyiCurve]) -> RenyiCurve:
         """A change inside one part, or a removal in one and an addition in another, whose divergences add up."""
         worst = self.worst(curves)
         sums = [one.growth + other.growth for one, other in combinations(curves, 2)] if len(curves) <= FEW else []
@@ -140,7 +140,7 @@ class RenyiAccountant:
         change = np.max([worst.change, *pairs], axis=0)
         return RenyiCurve(worst.growth, min(1.0, delta), len(curves) == 1 and worst.symmetric, change, True, None)
 
-    def sampled(self, curve: RenyiCurve, rate: Fraction) -> RenyiCurve:
+    def subsample(self, curve: RenyiCurve, rate: Fraction) -> RenyiCurve:
         """Poisson sampling.
 
         **Theorem** (for Gaussian noise Mironov, Talwar, Zhang 2019). Let a reflection of the outcomes swap the pair
@@ -199,7 +199,7 @@ def compute_curve(loss: Loss) -> RenyiCurve:
 def epsilon(loss: Loss, delta: float) -> float:
     """The least epsilon at `delta` over all orders, rounded up: the best order is found in doubles and then proven."""
     found = compute_curve(loss)
-    told = found.told * (1 + MARGIN)
+    told = found.upper_bound * (1 + MARGIN)
     if not told.any() and delta >= found.delta:
         return 0.0
     room = double_below(Fraction(delta) - Fraction(found.delta))
@@ -216,7 +216,7 @@ def epsilon(loss: Loss, delta: float) -> float:
 def delta(loss: Loss, epsilon: float) -> float:
     """The least delta at `epsilon` over all orders, rounded up likewise."""
     found = compute_curve(loss)
-    told = found.told * (1 + MARGIN)
+    told = found.upper_bound * (1 + MARGIN)
     if not told.any():
         return found.delta
     best = int(np.nanargmin(renyi_log_delta(renyi_orders(), told / (renyi_orders() - 1), epsilon)))

@@ -3,7 +3,7 @@
 >>> coin = TransitionMatrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
 >>> coin.ratio, round(coin.epsilon, 6)
 (Fraction(3, 1), 1.098612)
->>> coin.repeated(2).ratio
+>>> coin.repeat(2).ratio
 Fraction(9, 1)
 """
 
@@ -55,7 +55,7 @@ class TransitionMatrix:
     >>> coin = TransitionMatrix([[0.75, 0.25], [0.25, 0.75]])
     >>> coin.ratio, round(coin.epsilon, 6)
     (Fraction(3, 1), 1.098612)
-    >>> coin.repeated(2).ratio
+    >>> coin.repeat(2).ratio
     Fraction(9, 1)
     """
 
@@ -144,7 +144,7 @@ class TransitionMatrix:
             corners.append((alarms, misses))
         return corners
 
-    def merged(self) -> TransitionMatrix:
+    def merge_equal_outputs(self) -> TransitionMatrix:
         """Return the same mechanism with proportional outputs merged into one.
 
         **Theorem.** Where two columns are proportional, showing only that one of the two came out changes neither
@@ -190,9 +190,9 @@ class TransitionMatrix:
                 "other", "is about other inputs or other neighbors", fix="give both tables the same inputs and pairs"
             )
         both = zip(self.rows, other.rows, strict=True)
-        return self._with([[p * q for p in mine for q in theirs] for mine, theirs in both]).merged()
+        return self._with([[p * q for p in mine for q in theirs] for mine, theirs in both]).merge_equal_outputs()
 
-    def repeated(self, times: int) -> TransitionMatrix:
+    def repeat(self, times: int) -> TransitionMatrix:
         """Return the composition of several runs on the same input, with independent randomness.
 
         For a few hundred at most: the rationals grow with every run. `tacit.accounting.epsilon` is for more.
@@ -208,7 +208,7 @@ class TransitionMatrix:
             The mechanism that releases all outputs, merged.
         """
         left = to_integer("times", times, least=0)
-        found, power = self._with([[1] for _ in self.rows]), self.merged()
+        found, power = self._with([[1] for _ in self.rows]), self.merge_equal_outputs()
         while left:
             if left % 2:
                 found = found.then(power)

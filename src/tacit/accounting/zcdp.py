@@ -84,11 +84,11 @@ class ZcdpAccountant:
         """The largest of each."""
         return ApproximateZcdp(max(curve.rho for curve in curves), max(curve.delta for curve in curves))
 
-    def replaced(self, curves: Sequence[ApproximateZcdp]) -> ApproximateZcdp:
+    def replace_in_parallel(self, curves: Sequence[ApproximateZcdp]) -> ApproximateZcdp:
         """The largest sum of two: one part is left, another entered. A change inside one is no more than its part."""
         return pairs_of(self, curves)
 
-    def sampled(self, curve: ApproximateZcdp, rate: Fraction) -> ApproximateZcdp:
+    def subsample(self, curve: ApproximateZcdp, rate: Fraction) -> ApproximateZcdp:
         """No more than without sampling; nothing at rate zero."""
         return curve if rate else ApproximateZcdp(Fraction(0))
 

@@ -175,7 +175,7 @@ def undefended_classroom() -> TransitionMatrix:
     inf
     """
     hit = Fraction(math.comb(STUDENTS - 1, OF - 1), math.comb(STUDENTS, OF))
-    return TransitionMatrix([[1 - hit, hit], [1, 0]]).repeated(MEANS)
+    return TransitionMatrix([[1 - hit, hit], [1, 0]]).repeat(MEANS)
 
 
 def defended_classroom(epsilon: float) -> TransitionMatrix:

@@ -77,7 +77,7 @@ def history(
             "time": entry.time,
             "kind": str(entry.kind),
             "who": entry.who,
-            "epsilon": entry.charge.shown,
+            "epsilon": entry.charge.text,
             "question": entry.key[:12],
             "request": entry.request,
         }
@@ -163,7 +163,7 @@ def accept_loss(
         _print_json({"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept)})
         return
     for who, cost in done.charged.items():
-        typer.echo(f"charged to {'all together' if who == ALL_ANALYSTS else who}: epsilon {cost.shown}")
+        typer.echo(f"charged to {'all together' if who == ALL_ANALYSTS else who}: epsilon {cost.text}")
     if done.failed:
         typer.echo(f"{done.failed} charges without an answer failed: their answers may be among what was lost")
     if done.kept is not None:

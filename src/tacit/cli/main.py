@@ -205,17 +205,17 @@ def _explain_question(question: Question, who: str, policy: Policy) -> Explanati
     from tacit.plan.explain import explain
     from tacit.plan.planner import Planner
 
-    def explained(history: LedgerReader | None) -> Explanation:
+    def explain_with(history: LedgerReader | None) -> Explanation:
         plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, who)
         found = explain(plan, policy.asked_by(who), question.level)
         return found.refused_by(find_refusal(plan, who, *read_standings(budget_limits(policy), who, history), history))
 
     books = policy.books
     if books is None or (isinstance(books.store, Path) and not books.store.exists()):
-        return explained(None)
+        return explain_with(None)
     try:
         with LedgerReader(books.store, wait=5.0) as history:
-            return explained(history)
+            return explain_with(history)
     except LedgerError as error:
         plan = Planner(policy).plan(question, who)
         found = explain(plan, policy.asked_by(who), question.level)

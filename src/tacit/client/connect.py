@@ -147,7 +147,7 @@ class RemoteAnalyst:
             "Accept": arrow_stream.ARROW_STREAM,
             "Idempotency-Key": _check_header("request", request or str(uuid.uuid4())),
         }
-        return arrow_stream.decode_answer(self._sent("POST", "/v1/ask", question, headers))
+        return arrow_stream.decode_answer(self._send("POST", "/v1/ask", question, headers))
 
     def explain(
         self,
@@ -176,17 +176,17 @@ class RemoteAnalyst:
         ServerResponse
             The fields of `tacit.Analyst.explain`.
         """
-        return self._told("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence))
+        return self._request("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence))
 
     @property
     def budget(self) -> ServerResponse:
         """What is spent and what is left."""
-        return self._told("GET", "/v1/budget")
+        return self._request("GET", "/v1/budget")
 
     @property
     def schema(self) -> ServerResponse:
         """What may be asked about: tables, columns, bounds and keys."""
-        return self._told("GET", "/v1/schema")
+        return self._request("GET", "/v1/schema")
 
     def receipt(self, entry: int) -> dict[str, object]:
         """Return the receipt of an answer again, as `tacit ledger verify --receipt` takes it.
@@ -201,7 +201,7 @@ class RemoteAnalyst:
         dict
             The receipt as plain values.
         """
-        return self._told("GET", f"/v1/receipts/{int(entry)}").to_dict()
+        return self._request("GET", f"/v1/receipts/{int(entry)}").to_dict()
 
     def close(self) -> None:
         """Close the connection."""
@@ -218,8 +218,8 @@ class RemoteAnalyst:
     def __repr__(self) -> str:
         return f"<Remote analyst at {self._line.url}>"
 
-    def _told(self, method: str, path: str, question: bytes = b"") -> ServerResponse:
-        data = self._sent(method, path, question, {"Accept": "application/json"})
+    def _request(self, method: str, path: str, question: bytes = b"") -> ServerResponse:
+        data = self._send(method, path, question, {"Accept": "application/json"})
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):
@@ -228,7 +228,7 @@ class RemoteAnalyst:
             raise error_from_json(found)
         return ServerResponse(found)
 
-    def _sent(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
+    def _send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
         """The body of the response; tried again where the line broke or the server was busy."""
         pause = 0.2
         for attempt in range(1, self._tries + 1):

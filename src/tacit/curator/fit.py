@@ -62,9 +62,9 @@ def fit(
 ) -> Model:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
-    study = ChargedFit.planned(estimator, text, target, policy, whole(price), delta)
+    study = ChargedFit.make(estimator, text, target, policy, whole(price), delta)
     if not is_whole(price):  # it may be known from before prices were rounded
-        former = ChargedFit.planned(estimator, text, target, policy, price, delta)
+        former = ChargedFit.make(estimator, text, target, policy, price, delta)
         study = former if curator.ledger.knows_only(former.key, study.key) else study
     rows = getattr(curator.engine, "rows", None)
     if rows is None:
@@ -87,7 +87,7 @@ class ChargedFit:
     key: str
 
     @classmethod
-    def planned(
+    def make(
         cls,
         estimator: PrivateLinearModel,
         text: str,

@@ -152,7 +152,7 @@ def admit(price: BudgetCharge, who: str, own: BudgetStatus, shared: BudgetStatus
     else:
         fix = "nothing remains for this question: ask the data owner for a larger budget"
     remains = f"{format_epsilon(guard.remaining)} left of {format_epsilon(guard.cap.epsilon)}"
-    raise Refused(ErrorCode.BUDGET, f"it costs epsilon {price.shown}, and {whose} has {remains}", fix=fix)
+    raise Refused(ErrorCode.BUDGET, f"it costs epsilon {price.text}, and {whose} has {remains}", fix=fix)
 
 
 def _remaining_delta(price: BudgetCharge, guard: BudgetStatus) -> tuple[int, int] | None:

@@ -166,7 +166,7 @@ class Ledger(LedgerReader):
         if claim.stored is not None:
             return claim
 
-        def settled(book: LedgerTransaction) -> tuple[bytes, Entry]:
+        def settle(book: LedgerTransaction) -> tuple[bytes, Entry]:
             reserved = _load_reserve_entry(book, claim)
             stored = book.stored_answer(reserved.question)
             entry = book.settlement(claim.entry)
@@ -182,7 +182,7 @@ class Ledger(LedgerReader):
                 raise tampering_error("a stored answer is missing")
             return stored, entry
 
-        shown, entry = self._turns.take(settled)
+        shown, entry = self._turns.take(settle)
         self._flying.discard(claim.entry)
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
         return replace(claim, stored=shown, receipt=receipt)
@@ -196,7 +196,7 @@ class Ledger(LedgerReader):
         if claim.stored is not None:
             return claim.stored
 
-        def settled(book: LedgerTransaction) -> bytes | None:
+        def settle(book: LedgerTransaction) -> bytes | None:
             reserved, entry = _load_reserve_entry(book, claim), book.settlement(claim.entry)
             if entry is None:
                 _append_settlement(book, EntryKind.FAIL, reserved)
@@ -204,7 +204,7 @@ class Ledger(LedgerReader):
                 book.stored_answer(reserved.question) if entry is not None and entry.kind is EntryKind.COMMIT else None
             )
 
-        shown = self._turns.take(settled)
+        shown = self._turns.take(settle)
         self._flying.discard(claim.entry)
         return shown
 

@@ -299,7 +299,7 @@ class Quantile:
     def _chooser(self) -> Exponential:
         return Exponential(self.epsilon, self.sensitivity)
 
-    def _allowed(self, n: int) -> tuple[int, int]:
+    def _allowance(self, n: int) -> tuple[int, int]:
         """b times how many of n rows may lie below a point that is right, and above it."""
         a, b = self.share.numerator, self.share.denominator
         if self.target is None:
@@ -325,7 +325,7 @@ class Quantile:
         below[1::2], below[2::2] = upto - rows, upto
         not_above[1::2], not_above[2::2] = upto, upto
         sizes = np.diff(starts, append=np.array([self.upper + 1], dtype=kind))
-        allowed_below, allowed_above = self._allowed(n)
+        allowed_below, allowed_above = self._allowance(n)
         errors = np.maximum(np.maximum(b * below - allowed_below, b * (n - not_above) - allowed_above), 0)
         some = sizes > 0
         return starts[some], sizes[some], errors[some]

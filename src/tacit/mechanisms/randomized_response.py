@@ -180,7 +180,7 @@ class RandomizedResponse:
         """
         bits = bits_or_system(bits)
         if hasattr(values, "__index__") and not hasattr(values, "__len__"):
-            value = self._known("values", values)
+            value = self._check_choice("values", values)
             lie = bernoulli.draw_certified(self._lie, bits)
             other = 1 + (draw_below(self.choices - 1, bits) if self.choices > 2 else 0)
             return (value + other * lie) % self.choices
@@ -263,7 +263,7 @@ class RandomizedResponse:
         """
         miss = 1 - check_probability("confidence", confidence)
         known = self._all_known("answers", answers)
-        wanted = self._known("value", value)
+        wanted = self._check_choice("value", value)
         if not len(known):
             raise ParameterError("answers", "there are none", fix="give at least one answer")
         seen, total = int(np.count_nonzero(known == wanted)), len(known)
@@ -331,7 +331,7 @@ class RandomizedResponse:
         """P(lie), as an interval at the working precision."""
         return _interval(self._exact_lie())
 
-    def _known(self, name: str, value: int) -> int:
+    def _check_choice(self, name: str, value: int) -> int:
         found = to_integer(name, value)
         if not 0 <= found < self.choices:
             raise ParameterError(name, f"must be from 0 to {self.choices - 1}", fix="number the values from 0 on")
@@ -339,10 +339,10 @@ class RandomizedResponse:
 
     def _all_known(self, name: str, values: int | Iterable[int]) -> Answers:
         if not (isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1):
-            return np.array([self._known(name, value) for value in to_integers(name, values)], dtype=np.int64)
+            return np.array([self._check_choice(name, value) for value in to_integers(name, values)], dtype=np.int64)
         if len(values):
-            self._known(name, values.min())
-            self._known(name, values.max())
+            self._check_choice(name, values.min())
+            self._check_choice(name, values.max())
         return values.astype(np.int64)
 
 

@@ -155,7 +155,7 @@ class SparseVector:
         Returns
         -------
         SparseVectorRun
-            Its `above(value)` answers yes or no, and its `stopped` says whether every yes was released.
+            Its `above(value)` answers yes or no, and its `is_stopped` says whether every yes was released.
         """
         bits = bits_or_system(bits)
         return SparseVectorRun(self, bits)
@@ -184,7 +184,7 @@ class SparseVector:
         bits = bits_or_system(bits)
         watch, said = self.watch(bits), []
         for value in to_integers("values", values):
-            if watch.stopped:
+            if watch.is_stopped:
                 break
             said.append(watch.above(value))
         return said
@@ -280,7 +280,7 @@ class SparseVectorRun(Uncopyable):
         self._edge = mechanism.threshold + laplace.draw(mechanism.threshold_scale, bits)
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether every yes has been said."""
         return self._left == 0
 
@@ -288,7 +288,7 @@ class SparseVectorRun(Uncopyable):
         """Whether the value is above the threshold, both with noise."""
         known = to_integer("value", value)
         with self._lock:
-            if self.stopped:
+            if self.is_stopped:
                 raise Refused(ErrorCode.BUDGET, "every yes has been said", fix="start another run, at its own price")
             found = known + laplace.draw(self._scale, self._bits) >= self._edge
             self._left -= found

@@ -27,21 +27,21 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
     """
     wanted = _parse_widths(within)
 
-    def made(step: int) -> Plan:
+    def plan_at(step: int) -> Plan:
         return plan_for(query, policy, _epsilon_at_step(step))
 
     def is_enough(plan: Plan) -> bool:
         return all(_column_error(plan, name, confidence) <= width for name, width in wanted.items())
 
     low, high = 0, _STEPS
-    best = made(high)
+    best = plan_at(high)
     if not is_enough(best):
         found = ", ".join(f'"{name}": {float(_column_error(best, name, confidence)):.6g}' for name in wanted)
         what = f"no price is enough for this accuracy: the most is {MAX_EPSILON}"
         raise Refused(ErrorCode.PARAMETER, what, fix=f"ask for no less than within={{{found}}}")
     while low < high:
         middle = (low + high) // 2
-        plan = made(middle)
+        plan = plan_at(middle)
         if is_enough(plan):
             high, best = middle, plan
         else:

@@ -48,7 +48,7 @@ def load_history(curator: Curator, who: str | None, count: int = ENTRIES) -> lis
             format_time(entry.time),
             entry.who,
             str(entry.kind),
-            entry.charge.shown.partition(",")[0],  # the delta is on the receipt
+            entry.charge.text.partition(",")[0],  # the delta is on the receipt
             entry.key[:12],
             entry.request,
         )
@@ -109,7 +109,7 @@ def make_budget_panel(curator: Curator, name: str, who: str, standing: BudgetSta
     likes = []
     if charges and who != ALL_ANALYSTS:
         last = charges[-1].charge
-        likes.append((f"the last one, at epsilon {last.shown}", format_count(count_affordable(last, standing))))
+        likes.append((f"the last one, at epsilon {last.text}", format_count(count_affordable(last, standing))))
     for price in _COMPARISON_EPSILONS:
         one = cost(LaplaceNoise(1 / Fraction(price), 1))
         likes.append((f"a count at epsilon {price}", format_count(count_affordable(one, standing))))

@@ -62,11 +62,11 @@ def _routes(console: Console) -> list[Route]:
 
 
 def _route(path: str, endpoint: Endpoint, methods: str) -> Route:
-    async def named(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         request.scope["route"] = route  # for counts and logs
         return await endpoint(request)
 
-    route = Route(path, named, methods=methods.split(), include_in_schema=False)
+    route = Route(path, handle, methods=methods.split(), include_in_schema=False)
     return route
 
 

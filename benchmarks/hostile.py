@@ -37,7 +37,7 @@ from typing import Any
 from environment import HERE, say
 from report import table
 
-from tacit.curator.curator import ledger_files
+from tacit.curator.resources import ledger_files
 from tacit.demo.clinic import POLICY_TEXT, build_clinic
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify

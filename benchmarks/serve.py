@@ -30,8 +30,8 @@ from typing import Any
 from environment import HERE, say
 from report import table
 
-from tacit.curator.curator import ledger_files
 from tacit.curator.prepare import prepare
+from tacit.curator.resources import ledger_files
 from tacit.demo.clinic import POLICY_TEXT, build_clinic
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.reader import LedgerReader

@@ -21,7 +21,8 @@ from tacit.aggregates.mean import MeanEstimator
 from tacit.aggregates.quantile import QuantileEstimator
 from tacit.aggregates.top_k import TopKEstimator
 from tacit.aggregates.variance import VarianceEstimator
-from tacit.answers.answer import Answer, IntervalKind
+from tacit.answers.answer import Answer
+from tacit.answers.columns import IntervalKind
 from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import KeyColumn, OutputColumn, PostProcessingPlan
 from tacit.answers.stored import GroupKeys, Release, pack

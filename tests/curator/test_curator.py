@@ -19,7 +19,9 @@ from tests.support.ledgers import spent
 
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge
-from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.entries import EntryKind

@@ -11,7 +11,8 @@ import pytest
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON, cost, whole
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, budget_limits
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify

@@ -13,9 +13,11 @@ from tests.support.ledgers import spent
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, budget_limits, open_engine, table_schemas
+from tacit.curator.curator import Curator
 from tacit.curator.features import Feature, FeatureEncoding
 from tacit.curator.prepare import prepare
+from tacit.curator.resources import budget_limits, open_engine
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, Failed, ParameterError, Refused

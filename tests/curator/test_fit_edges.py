@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import Failed, TacitError
 from tacit.learn import LinearSVC, LogisticRegression, minimize

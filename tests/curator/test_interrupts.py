@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.interrupts import at_every_point
 
-from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.ledger.ledger import Ledger
 from tacit.policy.load import load

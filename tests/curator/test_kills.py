@@ -25,7 +25,9 @@ import pytest
 import tacit
 from tacit.accounting.filters import BudgetCharge
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, budget_limits, ledger_files, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits, ledger_files
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger

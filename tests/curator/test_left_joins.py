@@ -21,8 +21,10 @@ import pytest
 from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, budget_limits, open_engine, table_schemas
+from tacit.curator.curator import Curator
 from tacit.curator.prepare import prepare
+from tacit.curator.resources import budget_limits, open_engine
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger

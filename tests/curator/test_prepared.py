@@ -20,8 +20,8 @@ from tests.support.policies import caps, policy_of
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import open_engine
 from tacit.curator.prepare import locate_copy, prepare
+from tacit.curator.resources import open_engine
 from tacit.engines import bound_contributions
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan

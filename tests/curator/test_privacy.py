@@ -34,7 +34,9 @@ from tests.support.policies import caps, policy_of
 from tests.support.statistics import distance
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger

@@ -27,7 +27,7 @@ from tests.support.policies import caps
 
 from tacit.aggregates.base import QuantileMeasurement
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.curator import table_schemas
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused

@@ -15,7 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger

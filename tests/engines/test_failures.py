@@ -13,7 +13,9 @@ from tests.support.bits import Ones
 from tests.support.policies import caps, policy_of
 
 import tacit
-from tacit.curator.curator import Curator, budget_limits, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import DataError, Failed
 from tacit.ledger.entries import EntryKind

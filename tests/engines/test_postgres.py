@@ -18,7 +18,8 @@ import pytest
 from tests.support.forks import fork, outcome
 
 import tacit
-from tacit.curator.curator import check_join_columns, open_engine
+from tacit.curator.resources import open_engine
+from tacit.curator.tables import check_join_columns
 from tacit.engines.base import TableSchema
 from tacit.engines.deadline import time_limit
 from tacit.engines.dialect import POSTGRES

@@ -18,8 +18,11 @@ from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
-from tacit.answers.answer import Answer, IntervalKind
-from tacit.curator.curator import Analyst, Curator, budget_limits, table_schemas
+from tacit.answers.answer import Answer
+from tacit.answers.columns import IntervalKind
+from tacit.curator.curator import Analyst, Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger

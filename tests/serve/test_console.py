@@ -27,8 +27,9 @@ from hypothesis import strategies as st
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_limits, cost, is_admitted
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.receipt import Receipt
-from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
+from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.ledger.verify import check_receipt
 from tacit.policy.load import load
 from tacit.privacy.loss import LaplaceNoise

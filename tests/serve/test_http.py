@@ -12,7 +12,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.answer import Answer
+from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.client import arrow_stream
 from tacit.errors import DataError, ErrorCode, Failed, LedgerError, ParameterError, PolicyError, Refused
 from tacit.ledger.verify import check_receipt

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.cli.main import app
-from tacit.curator.curator import ledger_files
+from tacit.curator.resources import ledger_files
 from tacit.errors import LedgerError, ParameterError, TacitError
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.reader import LedgerReader

@@ -20,7 +20,7 @@ from tacit.answers.post_process import post_process
 from tacit.answers.stored import pack
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import audit
-from tacit.curator.curator import check_join_columns, table_schemas
+from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.demo.clinic import POLICY_TEXT
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import ParameterError, PolicyError, Refused

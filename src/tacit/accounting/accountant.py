@@ -71,8 +71,8 @@ def evaluate_loss(loss: Loss, accountant: Accountant[Curve]) -> Curve:
 
     **Theorem (directions).** A pair of neighbors is a removal, an addition or a change. Noise is even, so the pair of
     distributions that dominates a leaf dominates it in all three. Sampling is not: see `atoms.changed_sampled` and
-    `renyi.RenyiAccountant.subsample`. Composition keeps the direction. A loss that holds a part for REPLACE is priced for
-    changes throughout, so each of its parallel parts is one for REPLACE.
+    `renyi.RenyiAccountant.subsample`. Composition keeps the direction. A loss that holds a part for REPLACE is priced
+    for changes throughout, so each of its parallel parts is one for REPLACE.
     """
     return accountant.compose([(_one(term, accountant), times) for term, times in flatten_loss(loss).items()])
 
@@ -164,7 +164,7 @@ def _twice(parts: Iterable[Loss]) -> Iterable[Loss]:
 
 
 def pairs_of(accountant: Accountant[Curve], curves: Sequence[Curve]) -> Curve:
-    """`replace_in_parallel` for accountants to whom all directions are alike: above each part and the sum of each two."""
+    """`replace_in_parallel` for accountants to whom all directions are alike: above each part and each two together."""
     if len(curves) > FEW:
         return accountant.compose([(accountant.worst(curves), 2)])
     pairs = [accountant.compose([(one, 1), (other, 1)]) for one, other in combinations(curves, 2)]
@@ -177,7 +177,11 @@ def _one(term: Loss, accountant: Accountant[Curve]) -> Curve:
             curves = [evaluate_loss(part, accountant) for part in parts]
             if not curves:
                 return accountant.compose([])
-            return accountant.worst(curves) if neighbors is Neighbors.ADD_REMOVE else accountant.replace_in_parallel(curves)
+            return (
+                accountant.worst(curves)
+                if neighbors is Neighbors.ADD_REMOVE
+                else accountant.replace_in_parallel(curves)
+            )
         case Sampled(inner, rate):
             return accountant.subsample(evaluate_loss(inner, accountant), rate)
         case Compose() | Repeat() | Group():  # pragma: no cover - flatten leaves none of these

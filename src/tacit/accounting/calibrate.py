@@ -80,8 +80,8 @@ def discrete_gaussian_delta(epsilon: Fraction, variance: Fraction, shift: int, c
 
     **Theorem.** For one coordinate, with f(k) = exp(-k^2/(2v)) and x = e v/s - s/2, it is the sum over k > x of
     (f(k) - e^e f(k + s))/Z, and Z >= sqrt(2 pi v). c coordinates of variance at least 4 are one of variance c v that
-    moves by c s (`merge_repetitions`), to a relative error of 3 c e^{-pi^2 v}. Narrower ones are convolved, or, where there
-    are many, bounded by their zCDP.
+    moves by c s (`merge_repetitions`), to a relative error of 3 c e^{-pi^2 v}. Narrower ones are convolved, or, where
+    there are many, bounded by their zCDP.
     """
     if coordinates == 1 or variance >= _SMOOTH:
         merged = 1 + 3.0 * coordinates * math.exp(-(math.pi**2) * double_below(min(variance, Fraction(70))))

@@ -281,10 +281,10 @@ def changed_sampled(changed: PrivacyLossDistribution, rate: float) -> PrivacyLos
     """The pair of a change after Poisson sampling, where `changed` dominates changes, removals and additions.
 
     **Theorem.** A change is a pair (1-q) A + q B and (1-q) A + q C. For f >= 1, g = 1 + q (f - 1) and b = g/f its curve
-    at g, the sum of the positive parts of P - g Q, is q times that of (B, (1-b) A + b C) at f (`BasicAccountant.subsample`),
-    and so at most q H(f), H the curve of `changed`: that is the curve of a removal after sampling. At 1/g it follows
-    from the pair the other way round, which is a change too. So the losses above zero are those of the removal, and
-    each comes back below zero with its mass under Q; what is left of one is at zero.
+    at g, the sum of the positive parts of P - g Q, is q times that of (B, (1-b) A + b C) at f
+    (`BasicAccountant.subsample`), and so at most q H(f), H the curve of `changed`: that is the curve of a removal after
+    sampling. At 1/g it follows from the pair the other way round, which is a change too. So the losses above zero are
+    those of the removal, and each comes back below zero with its mass under Q; what is left of one is at zero.
     """
     whole = removed_sampled(changed, rate)
     above = (whole.loss > 0) & (whole.mass > 0)

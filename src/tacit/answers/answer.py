@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.receipt import Receipt
+from tacit.answers.chart import chart_answer
+from tacit.answers.columns import AnswerColumn, End, Estimate, IntervalKind
+from tacit.answers.render import render_html, render_text
+from tacit.charts.text import render_chart_text
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
-from tacit.query.types import Type
 
 if TYPE_CHECKING:
     import pandas
@@ -25,35 +25,7 @@ if TYPE_CHECKING:
     from tacit.charts.notebook import NotebookChart
 
 
-End = int | float | datetime.date | None  # of an interval
 _SLICE = 64  # rows that are converted at once
-
-
-class IntervalKind(StrEnum):
-    """Where an interval comes from."""
-
-    EXACT = "exact"  # from the distribution of the noise
-    APPROXIMATE = "approximate"  # by drawing the noise again
-    NONE = "none"  # a key, or a condition
-
-
-@dataclass(frozen=True)
-class AnswerColumn:
-    """A column of an answer; of lists of the type where `many`."""
-
-    name: str
-    type: Type
-    bars: IntervalKind
-    many: bool = False
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate and its interval; both ends are None where there is none."""
-
-    value: Any
-    low: Any = None
-    high: Any = None
 
 
 class Answer:
@@ -282,16 +254,12 @@ class Answer:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __str__(self) -> str:
-        from tacit.answers.render import render_text
-
         return render_text(self)
 
     def __repr__(self) -> str:
         return f"<Answer: {len(self)} rows of {', '.join(self.columns)}; {self.receipt}>"
 
     def _repr_html_(self) -> str:
-        from tacit.answers.render import render_html
-
         return render_html(self)
 
     def chart(self, column: str | None = None, width: int = 60) -> str:
@@ -309,9 +277,6 @@ class Answer:
         str
             Several lines of text.
         """
-        from tacit.answers.chart import chart_answer
-        from tacit.charts.text import render_chart_text
-
         return render_chart_text(chart_answer(self, column), width)
 
     def plot(self, path: str | os.PathLike[str] | None = None, column: str | None = None) -> NotebookChart | None:
@@ -329,8 +294,6 @@ class Answer:
         NotebookChart or None
             What a notebook shows as SVG and a terminal in characters; None where a file was written.
         """
-        from tacit.answers.chart import chart_answer
-
         chart = chart_answer(self, column)
         if path is None:
             return chart

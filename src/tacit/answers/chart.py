@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tacit.answers.answer import IntervalKind
+from tacit.answers.columns import AnswerTable, IntervalKind
 from tacit.answers.render import format_value
 from tacit.charts.intervals import ChartRow, find_range
 from tacit.charts.notebook import NotebookChart
 from tacit.errors import ParameterError
 
-if TYPE_CHECKING:
-    from tacit.answers.answer import Answer
 
-
-def chart_answer(answer: Answer, column: str | None = None) -> NotebookChart:
+def chart_answer(answer: AnswerTable, column: str | None = None) -> NotebookChart:
     """Return the chart of one column: the one named, or the first that has error bars."""
     return chart_column(answer, _find_column(answer, column))
 
 
-def chart_column(answer: Answer, index: int) -> NotebookChart:
+def chart_column(answer: AnswerTable, index: int) -> NotebookChart:
     """Return the chart of the column at a position, which has error bars."""
     heading = answer.headings[index]
     keys = [number for number, each in enumerate(answer.headings) if each.bars is IntervalKind.NONE]
@@ -43,7 +38,7 @@ def chart_column(answer: Answer, index: int) -> NotebookChart:
     )
 
 
-def _find_column(answer: Answer, column: str | None) -> int:
+def _find_column(answer: AnswerTable, column: str | None) -> int:
     """Return the position of a column that has error bars: the one named, or the first."""
     for index, heading in enumerate(answer.headings):
         if heading.bars is not IntervalKind.NONE and column in {None, heading.name}:

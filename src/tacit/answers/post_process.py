@@ -15,7 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from tacit.accounting.receipt import Receipt
-from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.answer import Answer
+from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.answers.post_processing_plan import OutputColumn, PostProcessingPlan
 from tacit.answers.propagate import render_result_sql, simulate_intervals
 from tacit.answers.stored import GroupKeys, Release, unpack

@@ -6,12 +6,12 @@ import html as escaping
 import math
 from typing import Any
 
-from tacit.answers.answer import Answer, AnswerColumn, Estimate, IntervalKind
+from tacit.answers.columns import AnswerColumn, AnswerTable, Estimate, IntervalKind
 from tacit.query.types import Type
 from tacit.terminal import one_line
 
 
-def render_text(answer: Answer) -> str:
+def render_text(answer: AnswerTable) -> str:
     """The table, its notes and its receipt. No name or value breaks a line or commands a terminal."""
     heads, rows = _grid(answer)
     heads, rows = list(map(one_line, heads)), [list(map(one_line, row)) for row in rows]
@@ -27,7 +27,7 @@ def render_text(answer: Answer) -> str:
     )
 
 
-def render_html(answer: Answer) -> str:
+def render_html(answer: AnswerTable) -> str:
     """The table for a notebook. Every value is escaped."""
     heads, rows = _grid(answer)
     align = ["left" if left else "right" for left in _left_aligned_columns(answer)]
@@ -66,7 +66,7 @@ def _digits(spread: float | None) -> int:
     return max(0, min(12, 2 - math.floor(math.log10(spread)) - 1))
 
 
-def _grid(answer: Answer) -> tuple[list[str], list[list[str]]]:
+def _grid(answer: AnswerTable) -> tuple[list[str], list[list[str]]]:
     """The heads and the rows as text; each estimate is followed by its interval."""
     heads: list[str] = []
     for heading in answer.headings:
@@ -85,7 +85,7 @@ def _grid(answer: Answer) -> tuple[list[str], list[list[str]]]:
     return heads, rows
 
 
-def _left_aligned_columns(answer: Answer) -> list[bool]:
+def _left_aligned_columns(answer: AnswerTable) -> list[bool]:
     """Keys stand left, numbers right."""
     sides = []
     for heading in answer.headings:

@@ -55,12 +55,12 @@ def policy(
         sure = _split_confidence(confidence, len(questions))
         for number, question in enumerate(questions):
 
-            def show_progress(share: float, number: int = number, question: str = question) -> None:
+            def report_share(share: float, number: int = number, question: str = question) -> None:
                 tell((number + share) / len(questions), question)
 
-            show_progress(0)
+            report_share(0)
             found = trial.audit(
-                question, epsilon, samples=samples, confidence=sure, seed=seed, stored=stored, progress=show_progress
+                question, epsilon, samples=samples, confidence=sure, seed=seed, stored=stored, progress=report_share
             )
             rows.append({"question": question, **found.to_dict()})
     if as_json:
@@ -94,10 +94,10 @@ def mechanisms(
     with show_progress() as tell:
         for number, each in enumerate(some):
 
-            def show_progress(share: float, number: int = number, name: str = each.name) -> None:
+            def report_share(share: float, number: int = number, name: str = each.name) -> None:
                 tell((number + share) / len(some), name)
 
-            show_progress(0)
+            report_share(0)
             found = audit(
                 each.mechanism,
                 each.one,
@@ -106,7 +106,7 @@ def mechanisms(
                 samples=samples,
                 confidence=sure,
                 seed=seed,
-                progress=show_progress,
+                progress=report_share,
             )
             expected = "not refuted" if each.sound or _is_beyond_sampling(each) else "refuted"
             rows.append(
@@ -179,13 +179,15 @@ def any_callable(
     mechanism = _import_callable(place)
     with show_progress() as tell:
 
-        def show_progress(share: float) -> None:
+        def report_share(share: float) -> None:
             tell(share, place)
 
         found: AuditResult
         if one is not None and other is not None:
             sides = _parse_json("one", one), _parse_json("other", other)
-            found = audit(mechanism, *sides, promised, samples=samples, confidence=confidence, seed=seed, progress=show_progress)
+            found = audit(
+                mechanism, *sides, promised, samples=samples, confidence=confidence, seed=seed, progress=report_share
+            )
         else:
             if neighbors not in set(Neighbors):
                 raise ParameterError(
@@ -202,7 +204,7 @@ def any_callable(
                 samples=samples,
                 confidence=confidence,
                 seed=seed,
-                progress=show_progress,
+                progress=report_share,
             )
     if as_json:
         _print_json({"callable": place, **found.to_dict()})

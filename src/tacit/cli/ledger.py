@@ -145,7 +145,7 @@ def accept_loss(
 ) -> None:
     """Go on with a ledger that lost entries: charge all that may be missing, to everyone."""
     from tacit.accounting.filters import format_epsilon
-    from tacit.curator.curator import budget_limits
+    from tacit.curator.resources import budget_limits
     from tacit.ledger.entries import ALL_ANALYSTS
     from tacit.ledger.open_store import open_store
     from tacit.ledger.recovery import accept_loss as accept
@@ -190,7 +190,7 @@ def _show_progress(witness: Witness) -> Iterator[Callable[[int], None]]:
 
 
 def _load_policy(policy: Path) -> tuple[Policy, LedgerLocation]:
-    from tacit.curator.curator import ledger_files
+    from tacit.curator.resources import ledger_files
     from tacit.policy.load import load
 
     loaded = load(policy)

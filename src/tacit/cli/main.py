@@ -200,7 +200,7 @@ def _explain_question(question: Question, who: str, policy: Policy) -> Explanati
     from dataclasses import replace
 
     from tacit.curator.admission import find_refusal, read_standings
-    from tacit.curator.curator import budget_limits
+    from tacit.curator.resources import budget_limits
     from tacit.ledger.reader import LedgerReader
     from tacit.plan.explain import explain
     from tacit.plan.planner import Planner

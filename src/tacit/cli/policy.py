@@ -115,7 +115,8 @@ def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdv
 def _check_data(policy: Policy) -> list[PolicyAdvice]:
     """The data has what the policy declares, and what is declared unique is. Remarks on what the caps leave out."""
     from tacit.curator import coverage
-    from tacit.curator.curator import check_join_columns, open_engine
+    from tacit.curator.resources import open_engine
+    from tacit.curator.tables import check_join_columns
 
     engine = open_engine(policy)
     try:

@@ -12,7 +12,8 @@ from typing import Any
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits
 from tacit.accounting.receipt import Receipt
-from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.answer import Answer
+from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.errors import ErrorCode, Refused
 from tacit.query.types import Type
 from tacit.terminal import one_line

@@ -20,20 +20,19 @@ from tacit.errors import Failed
 from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
-    from tacit.curator.curator import Curator
-    from tacit.curator.fit import ChargedFit
+    from tacit.curator.protocols import ChargedPlan, OpenCurator
     from tacit.ledger.entries import Reservation
     from tacit.plan.plan import Plan
     from tacit.plan.question import Question
 
 
-def ask(question: Question, analyst: str, curator: Curator) -> Answer:
+def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
     """Return the private answer to a question, with its error bars and its receipt; or raise Refused, at no cost."""
     plan = curator.planner.plan(question, analyst)  # bounds, sensitivity, noise, what it costs
     return answer(question, plan, analyst, curator)
 
 
-def answer(question: Question, plan: Plan, analyst: str, curator: Curator, seconds: float | None = None) -> Answer:
+def answer(question: Question, plan: Plan, analyst: str, curator: OpenCurator, seconds: float | None = None) -> Answer:
     """Return the answer to a question that is planned.
 
     `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
@@ -53,7 +52,7 @@ def answer(question: Question, plan: Plan, analyst: str, curator: Curator, secon
 
 
 def settle(
-    plan: Plan | ChargedFit, run: Callable[[], bytes], analyst: str, curator: Curator, request: str
+    plan: ChargedPlan, run: Callable[[], bytes], analyst: str, curator: OpenCurator, request: str
 ) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
     curator.check_data()  # that it is what was opened: nothing about its rows
@@ -65,7 +64,7 @@ def settle(
         return ledger.commit(claim, _attempt(run, claim, curator))
 
 
-def _attempt(run: Callable[[], bytes], claim: Reservation, curator: Curator) -> bytes:
+def _attempt(run: Callable[[], bytes], claim: Reservation, curator: OpenCurator) -> bytes:
     """What a run released; or Failed, with no trace of the cause."""
     try:
         return run()

@@ -10,30 +10,27 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tacit.accounting.filters import compute_limits
 from tacit.answers.answer import Answer
 from tacit.arithmetic import Number
 from tacit.curator import ibis_expressions
 from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask
 from tacit.curator.ibis_expressions import IbisExpression
+from tacit.curator.resources import open_engine, open_ledger
+from tacit.curator.tables import check_join_columns
 from tacit.curator.views import AnalystBudget, Schema
-from tacit.engines.base import Engine, TableEngine, TableSchema, Watched
-from tacit.errors import DataError, ErrorCode, ParameterError, Refused
-from tacit.ledger.budget import PUBLIC, AnalystLimit, BudgetLimits
+from tacit.engines.base import Engine, Watched
+from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.signing import SigningKey
-from tacit.ledger.witness import Witness
 from tacit.plan.explain import Explanation
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.policy.load import load
-from tacit.policy.model import ROW_UNIT, LedgerLocation, Policy, UnitForeignKey
+from tacit.policy.model import Policy
 from tacit.sampling.bits import Bits, SystemBits
 
 if TYPE_CHECKING:
@@ -97,104 +94,6 @@ def open(policy: str | os.PathLike[str] | Mapping[str, object], data: Mapping[st
     except BaseException:
         engine.close()
         raise
-
-
-def open_engine(policy: Policy, data: Mapping[str, Any] | None = None) -> TableEngine:
-    """The policy's engine over its data, or over tables that are handed over."""
-    tables = table_schemas(policy)
-    match policy.engine, policy.source:
-        case "postgres", str(dsn) if data is None:
-            from tacit.engines.postgres import PostgresEngine
-
-            return PostgresEngine(tables, dsn)
-        case "spark", str() | None as source:
-            from tacit.engines.spark import SparkEngine
-
-            return SparkEngine(tables, frames=data, source=source)
-    from tacit.engines.duckdb import DuckDBEngine
-
-    file = policy.source if isinstance(policy.source, Path) else None
-    if data is None and policy.prepared is not None:
-        from tacit.curator.prepare import locate_copy
-
-        return DuckDBEngine(tables, file, prepared=locate_copy(policy))
-    return DuckDBEngine(tables, file, data)
-
-
-def table_schemas(policy: Policy) -> list[TableSchema]:
-    """What an engine is told of the tables."""
-    links: dict[str, list[str]] = {table.name: [] for table in policy.tables}
-    for table in policy.tables:
-        if isinstance(table.unit, UnitForeignKey):
-            links[table.name].append(table.unit.column)
-            links[table.unit.table].append(table.unit.key)
-    return [
-        TableSchema(
-            table.name,
-            tuple((c.name, c.type) for c in table.columns),
-            table.unit if isinstance(table.unit, str) and table.unit != ROW_UNIT else None,
-            tuple(links[table.name]),
-        )
-        for table in policy.tables
-    ]
-
-
-def check_join_columns(policy: Policy, engine: TableEngine) -> None:
-    """What the policy says is unique must be: otherwise one row could become many, or reach two units.
-
-    What is matched must be of one type: otherwise whether a question fails could depend on a row. And it must be stored
-    alike: a unit that is 7 in one table and 7.0 in another would be two units, each with a contribution of its own.
-    """
-    units: dict[str, tuple[str, str]] = {}
-    for table in policy.tables:
-        pairs = []
-        if isinstance(table.unit, UnitForeignKey):
-            pairs.append(((table.name, table.unit.column), (table.unit.table, table.unit.key)))
-        elif table.unit is not None and table.unit != ROW_UNIT:
-            here = (table.name, table.unit)
-            pairs.append((here, units.setdefault(table.people, here)))
-        for one, other in pairs:
-            if engine.type_of(*one) is not engine.type_of(*other):
-                what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
-                raise DataError(ErrorCode.DATA, what, fix="store both as integers, or both as text")
-            ours, theirs = engine.written_as(*one), engine.written_as(*other)
-            if ours != theirs:
-                what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
-                raise DataError(ErrorCode.DATA, what, fix="store both in the same type, integers or texts")
-        columns = [(table.name, column.name) for column in table.columns if column.unique]
-        if isinstance(table.unit, UnitForeignKey):
-            columns.append((table.unit.table, table.unit.key))
-        for name, column in columns:
-            if not engine.is_unique(name, column):
-                what = f"{name}.{column} is declared unique, and two rows share a value"
-                raise DataError(ErrorCode.DATA, what, fix="fix the data, or name another column")
-
-
-def budget_limits(policy: Policy) -> BudgetLimits:
-    """The caps as the ledger takes them."""
-    own = {a.name: AnalystLimit(compute_limits(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
-    units = {f"unit of {t.name}": PUBLIC if t.unit is None else str(t.unit) for t in policy.tables}
-    scope = {"neighbors": str(policy.neighbors)} | units
-    return BudgetLimits(compute_limits(policy.budget.epsilon, policy.budget.delta), own, scope)
-
-
-def ledger_files(policy: Policy) -> LedgerLocation:
-    """Where the ledger, its key and its witness lie; a policy without them is an error."""
-    if policy.books is None:
-        raise ParameterError(
-            "policy",
-            "has no [ledger] section, so spending cannot be recorded",
-            fix='add "ledger": {"store": "visits.ledger"}',
-        )
-    return policy.books
-
-
-def open_ledger(policy: Policy) -> Ledger:
-    """The policy's ledger, open for charges."""
-    books = ledger_files(policy)
-    witness = Witness(books.witness)
-    key = SigningKey.at(books.key, create=not witness.exists())
-    return Ledger(books.store, budget_limits(policy), key=key, witness=witness)
 
 
 class Curator:

@@ -42,7 +42,7 @@ from tacit.query.types import NUMERIC_TYPES, Type
 from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
-    from tacit.curator.curator import Curator
+    from tacit.curator.protocols import OpenCurator
     from tacit.learn.base import FitPlan, PrivateLinearModel
     from tacit.ledger.entries import Reservation
 
@@ -55,7 +55,7 @@ def fit(
     text: str,
     target: str,
     who: str,
-    curator: Curator,
+    curator: OpenCurator,
     epsilon: Number,
     delta: Number | None = None,
     request: str = "",
@@ -115,7 +115,7 @@ class ChargedFit:
         salted = OneRowPerUnit(node.source, node.where, node.unit, node.columns, key[:16])
         return cls(ready, plan, features, salted, loss, room, key)
 
-    def release(self, curator: Curator) -> bytes:
+    def release(self, curator: OpenCurator) -> bytes:
         """The released weights, ready to be stored."""
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         names = [feature.name for feature in self.features.all]

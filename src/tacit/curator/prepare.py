@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.engines.layout import CopyLayout, substitute
 from tacit.engines.prepared import Progress, fingerprint_copy
 from tacit.errors import ErrorCode, ParameterError, PolicyError, Refused
@@ -17,7 +18,6 @@ from tacit.query.types import Type
 
 def prepare(policy: Policy, progress: Progress) -> Path:
     """Make the policy's prepared copy, whole or not at all; the path it is at."""
-    from tacit.curator.curator import check_join_columns, table_schemas
     from tacit.engines.duckdb import DuckDBEngine
 
     where = locate_copy(policy)

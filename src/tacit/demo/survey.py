@@ -15,7 +15,8 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from tacit.curator.curator import Curator, open_engine, open_ledger
+from tacit.curator.curator import Curator
+from tacit.curator.resources import open_engine, open_ledger
 from tacit.policy.load import load
 from tacit.sampling.bits import ReplayBits
 

@@ -15,7 +15,8 @@ from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 from tacit.accounting.receipt import Receipt
-from tacit.answers.answer import Answer, Estimate
+from tacit.answers.answer import Answer
+from tacit.answers.columns import Estimate
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import ChargeRequest, Reservation
 from tacit.ledger.ledger import Ledger

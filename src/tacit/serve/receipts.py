@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.accounting.filters import format_epsilon
-from tacit.curator.curator import Curator, ledger_files
+from tacit.curator.curator import Curator
+from tacit.curator.resources import ledger_files
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.signing import SigningKey

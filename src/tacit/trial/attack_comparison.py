@@ -25,7 +25,9 @@ from tacit.attacks.differencing import reconstruct_leaving_one_out
 from tacit.attacks.linear import reconstruct
 from tacit.attacks.oracle import NoiseModel, one_by_one
 from tacit.attacks.recovered import ReconstructionResult, max_expected_accuracy
-from tacit.curator.curator import Analyst, Curator, budget_limits, table_schemas
+from tacit.curator.curator import Analyst, Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger

@@ -19,7 +19,9 @@ import numpy as np
 
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import AuditResult, audit
-from tacit.curator.curator import Curator, budget_limits, check_join_columns, table_schemas
+from tacit.curator.curator import Curator
+from tacit.curator.resources import budget_limits
+from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.engines.base import GroupedMeasures
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import ParameterError

@@ -7,7 +7,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tacit.curator.curator import Curator, ledger_files
+from tacit.curator.curator import Curator
+from tacit.curator.resources import ledger_files
 from tacit.curator.views import load_spent
 from tacit.errors import LedgerError
 from tacit.ledger.entries import ALL_ANALYSTS

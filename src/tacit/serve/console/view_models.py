@@ -10,8 +10,9 @@ from typing import Any
 from markupsafe import Markup
 
 from tacit.accounting.filters import BudgetCharge
-from tacit.answers.answer import Answer, IntervalKind
+from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
+from tacit.answers.columns import IntervalKind
 from tacit.answers.render import format_value
 from tacit.errors import TacitError
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table

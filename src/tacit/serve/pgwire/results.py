@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tacit.answers.answer import Answer, AnswerColumn, IntervalKind
+from tacit.answers.answer import Answer
+from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.curator.views import AnalystBudget
 from tacit.query.types import Type
 from tacit.serve.pgwire import protocol

@@ -1,0 +1,65 @@
+"""What a policy names, opened: its engine over the data, and its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacit.accounting.filters import compute_limits
+from tacit.curator.prepare import locate_copy
+from tacit.curator.tables import table_schemas
+from tacit.engines.base import TableEngine
+from tacit.errors import ParameterError
+from tacit.ledger.budget import PUBLIC, AnalystLimit, BudgetLimits
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
+from tacit.ledger.witness import Witness
+from tacit.policy.model import LedgerLocation, Policy
+
+
+def open_engine(policy: Policy, data: Mapping[str, Any] | None = None) -> TableEngine:
+    """The policy's engine over its data, or over tables that are handed over."""
+    tables = table_schemas(policy)
+    match policy.engine, policy.source:
+        case "postgres", str(dsn) if data is None:
+            from tacit.engines.postgres import PostgresEngine
+
+            return PostgresEngine(tables, dsn)
+        case "spark", str() | None as source:
+            from tacit.engines.spark import SparkEngine
+
+            return SparkEngine(tables, frames=data, source=source)
+    from tacit.engines.duckdb import DuckDBEngine
+
+    file = policy.source if isinstance(policy.source, Path) else None
+    if data is None and policy.prepared is not None:
+        return DuckDBEngine(tables, file, prepared=locate_copy(policy))
+    return DuckDBEngine(tables, file, data)
+
+
+def budget_limits(policy: Policy) -> BudgetLimits:
+    """The caps as the ledger takes them."""
+    own = {a.name: AnalystLimit(compute_limits(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
+    units = {f"unit of {t.name}": PUBLIC if t.unit is None else str(t.unit) for t in policy.tables}
+    scope = {"neighbors": str(policy.neighbors)} | units
+    return BudgetLimits(compute_limits(policy.budget.epsilon, policy.budget.delta), own, scope)
+
+
+def ledger_files(policy: Policy) -> LedgerLocation:
+    """Where the ledger, its key and its witness lie; a policy without them is an error."""
+    if policy.books is None:
+        raise ParameterError(
+            "policy",
+            "has no [ledger] section, so spending cannot be recorded",
+            fix='add "ledger": {"store": "visits.ledger"}',
+        )
+    return policy.books
+
+
+def open_ledger(policy: Policy) -> Ledger:
+    """The policy's ledger, open for charges."""
+    books = ledger_files(policy)
+    witness = Witness(books.witness)
+    key = SigningKey.at(books.key, create=not witness.exists())
+    return Ledger(books.store, budget_limits(policy), key=key, witness=witness)

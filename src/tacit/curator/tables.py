@@ -1,0 +1,56 @@
+"""The tables of a policy as an engine reads them, and what must hold of the columns that match their rows."""
+
+from __future__ import annotations
+
+from tacit.engines.base import TableEngine, TableSchema
+from tacit.errors import DataError, ErrorCode
+from tacit.policy.model import ROW_UNIT, Policy, UnitForeignKey
+
+
+def table_schemas(policy: Policy) -> list[TableSchema]:
+    """What an engine is told of the tables."""
+    links: dict[str, list[str]] = {table.name: [] for table in policy.tables}
+    for table in policy.tables:
+        if isinstance(table.unit, UnitForeignKey):
+            links[table.name].append(table.unit.column)
+            links[table.unit.table].append(table.unit.key)
+    return [
+        TableSchema(
+            table.name,
+            tuple((c.name, c.type) for c in table.columns),
+            table.unit if isinstance(table.unit, str) and table.unit != ROW_UNIT else None,
+            tuple(links[table.name]),
+        )
+        for table in policy.tables
+    ]
+
+
+def check_join_columns(policy: Policy, engine: TableEngine) -> None:
+    """What the policy says is unique must be: otherwise one row could become many, or reach two units.
+
+    What is matched must be of one type: otherwise whether a question fails could depend on a row. And it must be stored
+    alike: a unit that is 7 in one table and 7.0 in another would be two units, each with a contribution of its own.
+    """
+    units: dict[str, tuple[str, str]] = {}
+    for table in policy.tables:
+        pairs = []
+        if isinstance(table.unit, UnitForeignKey):
+            pairs.append(((table.name, table.unit.column), (table.unit.table, table.unit.key)))
+        elif table.unit is not None and table.unit != ROW_UNIT:
+            here = (table.name, table.unit)
+            pairs.append((here, units.setdefault(table.people, here)))
+        for one, other in pairs:
+            if engine.type_of(*one) is not engine.type_of(*other):
+                what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
+                raise DataError(ErrorCode.DATA, what, fix="store both as integers, or both as text")
+            ours, theirs = engine.written_as(*one), engine.written_as(*other)
+            if ours != theirs:
+                what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
+                raise DataError(ErrorCode.DATA, what, fix="store both in the same type, integers or texts")
+        columns = [(table.name, column.name) for column in table.columns if column.unique]
+        if isinstance(table.unit, UnitForeignKey):
+            columns.append((table.unit.table, table.unit.key))
+        for name, column in columns:
+            if not engine.is_unique(name, column):
+                what = f"{name}.{column} is declared unique, and two rows share a value"
+                raise DataError(ErrorCode.DATA, what, fix="fix the data, or name another column")

@@ -20,7 +20,7 @@ from environment import HERE, say
 from measures import fsync
 from report import seconds, table
 
-from tacit.accounting.filters import BudgetCharge, cost
+from tacit.accounting.filters import BudgetCharge, compute_charge
 from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.entries import COLUMNS, Entry, EntryKind, add_hash, to_row
 from tacit.ledger.ledger import Ledger
@@ -109,7 +109,7 @@ def grow(folder: Path, sizes: list[int]) -> dict[int, tuple[float, float]]:
 
 def fill(ledger: Ledger, witness: Path, size: int) -> None:
     """Write charges and answers in one transaction: the rows that asking would leave, without a sync for each."""
-    price, loss, digest = cost(PRICE), encode(PRICE), hash_answer(ANSWER)
+    price, loss, digest = compute_charge(PRICE), encode(PRICE), hash_answer(ANSWER)
     insert = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     with ledger.store.write() as session:
         book = LedgerTransaction(session)
@@ -117,24 +117,24 @@ def fill(ledger: Ledger, witness: Path, size: int) -> None:
         assert last is not None
         spent = dict.fromkeys(ANALYSTS, BudgetCharge.zero())
         while last.sequence < size:
-            who = ANALYSTS[last.sequence // 2 % 10]
+            analyst = ANALYSTS[last.sequence // 2 % 10]
             key = f"{last.sequence:064x}" if last.kind is not EntryKind.RESERVE else last.key
             answers = last.kind is EntryKind.RESERVE
-            who = last.who if answers else who
+            analyst = last.analyst if answers else analyst
             charge = BudgetCharge.zero() if answers else price
-            spent[who] += charge
+            spent[analyst] += charge
             last = add_hash(
                 Entry(
                     sequence=last.sequence + 1,
                     time=last.time,
                     kind=EntryKind.COMMIT if answers else EntryKind.RESERVE,
-                    who=who,
+                    analyst=analyst,
                     key=key,
                     loss="" if answers else loss,
                     claim=last.sequence if answers else 0,
                     shared=0 if answers else 1,
                     charge=charge,
-                    spent=spent[who],
+                    spent=spent[analyst],
                     overall=last.overall + charge,
                     everyone=last.everyone + charge,
                     answer_digest=digest if answers else "",
@@ -145,9 +145,9 @@ def fill(ledger: Ledger, witness: Path, size: int) -> None:
             if answers:
                 session.run("INSERT INTO answers VALUES (?, ?, ?, ?)", (last.sequence, key, loss, ANSWER))
         session.run("UPDATE head SET sequence = ?, hash = ?", (last.sequence, last.hash))
-        for who, sum_of in [*spent.items(), ("", last.overall)]:
+        for analyst, sum_of in [*spent.items(), ("", last.overall)]:
             numbers = ", ".join(f"{name} = ?" for name in ("epsilon", "delta_a", "rho", "delta_b"))
-            session.run(f"UPDATE totals SET {numbers} WHERE who = ?", (*sum_of.grains, who))
+            session.run(f"UPDATE totals SET {numbers} WHERE who = ?", (*sum_of.grains, analyst))
     Witness(witness).note(WitnessedHead(last.sequence, last.hash, last.everyone))
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, cost
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, compute_charge
 from tacit.accounting.receipt import Receipt
 from tacit.privacy.loss import GaussianNoise
 
@@ -16,13 +16,13 @@ HALF = BudgetCharge(5 * 10**11, 10**12, 2 * 10**14, 0)  # epsilon 0.5, delta 1e-
 RECEIPT = Receipt(
     entry=7,
     time="2030-01-01T00:00:00+00:00",
-    who="ada",
+    analyst="ada",
     key="5eed",
     charged=HALF,
-    price=HALF,
+    cost=HALF,
     repeat=False,
-    analyst=BudgetStatus(HALF, FilterLimits(3 * 10**12, 10**13, 0, 0)),
-    overall=BudgetStatus(HALF + HALF, FilterLimits(10 * 10**12, 10**13, 0, 0)),
+    analyst_budget=BudgetStatus(HALF, FilterLimits(3 * 10**12, 10**13, 0, 0)),
+    overall_budget=BudgetStatus(HALF + HALF, FilterLimits(10 * 10**12, 10**13, 0, 0)),
     head="0123456789abcdef",
 )
 
@@ -46,14 +46,14 @@ def test_a_charge_of_nothing_is_no_repeat():
 
 def test_gaussian_noise_without_a_delta_is_told_by_its_rho():
     # 1/(2 * 100) = 0.005
-    free = replace(RECEIPT, charged=cost(GaussianNoise(Fraction(100), 1)))
+    free = replace(RECEIPT, charged=compute_charge(GaussianNoise(Fraction(100), 1)))
     assert str(free).startswith("epsilon without bound, rho 0.005 · ")
 
 
 def test_what_is_left_is_what_the_more_generous_filter_has_left():
     # A has nothing left of 3; B has 0.25 left of rho 0.5, and e tanh(e/2) = 0.25 at e = 0.722
     standing = BudgetStatus(BudgetCharge(3 * 10**12, 0, 25 * 10**13, 0), FilterLimits(3 * 10**12, 0, 5 * 10**14, 0))
-    left = replace(RECEIPT, analyst=standing).to_dict()["remaining_epsilon"]
+    left = replace(RECEIPT, analyst_budget=standing).to_dict()["remaining_epsilon"]
     assert float(left) == pytest.approx(0.722, abs=0.001)
 
 

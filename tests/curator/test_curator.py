@@ -191,11 +191,11 @@ def test_every_declared_key_appears(ada):
 
 def test_the_receipt_and_the_budget(curator, ada):
     receipt = ada.ask(COUNT, epsilon=0.5).receipt
-    assert (receipt.who, receipt.repeat) == ("ada", False)
-    assert receipt.charged == receipt.price
+    assert (receipt.analyst, receipt.repeat) == ("ada", False)
+    assert receipt.charged == receipt.cost
     assert receipt.charged.epsilon == GRAINS_PER_EPSILON // 2
-    assert receipt.analyst.remaining == 5 * GRAINS_PER_EPSILON // 2
-    assert receipt.overall.remaining == 9 * GRAINS_PER_EPSILON // 2
+    assert receipt.analyst_budget.remaining == 5 * GRAINS_PER_EPSILON // 2
+    assert receipt.overall_budget.remaining == 9 * GRAINS_PER_EPSILON // 2
     assert check_receipt(curator.ledger, receipt.to_dict()) == []
     assert ada.budget.remaining == 2.5
     assert str(ada.budget) == (
@@ -240,7 +240,7 @@ def test_a_repeat_is_free_and_the_same(curator, ada):
     assert again["mean"] == first["mean"]
     assert again.receipt.repeat
     assert again.receipt.charged == BudgetCharge.zero()
-    assert again.receipt.price == first.receipt.price
+    assert again.receipt.cost == first.receipt.cost
     assert spent(curator, "ada") == 1
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import tacit
-from tacit.accounting.filters import GRAINS_PER_EPSILON, cost, whole
+from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge, whole
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits
@@ -114,7 +114,7 @@ def test_no_plan_is_charged_more_than_whole_grains_of_what_is_asked(question, fu
     for plain, shares, kind in itertools.product(plains, numbers, kinds):
         share = kind(1) / shares
         plan = plan_for(asked, plain, share)
-        charged = cost(plan.loss, plan.delta).epsilon
+        charged = compute_charge(plan.loss, plan.delta).epsilon
         assert charged <= math.floor(Fraction(share) * GRAINS_PER_EPSILON * (1 + Fraction(1, 2**53)))
         assert charged * shares <= GRAINS_PER_EPSILON
         if plan.delta == 0:  # what has a pure price has exactly this one

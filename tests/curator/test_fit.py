@@ -112,7 +112,7 @@ def test_a_model_is_learned_and_charged(curator):
     assert 0 < spent(curator, "ada") <= 8
     assert spent(curator, "ada") > Fraction(79, 10)
     assert model.guarantee_.epsilon <= 8 and model.guarantee_.delta == Fraction(1, 10**7)
-    assert model.receipt_.who == "ada"
+    assert model.receipt_.analyst == "ada"
     assert kinds(curator) == [EntryKind.RESERVE, EntryKind.COMMIT]
     assert verify(curator.ledger).ok
 

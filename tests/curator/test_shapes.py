@@ -151,7 +151,7 @@ def outcomes(policy: Policy, folder: Any, *extra: dict[str, Any]) -> list[tuple[
         for text in [*QUESTIONS, *PRIVATE]:
             answer = ada.ask(text, epsilon=Fraction(1, 10))
             public = [] if text in PRIVATE else [len(answer), *keys(answer)]
-            found.append((text, answer.headings, answer.notes, answer.receipt.price, public))
+            found.append((text, answer.headings, answer.notes, answer.receipt.cost, public))
     return found
 
 
@@ -179,7 +179,7 @@ def test_no_rows_at_all_are_answered_alike(usual, tmp_path):
     with Curator(policy, engine, Ledger(tmp_path / "empty", budget_limits(policy)), ReplayBits(b"none")) as curator:
         for text, headings, notes, price, _ in expected:
             answer = curator.analyst("ada").ask(text, epsilon=Fraction(1, 10))
-            assert (answer.headings, answer.notes, answer.receipt.price) == (headings, notes, price)
+            assert (answer.headings, answer.notes, answer.receipt.cost) == (headings, notes, price)
 
 
 def test_a_refusal_is_the_same_whatever_the_rows(usual, tmp_path):

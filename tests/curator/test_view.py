@@ -7,7 +7,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_limits, cost
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, compute_limits
 from tacit.curator.coverage import Coverage, list_coverage_remarks, measure_coverage, rows_per_unit_limits
 from tacit.curator.resources import open_engine
 from tacit.curator.views import AnalystBudget, describe_spent, remaining_delta, standing_to_dict
@@ -15,7 +15,7 @@ from tacit.policy.load import load
 from tacit.privacy.loss import ApproximateDp, LaplaceNoise
 
 CAP = compute_limits(Fraction(1), Fraction(1, 10**6))
-KEYS = cost(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
+KEYS = compute_charge(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
 
 
 def test_delta_is_shown_with_what_is_left_of_it():
@@ -30,7 +30,7 @@ def test_delta_is_shown_with_what_is_left_of_it():
 
 
 def test_where_there_is_no_delta_none_is_mentioned():
-    standing = BudgetStatus(cost(LaplaceNoise(Fraction(2), 1)), compute_limits(Fraction(1), Fraction(0)))
+    standing = BudgetStatus(compute_charge(LaplaceNoise(Fraction(2), 1)), compute_limits(Fraction(1), Fraction(0)))
     assert describe_spent(standing) == "epsilon 0.5 of 1"
     assert standing_to_dict(standing)["delta"] == {"spent": "0", "cap": "0", "remaining": "0"}
 

@@ -18,7 +18,7 @@ import apsw
 import psycopg
 import pytest
 
-from tacit.accounting.filters import BudgetCharge, compute_limits, cost
+from tacit.accounting.filters import BudgetCharge, compute_charge, compute_limits
 from tacit.ledger import reader, transaction
 from tacit.ledger.budget import AnalystLimit, BudgetLimits
 from tacit.ledger.entries import EntryKind
@@ -43,7 +43,7 @@ def noise(epsilon: str) -> LaplaceNoise:
 
 def price(epsilon: str) -> BudgetCharge:
     """What `noise` of that epsilon costs both filters."""
-    return cost(noise(epsilon))
+    return compute_charge(noise(epsilon))
 
 
 def grains(epsilon: str) -> int:
@@ -61,8 +61,8 @@ def limits(
 ) -> BudgetLimits:
     """An overall epsilon, each analyst's own, and one delta for all of them."""
     grants = {
-        who: AnalystLimit(compute_limits(Fraction(own), Fraction(delta)), monthly=who in monthly)
-        for who, own in analysts.items()
+        analyst: AnalystLimit(compute_limits(Fraction(own), Fraction(delta)), monthly=analyst in monthly)
+        for analyst, own in analysts.items()
     }
     return BudgetLimits(compute_limits(Fraction(epsilon), Fraction(delta)), grants, scope or {})
 
@@ -100,11 +100,11 @@ def witness(tmp_path: Path) -> Witness:
     return Witness(tmp_path / "ledger.witness")
 
 
-def write_free_repeat(ledger: Ledger, who: str, key: str, request: str = "") -> None:
+def write_free_repeat(ledger: Ledger, analyst: str, key: str, request: str = "") -> None:
     """An entry for a repeat that costs nothing, paid for or not, as an earlier version wrote for each of them."""
     loss = next(entry.loss for entry in ledger.entries() if entry.key == key and entry.loss)
     with ledger._writing() as book:
-        book.append(EntryKind.REPEAT, who=who, key=key, loss=loss, request=request)
+        book.append(EntryKind.REPEAT, analyst=analyst, key=key, loss=loss, request=request)
 
 
 def by_hand(place: Path | str, *statements: str) -> list[tuple[Any, ...]]:

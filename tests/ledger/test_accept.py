@@ -48,9 +48,9 @@ class Office:
             return False
         return True
 
-    def ask(self, ledger: Ledger, who: str, question: str, outcome: str = "answer", epsilon: str = "1") -> None:
+    def ask(self, ledger: Ledger, analyst: str, question: str, outcome: str = "answer", epsilon: str = "1") -> None:
         before = standings(ledger)
-        claim = ledger.reserve(who, noise(epsilon), question)
+        claim = ledger.reserve(analyst, noise(epsilon), question)
         if outcome == "answer":
             ledger.commit(claim, question.encode())
         elif outcome == "fail":
@@ -82,7 +82,9 @@ class Office:
 
 
 def standings(ledger: LedgerReader) -> dict[str, BudgetCharge]:
-    return {ALL_ANALYSTS: ledger.overall().spent} | {who: ledger.standing(who).spent for who in ("ada", "bo")}
+    return {ALL_ANALYSTS: ledger.overall().spent} | {
+        analyst: ledger.standing(analyst).spent for analyst in ("ada", "bo")
+    }
 
 
 @pytest.fixture
@@ -114,8 +116,8 @@ def test_no_sum_is_below_what_was_truly_spent(tmp_path_factory, many):
         copies: list[Path | None] = [None]
         for asked, which in history:
             with office.open() as ledger:
-                for who, question, outcome, epsilon in asked:
-                    office.ask(ledger, who, question, outcome, epsilon)
+                for analyst, question, outcome, epsilon in asked:
+                    office.ask(ledger, analyst, question, outcome, epsilon)
             copies.append(office.copy())
             chosen = copies[which % len(copies)]
             office.path.unlink()
@@ -145,7 +147,7 @@ def test_an_older_copy_is_charged_what_grew_since(office):
         assert standings(ledger) == {ALL_ANALYSTS: price("1") + lost, "ada": price("1") + lost, "bo": lost}
         accepted = [entry for entry in ledger.entries() if entry.kind is EntryKind.ACCEPT]
         assert {entry.note for entry in accepted} == {BECAUSE}
-        assert [entry.who for entry in accepted] == [ALL_ANALYSTS, "ada", "bo"]
+        assert [entry.analyst for entry in accepted] == [ALL_ANALYSTS, "ada", "bo"]
         assert ledger.reserve("ada", ONE, "a").stored == b"a"  # what the copy holds is still there, and free
         assert ledger.commit(ledger.reserve("bo", ONE, "b"), b"new").stored == b"new"
 
@@ -169,7 +171,7 @@ def test_another_ledger_counts_its_own_and_the_lost(office, tmp_path):
         office.ask(ledger, "ada", "a")
     shutil.copy(other.path, office.path)
     office.accept()
-    office.spent = {who: office.spent[who] + other.spent[who] for who in office.spent}  # both were told
+    office.spent = {analyst: office.spent[analyst] + other.spent[analyst] for analyst in office.spent}  # both were told
     office.check()
 
 
@@ -182,11 +184,11 @@ def test_a_lost_witness_charges_every_cap_in_full(office):
     with office.open() as ledger:
         assert verify(ledger, office.witness).problems == ()
         assert at_least(ledger.overall().spent, office.limits.overall)
-        for who, grant in office.limits.analysts.items():
-            assert at_least(ledger.standing(who).spent, grant.caps)
-            assert ledger.standing(who).spent.epsilon == grant.caps.epsilon
+        for analyst, grant in office.limits.analysts.items():
+            assert at_least(ledger.standing(analyst).spent, grant.caps)
+            assert ledger.standing(analyst).spent.epsilon == grant.caps.epsilon
             with pytest.raises(Refused) as error:
-                ledger.reserve(who, noise("0.000001"), "z")
+                ledger.reserve(analyst, noise("0.000001"), "z")
             assert error.value.code is ErrorCode.BUDGET
         assert ledger.reserve("ada", ONE, "a").stored == b"a"
 

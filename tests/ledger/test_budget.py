@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ledger.conftest import limits, price
 
-from tacit.accounting.filters import LARGEST, BudgetCharge, BudgetStatus, FilterLimits, compute_limits, cost
+from tacit.accounting.filters import LARGEST, BudgetCharge, BudgetStatus, FilterLimits, compute_charge, compute_limits
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.ledger.budget import AnalystLimit, BudgetLimits, Terms, admit, strictest_caps
 from tacit.privacy.loss import ApproximateDp, GaussianNoise
@@ -141,7 +141,7 @@ def test_each_guard_may_be_held_by_a_filter_of_its_own():
 def test_deltas_that_are_used_up_leave_nothing():
     # A's share of a millionth is 5e-7 and B's 2.5e-7; 4e-7 is spent of each
     spent = BudgetStatus(BudgetCharge(0, 4 * 10**11, 0, 4 * 10**11), cap("1", "1e-6"))
-    asked = cost(ApproximateDp(Fraction(1, 100), Fraction(2, 10**7)))
+    asked = compute_charge(ApproximateDp(Fraction(1, 100), Fraction(2, 10**7)))
     found = refusal(asked, spent, None)
     assert found.what == "it costs delta 2e-07, and ada's own budget has delta 1e-07 left of 5e-07"
     assert "for more delta" in found.fix
@@ -150,7 +150,7 @@ def test_deltas_that_are_used_up_leave_nothing():
 
 def test_where_delta_alone_does_not_fit_it_is_delta_that_is_named():
     # epsilon 4.5 of 5 is left, which is ample; of delta there is none
-    asked = cost(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
+    asked = compute_charge(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
     found = refusal(asked, BudgetStatus(price("0.5"), cap("5")), None)
     assert found.what == "it costs delta 1e-09, and ada's own budget has no delta"
     # where epsilon does not fit either, it is epsilon
@@ -159,6 +159,6 @@ def test_where_delta_alone_does_not_fit_it_is_delta_that_is_named():
 
 
 def test_gaussian_noise_that_fits_nowhere_is_refused_in_words():
-    asked = cost(GaussianNoise(Fraction(4), 1))  # rho 1/8
+    asked = compute_charge(GaussianNoise(Fraction(4), 1))  # rho 1/8
     found = refusal(asked, BudgetStatus(BudgetCharge.zero(), cap("1", "1e-6")), None)
     assert found.what == "it costs epsilon without bound, rho 0.125, and ada's own budget has 1 left of 1"

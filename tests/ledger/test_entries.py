@@ -15,7 +15,7 @@ ENTRY = add_hash(
         sequence=7,
         time=NOON,
         kind=EntryKind.RESERVE,
-        who="ada",
+        analyst="ada",
         month="2030-01",
         request="r-1",
         key="5eed",
@@ -50,9 +50,9 @@ def test_every_field_has_its_columns():
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-def test_text_does_not_slip_from_one_field_into_the_next(who, month, other_who, other_month):
-    same = (who, month) == (other_who, other_month)
-    one, other = replace(ENTRY, who=who, month=month), replace(ENTRY, who=other_who, month=other_month)
+def test_text_does_not_slip_from_one_field_into_the_next(analyst, month, other_who, other_month):
+    same = (analyst, month) == (other_who, other_month)
+    one, other = replace(ENTRY, analyst=analyst, month=month), replace(ENTRY, analyst=other_who, month=other_month)
     assert (hash_entry(one) == hash_entry(other)) is same
 
 

@@ -45,11 +45,15 @@ def test_another_analyst_s_charge_is_one_entry(ledger):
 @pytest.mark.slow
 def test_the_receipt_of_a_free_repeat_names_the_charge_that_paid(ledger):
     first = ledger.reserve("ada", ONE, "a", request="first").receipt
-    for who, paid in (("ada", first), ("bo", ledger.reserve("bo", ONE, "a").receipt)):
-        ledger.reserve("ada", ONE, who)  # what is left now is not what was left then
-        receipt = ledger.reserve(who, ONE, "a").receipt
+    for analyst, paid in (("ada", first), ("bo", ledger.reserve("bo", ONE, "a").receipt)):
+        ledger.reserve("ada", ONE, analyst)  # what is left now is not what was left then
+        receipt = ledger.reserve(analyst, ONE, "a").receipt
         assert (receipt.entry, receipt.time, receipt.head) == (paid.entry, paid.time, paid.head)
-        assert (receipt.repeat, receipt.charged, receipt.analyst.spent) == (True, NOTHING, ledger.standing(who).spent)
+        assert (receipt.repeat, receipt.charged, receipt.analyst_budget.spent) == (
+            True,
+            NOTHING,
+            ledger.standing(analyst).spent,
+        )
         plain = receipt.to_dict()
         assert check_receipt(ledger, plain) == []
         for name, other in [("entry", 1), ("who", "cy"), ("key", "z"), ("time", "2020")]:
@@ -98,12 +102,12 @@ def test_a_question_that_costs_nothing_is_written_once_for_each_analyst(ledger):
 
 def test_ledgers_that_wrote_free_repeats_down_stay_valid(ledger):
     ledger.reserve("bo", ONE, "a")
-    for who, name in (("ada", ""), ("ada", "old"), ("bo", ""), ("bo", "old")):
-        write_free_repeat(ledger, who, "a", name)
+    for analyst, name in (("ada", ""), ("ada", "old"), ("bo", ""), ("bo", "old")):
+        write_free_repeat(ledger, analyst, "a", name)
     before = list(ledger.entries())
-    for who in ("ada", "bo"):
+    for analyst in ("ada", "bo"):
         for name in ("", "old"):
-            claim = ledger.reserve(who, ONE, "a", request=name)
+            claim = ledger.reserve(analyst, ONE, "a", request=name)
             assert (claim.stored, claim.receipt.charged) == (b"12", NOTHING)
             assert check_receipt(ledger, claim.receipt.to_dict()) == []
     assert list(ledger.entries()) == before

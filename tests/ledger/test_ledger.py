@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from tests.ledger.conftest import REFUSED_BY_THE_DATABASE, by_hand, grains, limits, noise, price
 
-from tacit.accounting.filters import LARGEST, BudgetCharge, compute_limits, cost, is_admitted
+from tacit.accounting.filters import LARGEST, BudgetCharge, compute_charge, compute_limits, is_admitted
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.budget import Terms
 from tacit.ledger.entries import GENESIS, EntryKind
@@ -67,22 +67,22 @@ def test_a_charge_counts_for_the_analyst_and_for_all(ledger):
 def test_the_price_of_a_composition_is_the_sum_rounded_up(ledger):
     # 1/3 + 1/3 = 2/3 = 666666666666.67 grains
     claim = ledger.reserve("ada", Compose((LaplaceNoise(Fraction(3), 1), LaplaceNoise(Fraction(6), 2))), "a")
-    assert claim.receipt.price.epsilon == 666666666667
+    assert claim.receipt.cost.epsilon == 666666666667
 
 
 def test_a_claim_asks_for_one_pass_over_the_data(ledger):
     claim = ledger.reserve("ada", noise("0.5"), "a")
     assert claim.stored is None
-    assert (claim.entry, claim.who, claim.key) == (2, "ada", "a")
+    assert (claim.entry, claim.analyst, claim.key) == (2, "ada", "a")
 
 
 def test_a_receipt_shows_the_standings_right_after_the_charge(ledger):
     ledger.reserve("bob", noise("1"), "b")
     receipt = ledger.reserve("ada", noise("0.5"), "a").receipt
-    assert (receipt.entry, receipt.who, receipt.key, receipt.repeat) == (3, "ada", "a", False)
-    assert receipt.charged == receipt.price == price("0.5")
-    assert receipt.analyst.remaining == grains("1.5")  # 2 - 0.5
-    assert receipt.overall.remaining == grains("1.5")  # 3 - 1 - 0.5
+    assert (receipt.entry, receipt.analyst, receipt.key, receipt.repeat) == (3, "ada", "a", False)
+    assert receipt.charged == receipt.cost == price("0.5")
+    assert receipt.analyst_budget.remaining == grains("1.5")  # 2 - 0.5
+    assert receipt.overall_budget.remaining == grains("1.5")  # 3 - 1 - 0.5
     assert receipt.head == ledger.head()
     assert receipt.time.endswith("+00:00")
     assert (receipt.signature, receipt.request) == ("", "")
@@ -92,7 +92,7 @@ def test_a_receipt_shows_the_standings_right_after_the_charge(ledger):
 def test_an_entry_says_what_was_done(ledger):
     claim = ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
     _, reserve, commit = ledger.entries()
-    assert (reserve.kind, reserve.who, reserve.key, reserve.loss) == (
+    assert (reserve.kind, reserve.analyst, reserve.key, reserve.loss) == (
         EntryKind.RESERVE,
         "ada",
         "a",
@@ -134,8 +134,11 @@ def test_a_price_beyond_any_database_integer_is_refused(ledger):
 
 
 def test_an_unknown_analyst_is_refused(ledger):
-    for who in ("eve", ""):
-        for call in (lambda who=who: ledger.reserve(who, noise("0.1"), "a"), lambda who=who: ledger.standing(who)):
+    for analyst in ("eve", ""):
+        for call in (
+            lambda analyst=analyst: ledger.reserve(analyst, noise("0.1"), "a"),
+            lambda analyst=analyst: ledger.standing(analyst),
+        ):
             with pytest.raises(Refused) as refusal:
                 call()
             assert refusal.value.code is ErrorCode.UNKNOWN_ANALYST
@@ -170,10 +173,10 @@ def generous(place):
 def test_many_small_questions_go_beyond_the_sum_of_epsilons(generous):
     # By A 1 / 0.02 = 50. By B rho is 0.02 tanh 0.01 = 0.00019999 of 0.021669: 108.
     small = noise("0.02")
-    assert WITH_DELTA.overall.rho // cost(small).rho == 108
+    assert WITH_DELTA.overall.rho // compute_charge(small).rho == 108
     for number in range(108):
         generous.reserve("ada", small, f"{number}")
-    assert generous.standing("ada").spent == BudgetCharge(*(108 * grain for grain in cost(small).grains))
+    assert generous.standing("ada").spent == BudgetCharge(*(108 * grain for grain in compute_charge(small).grains))
     assert generous.standing("ada").spent.epsilon == grains("2.16")
     # What is left of rho, 0.0000703, fits e tanh(e/2) up to e = 0.0118.
     with pytest.raises(Refused) as refusal:
@@ -237,7 +240,7 @@ def test_gaussian_noise_without_a_delta_is_filter_b_s_to_admit(generous):
 def test_gaussian_noise_with_a_delta_is_held_by_both_filters(generous):
     # A's share of a millionth is 5e-7. At 1e-7 each the epsilon is 0.45: A holds 2, and B by rho 4.
     delta, spent = Fraction(1, 10**7), NOTHING
-    one = cost(GAUSSIAN, delta)
+    one = compute_charge(GAUSSIAN, delta)
     assert (one.delta_a, one.delta_b) == (10**11, 0)
     asked = 0
     while is_admitted(spent, one, WITH_DELTA.overall):
@@ -309,7 +312,7 @@ def test_a_repeat_is_free_and_writes_nothing(ledger):
     claim = ledger.reserve("ada", noise("0.5"), "a")
     assert claim.stored == b"12"
     assert claim.receipt.repeat
-    assert (claim.receipt.charged, claim.receipt.price) == (NOTHING, price("0.5"))
+    assert (claim.receipt.charged, claim.receipt.cost) == (NOTHING, price("0.5"))
     assert ledger.standing("ada").spent == price("0.5")
     assert list(ledger.entries()) == before
     assert (claim.receipt.entry, claim.receipt.head) == (first.entry, first.receipt.head)  # the charge that paid
@@ -439,9 +442,9 @@ def test_a_lowered_cap_forgets_nothing_and_admits_nothing(ledger, place):
         assert again.standing("ada").spent == price("1.5")
         assert again.standing("ada").remaining == 0
         assert again.reserve("ada", noise("1.5"), "a").stored == b"12"
-        for who in ("ada", "bob"):  # bob has 1 left of his own, and all together nothing
+        for analyst in ("ada", "bob"):  # bob has 1 left of his own, and all together nothing
             with pytest.raises(Refused):
-                again.reserve(who, noise("0.1"), "b")
+                again.reserve(analyst, noise("0.1"), "b")
 
 
 @pytest.mark.slow
@@ -567,7 +570,7 @@ def test_reading_goes_on_over_many_pages(ledger):
     with ledger.store.write() as session:
         book = LedgerTransaction(session)
         for number in range(1100):
-            book.append(EntryKind.RESERVE, who="ada", key=f"{number}", charge=price("0.001"), shared=1)
+            book.append(EntryKind.RESERVE, analyst="ada", key=f"{number}", charge=price("0.001"), shared=1)
     assert [entry.sequence for entry in ledger.entries()] == list(range(1, 1102))
 
 

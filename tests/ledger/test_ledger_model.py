@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from tests.ledger.conftest import MEMORY, clock, fresh
 
-from tacit.accounting.filters import BudgetCharge, FilterLimits, compute_limits, cost
+from tacit.accounting.filters import BudgetCharge, FilterLimits, compute_charge, compute_limits
 from tacit.errors import ErrorCode, Failed, Refused
 from tacit.ledger import ledger as ledger_module
 from tacit.ledger.budget import AnalystLimit, BudgetLimits
@@ -43,13 +43,15 @@ QUESTIONS = (  # each with the delta that Gaussian noise may be charged
     (GaussianNoise(Fraction(100), 1), SMALL),
     (GaussianNoise(Fraction(400), 1), Fraction(0)),  # which only the second filter admits
 )
-priced = cache(cost)  # the price of Gaussian noise takes a tenth of a second
+priced = cache(compute_charge)  # the price of Gaussian noise takes a tenth of a second
 capped = cache(compute_limits)
 epsilons = st.sampled_from([Fraction(halves, 2) for halves in (6, 5, 4, 3, 2, 1, 0)])
 deltas = st.sampled_from([8 * SMALL, 8 * SMALL, 8 * SMALL, Fraction(0)])
 grants = st.builds(AnalystLimit, st.builds(capped, epsilons, deltas), st.booleans())
 terms = st.builds(
-    lambda overall, given, left_out: BudgetLimits(overall, {who: given[who] for who in ANALYSTS if who != left_out}),
+    lambda overall, given, left_out: BudgetLimits(
+        overall, {analyst: given[analyst] for analyst in ANALYSTS if analyst != left_out}
+    ),
     st.builds(capped, epsilons.map(lambda epsilon: 3 * epsilon), deltas),
     st.fixed_dictionaries(dict.fromkeys(ANALYSTS, grants)),
     st.sampled_from(["", "", "", "eve"]),
@@ -63,7 +65,7 @@ class Paid:
     """A charge in the model."""
 
     question: int
-    who: str
+    analyst: str
     outcome: str = "open"  # then "committed" or "failed"
 
 
@@ -111,52 +113,55 @@ class Histories(RuleBasedStateMachine):
         if limits != self.limits:
             self.limits = limits
             self.write()
-            for who, grant in limits.analysts.items():
-                self.begin_terms(who, grant)
+            for analyst, grant in limits.analysts.items():
+                self.begin_terms(analyst, grant)
 
-    def begin_terms(self, who: str, grant: AnalystLimit) -> None:
+    def begin_terms(self, analyst: str, grant: AnalystLimit) -> None:
         """What was spent goes on as that of this month, or of all months."""
-        if bool(self.months.get(who, "")) != grant.monthly or who not in self.months:
-            self.months[who] = self.written if grant.monthly else ""
+        if bool(self.months.get(analyst, "")) != grant.monthly or analyst not in self.months:
+            self.months[analyst] = self.written if grant.monthly else ""
             if not grant.monthly:
-                self.spent[who] = self.lives[who]
+                self.spent[analyst] = self.lives[analyst]
 
     # The analysts
 
-    @rule(who=analysts, question=st.integers(0, len(QUESTIONS) - 1), request=names)
-    def ask(self, who, question, request):
-        self.asked.append((who, question, request))
+    @rule(analyst=analysts, question=st.integers(0, len(QUESTIONS) - 1), request=names)
+    def ask(self, analyst, question, request):
+        self.asked.append((analyst, question, request))
         loss, delta = QUESTIONS[question]
-        head, expected = self.ledger.head(), self.expected(who, question, request)
+        head, expected = self.ledger.head(), self.expected(analyst, question, request)
         in_flight = any(self.charges[entry].question == question for entry in self.flying)
         self.ledger._patience = 0 if in_flight else 60  # where nobody is at work there is nothing to wait for
         begun = time.monotonic()
         if isinstance(expected, ErrorCode):
             with pytest.raises((Refused, Failed)) as error:
-                self.ledger.reserve(who, loss, f"{question}", delta=delta, request=request)
+                self.ledger.reserve(analyst, loss, f"{question}", delta=delta, request=request)
             assert error.value.code is expected
             assert self.ledger.head() == head
             return
-        claim = self.ledger.reserve(who, loss, f"{question}", delta=delta, request=request)
+        claim = self.ledger.reserve(analyst, loss, f"{question}", delta=delta, request=request)
         assert time.monotonic() - begun < 30
         assert claim.stored == self.stored.get(question)
         if expected in {"bound", "free"}:
             assert self.ledger.head() == head
-            assert claim.receipt.repeat or claim.entry == self.requests[who, request][1]
+            assert claim.receipt.repeat or claim.entry == self.requests[analyst, request][1]
             if expected == "free":
-                assert (claim.receipt.charged, claim.receipt.price) == (NOTHING, priced(loss, delta))
-                assert (claim.receipt.analyst.spent, claim.receipt.analyst.cap) == (self.so_far(who), self.cap(who))
+                assert (claim.receipt.charged, claim.receipt.cost) == (NOTHING, priced(loss, delta))
+                assert (claim.receipt.analyst_budget.spent, claim.receipt.analyst_budget.cap) == (
+                    self.so_far(analyst),
+                    self.cap(analyst),
+                )
             return
         if expected in {"resume", "take"}:
-            assert claim.entry == self.open_charge(who, question)
+            assert claim.entry == self.open_charge(analyst, question)
             self.write()
             if expected == "take":
                 self.charges[claim.entry].outcome = "committed"
                 self.flying.discard(claim.entry)
         else:
-            self.charge(claim, who, question, priced(loss, delta), expected)
-        if request and (who, request) not in self.requests:
-            self.requests[who, request] = question, claim.entry
+            self.charge(claim, analyst, question, priced(loss, delta), expected)
+        if request and (analyst, request) not in self.requests:
+            self.requests[analyst, request] = question, claim.entry
         if claim.stored is None:
             self.flying.add(claim.entry)
             self.claims.append(claim)
@@ -166,31 +171,31 @@ class Histories(RuleBasedStateMachine):
         if self.asked:
             self.ask(*data.draw(st.sampled_from(self.asked)))
 
-    @rule(data=st.data(), who=analysts, request=names)
-    def ask_as_another(self, data, who, request):
+    @rule(data=st.data(), analyst=analysts, request=names)
+    def ask_as_another(self, data, analyst, request):
         if self.asked:
-            self.ask(who, data.draw(st.sampled_from(self.asked))[1], request)
+            self.ask(analyst, data.draw(st.sampled_from(self.asked))[1], request)
 
-    def expected(self, who: str, question: int, request: str) -> ErrorCode | str:
+    def expected(self, analyst: str, question: int, request: str) -> ErrorCode | str:
         """What asking must come to: a refusal, or how it is paid."""
-        if who not in self.limits.analysts:
+        if analyst not in self.limits.analysts:
             return ErrorCode.UNKNOWN_ANALYST
-        about, entry = self.requests.get((who, request), (question, 0))
+        about, entry = self.requests.get((analyst, request), (question, 0))
         if about != question:
             return ErrorCode.REQUEST
         if entry in self.charges and self.charges[entry].outcome == "failed":
             return ErrorCode.FAILED
         if question in self.stored:
-            if self.open_charge(who, question):
+            if self.open_charge(analyst, question):
                 return "take"
             if entry:
                 return "bound"
-            if (who, question) in self.bought or self.is_answered(who, question):
+            if (analyst, question) in self.bought or self.is_answered(analyst, question):
                 return "free"
-            return "own charge" if self.fits(question, (who,)) else ErrorCode.BUDGET
-        if self.open_charge(who, question):
+            return "own charge" if self.fits(question, (analyst,)) else ErrorCode.BUDGET
+        if self.open_charge(analyst, question):
             return "resume"
-        return "charge" if self.fits(question, (who, EVERYONE)) else ErrorCode.BUDGET
+        return "charge" if self.fits(question, (analyst, EVERYONE)) else ErrorCode.BUDGET
 
     def fits(self, question: int, guards: tuple[str, ...]) -> bool:
         """Whether for every guard at least one filter is within its caps."""
@@ -201,20 +206,23 @@ class Histories(RuleBasedStateMachine):
                 return False
         return True
 
-    def charge(self, claim: Reservation, who: str, question: int, price: BudgetCharge, how: str) -> None:
+    def charge(self, claim: Reservation, analyst: str, question: int, price: BudgetCharge, how: str) -> None:
         self.write()
-        self.spent[who] = self.so_far(who) + price
-        self.lives[who] += price
-        if self.months[who]:
-            self.months[who] = self.month(who)
+        self.spent[analyst] = self.so_far(analyst) + price
+        self.lives[analyst] += price
+        if self.months[analyst]:
+            self.months[analyst] = self.month(analyst)
         if how == "charge":
             self.spent[EVERYONE] += price
-            self.charges[claim.entry] = Paid(question, who)
+            self.charges[claim.entry] = Paid(question, analyst)
         else:
-            self.bought.add((who, question))
-        assert (claim.receipt.charged, claim.receipt.price) == (price, price)
-        assert (claim.receipt.analyst.spent, claim.receipt.analyst.cap) == (self.spent[who], self.cap(who))
-        assert claim.receipt.overall.spent == self.spent[EVERYONE]
+            self.bought.add((analyst, question))
+        assert (claim.receipt.charged, claim.receipt.cost) == (price, price)
+        assert (claim.receipt.analyst_budget.spent, claim.receipt.analyst_budget.cap) == (
+            self.spent[analyst],
+            self.cap(analyst),
+        )
+        assert claim.receipt.overall_budget.spent == self.spent[EVERYONE]
 
     # What comes of a charge
 
@@ -261,8 +269,8 @@ class Histories(RuleBasedStateMachine):
         """An entry was written, at no earlier time than the one before it."""
         self.written = max(self.written, self.today)
 
-    def month(self, who: str) -> str:
-        return max(self.months[who], self.written, self.today)
+    def month(self, analyst: str) -> str:
+        return max(self.months[analyst], self.written, self.today)
 
     def so_far(self, guard: str) -> BudgetCharge:
         """What counts against the next charge."""
@@ -272,21 +280,21 @@ class Histories(RuleBasedStateMachine):
     def cap(self, guard: str) -> FilterLimits:
         return self.limits.overall if guard == EVERYONE else self.limits.analysts[guard].caps
 
-    def open_charge(self, who: str, question: int) -> int:
-        mine = (entry for entry, paid in self.charges.items() if (paid.who, paid.question) == (who, question))
+    def open_charge(self, analyst: str, question: int) -> int:
+        mine = (entry for entry, paid in self.charges.items() if (paid.analyst, paid.question) == (analyst, question))
         return next((entry for entry in mine if self.charges[entry].outcome == "open"), 0)
 
-    def is_answered(self, who: str, question: int) -> bool:
+    def is_answered(self, analyst: str, question: int) -> bool:
         """Whether a charge of theirs came to the answer. One that failed is spent, and pays for nothing."""
-        return Paid(question, who, "committed") in self.charges.values()
+        return Paid(question, analyst, "committed") in self.charges.values()
 
     @invariant()
     def the_totals_are_those_of_the_model(self):
-        for who in self.limits.analysts:
-            found = self.ledger.standing(who)
-            refreshed = self.months[who] and self.today > self.months[who]
-            assert found.spent == (NOTHING if refreshed else self.spent[who])
-            assert found.cap == self.cap(who)
+        for analyst in self.limits.analysts:
+            found = self.ledger.standing(analyst)
+            refreshed = self.months[analyst] and self.today > self.months[analyst]
+            assert found.spent == (NOTHING if refreshed else self.spent[analyst])
+            assert found.cap == self.cap(analyst)
         assert self.ledger.overall().spent == self.spent[EVERYONE]
 
     def teardown(self):

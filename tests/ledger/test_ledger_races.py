@@ -14,7 +14,7 @@ import pytest
 from tests.ledger.conftest import fresh, grains, limits, noise
 from tests.support.forks import in_child, outcome
 
-from tacit.accounting.filters import BudgetCharge, cost
+from tacit.accounting.filters import BudgetCharge, compute_charge
 from tacit.errors import Refused
 from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.entries import EntryKind
@@ -54,10 +54,10 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
-def ask_until_refused(ledger: Ledger, who: str, prefix: str) -> int:
+def ask_until_refused(ledger: Ledger, analyst: str, prefix: str) -> int:
     for number in range(1000):
         try:
-            claim = ledger.reserve(who, TENTH, f"{prefix}-{number}")
+            claim = ledger.reserve(analyst, TENTH, f"{prefix}-{number}")
             ledger.commit(claim, b"12")
         except Refused:
             return number
@@ -78,7 +78,7 @@ def for_the_last(place: Path | str, terms: BudgetLimits, loss: Loss = TENTH) -> 
     outcomes = race(work)
     assert set(outcomes) <= {0, 1}
     with Ledger(place, terms) as ledger:
-        assert ledger.overall().spent == sum([cost(loss)] * sum(outcomes), BudgetCharge.zero())
+        assert ledger.overall().spent == sum([compute_charge(loss)] * sum(outcomes), BudgetCharge.zero())
         assert verify(ledger).problems == ()
     return sum(outcomes)
 
@@ -120,8 +120,8 @@ def test_processes_that_ask_the_same_share_one_charge(place):
 
     assert len(set(race(work))) == 1
     with Ledger(place, shared("1")) as ledger:
-        assert ledger.overall().spent == cost(TENTH)
-        assert all(ledger.standing(f"analyst{number}").spent == cost(TENTH) for number in range(RACERS))
+        assert ledger.overall().spent == compute_charge(TENTH)
+        assert all(ledger.standing(f"analyst{number}").spent == compute_charge(TENTH) for number in range(RACERS))
         assert verify(ledger).problems == ()
 
 
@@ -185,7 +185,7 @@ def test_the_same_question_by_many_threads_has_one_answer_and_one_charge(place):
 
         with ThreadPoolExecutor(8) as pool:
             assert len(set(pool.map(ask, range(64)))) == 1
-        assert ledger.overall().spent == cost(TENTH)
+        assert ledger.overall().spent == compute_charge(TENTH)
         assert verify(ledger).problems == ()
 
 
@@ -257,7 +257,7 @@ def test_forks_amid_busy_threads(place):
             thread.join()
         assert outcomes == [0] * 8
         assert ledger.standing("analyst7").spent.epsilon == grains("0.8")
-        assert sum(entry.who in ("analyst0", "analyst1", "analyst2") for entry in ledger.entries()) == sum(asked)
+        assert sum(entry.analyst in ("analyst0", "analyst1", "analyst2") for entry in ledger.entries()) == sum(asked)
         assert verify(ledger).problems == ()
 
 

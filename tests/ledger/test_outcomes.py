@@ -41,7 +41,7 @@ class Work:
     """A pass over the data that a process was told to make."""
 
     claim: Reservation
-    who: str
+    analyst: str
     question: Question
     request: str
     process: int
@@ -85,27 +85,27 @@ class Outcomes:
             ledger.close()
         self.works.clear()
 
-    def shows(self, who: str, question: Question, request: str, outcome: str) -> None:
+    def shows(self, analyst: str, question: Question, request: str, outcome: str) -> None:
         """Of one question nobody sees more outcomes than charges, and one name, one charge, has one outcome."""
-        seen = self.seen.setdefault((who, question), set())
+        seen = self.seen.setdefault((analyst, question), set())
         seen.add(outcome)
-        assert len(seen) <= self.charged[who, question], (who, question, seen)
+        assert len(seen) <= self.charged[analyst, question], (analyst, question, seen)
         if outcome.startswith("answer"):
             assert self.answers.setdefault(question, outcome) == outcome
-            self.answered.add((who, question))
+            self.answered.add((analyst, question))
         if request:
-            assert self.outcomes.setdefault((who, request, question), outcome) == outcome
+            assert self.outcomes.setdefault((analyst, request, question), outcome) == outcome
         self.spent_covers_what_was_seen(self.ledgers[0])
 
     def spent_covers_what_was_seen(self, ledger: Ledger) -> None:
         """The sums hold what was shown, also where its charges are lost; the cap that refreshes holds a month of it."""
         told: Counter[str] = Counter()
         overall: dict[Question, set[str]] = {}
-        for (who, question), seen in self.seen.items():
-            told[who] += len(seen) * grains(question[1])
+        for (analyst, question), seen in self.seen.items():
+            told[analyst] += len(seen) * grains(question[1])
             overall.setdefault(question, set()).update(seen)
-        for who in ("ada", "cy"):
-            assert told[who] <= ledger.standing(who).spent.epsilon
+        for analyst in ("ada", "cy"):
+            assert told[analyst] <= ledger.standing(analyst).spent.epsilon
         together = sum(len(seen) * grains(question[1]) for question, seen in overall.items())
         assert together <= ledger.overall().spent.epsilon
 
@@ -134,18 +134,18 @@ class Outcomes:
             self.lose(pick(self.copies), with_witness=self.random.random() < 0.8)
         return what
 
-    def ask(self, who: str, question: Question) -> None:
+    def ask(self, analyst: str, question: Question) -> None:
         process, request = self.random.randrange(2), self.random.choice(REQUESTS)
-        self.asked.append((who, question))
-        ledger, about = self.ledgers[process], (who, question)
+        self.asked.append((analyst, question))
+        ledger, about = self.ledgers[process], (analyst, question)
         before = sum(ledger.standing(name).spent.epsilon for name in ANALYSTS)
         try:
-            claim = ledger.reserve(who, PRICES[question], question[0], request=request)
+            claim = ledger.reserve(analyst, PRICES[question], question[0], request=request)
         except Refused:
             return
         except Failed:
-            if (who, request) in self.named:
-                self.shows(who, question, request, self.named[who, request])
+            if (analyst, request) in self.named:
+                self.shows(analyst, question, request, self.named[analyst, request])
             else:
                 assert self.losses  # it says nothing of the data: the loss made the charge fail
             return
@@ -158,24 +158,24 @@ class Outcomes:
         self.charged[about] += charges
         name = f"charge {claim.entry} after {self.losses} losses"
         if request:
-            self.named[who, request] = name
+            self.named[analyst, request] = name
         if claim.stored is not None:
-            self.shows(who, question, request, claim.stored.decode())
+            self.shows(analyst, question, request, claim.stored.decode())
             assert check_receipt(ledger, claim.receipt.to_dict()) == []
         else:
-            self.works.append(Work(claim, who, question, request, process, name))
+            self.works.append(Work(claim, analyst, question, request, process, name))
 
     def answer(self, work: Work) -> None:
         try:
             shown = self.ledgers[work.process].commit(work.claim, f"answer {next(self.tokens)}".encode()).stored
         except Failed:
-            self.shows(work.who, work.question, work.request, work.name)
+            self.shows(work.analyst, work.question, work.request, work.name)
         else:
-            self.shows(work.who, work.question, work.request, shown.decode())
+            self.shows(work.analyst, work.question, work.request, shown.decode())
 
     def fail(self, work: Work) -> None:
         stands = self.ledgers[work.process].fail(work.claim)
-        self.shows(work.who, work.question, work.request, work.name if stands is None else stands.decode())
+        self.shows(work.analyst, work.question, work.request, work.name if stands is None else stands.decode())
 
     def interrupt(self, work: Work) -> None:
         with pytest.raises(KeyboardInterrupt), self.ledgers[work.process].hold(work.claim):

@@ -29,8 +29,8 @@ def kinds(ledger: Ledger) -> list[EntryKind]:
     return [entry.kind for entry in ledger.entries()]
 
 
-def answered(ledger: Ledger, who: str, key: str = "a", answer: bytes = b"12") -> bytes | None:
-    return ledger.commit(ledger.reserve(who, ONE, key), answer).stored
+def answered(ledger: Ledger, analyst: str, key: str = "a", answer: bytes = b"12") -> bytes | None:
+    return ledger.commit(ledger.reserve(analyst, ONE, key), answer).stored
 
 
 # A charge that failed
@@ -205,14 +205,14 @@ def test_verify_counts_what_was_shown_against_what_was_charged(tmp_path, history
     with Ledger(tmp_path / "ledger", LIMITS, patience=0) as ledger:
         claims = {}
         for step in history.split(", "):
-            what, who = step.split()
+            what, analyst = step.split()
             if what in {"reserve", "charged"}:
-                claims[who] = ledger.reserve(who, ONE, "a")
+                claims[analyst] = ledger.reserve(analyst, ONE, "a")
             elif what == "commit":
-                ledger.commit(claims[who], b"12")
+                ledger.commit(claims[analyst], b"12")
             elif what == "fail":
-                ledger.fail(claims[who])
+                ledger.fail(claims[analyst])
             else:
-                write_free_repeat(ledger, who, "a")
+                write_free_repeat(ledger, analyst, "a")
         problems = verify(ledger).problems
     assert (problems == ()) is is_paid, problems

@@ -166,8 +166,8 @@ def session(root: Path, key: SigningKey, recorder: Recorder) -> None:
     def opened() -> Ledger:
         return Ledger(root / LEDGER, LIMITS, key=key, witness=Witness(root / WITNESS))
 
-    def ask(ledger: Ledger, who: str, question: str, answer: bytes) -> None:
-        claim = ledger.commit(ledger.reserve(who, ONE, question), answer)
+    def ask(ledger: Ledger, analyst: str, question: str, answer: bytes) -> None:
+        claim = ledger.commit(ledger.reserve(analyst, ONE, question), answer)
         recorder.notes("shown", question, data=claim.stored or b"")
 
     def checkpoint(ledger: Ledger, how: str) -> None:

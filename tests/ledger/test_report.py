@@ -28,8 +28,8 @@ GAUSSIAN = GaussianNoise(Fraction(400), 1)  # sigma 20: rho 1/800
 KEYS = Compose((ApproximateDp(Fraction(1, 5), Fraction(1, 10**9)), LAPLACE))  # epsilon 0.3, delta 1e-9
 
 
-def ask(ledger: Ledger, who: str, loss: Loss, question: str):
-    return ledger.commit(ledger.reserve(who, loss, question, delta=Fraction(1, 10**9)), b"12")
+def ask(ledger: Ledger, analyst: str, loss: Loss, question: str):
+    return ledger.commit(ledger.reserve(analyst, loss, question, delta=Fraction(1, 10**9)), b"12")
 
 
 @pytest.fixture
@@ -151,8 +151,8 @@ def test_a_true_receipt_holds_and_an_altered_one_does_not(place, key, witness):
 
 def test_a_receipt_that_says_something_else_does_not_hold(place, key, witness):
     with Ledger(place, LIMITS, key=key, witness=witness) as ledger:
-        for who in ("ada", "bo"):
-            receipt = ask(ledger, who, LAPLACE, "a").receipt.to_dict()
+        for analyst in ("ada", "bo"):
+            receipt = ask(ledger, analyst, LAPLACE, "a").receipt.to_dict()
             others = {"entry": 1, "time": "2020", "who": "cy", "key": "b", "charged_epsilon": "9", "repeat": None}
             for name, value in others.items():  # a receipt of bo's that says nothing was charged is one of a repeat
                 assert check_receipt(ledger, {**receipt, name: value}) == [f"its {name} is not what the ledger says"]

@@ -35,8 +35,8 @@ def kinds(ledger: Ledger) -> list[EntryKind]:
     return [entry.kind for entry in ledger.entries()]
 
 
-def answered(ledger: Ledger, who: str = "ada", key: str = "a", request: str = "") -> Reservation:
-    return ledger.commit(ledger.reserve(who, HALF, key, request=request), b"12")
+def answered(ledger: Ledger, analyst: str = "ada", key: str = "a", request: str = "") -> Reservation:
+    return ledger.commit(ledger.reserve(analyst, HALF, key, request=request), b"12")
 
 
 # Names of questions
@@ -154,10 +154,12 @@ def while_in_flight(ledger: Ledger, claim: Reservation, ask, settle) -> Reservat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("who", "own"), [("ada", NOTHING), ("bob", price("0.5"))])
-def test_a_second_thread_waits_and_gets_the_same_answer(ledger, who, own):
+@pytest.mark.parametrize(("analyst", "own"), [("ada", NOTHING), ("bob", price("0.5"))])
+def test_a_second_thread_waits_and_gets_the_same_answer(ledger, analyst, own):
     claim = ledger.reserve("ada", HALF, "a")
-    found = while_in_flight(ledger, claim, lambda: ledger.reserve(who, HALF, "a"), lambda: ledger.commit(claim, b"12"))
+    found = while_in_flight(
+        ledger, claim, lambda: ledger.reserve(analyst, HALF, "a"), lambda: ledger.commit(claim, b"12")
+    )
     assert (found.stored, found.receipt.charged) == (b"12", own)
     assert ledger.overall().spent == price("0.5")
     assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT] + [EntryKind.REPEAT] * (
@@ -205,8 +207,8 @@ def test_other_questions_do_not_wait(ledger, loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("who", "own"), [("ada", NOTHING), ("bob", price("0.5"))])
-def test_a_second_process_waits_and_gets_the_same_answer(ledger, place, who, own):
+@pytest.mark.parametrize(("analyst", "own"), [("ada", NOTHING), ("bob", price("0.5"))])
+def test_a_second_process_waits_and_gets_the_same_answer(ledger, place, analyst, own):
     reserved, go = os.pipe()
     ready, tell = os.pipe()
 
@@ -214,7 +216,7 @@ def test_a_second_process_waits_and_gets_the_same_answer(ledger, place, who, own
         os.read(reserved, 1)
         with Ledger(place, LIMITS, patience=60) as other:
             os.write(tell, b"1")
-            found = other.reserve(who, HALF, "a")
+            found = other.reserve(analyst, HALF, "a")
         return 0 if (found.stored, found.receipt.charged) == (b"12", own) else 1
 
     child = in_child(work)  # before there is a claim: a fork closes the connection that PostgreSQL knows it by

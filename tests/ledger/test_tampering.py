@@ -148,21 +148,21 @@ def cut_off(place, length: int) -> None:
     """Take the last entries away, and set the head and the totals to what the others say."""
     with LedgerReader(place) as history:
         kept = list(history.entries())[:length]
-    lasts = {entry.who: entry.spent for entry in kept if entry.who}
+    lasts = {entry.analyst: entry.spent for entry in kept if entry.analyst}
     edit(
         place,
         "DELETE FROM flights",
         f"DELETE FROM answers WHERE entry > {length}",
         f"DELETE FROM entries WHERE sequence > {length}",
         f"UPDATE head SET sequence = {length}, hash = '{kept[-1].hash}'",
-        *[total(who, lasts.get(who, NOTHING)) for who in LIMITS.analysts],
+        *[total(analyst, lasts.get(analyst, NOTHING)) for analyst in LIMITS.analysts],
         total(ALL_ANALYSTS, kept[-1].overall),
     )
 
 
-def total(who: str, spent: BudgetCharge) -> str:
+def total(analyst: str, spent: BudgetCharge) -> str:
     pairs = zip(("epsilon", "delta_a", "rho", "delta_b"), spent.grains, strict=True)
-    return f"UPDATE totals SET {', '.join(f'{name} = {number}' for name, number in pairs)} WHERE who = '{who}'"
+    return f"UPDATE totals SET {', '.join(f'{name} = {number}' for name, number in pairs)} WHERE who = '{analyst}'"
 
 
 @pytest.mark.slow
@@ -195,9 +195,9 @@ def test_an_answer_that_nobody_committed_is_found(honest):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grain", ["epsilon", "rho"])
-@pytest.mark.parametrize("who", [ALL_ANALYSTS, "ada", "bo"])
-def test_a_total_set_back_is_found_at_opening(honest, witness, who, grain):
-    edit(honest, f"UPDATE totals SET {grain} = 0 WHERE who = '{who}'")
+@pytest.mark.parametrize("analyst", [ALL_ANALYSTS, "ada", "bo"])
+def test_a_total_set_back_is_found_at_opening(honest, witness, analyst, grain):
+    edit(honest, f"UPDATE totals SET {grain} = 0 WHERE who = '{analyst}'")
     (problem,) = problems(honest)
     assert "is not the sum of its charges" in problem
     assert refusal(honest, witness) is ErrorCode.LEDGER_TAMPERED
@@ -273,20 +273,20 @@ def rewrite(place, changes):
     statements, spent, months, everyone, previous = [], {ALL_ANALYSTS: NOTHING}, {}, NOTHING, entries[0].previous
     for entry in entries:
         made = replace(entry, **changes.get(entry.sequence, {}))
-        who, then = made.who, months.get(made.who, "")
-        if who != ALL_ANALYSTS:
-            begun = NOTHING if made.month > then > "" else spent.get(who, NOTHING)
-            spent[who], months[who] = begun + made.charge, made.month
+        analyst, then = made.analyst, months.get(made.analyst, "")
+        if analyst != ALL_ANALYSTS:
+            begun = NOTHING if made.month > then > "" else spent.get(analyst, NOTHING)
+            spent[analyst], months[analyst] = begun + made.charge, made.month
         spent[ALL_ANALYSTS] += made.shared_charge
         everyone += made.charge
-        own = NOTHING if who == ALL_ANALYSTS else spent[who]
+        own = NOTHING if analyst == ALL_ANALYSTS else spent[analyst]
         made = add_hash(replace(made, spent=own, overall=spent[ALL_ANALYSTS], everyone=everyone, previous=previous))
         previous = made.hash
         pairs = ", ".join(f"{name} = {literal(value)}" for name, value in zip(COLUMNS, to_row(made), strict=True))
         statements.append(f"UPDATE entries SET {pairs} WHERE sequence = {entry.sequence}")
     months[ALL_ANALYSTS] = ""
-    statements += [total(who, cost) for who, cost in spent.items()]
-    statements += [f"UPDATE totals SET month = '{month}' WHERE who = '{who}'" for who, month in months.items()]
+    statements += [total(analyst, cost) for analyst, cost in spent.items()]
+    statements += [f"UPDATE totals SET month = '{month}' WHERE who = '{analyst}'" for analyst, month in months.items()]
     edit(place, *statements, f"UPDATE head SET hash = '{previous}'")
 
 

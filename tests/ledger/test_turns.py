@@ -49,16 +49,16 @@ def together(ledger: Ledger, works: list[Callable[[], Any]]) -> list[Future[Any]
         return found
 
 
-def asks(ledger: Ledger, who: str, *keys: str) -> list[Callable[[], Any]]:
-    return [lambda key=key: ledger.reserve(who, TENTH, key) for key in keys]
+def asks(ledger: Ledger, analyst: str, *keys: str) -> list[Callable[[], Any]]:
+    return [lambda key=key: ledger.reserve(analyst, TENTH, key) for key in keys]
 
 
 def kinds(ledger: Ledger) -> list[EntryKind]:
     return [entry.kind for entry in ledger.entries()]
 
 
-def answered(ledger: Ledger, who: str, key: str) -> None:
-    ledger.commit(ledger.reserve(who, TENTH, key), key.encode())
+def answered(ledger: Ledger, analyst: str, key: str) -> None:
+    ledger.commit(ledger.reserve(analyst, TENTH, key), key.encode())
 
 
 def test_those_who_wait_go_in_one_transaction(ledger, witness):
@@ -104,8 +104,8 @@ def test_an_error_of_one_is_not_an_error_of_the_others(ledger, place, witness):
 
 
 def test_the_same_question_in_one_transaction_is_charged_once(ledger):
-    def ask(who: str) -> Any:
-        claim = ledger.reserve(who, TENTH, "same")
+    def ask(analyst: str) -> Any:
+        claim = ledger.reserve(analyst, TENTH, "same")
         return claim if claim.stored else ledger.commit(claim, b"12")
 
     found = [each.result() for each in together(ledger, [*asks(ledger, "ada", "first"), *[lambda: ask("ada")] * 5])]
@@ -121,8 +121,8 @@ def test_repeats_are_what_asking_again_gives_and_the_rest_is_left_alone(ledger, 
     ledger.reserve("ada", TENTH, "open")
     before = len(kinds(ledger))
     asked = [
-        ledger.describe_request(who, TENTH, name)
-        for who, name in [("ada", "a"), ("ben", "a"), ("ada", "b"), ("ada", "open")]
+        ledger.describe_request(analyst, TENTH, name)
+        for analyst, name in [("ada", "a"), ("ben", "a"), ("ada", "b"), ("ada", "open")]
     ]
     one, unpaid, other, unanswered = ledger.repeats(lambda: asked)
     assert unpaid is None and unanswered is None  # these must be reserved
@@ -135,7 +135,10 @@ def test_repeats_are_what_asking_again_gives_and_the_rest_is_left_alone(ledger, 
             and receipt.charged.epsilon == 0
             and is_valid_signature(receipt.head, receipt.signature, key.public)
         )
-    assert one.receipt.analyst == alone.receipt.analyst and one.receipt.overall == alone.receipt.overall
+    assert (
+        one.receipt.analyst_budget == alone.receipt.analyst_budget
+        and one.receipt.overall_budget == alone.receipt.overall_budget
+    )
     assert ledger.standing("ada").spent.epsilon == grains("0.3") and ledger.standing("ben").spent.epsilon == 0
     assert verify(ledger, witness).problems == ()
 

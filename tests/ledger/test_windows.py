@@ -38,8 +38,8 @@ def ledger(place, now):
         assert verify(history).problems == ()
 
 
-def left(ledger: LedgerReader, who: str = "ada") -> int:
-    return ledger.standing(who).remaining
+def left(ledger: LedgerReader, analyst: str = "ada") -> int:
+    return ledger.standing(analyst).remaining
 
 
 def test_a_new_month_refreshes_the_own_cap_and_never_the_overall_one(ledger, now):

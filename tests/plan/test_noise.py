@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, cost
+from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, compute_charge
 from tacit.accounting.zcdp import compute_rho
 from tacit.aggregates.base import (
     Measurement,
@@ -78,7 +78,7 @@ settings_of = st.builds(
 
 def spent(spending: Spending) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) as the ledger charges it."""
-    found = cost(spending.loss, spending.delta)
+    found = compute_charge(spending.loss, spending.delta)
     return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, GRAINS_PER_DELTA)
 
 
@@ -118,8 +118,10 @@ def by_hand(spending: Spending, at: Setting) -> None:
     choices = count_selections(at.each, at.neighbors, at.groups)
     for part, loss in zip(spending.parts, losses, strict=False):
         if isinstance(part, Pick):
-            found = cost(part.mechanism.loss() if isinstance(part.need, TopKMeasurement) else part.mechanism.loss(1))
-            assert choices * found.epsilon >= cost(loss).epsilon >= choices * (found.epsilon - 1)
+            found = compute_charge(
+                part.mechanism.loss() if isinstance(part.need, TopKMeasurement) else part.mechanism.loss(1)
+            )
+            assert choices * found.epsilon >= compute_charge(loss).epsilon >= choices * (found.epsilon - 1)
             assert part.mechanism.rows == at.each.rows if isinstance(part.need, QuantileMeasurement) else True
         elif isinstance(part.mechanism, Laplace):
             assert part.sensitivity == vector_l1_sensitivity(part.need, at.each, at.neighbors, at.groups)

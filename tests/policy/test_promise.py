@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.test_check import QUIET, WARDS
 
-from tacit.accounting.filters import LARGEST, BudgetCharge, compute_limits, cost, is_admitted
+from tacit.accounting.filters import LARGEST, BudgetCharge, compute_charge, compute_limits, is_admitted
 from tacit.policy.load import load
 from tacit.policy.model import PrivacyBudget
 from tacit.policy.promise import RecordedSpending, describe_guarantee, effective_budget, find_overspent
@@ -16,7 +16,7 @@ from tacit.privacy.guarantee import epsilon_from_rho
 from tacit.privacy.loss import ApproximateDp, GaussianNoise, LaplaceNoise
 
 CLINIC = Path(__file__).parent / "clinic.toml"
-HALF = cost(LaplaceNoise(Fraction(2), 1))  # epsilon 0.5
+HALF = compute_charge(LaplaceNoise(Fraction(2), 1))  # epsilon 0.5
 
 
 def test_the_promise_says_who_is_the_same_and_who_is_nobody():
@@ -91,7 +91,7 @@ def test_a_refreshing_cap_names_what_this_month_has_cost_already():
 
 
 def test_a_delta_that_is_spent_already_is_promised():
-    spent = cost(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
+    spent = compute_charge(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
     # epsilon 0.5 is within 1, and delta 1e-9 is above 0
     assert effective_budget(PrivacyBudget(Fraction(1), Fraction(0)), spent) == PrivacyBudget(
         Fraction(1), Fraction(1, 10**9)
@@ -100,9 +100,9 @@ def test_a_delta_that_is_spent_already_is_promised():
 
 def test_what_filter_b_admitted_is_promised_by_its_rho():
     # 400 answers of epsilon 0.01 and rho 0.00005 at most: a sum of 4, and rho 0.02, which is 1.005 at delta 1e-6
-    spent = cost(LaplaceNoise(Fraction(100), 1))
+    spent = compute_charge(LaplaceNoise(Fraction(100), 1))
     for _ in range(399):
-        spent += cost(LaplaceNoise(Fraction(100), 1))
+        spent += compute_charge(LaplaceNoise(Fraction(100), 1))
     found = effective_budget(PrivacyBudget(Fraction(1, 2), Fraction(1, 10**6)), spent)
     assert found.delta == Fraction(1, 10**6)
     assert float(found.epsilon) == pytest.approx(epsilon_from_rho(spent.rho / 10**15, 1e-6), abs=2e-6)
@@ -110,7 +110,7 @@ def test_what_filter_b_admitted_is_promised_by_its_rho():
 
 
 def test_gaussian_noise_without_any_delta_has_a_bound_all_the_same():
-    spent = cost(GaussianNoise(Fraction(100), 1))  # a variance of 100: rho is 1/200
+    spent = compute_charge(GaussianNoise(Fraction(100), 1))  # a variance of 100: rho is 1/200
     assert spent.epsilon == LARGEST
     found = effective_budget(PrivacyBudget(Fraction(1, 1000), Fraction(0)), spent)
     assert found.delta == Fraction(1, 10**6)
@@ -126,7 +126,7 @@ def test_the_promise_is_never_below_the_cap_and_nothing_more_is_admitted_above_i
     cap = PrivacyBudget(epsilon, Fraction(delta))
     spent = BudgetCharge.zero()
     for price in prices:
-        spent += cost(LaplaceNoise(1 / price, 1))
+        spent += compute_charge(LaplaceNoise(1 / price, 1))
     found = effective_budget(cap, spent)
     assert found.epsilon >= cap.epsilon
     assert found.delta == cap.delta

@@ -78,7 +78,7 @@ def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
             await reached(entered, 3)
             asked.append(asyncio.create_task(service.ask("ben", ASKED)))
             assert await loop.run_in_executor(None, lambda: entered.acquire(timeout=20))
-            assert {entry.who for entry in curator.ledger.entries() if entry.kind is EntryKind.RESERVE} == {
+            assert {entry.analyst for entry in curator.ledger.entries() if entry.kind is EntryKind.RESERVE} == {
                 "ada",
                 "ben",
             }

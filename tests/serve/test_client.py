@@ -48,7 +48,7 @@ def test_an_answer_is_the_same_object_from_afar(ada, served, sql):
     assert (far.notes, far.confidence, far.percent) == (near.notes, near.confidence, near.percent)
     assert far.to_pandas().equals(near.to_pandas()) and far.to_polars().equals(near.to_polars())
     assert str(far).splitlines()[:-1] == str(near).splitlines()[:-1]  # the receipts differ: one is a repeat
-    assert far.receipt.price == near.receipt.price and far.receipt.analyst.cap == near.receipt.analyst.cap
+    assert far.receipt.cost == near.receipt.cost and far.receipt.analyst_budget.cap == near.receipt.analyst_budget.cap
     assert far.to_dict()["rows"] == near.to_dict()["rows"]
     assert receipt_from_dict(json.loads(json.dumps(receipt_to_dict(far.receipt)))) == far.receipt
 
@@ -96,7 +96,7 @@ def test_an_error_is_the_same_error_from_afar(ada, served, sql, price):
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Decimal("0.25"), 0.25])
 def test_a_price_may_be_any_exact_number(ada, epsilon):
-    assert ada.ask(QUESTIONS[0], epsilon=epsilon).receipt.price.text == "0.25"
+    assert ada.ask(QUESTIONS[0], epsilon=epsilon).receipt.cost.text == "0.25"
 
 
 def test_what_is_no_text_is_an_error(ada):
@@ -161,7 +161,7 @@ def test_a_question_whose_answer_was_lost_twice_is_charged_once(served):
     before = ledger.standing("ben").spent.epsilon
     with cutting(served, 2) as url, tacit.connect(url, served.key("ben"), cafile=served.cafile) as ben:
         answer = ben.ask(sql, epsilon=0.5)
-    assert ledger.standing("ben").spent.epsilon - before == answer.receipt.price.epsilon > 0
+    assert ledger.standing("ben").spent.epsilon - before == answer.receipt.cost.epsilon > 0
     named = [entry for entry in ledger.entries() if entry.request == answer.receipt.request]
     assert [entry.kind for entry in named] == [EntryKind.RESERVE]
 

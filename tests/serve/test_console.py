@@ -24,7 +24,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_limits, cost, is_admitted
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, compute_limits, is_admitted
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
@@ -556,7 +556,7 @@ def test_logs_hold_no_question_no_password_and_no_token(ada, visitor, served, ca
 
 @given(st.fractions(Fraction(1, 50), 2), st.fractions(Fraction(1, 10), 5), st.booleans())
 def test_so_many_more_questions_fit_and_not_one_more(price, cap, has_delta):
-    one = cost(LaplaceNoise(1 / price, 1))
+    one = compute_charge(LaplaceNoise(1 / price, 1))
     limit = compute_limits(cap, Fraction(1, 10**6) if has_delta else Fraction(0))
     spent, count = BudgetCharge.zero(), 0
     while is_admitted(spent, one, limit):

@@ -148,7 +148,7 @@ def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
         question = ASKED
         service._answers.keep(question, CachedAnswer("ben", curator.planner.plan(question), answer, curator.ledger))
         told = await service.ask("ben", ASKED)
-        assert told.receipt.who == "ben" and told.receipt.charged.epsilon > 0
+        assert told.receipt.analyst == "ben" and told.receipt.charged.epsilon > 0
         await service.close()
 
     run(work())

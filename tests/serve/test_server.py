@@ -195,7 +195,7 @@ def test_a_stop_that_runs_out_of_patience_leaves_a_charge_that_is_taken_up_again
         assert person.budget.to_dict()["own"]["spent"] == "1"  # durable before the data was touched
         answer = person.ask(sql, epsilon=1, request="mine")
         assert not answer.receipt.repeat and person.budget.to_dict()["own"]["spent"] == "1"
-        kinds = [entry.kind for entry in curator.ledger.entries() if entry.who == "ada"]
+        kinds = [entry.kind for entry in curator.ledger.entries() if entry.analyst == "ada"]
         assert kinds == [EntryKind.RESERVE, EntryKind.RESUME, EntryKind.COMMIT]
 
 

@@ -6,8 +6,8 @@ from tacit.accounting.filters import BudgetCharge as BudgetCharge
 from tacit.accounting.filters import BudgetStatus as BudgetStatus
 from tacit.accounting.filters import DeltaSplit as DeltaSplit
 from tacit.accounting.filters import FilterLimits as FilterLimits
+from tacit.accounting.filters import compute_charge as compute_charge
 from tacit.accounting.filters import compute_limits as compute_limits
-from tacit.accounting.filters import cost as cost
 from tacit.accounting.filters import is_admitted as is_admitted
 from tacit.accounting.filters import is_within_basic as is_within_basic
 from tacit.accounting.filters import is_within_zcdp as is_within_zcdp

@@ -3,7 +3,7 @@
 >>> from tacit.privacy import LaplaceNoise
 >>> limit = compute_limits(epsilon=10, delta=1e-6)
 >>> spent, asked = BudgetCharge.zero(), 0
->>> price = cost(LaplaceNoise(scale=100, sensitivity=1))
+>>> price = compute_charge(LaplaceNoise(scale=100, sensitivity=1))
 >>> while is_admitted(spent, price, limit):
 ...     spent, asked = spent + price, asked + 1
 >>> asked  # 1,000 by filter A alone
@@ -50,7 +50,7 @@ class BudgetCharge:
     Examples
     --------
     >>> from tacit.privacy import LaplaceNoise
-    >>> price = cost(LaplaceNoise(scale=4, sensitivity=1))
+    >>> price = compute_charge(LaplaceNoise(scale=4, sensitivity=1))
     >>> (price + price).shown
     '0.5'
     """
@@ -150,7 +150,7 @@ class BudgetStatus:
     Examples
     --------
     >>> from tacit.privacy import PureDp
-    >>> str(BudgetStatus(cost(PureDp(0.5)), compute_limits(epsilon=2, delta=0)))
+    >>> str(BudgetStatus(compute_charge(PureDp(0.5)), compute_limits(epsilon=2, delta=0)))
     '0.5 of 2'
     """
 
@@ -222,7 +222,7 @@ def is_whole(epsilon: Fraction) -> bool:
     return whole(epsilon) == epsilon
 
 
-def cost(loss: Loss, delta: Number = 0) -> BudgetCharge:
+def compute_charge(loss: Loss, delta: Number = 0) -> BudgetCharge:
     """Return the charge of one question to both filters, rounded up.
 
     Filter A charges the epsilon and delta of basic composition where there are any. Gaussian noise has none: all of it
@@ -249,7 +249,7 @@ def cost(loss: Loss, delta: Number = 0) -> BudgetCharge:
     Examples
     --------
     >>> from tacit.privacy import LaplaceNoise
-    >>> cost(LaplaceNoise(scale=4, sensitivity=1)).shown
+    >>> compute_charge(LaplaceNoise(scale=4, sensitivity=1)).shown
     '0.25'
     """
     delta = to_rational("delta", delta)
@@ -388,7 +388,7 @@ def is_admitted(spent: BudgetCharge, price: BudgetCharge, caps: FilterLimits) ->
     --------
     >>> from tacit.privacy import PureDp
     >>> limits = compute_limits(epsilon=1, delta=0)
-    >>> [is_admitted(BudgetCharge.zero(), cost(PureDp(price)), limits) for price in (1, 1.001)]
+    >>> [is_admitted(BudgetCharge.zero(), compute_charge(PureDp(price)), limits) for price in (1, 1.001)]
     [True, False]
     """
     after = spent + price

@@ -57,13 +57,13 @@ class Receipt:
 
     entry: int
     time: str
-    who: str
+    analyst: str
     key: str
     charged: BudgetCharge
-    price: BudgetCharge
+    cost: BudgetCharge
     repeat: bool
-    analyst: BudgetStatus
-    overall: BudgetStatus
+    analyst_budget: BudgetStatus
+    overall_budget: BudgetStatus
     head: str
     signature: str = ""
     request: str = ""
@@ -73,8 +73,10 @@ class Receipt:
         cost = (
             "a repeat, free" if self.repeat and self.charged == BudgetCharge.zero() else f"epsilon {self.charged.text}"
         )
-        left = f"{format_epsilon(self.analyst.remaining)} of {format_epsilon(self.analyst.cap.epsilon)} left"
-        return f"{cost} · {self.who} has {left} · entry {self.entry} · head {self.head[:12]}"
+        left = (
+            f"{format_epsilon(self.analyst_budget.remaining)} of {format_epsilon(self.analyst_budget.cap.epsilon)} left"
+        )
+        return f"{cost} · {self.analyst} has {left} · entry {self.entry} · head {self.head[:12]}"
 
     def to_dict(self) -> dict[str, int | float | str]:
         """Return the receipt as plain values, as `tacit ledger verify --receipt` takes it.
@@ -87,14 +89,14 @@ class Receipt:
         return {
             "entry": self.entry,
             "time": self.time,
-            "who": self.who,
+            "who": self.analyst,
             "request": self.request,
             "key": self.key,
             "charged_epsilon": format_epsilon(self.charged.epsilon),
-            **describe_cost(self.price),
+            **describe_cost(self.cost),
             "repeat": self.repeat,
-            "remaining_epsilon": format_epsilon(self.analyst.remaining),
-            "remaining_epsilon_overall": format_epsilon(self.overall.remaining),
+            "remaining_epsilon": format_epsilon(self.analyst_budget.remaining),
+            "remaining_epsilon_overall": format_epsilon(self.overall_budget.remaining),
             "head": self.head,
             "signature": self.signature,
         }

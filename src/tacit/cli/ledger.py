@@ -76,7 +76,7 @@ def history(
             "entry": entry.sequence,
             "time": entry.time,
             "kind": str(entry.kind),
-            "who": entry.who,
+            "who": entry.analyst,
             "epsilon": entry.charge.text,
             "question": entry.key[:12],
             "request": entry.request,
@@ -106,7 +106,7 @@ def export(policy: PolicyOption = DEFAULT_POLICY) -> None:
 
 
 @app.command()
-def price(
+def cost(
     policy: PolicyOption = DEFAULT_POLICY,
     by: Annotated[
         str,
@@ -159,11 +159,11 @@ def accept_loss(
     key = SigningKey.at(books.key, create=True)
     done = accept(books.store, budget_limits(loaded), key=key, witness=Witness(books.witness), because=because)
     if as_json:
-        charged = {who or "all": format_epsilon(cost.epsilon) for who, cost in done.charged.items()}
+        charged = {analyst or "all": format_epsilon(cost.epsilon) for analyst, cost in done.charged.items()}
         _print_json({"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept)})
         return
-    for who, cost in done.charged.items():
-        typer.echo(f"charged to {'all together' if who == ALL_ANALYSTS else who}: epsilon {cost.text}")
+    for analyst, cost in done.charged.items():
+        typer.echo(f"charged to {'all together' if analyst == ALL_ANALYSTS else analyst}: epsilon {cost.text}")
     if done.failed:
         typer.echo(f"{done.failed} charges without an answer failed: their answers may be among what was lost")
     if done.kept is not None:

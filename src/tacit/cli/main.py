@@ -171,7 +171,7 @@ def schema(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -
 @app.command()
 def explain(
     question: SqlArgument,
-    who: AnalystOption,
+    analyst: AnalystOption,
     epsilon: EpsilonOption = None,
     within: WithinOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
@@ -183,19 +183,19 @@ def explain(
     from tacit.policy.load import load
 
     loaded = load(policy)
-    if loaded.analyst(who) is None:
+    if loaded.analyst(analyst) is None:
         raise Refused(
-            ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {who!r}", fix="ask the owner to add you to the policy"
+            ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {analyst!r}", fix="ask the owner to add you to the policy"
         )
     asked = Question(_read_question(question), epsilon, _parse_within(within, epsilon), confidence)
-    found = _explain_question(asked, who, loaded)
+    found = _explain_question(asked, analyst, loaded)
     if as_json:
         print_json(found.to_dict())
     else:
         typer.echo(str(found))
 
 
-def _explain_question(question: Question, who: str, policy: Policy) -> Explanation:
+def _explain_question(question: Question, analyst: str, policy: Policy) -> Explanation:
     """The explanation with whether asking would be refused; a ledger that cannot be read is a note."""
     from dataclasses import replace
 
@@ -206,9 +206,11 @@ def _explain_question(question: Question, who: str, policy: Policy) -> Explanati
     from tacit.plan.planner import Planner
 
     def explain_with(history: LedgerReader | None) -> Explanation:
-        plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, who)
-        found = explain(plan, policy.asked_by(who), question.level)
-        return found.refused_by(find_refusal(plan, who, *read_standings(budget_limits(policy), who, history), history))
+        plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, analyst)
+        found = explain(plan, policy.asked_by(analyst), question.level)
+        return found.refused_by(
+            find_refusal(plan, analyst, *read_standings(budget_limits(policy), analyst, history), history)
+        )
 
     books = policy.books
     if books is None or (isinstance(books.store, Path) and not books.store.exists()):
@@ -217,8 +219,8 @@ def _explain_question(question: Question, who: str, policy: Policy) -> Explanati
         with LedgerReader(books.store, wait=5.0) as history:
             return explain_with(history)
     except LedgerError as error:
-        plan = Planner(policy).plan(question, who)
-        found = explain(plan, policy.asked_by(who), question.level)
+        plan = Planner(policy).plan(question, analyst)
+        found = explain(plan, policy.asked_by(analyst), question.level)
         note = f"The ledger was not read, so whether this fits into what is left is not known: {error.what}."
         return replace(found, notes=(*found.notes, note))
 
@@ -226,7 +228,7 @@ def _explain_question(question: Question, who: str, policy: Policy) -> Explanati
 @app.command()
 def ask(
     question: SqlArgument,
-    who: AnalystOption,
+    analyst: AnalystOption,
     epsilon: EpsilonOption = None,
     within: WithinOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
@@ -242,7 +244,7 @@ def ask(
     widths = _parse_within(within, epsilon)
     if plot is not None:
         check_plot_path(plot)
-    with _open_analyst(policy, who) as ada:
+    with _open_analyst(policy, analyst) as ada:
         answer = ada.ask(
             _read_question(question), epsilon=epsilon, within=widths, confidence=confidence, request=request
         )
@@ -258,7 +260,7 @@ def ask(
 
 @app.command()
 def budget(
-    who: Annotated[
+    analyst: Annotated[
         str,
         typer.Option(
             "--as", help="One analyst's; without it, everyone's.", metavar="NAME", autocompletion=complete_analyst
@@ -272,7 +274,7 @@ def budget(
     from tacit.curator.views import AllBudgets
 
     with curator.open(policy) as opened:
-        found = opened.analyst(who).budget if who else AllBudgets.of(opened.policy, opened.ledger)
+        found = opened.analyst(analyst).budget if analyst else AllBudgets.of(opened.policy, opened.ledger)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -280,12 +282,12 @@ def budget(
 
 
 @contextmanager
-def _open_analyst(policy: Path, who: str) -> Iterator[Analyst]:
+def _open_analyst(policy: Path, analyst: str) -> Iterator[Analyst]:
     """An analyst of a curator that is open for as long as the block lasts."""
     from tacit.curator import curator
 
     with curator.open(policy) as opened:
-        yield opened.analyst(who)
+        yield opened.analyst(analyst)
 
 
 def _parse_within(within: list[str] | None, epsilon: float | None) -> dict[str, float] | None:

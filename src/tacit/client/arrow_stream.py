@@ -73,13 +73,13 @@ def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     return {
         "entry": receipt.entry,
         "time": receipt.time,
-        "who": receipt.who,
+        "who": receipt.analyst,
         "key": receipt.key,
         "charged": receipt.charged.grains,
-        "price": receipt.price.grains,
+        "price": receipt.cost.grains,
         "repeat": receipt.repeat,
-        "analyst": [receipt.analyst.spent.grains, receipt.analyst.cap.grains],
-        "overall": [receipt.overall.spent.grains, receipt.overall.cap.grains],
+        "analyst": [receipt.analyst_budget.spent.grains, receipt.analyst_budget.cap.grains],
+        "overall": [receipt.overall_budget.spent.grains, receipt.overall_budget.cap.grains],
         "head": receipt.head,
         "signature": receipt.signature,
         "request": receipt.request,
@@ -87,10 +87,23 @@ def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
 
 
 def receipt_from_dict(found: dict[str, Any]) -> Receipt:
-    """The receipt that `receipt_to_dict` told."""
-    standings = {
-        name: BudgetStatus(BudgetCharge(*found[name][0]), FilterLimits(*found[name][1]))
-        for name in ("analyst", "overall")
-    }
-    costs = {name: BudgetCharge(*found[name]) for name in ("charged", "price")}
-    return Receipt(**{**found, **standings, **costs})
+    """Return the receipt that `receipt_to_dict` wrote."""
+
+    def budget(name: str) -> BudgetStatus:
+        spent, cap = found[name]
+        return BudgetStatus(BudgetCharge(*spent), FilterLimits(*cap))
+
+    return Receipt(
+        entry=found["entry"],
+        time=found["time"],
+        analyst=found["who"],
+        key=found["key"],
+        charged=BudgetCharge(*found["charged"]),
+        cost=BudgetCharge(*found["price"]),
+        repeat=found["repeat"],
+        analyst_budget=budget("analyst"),
+        overall_budget=budget("overall"),
+        head=found["head"],
+        signature=found["signature"],
+        request=found["request"],
+    )

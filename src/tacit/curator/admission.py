@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, cost
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
 from tacit.errors import Refused
 from tacit.ledger.budget import BudgetLimits, admit
 from tacit.ledger.entries import ChargeRequest
@@ -19,16 +19,16 @@ from tacit.privacy.loss import encode
 
 
 def find_refusal(
-    plan: Plan, who: str, own: BudgetStatus, shared: BudgetStatus, history: LedgerReader | None
+    plan: Plan, analyst: str, own: BudgetStatus, shared: BudgetStatus, history: LedgerReader | None
 ) -> Refused | None:
     """The refusal that an analyst would get for asking a plan now; None where it is admitted or free.
 
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
     None where there is none yet. It is about now only: others may spend before the question is asked.
     """
-    price, answer = cost(plan.loss, plan.delta), None
+    cost, answer = compute_charge(plan.loss, plan.delta), None
     if history is not None:
-        asked = ChargeRequest(who, (plan.key, encode(plan.loss)), price)
+        asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), cost)
         with history.store.read() as session:
             book = LedgerTransaction(session)
             answer = book.stored_answer(asked.question)
@@ -37,7 +37,7 @@ def find_refusal(
             if book.open_claim(asked) is not None:
                 return None
     try:
-        admit(price, who, own, shared if answer is None else None)
+        admit(cost, analyst, own, shared if answer is None else None)
     except Refused as refused:
         return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
     return None
@@ -49,11 +49,13 @@ def explain_question(question: Question, plan: Plan, analyst: str, policy: Polic
     return found.refused_by(find_refusal(plan, analyst, ledger.standing(analyst), ledger.overall(), ledger))
 
 
-def read_standings(limits: BudgetLimits, who: str, history: LedgerReader | None) -> tuple[BudgetStatus, BudgetStatus]:
+def read_standings(
+    limits: BudgetLimits, analyst: str, history: LedgerReader | None
+) -> tuple[BudgetStatus, BudgetStatus]:
     """What an analyst and all of them have spent, under the caps that `limits` will set when the ledger is opened."""
     own, shared = BudgetCharge.zero(), BudgetCharge.zero()
     if history is not None:
         with suppress(Refused):  # an analyst whom the policy names only since the ledger was opened last
-            own = history.standing(who).spent
+            own = history.standing(analyst).spent
         shared = history.overall().spent
-    return BudgetStatus(own, limits.analysts[who].caps), BudgetStatus(shared, limits.overall)
+    return BudgetStatus(own, limits.analysts[analyst].caps), BudgetStatus(shared, limits.overall)

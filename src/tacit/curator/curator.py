@@ -159,7 +159,7 @@ class Curator:
         estimator: Model,
         sql: str | IbisExpression,
         target: str,
-        who: str,
+        analyst: str,
         epsilon: Number,
         *,
         delta: Number | None = None,
@@ -194,7 +194,7 @@ class Curator:
         Refused
             Before any data is read; nothing is charged.
         """
-        return self.analyst(who).fit(estimator, sql, target=target, epsilon=epsilon, delta=delta, request=request)
+        return self.analyst(analyst).fit(estimator, sql, target=target, epsilon=epsilon, delta=delta, request=request)
 
     def check_data(self) -> None:
         """Check that the data is what was opened, so that nothing is charged for a question that would fail.

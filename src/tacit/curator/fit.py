@@ -54,14 +54,14 @@ def fit(
     estimator: Model,
     text: str,
     target: str,
-    who: str,
+    analyst: str,
     curator: OpenCurator,
     epsilon: Number,
     delta: Number | None = None,
     request: str = "",
 ) -> Model:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
-    policy, price = curator.policy.asked_by(who), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     study = ChargedFit.make(estimator, text, target, policy, whole(price), delta)
     if not is_whole(price):  # it may be known from before prices were rounded
         former = ChargedFit.make(estimator, text, target, policy, price, delta)
@@ -70,7 +70,7 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    fitted = study.model(settle(study, lambda: study.release(curator), who, curator, request))
+    fitted = study.model(settle(study, lambda: study.release(curator), analyst, curator, request))
     return cast("Model", fitted)  # a copy of the estimator
 
 

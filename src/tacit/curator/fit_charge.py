@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting.basic import compose_basic
-from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, cost
+from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, compute_charge
 from tacit.privacy.loss import ApproximateDp, Compose, Loss
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def calibrate_to_charge(
     for _ in range(_MAX_ATTEMPTS):
         plan = estimator.set_params(epsilon=aim, delta=delta).plan(columns)
         room = max(Fraction(0), delta - _non_gaussian_delta(plan.privacy_loss))
-        found = cost(plan.privacy_loss, room)
+        found = compute_charge(plan.privacy_loss, room)
         charged = Fraction(found.epsilon, GRAINS_PER_EPSILON)
         if charged <= price and found.delta_a <= delta * GRAINS_PER_DELTA + 2:
             return plan, plan.privacy_loss, room

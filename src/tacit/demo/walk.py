@@ -124,5 +124,5 @@ def _ask_until_refused(ada: Analyst) -> Iterator[str]:
             yield f"age < {age}: {refusal}"
             return
         low, high = answer.interval("n")[0]
-        left = format_epsilon(answer.receipt.analyst.remaining)
+        left = format_epsilon(answer.receipt.analyst_budget.remaining)
         yield f"age < {age}: {answer.value:,} ({low:,} to {high:,}); {left} left"

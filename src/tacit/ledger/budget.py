@@ -126,38 +126,36 @@ def strictest_caps(one: FilterLimits, other: FilterLimits) -> FilterLimits:
     return FilterLimits(*map(min, one.grains, other.grains))
 
 
-def admit(price: BudgetCharge, who: str, own: BudgetStatus, shared: BudgetStatus | None) -> None:
+def admit(cost: BudgetCharge, analyst: str, own: BudgetStatus, shared: BudgetStatus | None) -> None:
     """Refuse a price unless every guard admits it: the analyst's own cap, and the shared one where it counts.
 
     `shared` is None where the answer is already stored: showing it to one more analyst adds nothing to what all know.
     """
-    if not is_admitted(own.spent, price, own.cap):
-        whose, guard = f"{who}'s own budget", own
-    elif shared is not None and not is_admitted(shared.spent, price, shared.cap):
+    if not is_admitted(own.spent, cost, own.cap):
+        whose, guard = f"{analyst}'s own budget", own
+    elif shared is not None and not is_admitted(shared.spent, cost, shared.cap):
         whose, guard = "the budget shared by all analysts", shared
     else:
         return
-    lost = _remaining_delta(price, guard)
+    lost = _remaining_delta(cost, guard)
     if lost is not None:
         left, cap = lost
         has = f"delta {_format_delta(left)} left of {_format_delta(cap)}" if cap else "no delta"
         fix = "ask for what needs none, such as declared keys or one number at a time, or the data owner for more delta"
-        raise Refused(
-            ErrorCode.BUDGET, f"it costs delta {_format_delta(price.delta_a)}, and {whose} has {has}", fix=fix
-        )
+        raise Refused(ErrorCode.BUDGET, f"it costs delta {_format_delta(cost.delta_a)}, and {whose} has {has}", fix=fix)
     guards = [own] if shared is None else [own, shared]
-    fits = min(remaining_epsilon(g.spent, g.cap, price.delta_a, price.delta_b) for g in guards)
+    fits = min(remaining_epsilon(g.spent, g.cap, cost.delta_a, cost.delta_b) for g in guards)
     if fits > 0:
         fix = f"ask for at most epsilon={format_epsilon(fits)}"
     else:
         fix = "nothing remains for this question: ask the data owner for a larger budget"
     remains = f"{format_epsilon(guard.remaining)} left of {format_epsilon(guard.cap.epsilon)}"
-    raise Refused(ErrorCode.BUDGET, f"it costs epsilon {price.text}, and {whose} has {remains}", fix=fix)
+    raise Refused(ErrorCode.BUDGET, f"it costs epsilon {cost.text}, and {whose} has {remains}", fix=fix)
 
 
-def _remaining_delta(price: BudgetCharge, guard: BudgetStatus) -> tuple[int, int] | None:
+def _remaining_delta(cost: BudgetCharge, guard: BudgetStatus) -> tuple[int, int] | None:
     """Where it is delta alone that does not fit: what is left of it, and of how much, by the filter with more left."""
-    after = guard.spent + BudgetCharge(price.epsilon, 0, price.rho, 0)
+    after = guard.spent + BudgetCharge(cost.epsilon, 0, cost.rho, 0)
     found = []
     if is_within_basic(after, guard.cap):
         found.append((guard.cap.delta_a - guard.spent.delta_a, guard.cap.delta_a))

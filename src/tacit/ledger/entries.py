@@ -53,7 +53,7 @@ class Entry:
     sequence: int
     time: str
     kind: EntryKind
-    who: str = ALL_ANALYSTS
+    analyst: str = ALL_ANALYSTS
     month: str = ""
     request: str = ""
     key: str = ""
@@ -105,7 +105,7 @@ def hash_entry(entry: Entry) -> str:
 def to_row(entry: Entry) -> tuple[Any, ...]:
     """The fields in the order of `COLUMNS`."""
     return (
-        *(entry.sequence, entry.time, entry.kind, entry.who, entry.month, entry.request, entry.key, entry.loss),
+        *(entry.sequence, entry.time, entry.kind, entry.analyst, entry.month, entry.request, entry.key, entry.loss),
         *(entry.claim, entry.shared),
         *(*entry.charge.grains, *entry.spent.grains, *entry.overall.grains, *entry.everyone.grains),
         *(entry.answer_digest, entry.note, entry.previous, entry.hash),
@@ -124,9 +124,9 @@ def from_row(row: tuple[Any, ...]) -> Entry:
 class ChargeRequest:
     """A question as the ledger sees it: who asks, its key and loss, its price, and the analyst's own name for it."""
 
-    who: str
+    analyst: str
     question: tuple[str, str]
-    price: BudgetCharge
+    cost: BudgetCharge
     request: str = ""
 
     @property
@@ -140,7 +140,7 @@ class Reservation:
     """A charge that is written down. Where `stored` is None, the caller runs the question once and commits."""
 
     entry: int
-    who: str
+    analyst: str
     key: str
     stored: bytes | None
     receipt: Receipt

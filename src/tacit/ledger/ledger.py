@@ -27,7 +27,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, cost, format_epsilon
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, compute_charge, format_epsilon
 from tacit.accounting.receipt import Receipt
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.budget import BudgetLimits, Terms, admit, strictest_caps
@@ -98,7 +98,7 @@ class Ledger(LedgerReader):
             raise
 
     def reserve(
-        self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
+        self, analyst: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
     ) -> Reservation:
         """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
 
@@ -112,7 +112,7 @@ class Ledger(LedgerReader):
         it is free, and the same, under every name. `delta` is what Gaussian noise may
         be charged by basic composition.
         """
-        asked = self.describe_request(who, loss, key, delta=delta, request=request)
+        asked = self.describe_request(analyst, loss, key, delta=delta, request=request)
         deadline, pause = time.monotonic() + self._patience, 0.002
 
         def claim_of(book: LedgerTransaction) -> Reservation | None:
@@ -126,16 +126,16 @@ class Ledger(LedgerReader):
             pause = min(0.1, pause * 1.5)
 
     def describe_request(
-        self, who: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
+        self, analyst: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
     ) -> ChargeRequest:
         """A question as the ledger knows it, with its price. Nothing is written."""
-        if who not in self.limits.analysts:
-            raise unknown_analyst_error(who)
+        if analyst not in self.limits.analysts:
+            raise unknown_analyst_error(analyst)
         if len(request) > _LONGEST_REQUEST or not (request.isprintable() and request == request.strip()):
             fix = f"use at most {_LONGEST_REQUEST} printable characters, such as a UUID"
             raise ParameterError("request", "it is not a name", fix=fix)
-        encoded, price = _compute_charge(loss, delta)
-        return ChargeRequest(who, (key, encoded), price, request)
+        encoded, cost = _compute_charge(loss, delta)
+        return ChargeRequest(analyst, (key, encoded), cost, request)
 
     def repeats(self, asked: Callable[[], Sequence[ChargeRequest]]) -> list[Reservation | None]:
         """For each question, what `reserve` gives where its answer is stored and the analyst paid for it; else None.
@@ -286,8 +286,8 @@ class Ledger(LedgerReader):
 
     def _claim(self, book: LedgerTransaction, asked: ChargeRequest, *, patient: bool) -> Reservation | None:
         """The claim on an answer, or None where it is in flight and worth waiting for."""
-        guards = self._guards(book, asked.who)
-        named = book.of_request(asked.who, asked.request) if asked.request else None
+        guards = self._guards(book, asked.analyst)
+        named = book.of_request(asked.analyst, asked.request) if asked.request else None
         if named is not None and named.question != asked.question:
             what = f"the request {asked.request!r} belongs to another question"
             raise Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
@@ -302,7 +302,7 @@ class Ledger(LedgerReader):
             if stored is not None and charge.kind is EntryKind.RESERVE:
                 settled = settled or _append_settlement(book, EntryKind.COMMIT, charge, hash_answer(stored))
                 return self._make_reservation(charge, stored, settled, asked, guards)
-            if stored is not None and charge.charge == asked.price:
+            if stored is not None and charge.charge == asked.cost:
                 return self._make_reservation(charge, stored, charge, asked, guards)
         if stored is not None:
             return self._repeat(book, asked, stored, named, guards)
@@ -310,12 +310,14 @@ class Ledger(LedgerReader):
 
     def _show_again(self, book: LedgerTransaction, asked: ChargeRequest) -> Reservation | None:
         """A stored answer that was paid for, shown again. There is nothing to write: no sum and no answer changes."""
-        guards, stored = self._guards(book, asked.who), book.stored_answer(asked.question)
+        guards, stored = self._guards(book, asked.analyst), book.stored_answer(asked.question)
         payment = None if stored is None else book.payment(asked, stored)
         if payment is None:
             return None
         claim = self._make_reservation(payment.charge, stored, payment.head, asked, guards)
-        free = replace(claim.receipt, charged=ZERO_COST, repeat=True, analyst=guards.own, overall=guards.shared)
+        free = replace(
+            claim.receipt, charged=ZERO_COST, repeat=True, analyst_budget=guards.own, overall_budget=guards.shared
+        )
         return replace(claim, receipt=free)
 
     def _repeat(
@@ -331,8 +333,8 @@ class Ledger(LedgerReader):
             self._write(book, EntryKind.RESUME, written, claim=claim.sequence)
             settled = _append_settlement(book, EntryKind.COMMIT, claim, hash_answer(stored))
             return self._make_reservation(claim, stored, settled, asked, guards)
-        admit(asked.price, asked.who, guards.own, None)
-        entry = self._write(book, EntryKind.REPEAT, written, charge=asked.price, month=guards.month)
+        admit(asked.cost, asked.analyst, guards.own, None)
+        entry = self._write(book, EntryKind.REPEAT, written, charge=asked.cost, month=guards.month)
         return self._make_reservation(entry, stored, entry, asked, guards)
 
     def _take_up(
@@ -343,10 +345,10 @@ class Ledger(LedgerReader):
         me = self.store.holder(book.session)
         if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):
             return None
-        entry = next((claim for claim, _ in open_claims if claim.who == asked.who), None)
+        entry = next((claim for claim, _ in open_claims if claim.analyst == asked.analyst), None)
         if entry is None:
-            admit(asked.price, asked.who, guards.own, guards.shared)
-            entry = self._write(book, EntryKind.RESERVE, asked, charge=asked.price, month=guards.month, shared=1)
+            admit(asked.cost, asked.analyst, guards.own, guards.shared)
+            entry = self._write(book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1)
         else:
             resumed = replace(asked, request="") if named is not None else asked
             self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
@@ -360,7 +362,7 @@ class Ledger(LedgerReader):
 
     def _write(self, book: LedgerTransaction, kind: EntryKind, asked: ChargeRequest, **more: Any) -> Entry:
         key, loss = asked.question
-        return book.append(kind, who=asked.who, request=asked.request, key=key, loss=loss, **more)
+        return book.append(kind, analyst=asked.analyst, request=asked.request, key=key, loss=loss, **more)
 
     def _make_reservation(
         self, entry: Entry, stored: bytes | None, head: Entry, asked: ChargeRequest, guards: _Accounts
@@ -369,28 +371,28 @@ class Ledger(LedgerReader):
         receipt = Receipt(
             entry=entry.sequence,
             time=entry.time,
-            who=asked.who,
+            analyst=asked.analyst,
             key=asked.key,
             charged=entry.charge,
-            price=asked.price,
+            cost=asked.cost,
             repeat=entry.kind is EntryKind.REPEAT,
-            analyst=BudgetStatus(entry.spent, guards.own.cap),
-            overall=BudgetStatus(entry.overall, guards.shared.cap),
+            analyst_budget=BudgetStatus(entry.spent, guards.own.cap),
+            overall_budget=BudgetStatus(entry.overall, guards.shared.cap),
             head=head.hash,
             signature="" if stored is None else self._signature(head.hash),  # where not yet, it is signed at the commit
             request=asked.request,
         )
-        return Reservation(entry.sequence, asked.who, asked.key, stored, receipt)
+        return Reservation(entry.sequence, asked.analyst, asked.key, stored, receipt)
 
     def _signature(self, head: str) -> str:
         return self._key.sign(head) if self._key else ""
 
-    def _guards(self, book: LedgerTransaction, who: str) -> _Accounts:
+    def _guards(self, book: LedgerTransaction, analyst: str) -> _Accounts:
         """What a charge must fit into."""
-        own, shared = book.total(who), book.total(ALL_ANALYSTS)
+        own, shared = book.total(analyst), book.total(ALL_ANALYSTS)
         if own is None or shared is None:
             raise tampering_error("a total is missing")
-        grant = self.limits.analysts[who]
+        grant = self.limits.analysts[analyst]
         month = max(own.month, book.now()[:7]) if own.month and grant.monthly else own.month
         return _Accounts(
             BudgetStatus(standing_in_month(own, month).spent, strictest_caps(own.standing.cap, grant.caps)),
@@ -398,9 +400,9 @@ class Ledger(LedgerReader):
             month,
         )
 
-    def _binding(self, who: str, found: BudgetStatus) -> BudgetStatus:
-        grant = self.limits.analysts.get(who)
-        cap = self.limits.overall if who == ALL_ANALYSTS else grant.caps if grant else FilterLimits.zero()
+    def _binding(self, analyst: str, found: BudgetStatus) -> BudgetStatus:
+        grant = self.limits.analysts.get(analyst)
+        cap = self.limits.overall if analyst == ALL_ANALYSTS else grant.caps if grant else FilterLimits.zero()
         return BudgetStatus(found.spent, strictest_caps(found.cap, cap))
 
 
@@ -416,21 +418,23 @@ class _Accounts:
 @lru_cache(maxsize=1024)
 def _compute_charge(loss: Loss, delta: Fraction) -> tuple[str, BudgetCharge]:
     """A loss as text, and what it costs."""
-    price = cost(loss, delta)
-    if min(price.grains) < 0:
+    cost = compute_charge(loss, delta)
+    if min(cost.grains) < 0:
         raise ParameterError("loss", "its epsilon is below zero", fix="a scale and a sensitivity are never negative")
-    return encode(loss), price
+    return encode(loss), cost
 
 
 def _load_reserve_entry(book: LedgerTransaction, claim: Reservation) -> Entry:
     """The RESERVE entry that a claim is for."""
     entry = book.entry_at(claim.entry)
-    if entry is None or (entry.kind, entry.who, entry.key) != (EntryKind.RESERVE, claim.who, claim.key):
+    if entry is None or (entry.kind, entry.analyst, entry.key) != (EntryKind.RESERVE, claim.analyst, claim.key):
         raise ParameterError("claim", "it is not from this ledger", fix="commit what reserve returned")
     return entry
 
 
 def _append_settlement(book: LedgerTransaction, kind: EntryKind, reserved: Entry, answer_digest: str = "") -> Entry:
-    entry = book.append(kind, who=reserved.who, key=reserved.key, claim=reserved.sequence, answer_digest=answer_digest)
+    entry = book.append(
+        kind, analyst=reserved.analyst, key=reserved.key, claim=reserved.sequence, answer_digest=answer_digest
+    )
     book.release(reserved.sequence)
     return entry

@@ -30,12 +30,12 @@ class LedgerReader:
         with self.store.read():
             pass
 
-    def standing(self, who: str) -> BudgetStatus:
+    def standing(self, analyst: str) -> BudgetStatus:
         """What an analyst has spent, this month where their cap refreshes, and of which cap."""
-        found = self._total(who) if who != ALL_ANALYSTS else None
+        found = self._total(analyst) if analyst != ALL_ANALYSTS else None
         if found is None:
-            raise unknown_analyst_error(who)
-        return self._binding(who, standing_in_month(found, datetime.now(UTC).isoformat()[:7]))
+            raise unknown_analyst_error(analyst)
+        return self._binding(analyst, standing_in_month(found, datetime.now(UTC).isoformat()[:7]))
 
     def overall(self) -> BudgetStatus:
         """What all analysts have spent together, and of which cap."""
@@ -46,9 +46,9 @@ class LedgerReader:
             else self._binding(ALL_ANALYSTS, found.standing)
         )
 
-    def month(self, who: str) -> str:
+    def month(self, analyst: str) -> str:
         """The month in which an analyst's standing counts; none where their cap does not refresh."""
-        found = self._total(who)
+        found = self._total(analyst)
         return "" if found is None or not found.month else max(found.month, datetime.now(UTC).isoformat()[:7])
 
     def terms(self) -> Terms | None:
@@ -89,11 +89,11 @@ class LedgerReader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _total(self, who: str) -> BudgetTotal | None:
+    def _total(self, analyst: str) -> BudgetTotal | None:
         with self.store.read() as session:
-            return LedgerTransaction(session).total(who)
+            return LedgerTransaction(session).total(analyst)
 
-    def _binding(self, who: str, found: BudgetStatus) -> BudgetStatus:
+    def _binding(self, analyst: str, found: BudgetStatus) -> BudgetStatus:
         """The standing that binds: here, what is recorded."""
         return found
 
@@ -104,8 +104,8 @@ def standing_in_month(total: BudgetTotal, month: str) -> BudgetStatus:
     return BudgetStatus(BudgetCharge.zero() if refreshed else total.standing.spent, total.standing.cap)
 
 
-def unknown_analyst_error(who: str) -> Refused:
+def unknown_analyst_error(analyst: str) -> Refused:
     """The refusal of a name that has no cap."""
     return Refused(
-        ErrorCode.UNKNOWN_ANALYST, f"no analyst is called {who!r}", fix="ask the data owner to add this name"
+        ErrorCode.UNKNOWN_ANALYST, f"no analyst is called {analyst!r}", fix="ask the data owner to add this name"
     )

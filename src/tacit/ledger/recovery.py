@@ -15,7 +15,7 @@ from tacit.accounting.filters import (
     BudgetCharge,
     DeltaSplit,
     FilterLimits,
-    cost,
+    compute_charge,
 )
 from tacit.errors import ParameterError
 from tacit.ledger.budget import BudgetLimits, Terms
@@ -78,14 +78,19 @@ def accept_loss(
             book.record(terms)
             failed = _fail_open_claims(book)
             charged = {}
-            for who, total in list(book.totals()):
+            for analyst, total in list(book.totals()):
                 month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
                 standing = standing_in_month(total, month)
                 charge = _remaining_budget(standing.spent, standing.cap) if missing is None else missing
                 book.append(
-                    EntryKind.ACCEPT, who=who, month=month, charge=charge, shared=int(who == ALL_ANALYSTS), note=because
+                    EntryKind.ACCEPT,
+                    analyst=analyst,
+                    month=month,
+                    charge=charge,
+                    shared=int(analyst == ALL_ANALYSTS),
+                    note=because,
                 )
-                charged[who] = charge
+                charged[analyst] = charge
             last = book.last
         key.mark()
         assert last is not None
@@ -122,7 +127,7 @@ def _remaining_budget(spent: BudgetCharge, cap: FilterLimits) -> BudgetCharge:
     counts for the other filter too, should the cap be raised or be given a delta afterwards.
     """
     delta = Fraction(cap.delta_a, GRAINS_PER_DELTA) / DeltaSplit().basic
-    whole = cost(ApproximateDp(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
+    whole = compute_charge(ApproximateDp(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
     sides = zip(cap.grains, whole.grains, spent.grains, strict=True)
     return BudgetCharge(*(max(0, limit - gone, all_of - gone) for limit, all_of, gone in sides))
 
@@ -130,7 +135,7 @@ def _remaining_budget(spent: BudgetCharge, cap: FilterLimits) -> BudgetCharge:
 def _fail_open_claims(book: LedgerTransaction) -> int:
     claims = [claim for claim, _ in book.open_claims()]
     for claim in claims:
-        book.append(EntryKind.FAIL, who=claim.who, key=claim.key, claim=claim.sequence)
+        book.append(EntryKind.FAIL, analyst=claim.analyst, key=claim.key, claim=claim.sequence)
         book.release(claim.sequence)
     return len(claims)
 

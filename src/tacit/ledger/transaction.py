@@ -89,11 +89,11 @@ class LedgerTransaction:
             return self.last
         return self._find("WHERE sequence = ?", (sequence,))
 
-    def last_of(self, who: str) -> Entry | None:
+    def last_of(self, analyst: str) -> Entry | None:
         """The last entry of an analyst, or of the owner."""
-        if who not in self._lasts:
-            self._lasts[who] = self._find("WHERE who = ? ORDER BY sequence DESC LIMIT 1", (who,))
-        return self._lasts[who]
+        if analyst not in self._lasts:
+            self._lasts[analyst] = self._find("WHERE who = ? ORDER BY sequence DESC LIMIT 1", (analyst,))
+        return self._lasts[analyst]
 
     def terms(self) -> Terms | None:
         """The owner's terms as written last."""
@@ -108,9 +108,9 @@ class LedgerTransaction:
                 found.setdefault(name, set()).add(value)
         return found
 
-    def of_request(self, who: str, request: str) -> Entry | None:
+    def of_request(self, analyst: str, request: str) -> Entry | None:
         """The entry that an analyst named so."""
-        return self._find("WHERE who = ? AND request = ? AND request <> ''", (who, request))
+        return self._find("WHERE who = ? AND request = ? AND request <> ''", (analyst, request))
 
     def has_key(self, key: str) -> bool:
         """Whether anyone ever asked under this key."""
@@ -133,7 +133,7 @@ class LedgerTransaction:
             charge = self._find(
                 "WHERE key = ? AND who = ? AND loss = ? AND sequence > ? AND (kind = 'reserve' OR (kind = 'repeat'"
                 f" AND {_COVERS})) ORDER BY sequence LIMIT 1",
-                (asked.key, asked.who, asked.question[1], charge.sequence if charge else 0, *asked.price.grains),
+                (asked.key, asked.analyst, asked.question[1], charge.sequence if charge else 0, *asked.cost.grains),
             )
             if charge is None:
                 return None
@@ -146,7 +146,9 @@ class LedgerTransaction:
     def open_claim(self, asked: ChargeRequest) -> Entry | None:
         """The analyst's own charge for this question that has no outcome yet."""
         claims = (claim for claim, _ in self.open_claims(asked.key))
-        return next((claim for claim in claims if (claim.who, claim.question) == (asked.who, asked.question)), None)
+        return next(
+            (claim for claim in claims if (claim.analyst, claim.question) == (asked.analyst, asked.question)), None
+        )
 
     def check_chain(self, count: int) -> None:
         """The newest entries follow from each other; earlier ones are left to `verify`."""
@@ -158,15 +160,15 @@ class LedgerTransaction:
             self._whole(entry)
             before = entry
 
-    def total(self, who: str) -> BudgetTotal | None:
+    def total(self, analyst: str) -> BudgetTotal | None:
         """What is spent and the cap last recorded, after checking the totals against the last entry."""
-        if who in self._totals:
-            return self._totals[who]
-        found = self.session.run(f"SELECT month, {_SPENT}, {_CAPS} FROM totals WHERE who = ?", (who,))
-        entry = self.last if who == ALL_ANALYSTS else self.last_of(who)
+        if analyst in self._totals:
+            return self._totals[analyst]
+        found = self.session.run(f"SELECT month, {_SPENT}, {_CAPS} FROM totals WHERE who = ?", (analyst,))
+        entry = self.last if analyst == ALL_ANALYSTS else self.last_of(analyst)
         told = ("", ZERO_COST)
         if entry is not None:
-            told = ("", entry.overall) if who == ALL_ANALYSTS else (entry.month, entry.spent)
+            told = ("", entry.overall) if analyst == ALL_ANALYSTS else (entry.month, entry.spent)
         if not found:
             if told[1] != ZERO_COST:
                 raise tampering_error("a total is missing")
@@ -175,21 +177,21 @@ class LedgerTransaction:
         spent, cap = BudgetCharge(*numbers[:4]), FilterLimits(*numbers[4:])
         if spent != told[1] or (month != told[0] and spent != ZERO_COST):
             raise tampering_error("a total is not what the entries say")
-        self._totals[who] = BudgetTotal(month, BudgetStatus(spent, cap))
-        return self._totals[who]
+        self._totals[analyst] = BudgetTotal(month, BudgetStatus(spent, cap))
+        return self._totals[analyst]
 
     def totals(self) -> Iterator[tuple[str, BudgetTotal]]:
         """Everyone's total, the one over all included."""
-        for (who,) in self.session.run("SELECT who FROM totals ORDER BY who"):
-            found = self.total(str(who))
+        for (analyst,) in self.session.run("SELECT who FROM totals ORDER BY who"):
+            found = self.total(str(analyst))
             if found is not None:
-                yield str(who), found
+                yield str(analyst), found
 
     def append(
         self,
         kind: EntryKind,
         *,
-        who: str = ALL_ANALYSTS,
+        analyst: str = ALL_ANALYSTS,
         charge: BudgetCharge = ZERO_COST,
         month: str | None = None,
         **more: Any,
@@ -198,7 +200,7 @@ class LedgerTransaction:
 
         Time never runs backwards here: where the clock was set back, the time of the last entry stands.
         """
-        before, own = self.last, self.last_of(who)
+        before, own = self.last, self.last_of(analyst)
         then = "" if own is None else own.month
         month = then if month is None else month
         shared = charge if more.get("shared") else ZERO_COST
@@ -208,10 +210,10 @@ class LedgerTransaction:
                 sequence=self.length + 1,
                 time=self.now(),
                 kind=kind,
-                who=who,
+                analyst=analyst,
                 month=month,
                 charge=charge,
-                spent=ZERO_COST if who == ALL_ANALYSTS else begun + charge,
+                spent=ZERO_COST if analyst == ALL_ANALYSTS else begun + charge,
                 overall=(ZERO_COST if before is None else before.overall) + shared,
                 everyone=(ZERO_COST if before is None else before.everyone) + charge,
                 previous=GENESIS if before is None else before.hash,
@@ -220,11 +222,11 @@ class LedgerTransaction:
         )
         self._change(_INSERT, to_row(entry))
         self._change("UPDATE head SET sequence = ?, hash = ?", (entry.sequence, entry.hash))
-        if who != ALL_ANALYSTS and (charge != ZERO_COST or month != then or kind is EntryKind.CARRY):
-            self._set_total(who, month, entry.spent)
+        if analyst != ALL_ANALYSTS and (charge != ZERO_COST or month != then or kind is EntryKind.CARRY):
+            self._set_total(analyst, month, entry.spent)
         if shared != ZERO_COST:
             self._set_total(ALL_ANALYSTS, "", entry.overall)
-        self.last = self._lasts[who] = entry
+        self.last = self._lasts[analyst] = entry
         return entry
 
     def now(self) -> str:
@@ -243,26 +245,26 @@ class LedgerTransaction:
         self._totals.clear()
         self._change(f"UPDATE totals SET {', '.join(f'cap_{grain} = 0' for grain in COST_COLUMNS)}")
         self._set_caps(ALL_ANALYSTS, "", limits.overall)
-        for who, grant in limits.analysts.items():
-            found = self.total(who)
+        for analyst, grant in limits.analysts.items():
+            found = self.total(analyst)
             month = opened.time[:7] if grant.monthly else ""
             if found is not None and bool(found.month) == grant.monthly:
                 month = found.month
-            self._set_caps(who, month, grant.caps)
+            self._set_caps(analyst, month, grant.caps)
             if found is not None and month != found.month:
-                self._carry(who, month)
+                self._carry(analyst, month)
 
-    def _carry(self, who: str, month: str) -> None:
+    def _carry(self, analyst: str, month: str) -> None:
         """Go on with what was spent under a cap that refreshes from now on, or that counts all months from now on."""
-        own, past = self.last_of(who), ZERO_COST
+        own, past = self.last_of(analyst), ZERO_COST
         if not month:
-            for entry in read_entries(self.session, who=who):
+            for entry in read_entries(self.session, analyst=analyst):
                 past += ZERO_COST if entry.kind is EntryKind.CARRY else entry.charge
         counted = ZERO_COST if own is None else own.spent
         charge = BudgetCharge(
             *(max(0, all_of - some) for all_of, some in zip(past.grains, counted.grains, strict=True))
         )
-        self.append(EntryKind.CARRY, who=who, month=month, charge=charge)
+        self.append(EntryKind.CARRY, analyst=analyst, month=month, charge=charge)
 
     def open_claims(self, key: str | None = None) -> list[tuple[Entry, str]]:
         """The charges without an answer, of one question or of all, each with its holder."""
@@ -313,19 +315,19 @@ class LedgerTransaction:
             raise tampering_error(f"entry {entry.sequence} was altered")
         return True
 
-    def _set_total(self, who: str, month: str, spent: BudgetCharge) -> None:
+    def _set_total(self, analyst: str, month: str, spent: BudgetCharge) -> None:
         numbers = ", ".join(f"{grain} = ?" for grain in COST_COLUMNS)
-        self._totals.pop(who, None)
-        self._change(f"UPDATE totals SET month = ?, {numbers} WHERE who = ?", (month, *spent.grains, who))
+        self._totals.pop(analyst, None)
+        self._change(f"UPDATE totals SET month = ?, {numbers} WHERE who = ?", (month, *spent.grains, analyst))
 
-    def _set_caps(self, who: str, month: str, cap: FilterLimits) -> None:
+    def _set_caps(self, analyst: str, month: str, cap: FilterLimits) -> None:
         marks = ", ".join("?" * 4)
         update = ", ".join(f"cap_{grain} = excluded.cap_{grain}" for grain in COST_COLUMNS)
-        self._totals.pop(who, None)
+        self._totals.pop(analyst, None)
         self._change(
             f"INSERT INTO totals (who, month, {_SPENT}, {_CAPS}) VALUES (?, ?, 0, 0, 0, 0, {marks})"
             f" ON CONFLICT (who) DO UPDATE SET {update}",
-            (who, month, *cap.grains),
+            (analyst, month, *cap.grains),
         )
 
     def _change(self, statement: str, given: Sequence[Any] = ()) -> None:
@@ -337,16 +339,16 @@ class LedgerTransaction:
         return _entry(found[0]) if found else None
 
 
-def read_entries(session: SqlTransaction, after: int = 0, who: str | None = None) -> Iterator[Entry]:
+def read_entries(session: SqlTransaction, after: int = 0, analyst: str | None = None) -> Iterator[Entry]:
     """The entries in order, of one analyst or of all."""
-    while page := read_page(session, after, 1000, who):
+    while page := read_page(session, after, 1000, analyst):
         yield from page
         after = page[-1].sequence
 
 
-def read_page(session: SqlTransaction, after: int, count: int, who: str | None = None) -> list[Entry]:
+def read_page(session: SqlTransaction, after: int, count: int, analyst: str | None = None) -> list[Entry]:
     """The next entries, at most `count` of them."""
-    where, given = ("", ()) if who is None else (" AND who = ?", (who,))
+    where, given = ("", ()) if analyst is None else (" AND who = ?", (analyst,))
     rows = session.run(f"{_SELECT} WHERE sequence > ?{where} ORDER BY sequence LIMIT ?", (after, *given, count))
     return [_entry(row) for row in rows]
 

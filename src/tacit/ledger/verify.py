@@ -138,10 +138,10 @@ class _ChainVerifier:
 
     def _month(self, entry: Entry) -> Iterator[str]:
         """A sum starts anew in a later month only, and for an analyst whose cap refreshes."""
-        then = self.months.get(entry.who, "")
-        if entry.who == ALL_ANALYSTS or entry.kind is EntryKind.CARRY:
+        then = self.months.get(entry.analyst, "")
+        if entry.analyst == ALL_ANALYSTS or entry.kind is EntryKind.CARRY:
             begins = False
-        elif entry.sequence and entry.who not in self.months:
+        elif entry.sequence and entry.analyst not in self.months:
             begins = True
         else:
             begins = entry.month > then > ""
@@ -150,34 +150,34 @@ class _ChainVerifier:
         if entry.month and entry.month > entry.time[:7]:
             yield "its month has not come yet"
         if begins:
-            self.sums[entry.who] = ZERO_COST
-        self.months[entry.who] = entry.month
+            self.sums[entry.analyst] = ZERO_COST
+        self.months[entry.analyst] = entry.month
 
     def _sums(self, entry: Entry) -> Iterator[str]:
         """Each sum is the one before it plus the charge. Go on from the stated sum: name only the first wrong one."""
-        spent = self.sums.get(entry.who, ZERO_COST) + entry.charge
+        spent = self.sums.get(entry.analyst, ZERO_COST) + entry.charge
         overall = self.sums.get(ALL_ANALYSTS, ZERO_COST) + entry.shared_charge
         everyone = self.everyone + entry.charge
-        told = ZERO_COST if entry.who == ALL_ANALYSTS else entry.spent
-        if (entry.who != ALL_ANALYSTS and entry.spent != spent) or (entry.overall, entry.everyone) != (
+        told = ZERO_COST if entry.analyst == ALL_ANALYSTS else entry.spent
+        if (entry.analyst != ALL_ANALYSTS and entry.spent != spent) or (entry.overall, entry.everyone) != (
             overall,
             everyone,
         ):
             yield "its sums do not follow from those before it"
         self.sums[ALL_ANALYSTS], self.everyone = entry.overall, entry.everyone
-        if entry.who != ALL_ANALYSTS:
-            self.sums[entry.who] = told
+        if entry.analyst != ALL_ANALYSTS:
+            self.sums[entry.analyst] = told
             if entry.kind is not EntryKind.CARRY:
-                self.lives[entry.who] = self.lives.get(entry.who, ZERO_COST) + entry.charge
+                self.lives[entry.analyst] = self.lives.get(entry.analyst, ZERO_COST) + entry.charge
 
     def _kind(self, entry: Entry) -> Iterator[str]:
         if entry.kind is EntryKind.OPEN:
             self.terms = Terms.decode(entry.note)
         elif self.terms is None:
             yield "it comes before any terms"
-        if entry.request and (entry.who, entry.request) in self.requests:
+        if entry.request and (entry.analyst, entry.request) in self.requests:
             yield "its request was used before"
-        self.requests.add((entry.who, entry.request))
+        self.requests.add((entry.analyst, entry.request))
         match entry.kind:
             case EntryKind.RESERVE:
                 yield from self._reserve(entry)
@@ -193,60 +193,60 @@ class _ChainVerifier:
             yield from self._settle(entry)
         elif entry.kind is EntryKind.RESUME:
             reserved = self.open_claims.get(entry.claim)
-            if reserved is None or (reserved.who, reserved.question) != (entry.who, entry.question):
+            if reserved is None or (reserved.analyst, reserved.question) != (entry.analyst, entry.question):
                 yield f"no open claim {entry.claim} of this analyst and question"
 
     def _reserve(self, entry: Entry) -> Iterator[str]:
         if not entry.shared:
             yield "a first answer is charged to the analyst and to all alike"
-        yield from self._check_caps(entry, (entry.who, ALL_ANALYSTS))
+        yield from self._check_caps(entry, (entry.analyst, ALL_ANALYSTS))
         self.open_claims[entry.sequence] = entry
-        self.charges[entry.who, entry.question] += 1
+        self.charges[entry.analyst, entry.question] += 1
 
     def _repeat(self, entry: Entry) -> Iterator[str]:
         if entry.shared:
             yield "a repeat is charged to the analyst only"
         if entry.question not in self.answered:
             yield "it repeats what was never answered"
-        about = entry.who, entry.question
+        about = entry.analyst, entry.question
         paid = self.failures[about] + 1 <= self.charges[about]
         if entry.charge != (ZERO_COST if paid else self.prices.get(entry.question)):
             yield "a repeat costs its price once, and then nothing"
         if not paid:
-            yield from self._check_caps(entry, (entry.who,))
+            yield from self._check_caps(entry, (entry.analyst,))
             self.charges[about] += 1
         self.shown.add(about)
 
     def _carry(self, entry: Entry) -> Iterator[str]:
-        if not entry.month and entry.spent != self.lives.get(entry.who, ZERO_COST):
+        if not entry.month and entry.spent != self.lives.get(entry.analyst, ZERO_COST):
             yield "a cap that no longer refreshes counts all months"
         elif entry.month and entry.charge != ZERO_COST:
             yield "a cap that begins to refresh keeps what was spent"
 
     def _check_caps(self, entry: Entry, guards: tuple[str, ...]) -> Iterator[str]:
         """After a charge at least one filter is within the caps recorded before it."""
-        if bool(entry.month) != self._grant(entry.who).monthly:
+        if bool(entry.month) != self._grant(entry.analyst).monthly:
             yield "its month is not what the terms say"
-        for who in guards:
-            spent, cap = self.sums[who], self._cap(who)
+        for analyst in guards:
+            spent, cap = self.sums[analyst], self._cap(analyst)
             if not (is_within_basic(spent, cap) or is_within_zcdp(spent, cap)):
-                yield "it goes beyond " + ("the overall cap" if who == ALL_ANALYSTS else "the analyst's cap")
+                yield "it goes beyond " + ("the overall cap" if analyst == ALL_ANALYSTS else "the analyst's cap")
 
-    def _cap(self, who: str) -> FilterLimits:
-        if who == ALL_ANALYSTS:
+    def _cap(self, analyst: str) -> FilterLimits:
+        if analyst == ALL_ANALYSTS:
             return FilterLimits.zero() if self.terms is None else self.terms.limits.overall
-        return self._grant(who).caps
+        return self._grant(analyst).caps
 
-    def _grant(self, who: str) -> AnalystLimit:
+    def _grant(self, analyst: str) -> AnalystLimit:
         nothing = AnalystLimit(FilterLimits.zero())
-        return nothing if self.terms is None else self.terms.limits.analysts.get(who, nothing)
+        return nothing if self.terms is None else self.terms.limits.analysts.get(analyst, nothing)
 
     def _settle(self, entry: Entry) -> Iterator[str]:
         reserved = self.open_claims.pop(entry.claim, None)
-        if reserved is None or (reserved.who, reserved.key) != (entry.who, entry.key):
+        if reserved is None or (reserved.analyst, reserved.key) != (entry.analyst, entry.key):
             yield f"no open claim {entry.claim} of this analyst and question"
             return
-        about = entry.who, reserved.question
+        about = entry.analyst, reserved.question
         if entry.kind is EntryKind.COMMIT:
             self.shown.add(about)
             self.prices.setdefault(reserved.question, reserved.charge)
@@ -264,15 +264,15 @@ class _ChainVerifier:
 
     def compare_totals(self, found: list[Row]) -> None:
         """The totals are the sums of the charges, and their caps those recorded last."""
-        totals = {str(who): (str(month), tuple(numbers)) for who, month, *numbers in found}
+        totals = {str(analyst): (str(month), tuple(numbers)) for analyst, month, *numbers in found}
         named = self.terms.limits.analysts if self.terms is not None else {}
-        for who in sorted({*totals, *self.sums, *named}):
-            month, numbers = totals.get(who, ("", (-1,) * 8))
-            whose = "the overall total" if who == ALL_ANALYSTS else f"the total of {who!r}"
-            spent = self.sums.get(who, ZERO_COST)
-            if numbers[:4] != spent.grains or (spent != ZERO_COST and month != self.months.get(who, "")):
+        for analyst in sorted({*totals, *self.sums, *named}):
+            month, numbers = totals.get(analyst, ("", (-1,) * 8))
+            whose = "the overall total" if analyst == ALL_ANALYSTS else f"the total of {analyst!r}"
+            spent = self.sums.get(analyst, ZERO_COST)
+            if numbers[:4] != spent.grains or (spent != ZERO_COST and month != self.months.get(analyst, "")):
                 self.say(f"{whose} is not the sum of its charges")
-            if numbers[4:] != self._cap(who).grains:
+            if numbers[4:] != self._cap(analyst).grains:
                 self.say(f"{whose} has a cap that was never recorded")
 
     def compare_answers(self, found: Iterable[Row]) -> None:
@@ -304,7 +304,7 @@ def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]
     recorded: dict[str, object] = {
         "entry": charge.sequence,
         "time": charge.time,
-        "who": charge.who,
+        "who": charge.analyst,
         "key": charge.key,
         "charged_epsilon": format_epsilon(charge.charge.epsilon),
         "repeat": charge.kind is EntryKind.REPEAT,
@@ -313,11 +313,12 @@ def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]
     shows_again = entry.kind in {EntryKind.COMMIT, EntryKind.REPEAT} and repeat.items() <= receipt.items()
     if shows_again:  # for nothing, under the charge that paid for it, and under any name
         recorded |= repeat
-    else:
-        recorded |= describe_cost(charge.charge)
     problems = [name for name, value in recorded.items() if receipt.get(name) != value]
-    if not shows_again and receipt.get("request") not in _requests_of(ledger, charge):
-        problems.append("request")
+    if not shows_again:  # a receipt that was had again leaves these out
+        cost = describe_cost(charge.charge)
+        problems += [name for name, value in cost.items() if receipt.get(name, value) != value]
+        if receipt.get("request", "") not in _requests_of(ledger, charge):
+            problems.append("request")
     return [f"its {name} is not what the ledger says" for name in problems]
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tacit.accounting.filters import GRAINS_PER_EPSILON, cost, whole
+from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge, whole
 from tacit.aggregates.base import (
     Measurement,
     QuantileMeasurement,
@@ -77,7 +77,7 @@ class Plan:
     @property
     def price(self) -> tuple[Fraction, Fraction]:
         """(epsilon, delta) of the answer by itself."""
-        found = cost(self.loss, self.delta)
+        found = compute_charge(self.loss, self.delta)
         return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
 
     @property

@@ -34,8 +34,8 @@ _OVERHEAD = 20  # cells that any answer counts for at least
 class CachedAnswer:
     """An answer that an analyst was shown, with the question that the ledger knows it by, and what was made of it."""
 
-    def __init__(self, who: str, plan: Plan, answer: Answer, ledger: Ledger) -> None:
-        self.who = who
+    def __init__(self, analyst: str, plan: Plan, answer: Answer, ledger: Ledger) -> None:
+        self.analyst = analyst
         self.answer = answer
         self.plan = plan
         self._ledger = ledger
@@ -44,7 +44,7 @@ class CachedAnswer:
     @cached_property
     def request(self) -> ChargeRequest:
         """The question, as the ledger sees it."""
-        return self._ledger.describe_request(self.who, self.plan.loss, self.plan.key, delta=self.plan.delta)
+        return self._ledger.describe_request(self.analyst, self.plan.loss, self.plan.key, delta=self.plan.delta)
 
     @property
     def weight(self) -> int:
@@ -91,11 +91,11 @@ class AnswerCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
 
-    def find(self, who: str, question: Question) -> CachedAnswer | None:
+    def find(self, analyst: str, question: Question) -> CachedAnswer | None:
         """The answer to a question that is kept for an analyst."""
         if question.key is None:
             return None
-        key = (who, question.key)
+        key = (analyst, question.key)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
@@ -106,7 +106,7 @@ class AnswerCache:
         """Keep an answer; those unused for longest make room."""
         if question.key is None or len(question.sql) > _LONGEST or kept.weight > _LARGEST:
             return
-        key = (kept.who, question.key)
+        key = (kept.analyst, question.key)
         with self._lock:
             before = self._kept.pop(key, None)
             self._cells += kept.weight - (before.weight if before is not None else 0)
@@ -139,21 +139,21 @@ class RepeatWriter:
                 raise Refused(
                     ErrorCode.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged"
                 )
-            if len(self._inside) and (self._inside.total() >= self._most or self._inside[kept.who] >= self._share):
+            if len(self._inside) and (self._inside.total() >= self._most or self._inside[kept.analyst] >= self._share):
                 raise Refused(ErrorCode.BUSY, "too many questions wait already", fix="ask again in a moment")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="tacit-again", daemon=True)
                 self._thread.start()
-            self._inside[kept.who] += 1
+            self._inside[kept.analyst] += 1
             self._waiting.append(wait)
             self._ready.notify()
         try:
             return await wait.future
         finally:
             with self._ready:
-                self._inside[kept.who] -= 1
-                if not self._inside[kept.who]:
-                    del self._inside[kept.who]
+                self._inside[kept.analyst] -= 1
+                if not self._inside[kept.analyst]:
+                    del self._inside[kept.analyst]
 
     async def empty(self, patience: float) -> None:
         """Let the thread end, and wait for those that are inside."""

@@ -118,48 +118,52 @@ Accept = Annotated[str, Header(alias="Accept", include_in_schema=False)]
 
 
 async def ask(
-    request: Request, who: Caller, form: Annotated[QuestionBody, Body()], name: IdempotencyKey = "", accept: Accept = ""
+    request: Request,
+    caller: Caller,
+    form: Annotated[QuestionBody, Body()],
+    name: IdempotencyKey = "",
+    accept: Accept = "",
 ) -> Response:
     """Ask a question and pay for it. The same question again is free."""
     media = _negotiate(accept)  # before anything is paid
-    answer = await _service(request).ask(who.name, form.question(request=name))
-    return await answer_response(answer, media, partial(_service(request).write, who.name))
+    answer = await _service(request).ask(caller.name, form.question(request=name))
+    return await answer_response(answer, media, partial(_service(request).write, caller.name))
 
 
-async def explain(request: Request, who: Caller, form: Annotated[QuestionBody, Body()]) -> Response:
+async def explain(request: Request, caller: Caller, form: Annotated[QuestionBody, Body()]) -> Response:
     """What a question would cost and how accurate it would be. Free: no data is touched."""
-    found = await _service(request).explain(who.name, form.question())
+    found = await _service(request).explain(caller.name, form.question())
     return _json_response({**found.to_dict(), "text": str(found)})
 
 
-async def schema(request: Request, who: Caller) -> Response:
+async def schema(request: Request, caller: Caller) -> Response:
     """What may be asked about: tables, columns, bounds and keys."""
     found = _service(request).schema()
-    plain, text = await _service(request).look(who.name, lambda: (found.to_dict(), str(found)))
+    plain, text = await _service(request).look(caller.name, lambda: (found.to_dict(), str(found)))
     return _json_response({**plain, "text": text})
 
 
 async def budget(
     request: Request,
-    who: Caller,
+    caller: Caller,
     analyst: Annotated[str, Query(description="Whose; owners and auditors may name anyone.", max_length=200)] = "",
 ) -> Response:
     """What is spent and what is left."""
-    if analyst not in {"", who.name} and who.role is Role.ANALYST:
+    if analyst not in {"", caller.name} and caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "the budgets of others are not for analysts", fix="leave the name out")
-    service, whose = _service(request), analyst or who.name
+    service, whose = _service(request), analyst or caller.name
     opened = service.curator.analyst(whose)
-    found = await service.look(who.name, lambda: opened.budget)
+    found = await service.look(caller.name, lambda: opened.budget)
     return _json_response({**found.to_dict(), "remaining": found.remaining, "text": str(found)})
 
 
 async def receipt(
-    request: Request, who: Caller, entry: Annotated[int, Path(ge=1, le=2**63 - 1, description="As on the answer.")]
+    request: Request, caller: Caller, entry: Annotated[int, Path(ge=1, le=2**63 - 1, description="As on the answer.")]
 ) -> Response:
     """The receipt of an answer again, signed. Analysts see their own."""
     curator = _service(request).curator
-    whose = who.name if who.role is Role.ANALYST else None
-    return _json_response(await _service(request).look(who.name, lambda: load_receipt(curator, entry, whose)))
+    whose = caller.name if caller.role is Role.ANALYST else None
+    return _json_response(await _service(request).look(caller.name, lambda: load_receipt(curator, entry, whose)))
 
 
 async def healthz() -> str:
@@ -167,9 +171,9 @@ async def healthz() -> str:
     return "ok\n"
 
 
-async def get_metrics(request: Request, who: Caller) -> str:
+async def get_metrics(request: Request, caller: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
-    if who.role is Role.ANALYST:
+    if caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
     text: str = request.app.state.metrics.text(seats_taken=_service(request).in_use)
     return text

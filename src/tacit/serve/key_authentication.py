@@ -62,7 +62,7 @@ async def authenticate_caller(
     address = request.client.host if request.client else "-"
     key = credentials.credentials if credentials else ""
     found = authenticator.recall(key) or await request.app.state.checkers.by_key(key, address)
-    request.state.who = found.name
+    request.state.user = found.name
     hold(request.scope, found.name)
     return found
 

@@ -94,9 +94,9 @@ class RequestMiddleware:
         route = str(getattr(found, "path", "")) or "-"
         seconds = time.monotonic() - visit.started
         self._metrics.count(route, visit.status, seconds)
-        who = scope["state"].get("who")
-        if who is not None:
-            _log.info(REQUEST, scope["method"], route, visit.status, who)
+        user = scope["state"].get("user")
+        if user is not None:
+            _log.info(REQUEST, scope["method"], route, visit.status, user)
         else:
             client = scope.get("client")
             address = str(client[0]) if client else "-"
@@ -132,11 +132,13 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": body})
 
 
-def hold(scope: Message, who: str) -> None:
+def hold(scope: Message, analyst: str) -> None:
     """Count the connection of a request for whoever was let in; Refused where they have too many."""
     connection = scope["state"].get(CONNECTION)
-    if connection is not None and not connection.let_in(who):
-        raise Refused(ErrorCode.BUSY, f"{who} has too many connections open", fix="close some of them, or use fewer")
+    if connection is not None and not connection.let_in(analyst):
+        raise Refused(
+            ErrorCode.BUSY, f"{analyst} has too many connections open", fix="close some of them, or use fewer"
+        )
 
 
 async def _read_body(receive: Receive) -> bytes:

@@ -15,7 +15,7 @@ from tacit.ledger.transaction import LedgerTransaction
 _LARGEST = 2**63 - 1
 
 
-def load_receipt(curator: Curator, entry: int, who: str | None) -> dict[str, Any]:
+def load_receipt(curator: Curator, entry: int, analyst: str | None) -> dict[str, Any]:
     """What the ledger says of a charge or a repeat, signed again; `tacit ledger verify --receipt` takes it.
 
     `who` may see their own only; None may see all. What one may not see is not there, in the same words.
@@ -23,7 +23,11 @@ def load_receipt(curator: Curator, entry: int, who: str | None) -> dict[str, Any
     with curator.ledger.store.read() as session:
         book = LedgerTransaction(session)
         found = book.entry_at(entry) if 0 < entry <= _LARGEST else None
-        if found is None or found.kind not in {EntryKind.RESERVE, EntryKind.REPEAT} or who not in {None, found.who}:
+        if (
+            found is None
+            or found.kind not in {EntryKind.RESERVE, EntryKind.REPEAT}
+            or analyst not in {None, found.analyst}
+        ):
             raise Refused(
                 ErrorCode.NOT_FOUND, f"there is no receipt {entry} of yours", fix="check the entry on your answer"
             )
@@ -32,7 +36,7 @@ def load_receipt(curator: Curator, entry: int, who: str | None) -> dict[str, Any
     return {
         "entry": found.sequence,
         "time": found.time,
-        "who": found.who,
+        "who": found.analyst,
         "request": found.request,
         "key": found.key,
         "charged_epsilon": format_epsilon(found.charge.epsilon),

@@ -30,7 +30,7 @@ _READ = frozenset({b"authorization", b"content-type", b"accept", b"idempotency-k
 class _RepeatRequest:
     """Who asks what again, and in which media type."""
 
-    who: str
+    analyst: str
     question: Question
     media: str
 
@@ -65,7 +65,7 @@ class RepeatFastPath:
         if repeat is None:
             await self._application(scope, _replay_message(first, receive), send)
             return
-        scope["route"], scope["state"]["who"] = self._route, repeat.who
+        scope["route"], scope["state"]["user"] = self._route, repeat.analyst
         response = await self._answer(scope, repeat)
         await response(scope, receive, send)
 
@@ -84,19 +84,19 @@ class RepeatFastPath:
         if found or scope["query_string"]:
             return None
         try:
-            who = self._authenticator.recall(key.decode("latin-1"))
+            analyst = self._authenticator.recall(key.decode("latin-1"))
             question = QuestionBody.model_validate(json.loads(body)).question()
-            if who is None or not self._service.knows(who.name, question):
+            if analyst is None or not self._service.knows(analyst.name, question):
                 return None
-            return _RepeatRequest(who.name, question, negotiate_media_type(accept.decode("latin-1")))
+            return _RepeatRequest(analyst.name, question, negotiate_media_type(accept.decode("latin-1")))
         except (ValidationError, ValueError, RecursionError, TacitError):
             return None
 
     async def _answer(self, scope: Message, repeat: _RepeatRequest) -> Response:
         try:
-            hold(scope, repeat.who)
-            answer = await self._service.ask(repeat.who, repeat.question)
-            return await answer_response(answer, repeat.media, partial(self._service.write, repeat.who))
+            hold(scope, repeat.analyst)
+            answer = await self._service.ask(repeat.analyst, repeat.question)
+            return await answer_response(answer, repeat.media, partial(self._service.write, repeat.analyst))
         except TacitError as error:
             self._metrics.error(str(error.code))
             return error_response(error)

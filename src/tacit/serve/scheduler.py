@@ -58,7 +58,7 @@ class Scheduler:
         with self._changed:
             return self._inside.total()
 
-    def submit(self, who: str, work: Callable[[], T]) -> Future[T]:
+    def submit(self, holder: str, work: Callable[[], T]) -> Future[T]:
         """Queue some work; Refused as busy where there is no place. A future that is canceled leaves at once."""
         future: Future[T] = Future()
         with self._changed:
@@ -66,12 +66,12 @@ class Scheduler:
                 raise stopping()
             if self._inside.total() >= self._places:
                 raise Refused(ErrorCode.BUSY, "all places are taken", fix="ask again in a moment")
-            if self._inside[who] >= self._own_places:
-                what = f"{who} has {self._own_places} questions waiting already"
+            if self._inside[holder] >= self._own_places:
+                what = f"{holder} has {self._own_places} questions waiting already"
                 raise Refused(ErrorCode.BUSY, what, fix="wait for one of them")
-            self._inside[who] += 1
+            self._inside[holder] += 1
             self._futures.add(future)
-            self._waiting.setdefault(who, deque()).append((future, work))
+            self._waiting.setdefault(holder, deque()).append((future, work))
             waiting = sum(map(len, self._waiting.values()))
             if waiting > self._free and len(self._threads) < self._workers:
                 number = len(self._threads)
@@ -79,7 +79,7 @@ class Scheduler:
                 self._threads[-1].daemon = True  # a stop waits for them no longer than its patience
                 self._threads[-1].start()
             self._changed.notify()
-        future.add_done_callback(lambda done: self._leave(who, done))
+        future.add_done_callback(lambda done: self._leave(holder, done))
         return future
 
     def close(self) -> list[Future[Any]]:
@@ -95,27 +95,27 @@ class Scheduler:
 
     def _work(self) -> None:
         while (found := self._next()) is not None:
-            who, future, work = found
+            holder, future, work = found
             started = time.monotonic()
             try:
                 if future.set_running_or_notify_cancel():
                     _run(future, work)
             finally:
                 del future, work, found  # so that nothing of an answer stays here
-                self._record_end(who, time.monotonic() - started)
+                self._record_end(holder, time.monotonic() - started)
 
     def _next(self) -> tuple[str, Future[Any], Callable[[], Any]] | None:
         """Wait for the work that is next; None once there will be none."""
         with self._changed:
             while True:
                 share = self._share()
-                below = [who for who, queue in self._waiting.items() if queue and self._running[who] < share]
+                below = [holder for holder, queue in self._waiting.items() if queue and self._running[holder] < share]
                 if below:
-                    who = min(below, key=lambda each: (self._running[each], self._recent(each)))
-                    future, work = self._waiting[who].popleft()
-                    self._forget(who)
-                    self._running[who] += 1
-                    return who, future, work
+                    holder = min(below, key=lambda each: (self._running[each], self._recent(each)))
+                    future, work = self._waiting[holder].popleft()
+                    self._forget(holder)
+                    self._running[holder] += 1
+                    return holder, future, work
                 if self.closed and not any(self._waiting.values()):
                     return None
                 self._free += 1
@@ -127,20 +127,20 @@ class Scheduler:
         """The most that one analyst may have running now."""
         active = set(self._waiting) | set(self._running)
         now = time.monotonic()
-        active |= {who for who, (_, then) in self._used.items() if now - then < RECENT}
+        active |= {holder for holder, (_, then) in self._used.items() if now - then < RECENT}
         return max(1, min(self._workers - 1, self._workers // max(1, len(active))))
 
-    def _recent(self, who: str) -> float:
+    def _recent(self, holder: str) -> float:
         """The seconds of work of an analyst, those of long ago counted less."""
-        seconds, then = self._used.get(who, (0.0, 0.0))
+        seconds, then = self._used.get(holder, (0.0, 0.0))
         return float(seconds * 0.5 ** ((time.monotonic() - then) / _HALF))
 
-    def _record_end(self, who: str, seconds: float) -> None:
+    def _record_end(self, holder: str, seconds: float) -> None:
         with self._changed:
-            self._running[who] -= 1
-            if not self._running[who]:
-                del self._running[who]
-            self._used[who] = (self._recent(who) + seconds, time.monotonic())
+            self._running[holder] -= 1
+            if not self._running[holder]:
+                del self._running[holder]
+            self._used[holder] = (self._recent(holder) + seconds, time.monotonic())
             now = time.monotonic()
             old = [
                 each for each, (_, then) in self._used.items() if now - then > RECENT and self._recent(each) < _LITTLE
@@ -149,19 +149,19 @@ class Scheduler:
                 del self._used[each]
             self._changed.notify_all()
 
-    def _leave(self, who: str, done: Future[Any]) -> None:
+    def _leave(self, holder: str, done: Future[Any]) -> None:
         with self._changed:
             self._futures.discard(done)
-            self._inside[who] -= 1
-            if not self._inside[who]:
-                del self._inside[who]
-            if who in self._waiting:  # it may have been canceled while it waited
-                self._waiting[who] = deque(each for each in self._waiting[who] if each[0] is not done)
-                self._forget(who)
+            self._inside[holder] -= 1
+            if not self._inside[holder]:
+                del self._inside[holder]
+            if holder in self._waiting:  # it may have been canceled while it waited
+                self._waiting[holder] = deque(each for each in self._waiting[holder] if each[0] is not done)
+                self._forget(holder)
 
-    def _forget(self, who: str) -> None:
-        if not self._waiting[who]:
-            del self._waiting[who]
+    def _forget(self, holder: str) -> None:
+        if not self._waiting[holder]:
+            del self._waiting[holder]
 
 
 def _run(future: Future[Any], work: Callable[[], Any]) -> None:

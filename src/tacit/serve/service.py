@@ -104,79 +104,79 @@ class CuratorService:
         """How many questions are inside, running or waiting."""
         return self._asking.in_use
 
-    async def ask(self, who: str, question: Question) -> Answer:
+    async def ask(self, analyst: str, question: Question) -> Answer:
         """The private answer, as `DeclaredAnalyst.ask` gives it; Refused where it is busy or too often.
 
         It comes at a step of time after the question did, and so does a failure; a repeat of what is kept here reads no
         data and comes at once. A caller who goes away does not stop a question that runs: its answer is kept for the
         next time.
         """
-        self._admit(who)
-        self.curator.analyst(who)
-        kept = self._answers.find(who, question) if not question.request else None
+        self._admit(analyst)
+        self.curator.analyst(analyst)
+        kept = self._answers.find(analyst, question) if not question.request else None
 
         def first() -> Answer:
-            plan = self.planner.plan(question, who)
+            plan = self.planner.plan(question, analyst)
             with self._start_limiter if plan.cells <= _SHORT else nullcontext():
                 if self._asking.is_closed:
                     raise stopping()
-                found = answer(question, plan, who, self.curator, self._limit)
-                self._answers.keep(question, CachedAnswer(who, plan, found, self.curator.ledger))
+                found = answer(question, plan, analyst, self.curator, self._limit)
+                self._answers.keep(question, CachedAnswer(analyst, plan, found, self.curator.ledger))
                 return found
 
         if kept is not None:
             claim = await self._repeat_writer.claim(kept)
             if claim is not None:
                 return RepeatedAnswer(kept, claim.receipt)
-        return await delay_to_bucket(self._asking.run(who, first), self._first)
+        return await delay_to_bucket(self._asking.run(analyst, first), self._first)
 
-    def knows(self, who: str, question: Question) -> bool:
+    def knows(self, analyst: str, question: Question) -> bool:
         """Whether the answer to this question is kept here, for this analyst. It takes no time to speak of."""
-        return self._answers.find(who, question) is not None
+        return self._answers.find(analyst, question) is not None
 
-    async def explain(self, who: str, question: Question) -> Explanation:
+    async def explain(self, analyst: str, question: Question) -> Explanation:
         """What would be done and what it would cost. Free."""
-        self._admit(who)
-        self.curator.analyst(who)
+        self._admit(analyst)
+        self.curator.analyst(analyst)
 
         def look() -> Explanation:
-            plan = self.planner.plan(question, who)
-            return explain_question(question, plan, who, self.policy, self.curator.ledger)
+            plan = self.planner.plan(question, analyst)
+            return explain_question(question, plan, analyst, self.policy, self.curator.ledger)
 
-        return await self._looking.run(who, look)
+        return await self._looking.run(analyst, look)
 
-    async def plan(self, who: str, question: Question) -> Plan:
+    async def plan(self, analyst: str, question: Question) -> Plan:
         """The plan of a question: its columns and their types before it is asked. Free."""
-        self._admit(who)
-        self.curator.analyst(who)
-        kept = self._answers.find(who, question)
+        self._admit(analyst)
+        self.curator.analyst(analyst)
+        kept = self._answers.find(analyst, question)
         if kept is not None:
             return kept.plan
-        return await self._looking.run(who, lambda: self.planner.plan(question, who))
+        return await self._looking.run(analyst, lambda: self.planner.plan(question, analyst))
 
-    async def budget(self, who: str) -> AnalystBudget:
+    async def budget(self, analyst: str) -> AnalystBudget:
         """What is spent and what is left."""
-        self._admit(who)
-        analyst = self.curator.analyst(who)
-        return await self._looking.run(who, lambda: analyst.budget)
+        self._admit(analyst)
+        account = self.curator.analyst(analyst)
+        return await self._looking.run(analyst, lambda: account.budget)
 
     def schema(self) -> Schema:
         """What may be asked about."""
         return Schema(self.policy)
 
-    async def look(self, who: str, work: Callable[[], T]) -> T:
+    async def look(self, analyst: str, work: Callable[[], T]) -> T:
         """Run something free and short in a thread, as one of the requests of this person."""
-        self._admit(who)
-        return await self._looking.run(who, work)
+        self._admit(analyst)
+        return await self._looking.run(analyst, work)
 
-    async def write(self, who: str, function: Callable[..., T], *arguments: Any, in_background: bool = False) -> T:
+    async def write(self, analyst: str, function: Callable[..., T], *arguments: Any, in_background: bool = False) -> T:
         """Write out a long answer in a thread, fairly among analysts, as part of a request that was admitted.
 
         A very long one is written in the background process. Where an analyst has too many of these waiting it is
         refused as busy; asking again is then a free repeat.
         """
         call = partial(self._background.call, function) if in_background else function
-        return await self._writing.run(who, lambda: call(*arguments))
+        return await self._writing.run(analyst, lambda: call(*arguments))
 
     async def close(self, patience: float = 10.0) -> None:
         """Take no more questions and wait for those that run. `taken` says how many are still there after that.
@@ -195,10 +195,10 @@ class CuratorService:
             return self._background.call(make_plans, question, policy, most_cells)
         return make_plans(question, policy, most_cells)
 
-    def _admit(self, who: str) -> None:
-        seconds = self._rate.take(who)
+    def _admit(self, analyst: str) -> None:
+        seconds = self._rate.take(analyst)
         if seconds > 0:
-            what = f"{who} sent more than {self._rate.per_second:g} requests a second"
+            what = f"{analyst} sent more than {self._rate.per_second:g} requests a second"
             raise Refused(ErrorCode.RATE, what, fix=f"wait {seconds:.1f} seconds", retry_after=seconds)
 
 
@@ -216,9 +216,9 @@ class _WorkerPool:
     def in_use(self) -> int:
         return self._scheduler.in_use
 
-    async def run(self, who: str, work: Callable[[], T]) -> T:
+    async def run(self, analyst: str, work: Callable[[], T]) -> T:
         """Run it in a thread; its place is free again when it is done, whether or not anyone still waits for it."""
-        future = self._scheduler.submit(who, work)
+        future = self._scheduler.submit(analyst, work)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:

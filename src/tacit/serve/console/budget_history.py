@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
-from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge, BudgetStatus, cost, format_epsilon
+from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge, BudgetStatus, compute_charge, format_epsilon
 from tacit.curator.curator import Curator
 from tacit.curator.views import describe_spent
 from tacit.ledger.entries import ALL_ANALYSTS, Entry, EntryKind
@@ -31,22 +31,22 @@ class HistoryRow:
 
     entry: int
     time: str
-    who: str
+    user: str
     kind: str
     epsilon: str
     key: str
     request: str
 
 
-def load_history(curator: Curator, who: str | None, count: int = ENTRIES) -> list[HistoryRow]:
+def load_history(curator: Curator, user: str | None, count: int = ENTRIES) -> list[HistoryRow]:
     """The newest entries of the ledger, newest first: an analyst's questions, or everything."""
-    kinds = {EntryKind.RESERVE, EntryKind.REPEAT} if who is not None else set(EntryKind)
-    found = [entry for entry in _read_newest(curator, who, 3 * count) if entry.kind in kinds][-count:]
+    kinds = {EntryKind.RESERVE, EntryKind.REPEAT} if user is not None else set(EntryKind)
+    found = [entry for entry in _read_newest(curator, user, 3 * count) if entry.kind in kinds][-count:]
     return [
         HistoryRow(
             entry.sequence,
             format_time(entry.time),
-            entry.who,
+            entry.analyst,
             str(entry.kind),
             entry.charge.text.partition(",")[0],  # the delta is on the receipt
             entry.key[:12],
@@ -56,12 +56,12 @@ def load_history(curator: Curator, who: str | None, count: int = ENTRIES) -> lis
     ]
 
 
-def _read_newest(curator: Curator, who: str | None, count: int) -> list[Entry]:
+def _read_newest(curator: Curator, user: str | None, count: int) -> list[Entry]:
     with curator.ledger.store.read() as session:
-        if who is None:
+        if user is None:
             return read_page(session, max(0, LedgerTransaction(session).length - count), count)
-        rows = session.run("SELECT sequence FROM entries WHERE who = ? ORDER BY sequence DESC LIMIT ?", (who, count))
-        return read_page(session, rows[-1][0] - 1, count, who) if rows else []
+        rows = session.run("SELECT sequence FROM entries WHERE who = ? ORDER BY sequence DESC LIMIT ?", (user, count))
+        return read_page(session, rows[-1][0] - 1, count, user) if rows else []
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,21 @@ def format_rounded_down(grains: int) -> str:
     return format_epsilon(grains // unit * unit)
 
 
-def make_budget_panel(curator: Curator, name: str, who: str, standing: BudgetStatus) -> BudgetPanel:
+def make_budget_panel(curator: Curator, name: str, user: str, standing: BudgetStatus) -> BudgetPanel:
     """A budget with its past; that of all together where `who` is nobody's."""
-    mine = _read_newest(curator, who if who != ALL_ANALYSTS else None, _PAST)
-    charges = [entry for entry in mine if entry.charge != BudgetCharge.zero() and (who != ALL_ANALYSTS or entry.shared)]
+    mine = _read_newest(curator, user if user != ALL_ANALYSTS else None, _PAST)
+    charges = [
+        entry for entry in mine if entry.charge != BudgetCharge.zero() and (user != ALL_ANALYSTS or entry.shared)
+    ]
     likes = []
-    if charges and who != ALL_ANALYSTS:
+    if charges and user != ALL_ANALYSTS:
         last = charges[-1].charge
         likes.append((f"the last one, at epsilon {last.text}", format_count(count_affordable(last, standing))))
     for price in _COMPARISON_EPSILONS:
-        one = cost(LaplaceNoise(1 / Fraction(price), 1))
+        one = compute_charge(LaplaceNoise(1 / Fraction(price), 1))
         likes.append((f"a count at epsilon {price}", format_count(count_affordable(one, standing))))
     return BudgetPanel(
-        summarize_budget(name, standing), _draw_history(charges, standing, whole=who == ALL_ANALYSTS), tuple(likes)
+        summarize_budget(name, standing), _draw_history(charges, standing, whole=user == ALL_ANALYSTS), tuple(likes)
     )
 
 

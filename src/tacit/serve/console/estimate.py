@@ -12,7 +12,7 @@ from tacit.accounting.filters import (
     BudgetCharge,
     BudgetStatus,
     FilterLimits,
-    cost,
+    compute_charge,
     format_epsilon,
     is_admitted,
     remaining_epsilon,
@@ -52,7 +52,7 @@ def estimate_question(question: Question, budget: AnalystBudget, planner: Planne
     """What a question would cost at an epsilon or an accuracy, or Refused. Free: no data is touched."""
     plan = planner.plan(question, budget.who)
     found = explain(plan, planner.policy.asked_by(budget.who), question.level)
-    price = cost(plan.loss, plan.delta)
+    price = compute_charge(plan.loss, plan.delta)
     free = ledger.is_free(ledger.describe_request(budget.who, plan.loss, plan.key, delta=plan.delta))
     guards = (budget.own, budget.overall)
     fits = all(is_admitted(guard.spent, price, guard.cap) for guard in guards)

@@ -46,7 +46,7 @@ async def play_game(visit: PageRequest) -> Response:
     elif move in {"with", "without"}:
         played.guess(move == "with")
     elif move == "best":
-        await visit.console.service.look(visit.who, played.play)
+        await visit.console.service.look(visit.user, played.play)
     if visit.part:
         return visit.page("game.html", **_game(visit))
     return visit.page("learn.html", **_game(visit), **_attack())
@@ -60,7 +60,7 @@ async def show_attack(visit: PageRequest) -> Response:
     visit.session.attacks += 1
     run = visit.session.attacks
     async with visit.console.long():
-        found = await visit.console.service.look(visit.who, lambda: run_attacks(int(questions), run))
+        found = await visit.console.service.look(visit.user, lambda: run_attacks(int(questions), run))
     if visit.part:
         return visit.page("attack.html", **_attack(questions, found))
     return visit.page("learn.html", **_game(visit), **_attack(questions, found))

@@ -36,7 +36,7 @@ async def verify_ledger(visit: PageRequest) -> Response:
     """Check every entry of the ledger, from the first one. Others are served meanwhile."""
     curator = visit.console.service.curator
     async with visit.console.long():
-        report = await visit.console.service.look(visit.who, lambda: _verify(curator))
+        report = await visit.console.service.look(visit.user, lambda: _verify(curator))
     if visit.part:
         return visit.page("verification.html", report=report, problems=report.problems[:_PROBLEMS])
     return await _page(visit, report)
@@ -46,7 +46,7 @@ async def download_deployment(visit: PageRequest) -> Response:
     """The deployment as an entry for a public registry. Of the questions it tells only how many."""
     curator = visit.console.service.curator
     async with visit.console.long():
-        found = await visit.console.service.look(visit.who, lambda: _describe_deployment(curator))
+        found = await visit.console.service.look(visit.user, lambda: _describe_deployment(curator))
     headers = {"content-disposition": 'attachment; filename="deployment.json"'}
     return Response(encode_json(found), media_type=JSON, headers=headers)
 
@@ -76,7 +76,7 @@ async def _page(visit: PageRequest, report: VerificationReport | None) -> Respon
 
     try:
         async with visit.console.long():
-            found = await visit.console.service.look(visit.who, look)
+            found = await visit.console.service.look(visit.user, look)
     except LedgerError as error:  # a damaged ledger is what this page must still be there for
         unread = {
             "whole": None,

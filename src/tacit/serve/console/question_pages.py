@@ -60,7 +60,7 @@ async def ask(visit: PageRequest) -> Response:
         return await _page(visit, TypedQuestion(sql), priced=bool(sql))
     typed = _read_form(visit)
     try:
-        answer = await visit.console.service.ask(visit.who, typed.question)
+        answer = await visit.console.service.ask(visit.user, typed.question)
     except TacitError as error:
         visit.request.app.state.metrics.error(str(error.code))
         return await _page(visit, typed, error=error)
@@ -93,7 +93,7 @@ async def download(visit: PageRequest) -> Response:
     answer = _find_answer(visit).answer
     name = f"answer-{answer.receipt.entry}.{visit.request.path_params['form']}"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    content = await visit.console.service.look(visit.who, lambda: render_answer(answer, media))
+    content = await visit.console.service.look(visit.user, lambda: render_answer(answer, media))
     return Response(content, media_type=media, headers=headers)
 
 
@@ -101,7 +101,7 @@ async def receipt(visit: PageRequest) -> Response:
     """A receipt from the ledger, signed. Analysts see their own."""
     curator, entry = visit.console.service.curator, visit.request.path_params["entry"]
     found = await visit.console.service.look(
-        visit.who, lambda: load_receipt(curator, entry, None if visit.reads else visit.who)
+        visit.user, lambda: load_receipt(curator, entry, None if visit.reads else visit.user)
     )
     headers = {"content-disposition": f'attachment; filename="receipt-{entry}.json"'}
     return Response(encode_json(found), media_type=JSON, headers=headers)
@@ -114,16 +114,16 @@ async def budget(visit: PageRequest) -> Response:
     def look() -> dict[str, Any]:
         found = []
         if visit.asks:
-            own = curator.analyst(visit.who).budget
+            own = curator.analyst(visit.user).budget
             month = f" in {own.month}" if own.month else ""
-            found.append(budget_history.make_budget_panel(curator, f"Your budget{month}", visit.who, own.own))
+            found.append(budget_history.make_budget_panel(curator, f"Your budget{month}", visit.user, own.own))
         found.append(
             budget_history.make_budget_panel(curator, "All analysts together", ALL_ANALYSTS, curator.ledger.overall())
         )
-        return {"budgets": found, "history": budget_history.load_history(curator, visit.who) if visit.asks else []}
+        return {"budgets": found, "history": budget_history.load_history(curator, visit.user) if visit.asks else []}
 
     return visit.page(
-        "budget.html", known=visit.session.newest_entries, **await visit.console.service.look(visit.who, look)
+        "budget.html", known=visit.session.newest_entries, **await visit.console.service.look(visit.user, look)
     )
 
 
@@ -141,11 +141,11 @@ async def _page(
     def look() -> dict[str, Any]:
         return {
             "shown": view_models.view_answer(asked.answer) if asked is not None else None,
-            "history": budget_history.load_history(curator, visit.who),
-            "budget": _binding_budget(curator.analyst(visit.who).budget),
+            "history": budget_history.load_history(curator, visit.user),
+            "budget": _binding_budget(curator.analyst(visit.user).budget),
         }
 
-    found = await visit.console.service.look(visit.who, look)
+    found = await visit.console.service.look(visit.user, look)
     if priced or (asked is not None and not visit.part):
         found |= await _estimate(visit, typed)
     else:
@@ -172,11 +172,11 @@ async def _estimate(visit: PageRequest, typed: TypedQuestion) -> dict[str, Any]:
     service = visit.console.service
 
     def look() -> estimate.QuestionEstimate:
-        left = service.curator.analyst(visit.who).budget
+        left = service.curator.analyst(visit.user).budget
         return estimate.estimate_question(typed.question, left, service.planner, service.curator.ledger)
 
     try:
-        return {"pricing": await visit.console.service.look(visit.who, look), "doubt": None}
+        return {"pricing": await visit.console.service.look(visit.user, look), "doubt": None}
     except (Refused, ParameterError) as error:
         return {"pricing": None, "doubt": view_models.view_error(error)}
 
@@ -213,5 +213,5 @@ def _find_answer(visit: PageRequest) -> AskedQuestion:
 
 def _require_analyst(visit: PageRequest) -> None:
     if not visit.asks:
-        what = f"{visit.who} has no budget of their own in the policy"
-        raise Refused(ErrorCode.UNKNOWN_ANALYST, what, fix=f"sign in as an analyst, or add [analysts.{visit.who}]")
+        what = f"{visit.user} has no budget of their own in the policy"
+        raise Refused(ErrorCode.UNKNOWN_ANALYST, what, fix=f"sign in as an analyst, or add [analysts.{visit.user}]")

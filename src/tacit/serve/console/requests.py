@@ -83,15 +83,15 @@ class Console:
         found = self.sessions.find(request.cookies.get(self.cookie, ""))
         if found is None:
             return None
-        person = self.authenticator.person(found.who)
-        if person is None or not hmac.compare_digest(self.proof(found.who), found.proof):
+        person = self.authenticator.person(found.user)
+        if person is None or not hmac.compare_digest(self.proof(found.user), found.proof):
             self.sessions.close(request.cookies.get(self.cookie, ""))
             return None
         return found, person
 
-    def proof(self, who: str) -> bytes:
+    def proof(self, user: str) -> bytes:
         """What changes whenever a password does."""
-        return hmac.digest(self._secret, self.authenticator.verifier(who).stored_key, "sha256")
+        return hmac.digest(self._secret, self.authenticator.verifier(user).stored_key, "sha256")
 
     async def check(self, name: str, password: str, address: str) -> User | None:
         """Whoever has this name and password; after many wrong ones it takes seconds."""
@@ -121,14 +121,14 @@ class PageRequest:
     form: dict[str, str] = field(default_factory=dict)
 
     @property
-    def who(self) -> str:
+    def user(self) -> str:
         """Their name."""
         return self.person.name
 
     @property
     def asks(self) -> bool:
         """Whether the policy gives them a budget."""
-        return self.console.service.policy.analyst(self.who) is not None
+        return self.console.service.policy.analyst(self.user) is not None
 
     @property
     def reads(self) -> bool:
@@ -169,7 +169,7 @@ def require_sign_in(console: Console, handler: Handler, *, readers: bool = False
         if found is None:
             return _redirect_to_sign_in(request)
         session, person = found
-        request.state.who = person.name
+        request.state.user = person.name
         hold(request.scope, person.name)
         visit = PageRequest(console, request, session, person)
         try:

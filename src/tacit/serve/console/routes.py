@@ -125,7 +125,7 @@ def _sign_in(console: Console) -> Endpoint:
         except TacitError as error:
             request.app.state.metrics.error(str(error.code))
             return _sign_in_page(console, request, error, name)
-        request.state.who = person.name
+        request.state.user = person.name
         console.sessions.close(request.cookies.get(console.cookie, ""))
         response = RedirectResponse(BASE, 303)
         console.set_cookie(response, console.cookie, console.sessions.open(person.name, proof))

@@ -2,7 +2,7 @@
 
 >>> sessions = SessionStore()
 >>> token = sessions.open("ada", b"password's own")
->>> sessions.find(token).who
+>>> sessions.find(token).user
 'ada'
 >>> sessions.close(token)
 >>> sessions.find(token) is None
@@ -45,7 +45,7 @@ class AskedQuestion:
 class ConsoleSession:
     """One person at one browser. `proof` is of the password's verifier: a new password ends the session."""
 
-    who: str
+    user: str
     proof: bytes
     token: str  # the one that every form carries
     began: float
@@ -75,14 +75,14 @@ class SessionStore:
         self._lock = threading.Lock()
         self._sessions: OrderedDict[bytes, ConsoleSession] = OrderedDict()
 
-    def open(self, who: str, proof: bytes) -> str:
+    def open(self, user: str, proof: bytes) -> str:
         """Begin a session, and give the token for its cookie."""
         token, now = secrets.token_urlsafe(32), time.monotonic()
         with self._lock:
-            own = [key for key, session in self._sessions.items() if session.who == who]
+            own = [key for key, session in self._sessions.items() if session.user == user]
             for key in own[: max(0, len(own) - _MAX_PER_USER + 1)]:
                 del self._sessions[key]
-            self._sessions[_key(token)] = ConsoleSession(who, proof, secrets.token_urlsafe(32), now, now)
+            self._sessions[_key(token)] = ConsoleSession(user, proof, secrets.token_urlsafe(32), now, now)
             while len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)
         return token

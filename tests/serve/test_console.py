@@ -187,7 +187,7 @@ def test_a_wrong_name_and_a_wrong_password_are_told_in_the_same_words(visitor):
         response = visitor().sign_in(name, "wrong")
         assert response.status_code == 401 and "__Host-tacit" not in response.headers.get("set-cookie", "")
         told.append(re.sub(r'value="\w*"', "", response.text))
-    assert told[0] == told[1] and "lets nobody in" in told[0]
+    assert told[0] == told[1] and "the name or the password is wrong" in told[0]
 
 
 def test_pages_are_for_those_who_signed_in(visitor):

@@ -27,17 +27,17 @@ class Receipt:
         Number of the charge in the ledger; for an answer shown again for nothing, of the one that paid for it.
     time : str
         When that charge was made, in UTC.
-    who : str
+    analyst : str
         The analyst who was charged.
     key : str
         What tells the question from others: the same question has the same key.
     charged : BudgetCharge
         What showing the answer cost the analyst this time.
-    price : BudgetCharge
+    cost : BudgetCharge
         The privacy loss of the answer itself.
     repeat : bool
         Whether the answer was released before.
-    analyst, overall : BudgetStatus
+    analyst_budget, overall_budget : BudgetStatus
         What the analyst and all analysts together have spent, right after the charge or at the repeat.
     head : str
         Hash of the entry, over all entries before it.

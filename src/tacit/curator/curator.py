@@ -175,7 +175,7 @@ class Curator:
             Selects the columns of rows to learn from.
         target : str
             The column to predict.
-        who : str
+        analyst : str
             The analyst who is charged.
         epsilon : number
             Privacy loss to spend, above 0.

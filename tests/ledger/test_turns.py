@@ -154,10 +154,13 @@ def test_an_altered_answer_is_not_repeated(ledger, place):
 @pytest.mark.parametrize("leading", [True, False])
 def test_who_is_interrupted_while_waiting_has_charged_nothing(ledger, leading):
     other = threading.Thread(target=lambda: ledger.reserve("ben", TENTH, "other"))
+    out = threading.Event()
 
     def interrupt() -> None:
         until(lambda: ledger._turns._led if leading else len(ledger._turns._waiting) == 1)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # no other thread can take it
+        while not out.is_set():  # again, as one that comes right before the lock is waited for does not end the wait
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # no other thread can take it
+            out.wait(2)
 
     helper = threading.Thread(target=interrupt)
     with ledger.store._lock:
@@ -167,6 +170,7 @@ def test_who_is_interrupted_while_waiting_has_charged_nothing(ledger, leading):
         helper.start()
         with pytest.raises(KeyboardInterrupt):
             ledger.reserve("ada", TENTH, "mine")
+        out.set()
         helper.join()
     if leading:
         other.start()

@@ -33,7 +33,7 @@ lint: $(VENV)/.dev  ## style
 types: $(VENV)/.dev  ## mypy, strict
 	$(BIN)/mypy
 
-layers: $(VENV)/.dev  ## rooms import lower layers only
+layers: $(VENV)/.dev  ## packages import lower layers only
 	$(BIN)/lint-imports
 
 format: $(VENV)/.dev  ## put the style right

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tools.measure import is_participle
+from tools.measure import cycles_inside_packages, is_participle, modules_of
 
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 
@@ -57,3 +57,11 @@ def test_errors_propose_names_that_exist(package):
     assert not [
         (file, name) for file, name in proposed_calls(SOURCE / package) if name not in known and not name.isupper()
     ]
+
+
+def test_packages_have_no_import_cycles():
+    """Imports inside functions and for types count: a module can be read once those it names are."""
+    paths = modules_of(SOURCE.parent)
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in paths.items()}
+    known = [["tacit.local.mean", "tacit.local.mean_summary"]]  # a summary names the protocol that it reads back
+    assert [sorted(cycle) for cycle in cycles_inside_packages(trees, paths, deferred=True)] == known

@@ -54,9 +54,9 @@ def _line_parser() -> _Parser:
 
 def _cell_parser() -> _Parser:
     parser = _Parser(prog="%%tacit", add_help=False)
-    parser.add_argument("--epsilon", "-e", type=float, help="the price")
+    parser.add_argument("--epsilon", "-e", type=float, help="the privacy loss to spend")
     parser.add_argument(
-        "--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of a price"
+        "--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of an epsilon"
     )
     parser.add_argument("--confidence", type=float, default=0.95, help="how often the intervals hold")
     shown = parser.add_mutually_exclusive_group()

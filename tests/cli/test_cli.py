@@ -133,7 +133,7 @@ def test_a_question_may_come_from_standard_input(tacit, clinic):
         (["ask", "--as", "ada", COUNT, "--epsilon", "nan"], 2, "epsilon: needs a finite number"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "1e308"], 2, "epsilon: must be between"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "much"], 2, "--epsilon"),
-        (["ask", "--as", "ada", COUNT], 2, "name the price once: by --epsilon or by --within"),
+        (["ask", "--as", "ada", COUNT], 2, "give one of --epsilon or by --within"),
         (["explain", "--as", "ada", COUNT], 2, "name the price once"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "0.1", "--within", "n=5"], 2, "name the price once"),
         (["ask", "--as", "ada", COUNT, "--within", "n"], 2, "'n' is no COLUMN=WIDTH"),

@@ -183,7 +183,7 @@ def test_an_accuracy_is_met_at_whole_grains(opened):
     curator = opened(overall=100, own=100)
     for width in (3, 7, 50, 333):
         plan = curator.planner.plan(Question(COUNT.format(1), within={"n": width}))
-        price = plan.price[0]
+        price = plan.epsilon_delta[0]
         assert whole(price) == price
         found = curator.analyst("ada").ask(COUNT.format(width), within={"n": width})
         ((low, high),) = found.interval("n")

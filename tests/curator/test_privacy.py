@@ -176,7 +176,7 @@ CASES = [
 def test_the_claim_holds(unit, relation, aggregate, grouped, declared, write, tmp_path, full):
     pair = Pair(tmp_path, declared, write, unit, relation, aggregate, grouped)
     exact = pair.exact(pair.plan)
-    assert pair.plan.price == (CLAIMED, 0)
+    assert pair.plan.epsilon_delta == (CLAIMED, 0)
     found = bound(pair.plan, exact, 100_000 if full else COUNT, f"{unit} {relation} {aggregate} {grouped}".encode())
     print(f"bound {found:.3f} of {CLAIMED}")
     assert found <= CLAIMED
@@ -191,7 +191,7 @@ ALL_ROWS = [(relation, aggregate) for relation in ("add-remove", "replace") for 
 def test_the_claim_holds_with_a_cap_on_all_rows(relation, aggregate, declared, write, tmp_path, full):
     # 3 rows in all, of 40 in 4 groups: as they are chosen, in several groups or in one.
     pair = Pair(tmp_path, declared, write, "who", relation, aggregate, True, CAPS_OF_ALL_ROWS)
-    assert pair.plan.price == (CLAIMED, 0)
+    assert pair.plan.epsilon_delta == (CLAIMED, 0)
     assert pair.plan.exact.keep == ContributionBounds(3, 3, 3)
     count = 100_000 if full else COUNT
     found = bound(pair.plan, pair.exact(pair.plan), count, f"all rows {relation} {aggregate}".encode())
@@ -444,7 +444,7 @@ def sharper(mechanism, times):
 def test_private_keys_are_shown_as_seldom_as_is_claimed(aggregate, groups, relation):
     policy = chosen_policy(relation, groups, 2)
     plan = plan_for(parse(f"SELECT t, {aggregate} FROM v GROUP BY t"), policy, CLAIMED)
-    epsilon, delta = plan.price
+    epsilon, delta = plan.epsilon_delta
     assert epsilon <= CLAIMED
     assert delta <= policy.delta_per_question
     felt = groups if relation == "add-remove" else 2 * groups
@@ -482,7 +482,7 @@ def test_gaussian_noise_has_the_delta_it_claims(aggregate, relation, caps):
     policy = chosen_policy(relation, *caps)
     plan = plan_for(parse(f"SELECT n, {aggregate} FROM v GROUP BY n"), policy, CLAIMED)
     assert all(isinstance(part.mechanism, Gaussian) for part in plan.parts)
-    epsilon, delta = plan.price
+    epsilon, delta = plan.epsilon_delta
     assert epsilon <= CLAIMED
     assert delta <= policy.delta_per_question
     # A unit that moves every part as far as it can, in 200 groups, or in 400 under replace. Moves add up as squares.

@@ -419,7 +419,7 @@ class World:
     def losses(self, text: str) -> list[Fraction]:
         """What the moves to the neighbors use up: adding the one unit and the other; or replacing the one."""
         plan = planned(text, self.neighbors, *self.caps)
-        epsilon, delta = plan.price
+        epsilon, delta = plan.epsilon_delta
         assert epsilon <= 1
         assert delta <= DELTA
         relation = Neighbors(self.neighbors)

@@ -113,7 +113,7 @@ def test_a_repeat_that_charged_nothing_does_not_pay(place):
         write_free_repeat(ledger, "ada", "a")
         assert not ledger.is_free(ledger.describe_request("ada", ONE, "a"))
         assert ledger.reserve("ada", ONE, "a").receipt.charged == price("1")
-        assert any("a repeat costs its price once" in problem for problem in verify(ledger).problems)
+        assert any("a repeat is charged its privacy loss once" in problem for problem in verify(ledger).problems)
 
 
 def test_a_failed_charge_is_not_gone_on_with(ledger):

@@ -66,7 +66,7 @@ def test_gaussian_noise_is_priced_too(policy_with_delta: Policy, width: int) -> 
     many = ", ".join(f"COUNT(*) FILTER (WHERE age > {n}) AS n{n}" for n in range(20))
     query = parse(f"SELECT ward, {many} FROM visits GROUP BY ward")
     made = plan_within(query, policy_with_delta, {"n7": width}, USUAL)
-    epsilon, delta = made.price
+    epsilon, delta = made.epsilon_delta
     assert error(made, "n7") <= width
     assert delta <= Fraction(1, 10**9)
     assert error(plan_for(query, policy_with_delta, epsilon * Fraction(99, 100)), "n7") > width
@@ -76,9 +76,9 @@ def test_the_hardest_of_several_columns_decides(policy: Policy):
     query = parse("SELECT COUNT(*) AS n, SUM(age) AS s FROM visits")
     both = plan_within(query, policy, {"n": 10, "s": 10_000}, USUAL)
     alone = plan_within(query, policy, {"n": 10}, USUAL)
-    assert both.price == alone.price
+    assert both.epsilon_delta == alone.epsilon_delta
     assert error(both, "n") <= 10 and error(both, "s") <= 10_000
-    assert plan_within(query, policy, {"n": 10, "s": 100}, USUAL).price > both.price
+    assert plan_within(query, policy, {"n": 10, "s": 100}, USUAL).epsilon_delta > both.epsilon_delta
 
 
 def test_a_count_within_six(policy: Policy):
@@ -86,26 +86,26 @@ def test_a_count_within_six(policy: Policy):
     made = plan_within(parse("SELECT COUNT(*) AS n FROM visits"), policy, {"N": 6}, USUAL)
     (part,) = made.parts
     assert error(made, "n") == 6
-    assert made.price[0] == Fraction(1371, 1000)
-    assert part.sensitivity / part.mechanism.scale == made.price[0]
+    assert made.epsilon_delta[0] == Fraction(1371, 1000)
+    assert part.sensitivity / part.mechanism.scale == made.epsilon_delta[0]
 
 
 def test_more_confidence_costs_more(policy: Policy):
     query = parse("SELECT COUNT(*) AS n FROM visits")
-    prices = [plan_within(query, policy, {"n": 50}, Fraction(c, 1000)).price for c in (500, 900, 950, 999)]
+    prices = [plan_within(query, policy, {"n": 50}, Fraction(c, 1000)).epsilon_delta for c in (500, 900, 950, 999)]
     assert prices == sorted(set(prices))
 
 
 def test_a_price_has_four_digits(policy: Policy):
     for width in (70, 123, 4567):
-        price = plan_within(parse("SELECT SUM(cost) AS s FROM visits"), policy, {"s": width}, USUAL).price[0]
+        price = plan_within(parse("SELECT SUM(cost) AS s FROM visits"), policy, {"s": width}, USUAL).epsilon_delta[0]
         digits = f"{float(price):.12e}".split("e")[0].replace(".", "").rstrip("0")
         assert len(digits) <= 4
 
 
 def test_a_question_without_an_aggregate_of_its_own_is_paid_like_any_other(policy: Policy):
     query = parse("SELECT COUNT(*) AS n FROM visits")
-    price = plan_within(query, policy, {"n": 50}, USUAL).price[0]
+    price = plan_within(query, policy, {"n": 50}, USUAL).epsilon_delta[0]
     assert plan_within(query, policy, {"n": 50}, USUAL).key == plan_for(query, policy, price).key
 
 
@@ -134,8 +134,8 @@ def test_what_no_price_gives(policy: Policy):
     assert caught.value.code is ErrorCode.PARAMETER
     least = error(plan_for(query, policy, MAX_EPSILON), "s")
     assert caught.value.fix == f'ask for no less than within={{"s": {float(least):.6g}}}'
-    assert plan_within(query, policy, {"s": least}, USUAL).price[0] <= MAX_EPSILON
-    with pytest.raises(Refused, match="no price is enough"):
+    assert plan_within(query, policy, {"s": least}, USUAL).epsilon_delta[0] <= MAX_EPSILON
+    with pytest.raises(Refused, match="no epsilon is enough"):
         plan_within(query, policy, {"s": least - Fraction(1, 100)}, USUAL)
 
 
@@ -161,4 +161,4 @@ def test_an_accuracy_that_is_none(policy: Policy, within: Any, said: str) -> Non
 
 def test_what_costs_nothing_needs_no_price(policy: Policy):
     made = plan_within(parse("SELECT SUM(0) AS z FROM visits"), policy, {"z": 50}, USUAL)
-    assert made.price == (0, 0)
+    assert made.epsilon_delta == (0, 0)

@@ -182,7 +182,7 @@ def test_one_count_gets_laplace_noise_and_many_groups_of_a_unit_gaussian(plan: M
     made = plan("SELECT age, COUNT(*) FROM visits GROUP BY age", delta=1e-6, max_groups=100)
     (part,) = made.parts
     assert isinstance(part.mechanism, Gaussian)
-    assert made.price[0] <= Fraction(1, 2) and made.price[1] == Fraction(1, 10**9)
+    assert made.epsilon_delta[0] <= Fraction(1, 2) and made.epsilon_delta[1] == Fraction(1, 10**9)
     (part,) = plan("SELECT age, COUNT(*) FROM visits GROUP BY age", max_groups=100).parts
     assert isinstance(part.mechanism, Laplace)
 
@@ -214,7 +214,7 @@ def test_the_delta_of_a_question_is_at_most_the_policys(plan: MakePlan, neighbor
         f"SELECT diagnosis, {many} FROM visits GROUP BY diagnosis",
         f"SELECT ward, {many} FROM visits GROUP BY ward",
     ):
-        epsilon, delta = plan(sql, delta=1e-6, neighbors=neighbors).price
+        epsilon, delta = plan(sql, delta=1e-6, neighbors=neighbors).epsilon_delta
         assert epsilon <= Fraction(1, 2)
         assert 0 < delta <= Fraction(1, 10**9)
 
@@ -233,5 +233,5 @@ def test_the_least_and_the_largest_price_are_prices(plan: MakePlan, epsilon: flo
         "SELECT diagnosis, COUNT(*), AVG(age), MEDIAN(cost), MODE(ward) FROM visits GROUP BY diagnosis",
         "SELECT ward, VAR_POP(age), MAX(born) FROM visits GROUP BY ward",
     ):
-        price = plan(sql, epsilon, delta=1e-6).price[0]
+        price = plan(sql, epsilon, delta=1e-6).epsilon_delta[0]
         assert price <= Fraction(str(epsilon)) + Fraction(1, 10**11)

@@ -103,7 +103,7 @@ def test_a_note_cannot_move_the_cursor_of_who_reads_it(plan: MakePlan) -> None:
 
 def test_explaining_says_it_too_and_the_price_is_the_same(policy: Policy) -> None:
     made = plan_for(parse("SELECT COUNT(*) FROM visits WHERE ward = 'a'"), policy, 0.5)
-    assert made.price == (0.5, 0)
+    assert made.epsilon_delta == (0.5, 0)
     assert "  No declared ward is 'a'; did you mean 'A'?" in str(explain(made, policy, 0.95)).splitlines()
 
 

@@ -158,7 +158,7 @@ def test_the_price_is_epsilon_exactly(plan: MakePlan, sql: str, epsilon: Any, ne
     # 0.1 is a tenth; what is asked is rounded down to a grain of 1e-12, and noise and charge are of that number
     asked = epsilon if isinstance(epsilon, Fraction) else Fraction(str(epsilon))
     exactly = Fraction(math.floor(asked * 10**12), 10**12)
-    assert made.price == (exactly, 0)
+    assert made.epsilon_delta == (exactly, 0)
     assert basic.epsilon(made.loss) == exactly
     assert decode(encode(made.loss)) == made.loss
 
@@ -200,7 +200,7 @@ def test_two_names_of_one_aggregate_read_the_same_release(plan: MakePlan):
 
 def test_what_cannot_move_costs_nothing(plan: MakePlan):
     made = plan("SELECT SUM(0) FROM visits")
-    assert (made.price, moves(made)) == ((0, 0), {"SUM(0)": 0})
+    assert (made.epsilon_delta, moves(made)) == ((0, 0), {"SUM(0)": 0})
     assert made.parts[0].mechanism.scale == 1  # and still gets the noise of one step
 
 

@@ -71,8 +71,8 @@ def evaluate_loss(loss: Loss, accountant: Accountant[Curve]) -> Curve:
 
     **Theorem (directions).** A pair of neighbors is a removal, an addition or a change. Noise is even, so the pair of
     distributions that dominates a leaf dominates it in all three. Sampling is not: see `atoms.changed_sampled` and
-    `renyi.RenyiAccountant.subsample`. Composition keeps the direction. A loss that holds a part for REPLACE is priced
-    for changes throughout, so each of its parallel parts is one for REPLACE.
+    `renyi.RenyiAccountant.subsample`. Composition keeps the direction. A loss that holds a part for REPLACE is
+    accounted for changes throughout, so each of its parallel parts is one for REPLACE.
     """
     return accountant.compose([(_one(term, accountant), times) for term, times in flatten_loss(loss).items()])
 

@@ -51,7 +51,7 @@ class BudgetCharge:
     --------
     >>> from tacit.privacy import LaplaceNoise
     >>> price = compute_charge(LaplaceNoise(scale=4, sensitivity=1))
-    >>> (price + price).shown
+    >>> (price + price).text
     '0.5'
     """
 
@@ -249,7 +249,7 @@ def compute_charge(loss: Loss, delta: Number = 0) -> BudgetCharge:
     Examples
     --------
     >>> from tacit.privacy import LaplaceNoise
-    >>> compute_charge(LaplaceNoise(scale=4, sensitivity=1)).shown
+    >>> compute_charge(LaplaceNoise(scale=4, sensitivity=1)).text
     '0.25'
     """
     delta = to_rational("delta", delta)
@@ -355,7 +355,7 @@ def compute_limits(epsilon: Number, delta: Number, share: DeltaSplit | None = No
 
 
 def is_admitted(spent: BudgetCharge, price: BudgetCharge, caps: FilterLimits) -> bool:
-    """Return whether filter A or filter B admits a question of this price.
+    """Return whether filter A or filter B admits a question of this cost.
 
     **Filter A** (Rogers, Roth, Ullman, Vadhan 2016). If question i, chosen after all answers before it, is
     (e_i, d_i)-DP and asking stops before the sums pass e* and d*, the transcript is (e*, d*)-DP.

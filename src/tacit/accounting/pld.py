@@ -1,4 +1,4 @@
-"""Privacy-loss distributions: the tightest price of a workload that was fixed beforehand.
+"""Privacy-loss distributions: the tightest bound of a workload that was fixed beforehand.
 
 Adaptive questions may use the bound too, as pairs that dominate compose adaptively (Zhu, Dong, Wang 2022, theorem 10),
 but not a budget that is compared with it as it grows: only a privacy filter may stop a run (`guard`).

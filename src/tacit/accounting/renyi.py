@@ -74,7 +74,7 @@ class RenyiCurve:
 
     @property
     def upper_bound(self) -> Array:
-        """The curve that the loss is priced by."""
+        """The curve that the loss is accounted by."""
         return self.change if self.replaced else self.growth
 
 

@@ -1,7 +1,7 @@
 """What an aggregate is to the planner and to post-processing: measurements over rows, and an estimate from releases.
 
 An aggregate function says how it is written (`syntax`), what it measures and what one row adds (`measure`), how the
-price is shared between its measurements (`budget_weights`), and how released numbers make its value (`estimator`). An
+epsilon is shared between its measurements (`budget_weights`), and how released numbers make its value (`estimator`). An
 estimator gives values with intervals, redraws them from simulated noise, and says how accurate it is before anything
 was asked.
 

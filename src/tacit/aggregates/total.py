@@ -91,7 +91,7 @@ class SumEstimator:
 def _measure(bound: BoundAggregate, averaged: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     """Return what is summed; of an argument that is averaged too, what the average needs.
 
-    That is cheaper by a vector, and a sum alone would have to share the price with them: of three vectors each gets a
+    That is cheaper by a vector, and a sum alone would have to share epsilon with them: of three vectors each gets a
     third, of two a half.
     """
     aggregate, argument = bound.aggregate, bound.required_argument

@@ -72,7 +72,7 @@ def _format_report(found: AttackReport) -> str:
         f"With the secret: {int(crowd.truth.sum())}. Unprotected, one question tells: {found.plain.estimate:g}. "
         f"With Tacit, the same question {found.repeated.answer_count} times is one answer: "
         f"{found.repeated.estimate:g}, with noise of deviation {found.deviation:.3g}; "
-        f"{fresh.answer_count} rewordings, each at its price, have a mean of {fresh.estimate:.4g}, off by about "
+        f"{fresh.answer_count} rewordings, each at its epsilon, have a mean of {fresh.estimate:.4g}, off by about "
         f"{fresh.standard_error:.3g}.",
     ]
     if found.refusal:

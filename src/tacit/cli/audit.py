@@ -32,7 +32,7 @@ app = typer.Typer(help="Look for evidence against claims of privacy, by samples.
 @app.command()
 def policy(
     policy: PolicyOption = DEFAULT_POLICY,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The price of each question.")] = 1.0,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon of each question.")] = 1.0,
     samples: SamplesOption = 10_000,
     confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,

@@ -40,11 +40,12 @@ AnalystOption = Annotated[
     ),
 ]
 EpsilonOption = Annotated[
-    float | None, typer.Option("--epsilon", "-e", help="The price, such as 0.5: less is more private and noisier.")
+    float | None,
+    typer.Option("--epsilon", "-e", help="The privacy loss to spend, such as 0.5: less is more private and noisier."),
 ]
 WithinOption = Annotated[
     list[str] | None,
-    typer.Option("--within", help="In place of a price: how close a count or sum must be.", metavar="COLUMN=WIDTH"),
+    typer.Option("--within", help="In place of an epsilon: how close a count or sum must be.", metavar="COLUMN=WIDTH"),
 ]
 ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
 RequestOption = Annotated[

@@ -1,4 +1,4 @@
-"""What a server tells of a price, a budget or a schema: read like the local objects, held as plain values.
+"""What a server tells of a cost, a budget or a schema: read like the local objects, held as plain values.
 
 >>> budget = ServerResponse({"who": "ada", "remaining": 2.5, "text": "ada has spent epsilon 0.5 of 3"})
 >>> budget.remaining

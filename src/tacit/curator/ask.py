@@ -2,9 +2,10 @@
 
 **Theorem.** Whatever questions are asked, by whom and in what order, each chosen after seeing all answers before it,
 the answers together are (epsilon, delta)-DP for the policy's unit and relation, with the policy's epsilon and delta.
-Proof: an answer is a function of its release, which has the plan's price (`plan/plan.py`); the price is on the ledger
-before data is touched and is never given back, and the ledger admits prices by filters that are valid for adaptive
-questions (`accounting/filters.py`). A refusal, a plan and a price depend on the question, the policy and the ledger.
+Proof: an answer is a function of its release, which has the plan's privacy loss (`plan/plan.py`); the loss is on the
+ledger before data is touched and is never given back, and the ledger admits losses by filters that are valid for
+adaptive questions (`accounting/filters.py`). A refusal, a plan and its loss depend on the question, the policy and the
+ledger.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ The rows of a unit are a function of its own rows (`plan/scope.py`), and one of 
 them alone (`engines/unit_rows.py`); a row without a target of the declared kind is left out before. So a unit that is
 added or removed adds or removes one row at most. How a row is read is a function of that row and of public facts:
 bounds and keys from the policy, all else from the estimator's parameters. The weights are released by a method whose
-price is known from public facts (`learn/`); what is returned is computed from the weights and these facts. An error
-after the charge is always the same one.
+privacy loss is known from public facts (`learn/`); what is returned is computed from the weights and these facts. An
+error after the charge is always the same one.
 
 Under "replace" a unit's row may go without another coming in its place, so the number of rows is no public fact of the
 rows that a question leaves: such a policy is refused.
@@ -63,7 +63,7 @@ def fit(
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     study = ChargedFit.make(estimator, text, target, policy, whole(price), delta)
-    if not is_whole(price):  # it may be known from before prices were rounded
+    if not is_whole(price):  # it may be known from before epsilons were rounded
         former = ChargedFit.make(estimator, text, target, policy, price, delta)
         study = former if curator.ledger.knows_only(former.key, study.key) else study
     rows = getattr(curator.engine, "rows", None)
@@ -96,7 +96,7 @@ class ChargedFit:
         price: Fraction,
         delta: Number | None,
     ) -> ChargedFit:
-        """The plan of a fit at a price, or Refused."""
+        """The plan of a fit at an epsilon, or Refused."""
         lost = policy.question_delta if delta is None else to_rational("delta", delta)
         query = read_question(text)
         relation = _check_one_row_per_unit(Scope(policy).subquery(query), query, policy)
@@ -159,7 +159,7 @@ def _check_one_row_per_unit(relation: Relation, query: Query, policy: Policy) ->
 
 
 def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLinearModel:
-    """A copy of the estimator, for the policy's relation. What the policy and the price say is not its own to say."""
+    """A copy of the estimator, for the policy's relation. What the policy and the epsilon say is not its own to say."""
     from sklearn.base import clone
 
     from tacit.learn.linear import LinearSVC, LogisticRegression, Ridge
@@ -229,7 +229,7 @@ def _target_filter(estimator: PrivateLinearModel, target: Field) -> Scalar:
 def _fit_key(
     policy: Policy, node: OneRowPerUnit, features: FeatureEncoding, plan: FitPlan, estimator: PrivateLinearModel
 ) -> str:
-    """The name of a fit: equal for equal rows, readings, methods and prices."""
+    """The name of a fit: equal for equal rows, readings, methods and epsilons."""
     from tacit.curator.fit_key import FITS
 
     facts = plan.facts

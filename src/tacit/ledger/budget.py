@@ -1,4 +1,4 @@
-"""The owner's terms: caps, and what they are a promise about; the refusal of a price that does not fit.
+"""The owner's terms: caps, and what they are a promise about; the refusal of a cost that does not fit.
 
 >>> ada = AnalystLimit(compute_limits(Fraction(1), Fraction(0)), monthly=True)
 >>> limits = BudgetLimits(compute_limits(Fraction(10), Fraction(0)), {"ada": ada}, {"neighbors": "add-remove"})
@@ -127,7 +127,7 @@ def strictest_caps(one: FilterLimits, other: FilterLimits) -> FilterLimits:
 
 
 def admit(cost: BudgetCharge, analyst: str, own: BudgetStatus, shared: BudgetStatus | None) -> None:
-    """Refuse a price unless every guard admits it: the analyst's own cap, and the shared one where it counts.
+    """Refuse a cost unless every guard admits it: the analyst's own cap, and the shared one where it counts.
 
     `shared` is None where the answer is already stored: showing it to one more analyst adds nothing to what all know.
     """

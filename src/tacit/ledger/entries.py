@@ -122,7 +122,7 @@ def from_row(row: tuple[Any, ...]) -> Entry:
 
 @dataclass(frozen=True)
 class ChargeRequest:
-    """A question as the ledger sees it: who asks, its key and loss, its price, and the analyst's own name for it."""
+    """A question as the ledger sees it: who asks, its key and loss, its cost, and the name that the analyst gave it."""
 
     analyst: str
     question: tuple[str, str]

@@ -1,4 +1,5 @@
-"""What a ledger tells others: an entry for a public registry of deployments, and its price under a better accountant.
+"""What a ledger tells others: an entry for a public registry of deployments, and its privacy loss under a better
+accountant.
 
 Both read only. Neither decides anything.
 """

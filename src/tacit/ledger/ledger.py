@@ -59,10 +59,10 @@ class Ledger(LedgerReader):
     """Charges questions against caps, so that what analysts learn together costs at most `limits.overall`.
 
     **Theorem.** Let an answer be shown only after `commit` returned for it. Then, whatever threads, processes, hosts,
-    kills and power cuts happen, the prices of all passes over the data that anyone saw the outcome of are admitted by
-    the overall filters, and the prices of the distinct answers shown to an analyst by the analyst's own. Proof: a
-    charge is on disk before `reserve` returns; transactions happen one after the other, and so do the charges in one of
-    them; each is admitted by the filters on the sums it finds, and sums never shrink. One charge has one outcome,
+    kills and power cuts happen, the privacy losses of all passes over the data that anyone saw the outcome of are
+    admitted by the overall filters, and those of the distinct answers shown to an analyst by the analyst's own. Proof:
+    a charge is on disk before `reserve` returns; transactions happen one after the other, and so do the charges in one
+    of them; each is admitted by the filters on the sums it finds, and sums never shrink. One charge has one outcome,
     however often its question is run: the first COMMIT or FAIL stands, and nothing else is shown. Of a question an
     analyst so sees at most one outcome for each charge of theirs: a failure for one that failed, the stored answer for
     one that did not.
@@ -104,8 +104,8 @@ class Ledger(LedgerReader):
 
         The same question is the same key and the same loss. Where its answer is stored, the claim carries it: at no
         cost to an analyst who paid for it (`LedgerTransaction.payment`) or whose charge for it has no outcome yet, else
-        at its price to their own cap only. Where it is in flight, wait for it; where whoever asked it is gone, take it
-        up: the analyst who paid does not pay again. What is shown again for nothing writes nothing.
+        at its privacy loss to their own cap only. Where it is in flight, wait for it; where whoever asked it is gone,
+        take it up: the analyst who paid does not pay again. What is shown again for nothing writes nothing.
 
         `request` is the analyst's own name for this question. Asking again under the same name is one question,
         charged once, with one outcome; another question under that name is refused. What writes nothing binds no name:
@@ -128,7 +128,7 @@ class Ledger(LedgerReader):
     def describe_request(
         self, analyst: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
     ) -> ChargeRequest:
-        """A question as the ledger knows it, with its price. Nothing is written."""
+        """A question as the ledger knows it, with its privacy loss. Nothing is written."""
         if analyst not in self.limits.analysts:
             raise unknown_analyst_error(analyst)
         if len(request) > _LONGEST_REQUEST or not (request.isprintable() and request == request.strip()):

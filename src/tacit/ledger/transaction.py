@@ -125,7 +125,7 @@ class LedgerTransaction:
 
         **Failed is spent, not paid.** A charge pays for the answer that its COMMIT names and no other: for none where
         it failed, and for none yet where it has no outcome, because it may still fail. A REPEAT pays for the stored
-        answer if it charged the price of it.
+        answer if it charged the privacy loss of it.
         """
         named = hash_answer(answer)
         charge: Entry | None = None

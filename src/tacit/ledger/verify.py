@@ -211,7 +211,7 @@ class _ChainVerifier:
         about = entry.analyst, entry.question
         paid = self.failures[about] + 1 <= self.charges[about]
         if entry.charge != (ZERO_COST if paid else self.prices.get(entry.question)):
-            yield "a repeat costs its price once, and then nothing"
+            yield "a repeat is charged its privacy loss once, and then nothing"
         if not paid:
             yield from self._check_caps(entry, (entry.analyst,))
             self.charges[about] += 1

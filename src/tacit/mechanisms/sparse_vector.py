@@ -289,7 +289,7 @@ class SparseVectorRun(Uncopyable):
         known = to_integer("value", value)
         with self._lock:
             if self.is_stopped:
-                raise Refused(ErrorCode.BUDGET, "every yes has been said", fix="start another run, at its own price")
+                raise Refused(ErrorCode.BUDGET, "every yes has been said", fix="start another run, at its own epsilon")
             found = known + laplace.draw(self._scale, self._bits) >= self._edge
             self._left -= found
             return found

@@ -1,4 +1,4 @@
-"""What mechanisms are given: prices, shares and scores, checked, with errors that never show a private value."""
+"""What mechanisms are given: epsilons, shares and scores, checked, with errors that never show a private value."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From a question and a policy to a plan: bounds, sensitivity, mechanisms and price. No data is touched."""
+"""From a question and a policy to a plan: bounds, sensitivity, mechanisms and privacy loss. No data is touched."""

@@ -1,4 +1,4 @@
-"""The price of an accuracy: the least epsilon at which counts and sums are as close as the question wants them.
+"""The privacy loss of an accuracy: the least epsilon at which counts and sums are as close as the question wants them.
 
 Their noise does not depend on the data, so its size is known beforehand.
 """
@@ -16,7 +16,7 @@ from tacit.policy.model import Policy
 from tacit.query.nodes import Query, ReleasedValue
 
 _THOUSAND = 1_000
-_STEPS = 9 * 9 * _THOUSAND  # nine decades of prices with four digits, from the least to the most
+_STEPS = 9 * 9 * _THOUSAND  # nine decades of epsilons with four digits, from the least to the most
 
 
 def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confidence: Fraction) -> Plan:
@@ -37,7 +37,7 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
     best = plan_at(high)
     if not is_enough(best):
         found = ", ".join(f'"{name}": {float(_column_error(best, name, confidence)):.6g}' for name in wanted)
-        what = f"no price is enough for this accuracy: the most is {MAX_EPSILON}"
+        what = f"no epsilon is enough for this accuracy: the largest is {MAX_EPSILON}"
         raise Refused(ErrorCode.PARAMETER, what, fix=f"ask for no less than within={{{found}}}")
     while low < high:
         middle = (low + high) // 2
@@ -50,7 +50,7 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
 
 
 def _epsilon_at_step(step: int) -> Fraction:
-    """The prices of four digits, counted from the least: 1.000e-6, 1.001e-6, ..., 9.999e-6, 1.000e-5, ..., 1000."""
+    """The epsilons of four digits, counted from the least: 1.000e-6, 1.001e-6, ..., 9.999e-6, 1.000e-5, ..., 1000."""
     decade, digits = divmod(step, 9 * _THOUSAND)
     return MIN_EPSILON * Fraction(10) ** decade * Fraction(_THOUSAND + digits, _THOUSAND)
 
@@ -76,7 +76,7 @@ def _column_error(plan: Plan, name: str, confidence: Fraction) -> Fraction:
     if error is None:
         raise Refused(
             ErrorCode.PARAMETER,
-            f"the error of {name} depends on the data, so no price can be set for it",
+            f"the error of {name} depends on the data, so no epsilon can be found for it",
             fix="name a COUNT or SUM column; explain shows the error of others for several numbers of rows",
         )
     return error

@@ -27,7 +27,7 @@ def contribution_to_account(each: ContributionBounds, named: bool) -> Contributi
     leave loses at most s/t of what it does for t rows, because the scores move by as much less. Under add-remove the s
     of all groups add up to at most t. Under replace let a come and b leave: take a group with those that grow if
     a >= b and with those that shrink if not; in each of the two sets the larger of a and b adds up to at most t, which
-    is one group's price, and two are paid. Losses whose ranges add up to a range have that range together.
+    is one group's loss, and two are charged. Losses whose ranges add up to a range have that range together.
     """
     return each if named else ContributionBounds(1, each.rows)
 

@@ -128,7 +128,7 @@ class Explanation:
 def explain(plan: Plan, policy: Policy, confidence: Any) -> Explanation:
     """The plan in words, at a confidence."""
     level = to_rational_between("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
-    epsilon, delta = plan.price
+    epsilon, delta = plan.epsilon_delta
     return Explanation(
         epsilon=float(epsilon),
         delta=float(delta),

@@ -1,6 +1,6 @@
-"""How a price is spent: which noise each vector gets, how each choice is made, which private keys are shown.
+"""How epsilon is spent: which noise each vector gets, how each choice is made, which private keys are shown.
 
-All of it follows from the question, the policy and the price.
+All of it follows from the question, the policy and the epsilon.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Setting:
     groups: int | None
 
 
-def spend(needed: Mapping[Measurement, Fraction], price: Fraction, delta: Fraction, at: Setting) -> Spending:
-    """Share a price between what is needed, in proportion to its weight.
+def spend(needed: Mapping[Measurement, Fraction], epsilon: Fraction, delta: Fraction, at: Setting) -> Spending:
+    """Share epsilon between what is needed, in proportion to its weight.
 
-    **Theorem.** The release is (price, delta)-DP. Proof. Laplace noise on a vector that moves by d in L1 and a choice
+    **Theorem.** The release is (epsilon, delta)-DP. Proof. Laplace noise on a vector that moves by d in L1 and a choice
     in each of the groups that a unit is felt in cost their shares of epsilon; private keys cost theirs, and a delta;
-    Gaussian noise as a whole costs what its rho converts to. The shares add up to the price, the deltas to at most
+    Gaussian noise as a whole costs what its rho converts to. The shares add up to epsilon, the deltas to at most
     `delta`.
     """
     moves = {
@@ -89,9 +89,9 @@ def spend(needed: Mapping[Measurement, Fraction], price: Fraction, delta: Fracti
     still = {need for need, move in moves.items() if move == 0}  # what no row can move costs nothing
     weights = {need: Fraction(0) if need in still else weight for need, weight in needed.items()}
     if at.groups is None:
-        return _plan_with_private_keys(weights, moves, price, delta, at)
+        return _plan_with_private_keys(weights, moves, epsilon, delta, at)
     total = sum(weights.values()) or Fraction(1)
-    shares = {need: price * weight / total for need, weight in weights.items()}
+    shares = {need: epsilon * weight / total for need, weight in weights.items()}
     laplace, gaussian = _laplace(shares, moves), _gaussian(shares, delta, at)
     noisy = laplace if gaussian is None or _worst(laplace) <= _worst(gaussian) else gaussian
     return _spending(needed, shares, noisy, moves, at, None, delta if noisy is gaussian else Fraction(0))
@@ -100,7 +100,7 @@ def spend(needed: Mapping[Measurement, Fraction], price: Fraction, delta: Fracti
 def _plan_with_private_keys(
     weights: Mapping[Measurement, Fraction],
     moves: Mapping[VectorMeasurement, int],
-    price: Fraction,
+    epsilon: Fraction,
     delta: Fraction,
     at: Setting,
 ) -> Spending:
@@ -117,16 +117,16 @@ def _plan_with_private_keys(
         )
     touched = l0_sensitivity(at.each, at.neighbors, None)
     total = sum(weights.values()) + 1
-    shares = {need: price * weight / total for need, weight in weights.items()}
-    selection = PartitionSelection.calibrated(price / total, delta, touched)
+    shares = {need: epsilon * weight / total for need, weight in weights.items()}
+    selection = PartitionSelection.calibrated(epsilon / total, delta, touched)
     gaussian = _gaussian(shares, delta / 2, at)
     laplace = _laplace(shares, moves)
     if gaussian is not None and _worst(gaussian) < _worst(laplace):
-        halved = PartitionSelection.calibrated(price / total, delta / 2, touched)
+        halved = PartitionSelection.calibrated(epsilon / total, delta / 2, touched)
         return _spending(weights, shares, gaussian, moves, at, Shown(halved, None), delta / 2)
     counted = next((need for need in weights if isinstance(need, VectorMeasurement) and need.is_plain_count), None)
     if counted is not None:
-        richer = {need: price * weight / (total - 1) for need, weight in weights.items()}
+        richer = {need: epsilon * weight / (total - 1) for need, weight in weights.items()}
         rows = 1 if counted.is_per_unit else at.each.rows
         threshold = Threshold.calibrated(richer[counted], delta, at.each.groups, rows, moves[counted])
         if threshold.least() <= selection.threshold():
@@ -147,7 +147,7 @@ def _laplace(shares: Mapping[Measurement, Fraction], moves: Mapping[VectorMeasur
 
 
 def _gaussian(shares: Mapping[Measurement, Fraction], delta: Fraction, at: Setting) -> Noises | None:
-    """Gaussian noise for all vectors at the price of all of them together; None where there is no delta for it.
+    """Gaussian noise for all vectors at the epsilon of all of them together; None where there is no delta for it.
 
     rho is shared so that each vector has the same part of the root of it as it would have of epsilon.
     """
@@ -223,7 +223,7 @@ def _gaussian_loss(need: VectorMeasurement, noise: Gaussian, at: Setting) -> Los
 
 
 def _pick(need: QuantileMeasurement | TopKMeasurement, share: Fraction, at: Setting) -> Pick:
-    """A choice at its price in one group."""
+    """A choice at its epsilon in one group."""
     if isinstance(need, TopKMeasurement):
         monotone = at.neighbors is Neighbors.ADD_REMOVE
         if need.k > 1:
@@ -236,7 +236,7 @@ def _pick(need: QuantileMeasurement | TopKMeasurement, share: Fraction, at: Sett
 def _choosing(pick: Pick, choices: int) -> Loss:
     """What a choice costs in all groups that a unit is felt in, as so many choices.
 
-    A top-k is as many choices in turn, each of a bounded range and of an equal part of the price (`TopK`).
+    A top-k is as many choices in turn, each of a bounded range and of an equal part of epsilon (`TopK`).
     """
     match pick.mechanism:
         case Quantile(epsilon):

@@ -1,6 +1,6 @@
 """The plan: all that will happen, decided by the question and the policy before any data is touched.
 
-**Theorem.** The release of a plan is (epsilon, delta)-DP for the policy's unit and relation, where epsilon is the price
+**Theorem.** The release of a plan is (epsilon, delta)-DP for the policy's unit and relation, where epsilon is the one
 and delta at most the policy's for one question. Proof: the rows of a unit are a function of its own rows
 (`plan/scope.py`); after bounding it moves what is measured by at most what `plan/contribution.py` says; the noise, the
 choices and the selection of keys cost what `plan/noise.py` says. Post-processing is a function of the release.
@@ -75,7 +75,7 @@ class Plan:
     key: str
 
     @property
-    def price(self) -> tuple[Fraction, Fraction]:
+    def epsilon_delta(self) -> tuple[Fraction, Fraction]:
         """(epsilon, delta) of the answer by itself."""
         found = compute_charge(self.loss, self.delta)
         return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
@@ -158,11 +158,11 @@ def _number(terms: _Terms, row: tuple[MeasureValue, ...]) -> int:
 
 
 def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> Plan:
-    """The plan of a question at a price, or Refused.
+    """The plan of a question at an epsilon, or Refused.
 
-    The price is rounded down to whole grains, the ledger's steps, before anything is planned: noise and charge are then
-    of the same number, and equal shares of a budget fit into it. `rounded=False` plans as ledgers of earlier versions
-    know a question.
+    The epsilon is rounded down to whole grains, the ledger's steps, before anything is planned: noise and charge are
+    then of the same number, and equal shares of a budget fit into it. `rounded=False` plans as ledgers of earlier
+    versions know a question.
     """
     price = to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     price = whole(price) if rounded else price
@@ -309,7 +309,7 @@ def _no_delta(policy: Policy) -> str:
 def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:
     """The name of the private half: equal for questions that differ only in post-processing.
 
-    The price is in it through the noise, and the data's epoch through the policy's digest.
+    The epsilon is in it through the noise, and the data's epoch through the policy's digest.
     """
     parts = [(part.need, part.mechanism) for part in spending.parts]
     text = canonical_text((policy.digest, exact, parts, spending.shown), PLANS)

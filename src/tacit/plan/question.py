@@ -34,7 +34,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.within is None):
-            what = "name a price: either epsilon or within"
+            what = "give either epsilon or within"
             raise ParameterError("epsilon", what, fix='epsilon=0.5, or within={"n": 50}')
 
     @property

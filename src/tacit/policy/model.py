@@ -1,4 +1,4 @@
-"""The policy as frozen values. Everything in it is public: plans, prices and refusals follow from it alone."""
+"""The policy as frozen values. Everything in it is public: plans, privacy losses and refusals follow from it alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Column:
     as `date.toordinal` counts them. `step` is the grid of a float. `values` are the public keys of GROUP BY: every one
     appears in an answer, and a value outside belongs to no group, or to the key `other`. `unique` says of a public
     table's column that no two rows share a value. Where a number is not `nullable`, a missing one is read as `lower`:
-    then COUNT(*) serves its average too, which leaves more of the price to the sum.
+    then COUNT(*) serves its average too, which leaves more of the epsilon to the sum.
     """
 
     name: str

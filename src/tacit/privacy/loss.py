@@ -1,6 +1,6 @@
 """What was done to the data, as frozen data. Accountants read it; nothing here adds anything up.
 
-A leaf keeps the distribution, its scale and the integer sensitivity, so that a better accountant can price an old
+A leaf keeps the distribution, its scale and the integer sensitivity, so that a better accountant can bound an old
 ledger again.
 
 >>> loss = Compose((LaplaceNoise(Fraction(10), 1), Repeat(GaussianNoise(Fraction(25), 1), 3)))

@@ -77,10 +77,10 @@ def compute_once(answer: Answer, name: Hashable, work: Callable[[], T]) -> T:
 
 
 class AnswerCache:
-    """The answers shown last, by who asked what at which price.
+    """The answers shown last, by analyst, question and epsilon.
 
     **Theorem.** What is found here is what `ask` would show, but for the receipt. Proof: it is what `ask` showed to the
-    same analyst for the same text, price and confidence under the same policy. Its plan is a function of these, so is
+    same analyst for the same text, epsilon and confidence under the same policy. Its plan is a function of these, so is
     the question that the ledger knows it by, and that has one answer for ever (`Ledger`); post-processing is a function
     of the answer, the plan and the confidence.
     """

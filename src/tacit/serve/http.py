@@ -43,7 +43,7 @@ _ASK = "/v1/ask"
 _STATUS_DESCRIPTIONS = {
     400: "The request or the SQL cannot be read.",
     401: "No API key, or one that is not valid.",
-    402: "The budget does not admit the price.",
+    402: "The budget does not admit the privacy loss.",
     403: "Not for this role.",
     404: "Not there.",
     406: "No media type of Accept is offered.",

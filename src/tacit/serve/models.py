@@ -17,7 +17,7 @@ Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=
 
 
 class QuestionBody(BaseModel):
-    """A question and its price: an epsilon, or how close its counts and sums must be."""
+    """A question and its privacy loss: an epsilon, or how close its counts and sums must be."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -25,9 +25,9 @@ class QuestionBody(BaseModel):
     )
 
     sql: str = Field(description="One SELECT.")
-    epsilon: Number | None = Field(None, description="The price, as a number or as exact text such as 1/3.")
+    epsilon: Number | None = Field(None, description="The privacy loss, as a number or as exact text such as 1/3.")
     within: dict[str, Number] | None = Field(
-        None, description="In place of a price: for each named count or sum, how close it must be."
+        None, description="In place of an epsilon: for each named count or sum, how close it must be."
     )
     confidence: Number = Field(0.95, description="How often the intervals hold.")
 

@@ -128,7 +128,7 @@ class _AttackRunner:
                 return [tuple(row.values()) for row in attacker.ask(sql, epsilon=each)]
 
             private = run(ask, _noise(plan))
-        lost = float(questions * plan.price[1])
+        lost = float(questions * plan.epsilon_delta[1])
         most = max_expected_accuracy(float(self.total), self.policy.neighbors, lost)
         if self.policy.neighbors is Neighbors.ADD_REMOVE:  # a bit changes by a removal and an addition
             lost = min(1.0, lost * (1 + math.exp(min(float(self.total), _LARGE))))
@@ -173,7 +173,7 @@ class _AttackRunner:
         return (plain, same, fresh), refusal
 
     def deviation(self) -> float:
-        """That of the noise on one count at the whole price, which is public."""
+        """That of the noise on one count at the whole epsilon, which is public."""
         everyone = self.crowd.count(np.ones(self.crowd.people, dtype=np.bool_))
         return _noise(self._plan(everyone, self.total)).deviation or 0.0
 
@@ -181,7 +181,7 @@ class _AttackRunner:
         return _SqlOracle(self.crowd, lambda sql: float(ask(sql)[0][0]), noise)
 
     def _each(self, questions: int) -> Fraction:
-        """The price of each of so many questions, such that the total pays for all of them."""
+        """The epsilon of each of so many questions, such that the total pays for all of them."""
         return Fraction(int(self.total * GRAINS_PER_EPSILON) // questions, GRAINS_PER_EPSILON)
 
     def _plan(self, question: str, epsilon: Fraction) -> Plan:

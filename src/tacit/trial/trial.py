@@ -48,7 +48,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class AuditCase:
-    """A question at a price: what it claims, the pair of neighbors that it tells apart best, and its answers."""
+    """A question at an epsilon: what it claims, the pair of neighbors that it tells apart best, and its answers."""
 
     question: str
     claim: Claim
@@ -87,7 +87,7 @@ class PolicyAuditor:
         return generate_questions(self.policy)
 
     def mechanism(self, question: str, epsilon: Any, *, whole: bool = False, stored: bool = False) -> Mechanism:
-        """A function (database, size) that gives `size` independent answers to a question at a price.
+        """A function (database, size) that gives `size` independent answers to a question at an epsilon.
 
         With `whole`, each one comes from `DeclaredAnalyst.ask` itself: parse, plan, reserve, engine, release, commit,
         finish, with a new ledger each time, because a repeat in one ledger is the same answer.
@@ -130,9 +130,9 @@ class PolicyAuditor:
         return answers
 
     def case(self, question: str, epsilon: Any, *, stored: bool = False) -> AuditCase:
-        """The question at its price, ready to be audited."""
+        """The question at its epsilon, ready to be audited."""
         plan = Planner(self.policy).plan(Question(question, epsilon))
-        price, delta = plan.price
+        price, delta = plan.epsilon_delta
         mechanism = self.mechanism(question, epsilon, stored=stored)
         return AuditCase(question, Claim.epsilon(price, delta), self.worst(plan), mechanism)
 
@@ -147,7 +147,7 @@ class PolicyAuditor:
         stored: bool = False,
         progress: Progress | None = None,
     ) -> AuditResult:
-        """A statistical audit of the answers to a question, against the price that the plan claims for them."""
+        """A statistical audit of the answers to a question, against the privacy loss that the plan claims for them."""
         case = self.case(question, epsilon, stored=stored)
         finding = audit(
             case.mechanism,

@@ -14,17 +14,17 @@ from tacit.serve.pgwire.transaction import Transaction
 
 def test_a_question_without_a_price_is_told_how_to_set_one():
     with pytest.raises(WireError) as error:
-        _ = SessionSettings().price
+        _ = SessionSettings().epsilon_or_within
     assert error.value.hint.startswith("SET tacit.epsilon = 0.5")
 
 
 def test_a_price_and_an_accuracy_replace_each_other():
     settings = SessionSettings().with_value("tacit.epsilon", "0.5")
-    assert settings.price == (Fraction(1, 2), None)
+    assert settings.epsilon_or_within == (Fraction(1, 2), None)
     settings = settings.with_value("tacit.within", "n=50, total = 1e3")
-    assert settings.price == (None, {"n": 50, "total": 1000})
+    assert settings.epsilon_or_within == (None, {"n": 50, "total": 1000})
     assert settings.get("tacit.epsilon") == ""
-    assert settings.with_value("tacit.epsilon", "2").price == (2, None)
+    assert settings.with_value("tacit.epsilon", "2").epsilon_or_within == (2, None)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tacit.serve.console.estimate import count_affordable, format_count, fractio
 ENTRIES = 40  # of a history
 _PAST = 2000  # entries of which a budget's past is drawn
 _POINTS = 240  # of a drawing
-_COMPARISON_EPSILONS = ("0.01", "0.1", "0.5", "1")  # counts of these prices are offered as a measure
+_COMPARISON_EPSILONS = ("0.01", "0.1", "0.5", "1")  # counts of these epsilons are offered as a measure
 
 
 @dataclass(frozen=True)

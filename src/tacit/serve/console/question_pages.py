@@ -1,4 +1,4 @@
-"""Asking: the form, the price before it is paid, the answer, its downloads, and what is left."""
+"""Asking: the form, the cost before it is charged, the answer, its downloads, and what is left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORMS = {"csv": CSV, "json": JSON}
 
 @dataclass(frozen=True)
 class TypedQuestion:
-    """What stands in the form. An accuracy, such as n=50, replaces the price."""
+    """What stands in the form. An accuracy, such as n=50, replaces the epsilon."""
 
     sql: str = ""
     epsilon: str = _EPSILON
@@ -166,7 +166,7 @@ async def _page(
 
 
 async def _estimate(visit: PageRequest, typed: TypedQuestion) -> dict[str, Any]:
-    """The price of what is typed, or what is wrong with it."""
+    """The cost of what is typed, or what is wrong with it."""
     if not typed.sql.strip():
         return {"pricing": None, "doubt": None}
     service = visit.console.service

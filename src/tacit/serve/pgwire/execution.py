@@ -1,7 +1,7 @@
 """What a statement does, for the simple and the extended protocol alike: its columns before, and its outcome.
 
-Only `outcome` of a question charges. Columns come from a plan, whose types hold at any price: one at the price that is
-set serves the question too, and where there is none, one at the price 1 does.
+Only `outcome` of a question charges. Columns come from a plan, whose types hold at any epsilon: one at the epsilon that
+is set serves the question too, and where there is none, one at epsilon 1 does.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ class StatementExecutor:
         return StatementResult(statement.tag)
 
     async def _plan(self, text: str) -> Plan:
-        """A plan of a question, at the price that is set if it can be."""
+        """A plan of a question, at the epsilon that is set if it can be."""
         service, settings = self._services.service, self.transaction.settings
         try:
-            epsilon, within = settings.price
+            epsilon, within = settings.epsilon_or_within
             return await service.plan(self._who, Question(text, epsilon, within, settings.confidence))
         except WireError:
-            pass  # there is no price yet
+            pass  # there is no epsilon yet
         except TacitError as error:
             if error.code in {ErrorCode.RATE, ErrorCode.BUSY}:
                 raise
@@ -138,7 +138,7 @@ class StatementExecutor:
 
     async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
         settings = self.transaction.settings
-        epsilon, within = settings.price
+        epsilon, within = settings.epsilon_or_within
         edited = self._question(statement, values)
         question = Question(edited.text, epsilon, within, settings.confidence, settings.request)
         answer = await self._await_service(edited, self._services.service.ask(self._who, question))
@@ -157,7 +157,7 @@ class StatementExecutor:
 
     async def _explain(self, edited: EditedText) -> str:
         settings = self.transaction.settings
-        epsilon, within = settings.price
+        epsilon, within = settings.epsilon_or_within
         question = Question(edited.text, epsilon, within, settings.confidence)
         return str(await self._await_service(edited, self._services.service.explain(self._who, question)))
 

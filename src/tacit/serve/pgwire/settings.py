@@ -1,9 +1,9 @@
-"""What a session may set and show: the price of its questions, and what PostgreSQL clients expect to be there.
+"""What a session may set and show: the epsilon of its questions, and what PostgreSQL clients expect to be there.
 
 >>> settings = SessionSettings().with_value("tacit.epsilon", "0.5")
->>> settings.price
+>>> settings.epsilon_or_within
 (Fraction(1, 2), None)
->>> settings.with_value("tacit.within", "n=50").price
+>>> settings.with_value("tacit.within", "n=50").epsilon_or_within
 (None, {'n': Fraction(50, 1)})
 """
 
@@ -107,7 +107,7 @@ class SessionSettings:
         return self.values.get(known, _DEFAULTS[known])
 
     def with_value(self, name: str, value: str | None) -> SessionSettings:
-        """With another value; None for the one it had at first. A price and an accuracy replace each other."""
+        """With another value; None for the one it had at first. An epsilon and an accuracy replace each other."""
         known = name.lower()
         if known not in _DEFAULTS:
             raise _unknown(name)
@@ -125,12 +125,12 @@ class SessionSettings:
         return SessionSettings(others | {known: value})
 
     @cached_property
-    def price(self) -> tuple[Fraction | None, dict[str, Fraction] | None]:
+    def epsilon_or_within(self) -> tuple[Fraction | None, dict[str, Fraction] | None]:
         """The epsilon or the accuracy that is set; an error with the fix where neither is."""
         epsilon, accuracy = self.get("tacit.epsilon"), self.get("tacit.within")
         if not epsilon and not accuracy:
             hint = "SET tacit.epsilon = 0.5; or the accuracy of a column: SET tacit.within = 'n=50'"
-            raise WireError(BAD_VALUE, "refused [parameter]: the question has no price", hint)
+            raise WireError(BAD_VALUE, "refused [parameter]: the question has neither an epsilon nor an accuracy", hint)
         return (Fraction(epsilon), None) if epsilon else (None, _parse_within(accuracy))
 
     @cached_property

@@ -293,7 +293,7 @@ def _open_analyst(policy: Path, analyst: str) -> Iterator[Analyst]:
 def _parse_within(within: list[str] | None, epsilon: float | None) -> dict[str, float] | None:
     """Each COLUMN=WIDTH as a pair; None where an epsilon is given instead."""
     if bool(within) == (epsilon is not None):
-        what = "give one of --epsilon or by --within"
+        what = "give either --epsilon or --within"
         raise ParameterError("epsilon", what, fix="--epsilon 0.5, or --within n=50")
     widths: dict[str, float] = {}
     for item in within or ():

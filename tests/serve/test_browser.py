@@ -59,7 +59,7 @@ def signed(browser, served):
 def ask(page, sql, epsilon="0.5"):
     page.goto("/console/ask")
     page.get_by_label("Question, in SQL").fill(sql)
-    page.get_by_label("Price, epsilon", exact=True).fill(epsilon)
+    page.get_by_label("Privacy loss, epsilon", exact=True).fill(epsilon)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator("#result > *").first.wait_for()
 
@@ -158,7 +158,7 @@ def test_all_of_it_works_without_scripts(signed):
     page = signed(java_script_enabled=False)
     page.get_by_label("Question, in SQL").fill(WARDS)
     assert page.locator("#slider").is_hidden()
-    page.get_by_role("button", name="Show the price").click()
+    page.get_by_role("button", name="Show the cost").click()
     page.locator("#price", has_text="Costs epsilon 0.1").wait_for()
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".answer").wait_for()

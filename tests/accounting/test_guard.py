@@ -18,8 +18,8 @@ from tacit.accounting.filters import (
     BudgetStatus,
     DeltaSplit,
     FilterLimits,
+    compute_charge,
     compute_limits,
-    cost,
     format_epsilon,
     is_admitted,
     is_within_basic,
@@ -60,7 +60,7 @@ def test_a_filter_that_was_passed_never_admits_again(limit, spent, price):
 
 
 def test_charges_round_up_and_caps_down():
-    third = cost(PureDp(Fraction(1, 3)))
+    third = compute_charge(PureDp(Fraction(1, 3)))
     assert third.epsilon == 333_333_333_334
     assert compute_limits(Fraction(1, 3), Fraction(0)).epsilon == 333_333_333_333
     # epsilon tanh(epsilon/2) at 1/3: 0.0550468
@@ -71,7 +71,7 @@ def test_charges_round_up_and_caps_down():
 @pytest.mark.slow
 @given(epsilons, deltas)
 def test_rounding_is_by_less_than_a_grain(epsilon, delta):
-    charge, cap = cost(ApproximateDp(epsilon, delta)), compute_limits(epsilon, delta)
+    charge, cap = compute_charge(ApproximateDp(epsilon, delta)), compute_limits(epsilon, delta)
     assert 0 <= charge.epsilon - epsilon * GRAINS_PER_EPSILON < 1
     assert 0 <= epsilon * GRAINS_PER_EPSILON - cap.epsilon < 1
     assert 0 <= charge.delta_a - delta * GRAINS_PER_DELTA < 1
@@ -85,7 +85,7 @@ def test_what_filter_a_accepts_never_exceeds_the_cap(epsilon, delta, prices, shr
     limit, spent, admitted = compute_limits(epsilon, delta), BudgetCharge.zero(), []
     for price in prices:
         exact = price[0] / shrink, price[1] / shrink
-        charge = cost(ApproximateDp(*exact))
+        charge = compute_charge(ApproximateDp(*exact))
         if is_within_basic(spent + charge, limit):
             spent += charge
             admitted.append(exact)
@@ -95,7 +95,7 @@ def test_what_filter_a_accepts_never_exceeds_the_cap(epsilon, delta, prices, shr
 
 def test_whole_grains_are_exact():
     # In doubles 0.1 + 0.1 + 0.1 is above 0.3.
-    tenth, limit = cost(PureDp(Fraction(1, 10))), compute_limits(Fraction(3, 10), Fraction(0))
+    tenth, limit = compute_charge(PureDp(Fraction(1, 10))), compute_limits(Fraction(3, 10), Fraction(0))
     assert is_admitted(tenth + tenth, tenth, limit)
     assert not is_admitted(tenth + tenth + tenth, BudgetCharge(1, 0, 1, 0), limit)
     assert is_admitted(tenth + tenth + tenth, BudgetCharge.zero(), limit)
@@ -105,18 +105,20 @@ def test_delta_is_guarded_too():
     # A's share is half a millionth, to the grain. B is of no use: its rho is 1/2 tanh 1/4 = 0.12, beyond 0.0059.
     limit = compute_limits(Fraction(1, 2), MILLIONTH)
     grain = Fraction(1, GRAINS_PER_DELTA)
-    assert is_admitted(BudgetCharge.zero(), cost(ApproximateDp(Fraction(1, 2), MILLIONTH / 2)), limit)
-    assert not is_admitted(BudgetCharge.zero(), cost(ApproximateDp(Fraction(1, 2), MILLIONTH / 2 + grain)), limit)
+    assert is_admitted(BudgetCharge.zero(), compute_charge(ApproximateDp(Fraction(1, 2), MILLIONTH / 2)), limit)
+    assert not is_admitted(
+        BudgetCharge.zero(), compute_charge(ApproximateDp(Fraction(1, 2), MILLIONTH / 2 + grain)), limit
+    )
 
 
 def test_gaussian_noise_has_no_delta_in_filter_b():
-    price = cost(GaussianNoise(Fraction(100), 1), Fraction(1, 10**9))
+    price = compute_charge(GaussianNoise(Fraction(100), 1), Fraction(1, 10**9))
     assert price.rho == GRAINS_PER_RHO // 200  # 1/(2 * 100)
     assert price.delta_b == 0
     assert price.delta_a == 10**9
     assert 0.4 * 10**12 < price.epsilon < 0.7 * 10**12
     # without a delta of its own filter A cannot hold it, and remembers that
-    unpaid = cost(GaussianNoise(Fraction(100), 1))
+    unpaid = compute_charge(GaussianNoise(Fraction(100), 1))
     assert unpaid.epsilon == LARGEST
     limit = compute_limits(Fraction(10), MILLIONTH)
     assert is_admitted(BudgetCharge.zero(), unpaid, limit)
@@ -124,7 +126,7 @@ def test_gaussian_noise_has_no_delta_in_filter_b():
 
 
 def test_the_delta_of_keys_counts_in_both():
-    price = cost(Compose((LaplaceNoise(Fraction(10), 1), ApproximateDp(Fraction(1, 10), Fraction(1, 10**9)))))
+    price = compute_charge(Compose((LaplaceNoise(Fraction(10), 1), ApproximateDp(Fraction(1, 10), Fraction(1, 10**9)))))
     assert price.delta_a == price.delta_b == 10**9
     assert price.epsilon == 2 * 10**11
 
@@ -141,7 +143,7 @@ def test_rho_is_the_largest_that_converts(epsilon):
 def test_without_delta_only_sums_of_epsilon_count():
     limit = compute_limits(Fraction(1), Fraction(0))
     assert limit.rho == 0
-    spent, price = BudgetCharge.zero(), cost(PureDp(Fraction(1, 10)))
+    spent, price = BudgetCharge.zero(), compute_charge(PureDp(Fraction(1, 10)))
     for _ in range(10):
         assert is_admitted(spent, price, limit)
         spent += price
@@ -151,10 +153,10 @@ def test_without_delta_only_sums_of_epsilon_count():
 def test_many_small_questions_and_few_large_ones():
     limit = compute_limits(Fraction(10), MILLIONTH)
     # ten of epsilon 1: rho is 10 tanh(1/2) = 4.6, beyond 1.42, so filter A admits them
-    assert is_admitted(BudgetCharge.zero(), cost(Repeat(PureDp(Fraction(1)), 10)), limit)
+    assert is_admitted(BudgetCharge.zero(), compute_charge(Repeat(PureDp(Fraction(1)), 10)), limit)
     # 20,000 of 0.01: a sum of 200, and rho of 20,000 * 0.01 tanh 0.005 = 1
-    assert is_admitted(BudgetCharge.zero(), cost(Repeat(PureDp(Fraction(1, 100)), 20_000)), limit)
-    assert not is_admitted(BudgetCharge.zero(), cost(Repeat(PureDp(Fraction(1, 100)), 40_000)), limit)
+    assert is_admitted(BudgetCharge.zero(), compute_charge(Repeat(PureDp(Fraction(1, 100)), 20_000)), limit)
+    assert not is_admitted(BudgetCharge.zero(), compute_charge(Repeat(PureDp(Fraction(1, 100)), 40_000)), limit)
 
 
 @pytest.mark.slow
@@ -162,7 +164,7 @@ def test_many_small_questions_and_few_large_ones():
 def test_what_is_charged_is_never_less_than_the_loss(epsilons):
     spent = BudgetCharge.zero()
     for epsilon in epsilons:
-        spent += cost(PureDp(epsilon))
+        spent += compute_charge(PureDp(epsilon))
     whole = Compose(tuple(map(PureDp, epsilons)))
     assert Fraction(spent.epsilon, 10**12) >= (compose_basic(whole).epsilon or 0)
     assert Fraction(spent.rho, GRAINS_PER_RHO) >= compute_rho(whole).rho
@@ -171,7 +173,7 @@ def test_what_is_charged_is_never_less_than_the_loss(epsilons):
 @pytest.mark.parametrize(("epsilon", "by_a", "by_both"), [(10, 1, 1), (1, 10, 10), (Fraction(1, 100), 1000, 28444)])
 def test_how_many_laplace_answers_a_budget_of_ten_admits(epsilon, by_a, by_both):
     # 10 / epsilon by A. By B, Laplace noise of epsilon 0.01 costs rho 4.99e-5 of 1.4222.
-    limit, price = compute_limits(Fraction(10), MILLIONTH), cost(LaplaceNoise(1 / Fraction(epsilon), 1))
+    limit, price = compute_limits(Fraction(10), MILLIONTH), compute_charge(LaplaceNoise(1 / Fraction(epsilon), 1))
     assert limit.epsilon // price.epsilon == by_a
     assert max(limit.epsilon // price.epsilon, limit.rho // price.rho) == by_both
     spent = BudgetCharge(*(grain * (by_both - 1) for grain in price.grains))
@@ -184,7 +186,7 @@ def test_what_there_is_room_for_is_admitted_and_a_little_more_is_not(spent, limi
     left = remaining_epsilon(spent, limit, delta_a, delta_b)
 
     def asked(epsilon: int) -> BudgetCharge:
-        pure = cost(PureDp(Fraction(epsilon, GRAINS_PER_EPSILON)))
+        pure = compute_charge(PureDp(Fraction(epsilon, GRAINS_PER_EPSILON)))
         return BudgetCharge(pure.epsilon, delta_a, pure.rho, delta_b)
 
     if left > 0:
@@ -194,7 +196,7 @@ def test_what_there_is_room_for_is_admitted_and_a_little_more_is_not(spent, limi
 
 def test_what_remains():
     # By A 3 - 0.5 = 2.5; without delta B has nothing
-    half = cost(PureDp(Fraction(1, 2)))
+    half = compute_charge(PureDp(Fraction(1, 2)))
     assert BudgetStatus(half, compute_limits(Fraction(3), Fraction(0))).remaining == 25 * 10**11
     # By B rho 0.1 is left, and 1/2 tanh 1/4 = 0.122 is more than that
     assert BudgetStatus(BudgetCharge(3, 0, 4, 0), FilterLimits(2, 0, 4 + 10**14, 0)).remaining < 5 * 10**11
@@ -206,13 +208,13 @@ def test_what_remains_is_never_below_zero():
 
 
 def test_costs_in_words():
-    assert BudgetCharge.zero().shown == "0"
-    assert BudgetCharge(1, 0, 0, 0).shown == "0.000000000001"
-    assert cost(PureDp(Fraction(5, 2))).shown == "2.5"
-    assert cost(PureDp(Fraction(100))).shown == "100"  # not 1E+2
-    assert cost(PureDp(Fraction(1, 3))).shown == "0.333333333334"  # rounded up
-    assert cost(ApproximateDp(Fraction(1), MILLIONTH)).shown == "1, delta 1e-06"
-    assert cost(GaussianNoise(Fraction(100), 1)).shown == "without bound, rho 0.005"
+    assert BudgetCharge.zero().text == "0"
+    assert BudgetCharge(1, 0, 0, 0).text == "0.000000000001"
+    assert compute_charge(PureDp(Fraction(5, 2))).text == "2.5"
+    assert compute_charge(PureDp(Fraction(100))).text == "100"  # not 1E+2
+    assert compute_charge(PureDp(Fraction(1, 3))).text == "0.333333333334"  # rounded up
+    assert compute_charge(ApproximateDp(Fraction(1), MILLIONTH)).text == "1, delta 1e-06"
+    assert compute_charge(GaussianNoise(Fraction(100), 1)).text == "without bound, rho 0.005"
 
 
 @given(st.integers(0, LARGEST))
@@ -228,9 +230,11 @@ def test_a_cap_is_below_what_a_database_integer_holds(grain, bad):
 
 
 def test_huge_amounts_saturate():
-    assert cost(PureDp(Fraction(10**30))) + cost(PureDp(Fraction(10**30))) == BudgetCharge(LARGEST, 0, LARGEST, 0)
+    assert compute_charge(PureDp(Fraction(10**30))) + compute_charge(PureDp(Fraction(10**30))) == BudgetCharge(
+        LARGEST, 0, LARGEST, 0
+    )
     assert not is_admitted(
-        BudgetCharge.zero(), cost(PureDp(Fraction(10**30))), compute_limits(Fraction(10**30), MILLIONTH)
+        BudgetCharge.zero(), compute_charge(PureDp(Fraction(10**30))), compute_limits(Fraction(10**30), MILLIONTH)
     )
 
 
@@ -238,7 +242,7 @@ def test_bad_input():
     for call in (
         lambda: compute_limits(Fraction(-1), Fraction(0)),
         lambda: compute_limits(Fraction(1), Fraction(1)),
-        lambda: cost(PureDp(Fraction(1)), Fraction(1)),
+        lambda: compute_charge(PureDp(Fraction(1)), Fraction(1)),
         lambda: DeltaSplit(Fraction(1), Fraction(1), Fraction(0)),
         lambda: DeltaSplit(Fraction(-1), Fraction(1), Fraction(0)),
     ):

@@ -15,8 +15,8 @@ from tacit.accounting.filters import (
     GRAINS_PER_RHO,
     BudgetCharge,
     FilterLimits,
+    compute_charge,
     compute_limits,
-    cost,
     max_rho,
     remaining_epsilon,
 )
@@ -136,10 +136,13 @@ def test_caps_and_what_noise_may_cost_convert_to_no_more_than_the_budget(full):
         noise = max_rho(price, lost)
         if noise:
             assert converted(exactly(noise), exactly(lost)) <= exactly(price)
-        charged = cost(ConcentratedDp(noise), lost) if noise else BudgetCharge.zero()
+        charged = compute_charge(ConcentratedDp(noise), lost) if noise else BudgetCharge.zero()
         assert Fraction(charged.epsilon, 10**12) <= price * (1 + Fraction(1, 10**9)) + Fraction(1, 10**12)
     # 28,444 questions of 0.01 at epsilon 10 and delta 1e-6, as always
-    assert compute_limits(Fraction(10), Fraction(1, 10**6)).rho // cost(LaplaceNoise(Fraction(100), 1)).rho == 28_444
+    assert (
+        compute_limits(Fraction(10), Fraction(1, 10**6)).rho // compute_charge(LaplaceNoise(Fraction(100), 1)).rho
+        == 28_444
+    )
 
 
 def test_budgets_at_the_edges():
@@ -147,7 +150,9 @@ def test_budgets_at_the_edges():
         for lost in (TINY, Fraction(1, 10**6), Fraction(999, 1000)):
             assert max_rho(price, lost) >= 0
             assert compute_limits(min(price, Fraction(9000)), lost).rho >= 0
-    assert cost(ConcentratedDp(HUGE), TINY).rho == cost(GaussianNoise(TINY, 1), TINY).rho == 2**63 - 1
+    assert (
+        compute_charge(ConcentratedDp(HUGE), TINY).rho == compute_charge(GaussianNoise(TINY, 1), TINY).rho == 2**63 - 1
+    )
 
 
 def test_what_remains_fits():

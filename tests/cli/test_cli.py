@@ -133,7 +133,7 @@ def test_a_question_may_come_from_standard_input(tacit, clinic):
         (["ask", "--as", "ada", COUNT, "--epsilon", "nan"], 2, "epsilon: needs a finite number"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "1e308"], 2, "epsilon: must be between"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "much"], 2, "--epsilon"),
-        (["ask", "--as", "ada", COUNT], 2, "give one of --epsilon or by --within"),
+        (["ask", "--as", "ada", COUNT], 2, "give either --epsilon or --within"),
         (["explain", "--as", "ada", COUNT], 2, "give either --epsilon or --within"),
         (["ask", "--as", "ada", COUNT, "--epsilon", "0.1", "--within", "n=5"], 2, "give either --epsilon or --within"),
         (["ask", "--as", "ada", COUNT, "--within", "n"], 2, "'n' is no COLUMN=WIDTH"),
@@ -365,7 +365,7 @@ def test_init_without_a_source_says_that_it_is_an_example(tacit, tmp_path):
     ("arguments", "what", "fix"),
     [
         (["ask", "x", "-e", "1"], "missing option '--as'", "--as NAME: the analyst who asks"),
-        (["ask", "x", "--as", "ada", "-e", "0,5"], "invalid value for '--epsilon'", "the price, such as 0.5"),
+        (["ask", "x", "--as", "ada", "-e", "0,5"], "invalid value for '--epsilon'", "the privacy loss to spend, such as 0.5"),
         (["nonsense"], "no such command 'nonsense'", "tacit --help shows what there is"),
         (["ask", "x", "--nope"], "no such option: --nope", "tacit ask --help shows what there is"),
         (["serve", "--http", "70000"], "http: 70000 is out of range", "--http takes a number from 0 to 65,535"),

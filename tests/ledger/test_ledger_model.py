@@ -77,7 +77,7 @@ class Histories(RuleBasedStateMachine):
     @initialize(limits=terms)
     def start(self, limits):
         self.stack = ExitStack()
-        self.stack.enter_context(pytest.MonkeyPatch.context()).setattr(ledger_module, "cost", priced)
+        self.stack.enter_context(pytest.MonkeyPatch.context()).setattr(ledger_module, "compute_charge", priced)
         self.set_clock = self.stack.enter_context(clock())
         self.place = self.new_place()
         self.spent = dict.fromkeys((*ANALYSTS, EVERYONE), NOTHING)

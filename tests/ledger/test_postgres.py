@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -14,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 import pytest
 from tests.ledger.conftest import by_hand, fresh, grains, limits, noise, price, server
+from tests.support.forks import outcome
 
 from tacit.accounting.filters import BudgetCharge
 from tacit.errors import ErrorCode, LedgerError, TacitError
@@ -371,3 +373,12 @@ def restart_as_standby(url: str) -> None:
     started.stop()
     (folder / "standby.signal").touch()
     started.ensure_postgres_running()
+
+
+def test_a_store_that_could_not_be_made_does_not_trouble_a_fork():
+    with pytest.raises(TacitError) as caught:  # which holds the store in its traceback
+        postgres_module.PostgresStore("postgresql://host/office#no name")
+    child = os.fork()
+    if not child:
+        os._exit(3)
+    assert outcome(child) == 3 and caught.value.code is ErrorCode.PARAMETER

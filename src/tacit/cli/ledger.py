@@ -105,8 +105,8 @@ def export(policy: PolicyOption = DEFAULT_POLICY) -> None:
         _print_json(describe_deployment(history, loaded.budget.epsilon, loaded.budget.delta))
 
 
-@app.command()
-def cost(
+@app.command("price")
+def recompute_cost(
     policy: PolicyOption = DEFAULT_POLICY,
     by: Annotated[
         str,

@@ -62,7 +62,6 @@ class PostgresStore(LedgerStore):
     """A schema of a PostgreSQL database. Commits wait for the server's disk; writers wait for each other."""
 
     def __init__(self, url: str, *, wait: float = 30.0, writable: bool = True) -> None:
-        super().__init__()
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -79,6 +78,7 @@ class PostgresStore(LedgerStore):
         self.wait = wait
         self._writable = writable
         self._connection: psycopg.Connection[Row] | None = None
+        super().__init__()  # last: from here on a fork closes it
 
     def create(self, session: SqlTransaction) -> None:
         """Write the tables of a new ledger."""

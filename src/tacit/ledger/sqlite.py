@@ -53,7 +53,6 @@ class SqliteStore(LedgerStore):
     """
 
     def __init__(self, path: Path, *, wait: float = 30.0, writable: bool = True, vfs: str | None = None) -> None:
-        super().__init__()
         self.path = path
         self.name = str(path)
         self.wait = wait
@@ -61,6 +60,7 @@ class SqliteStore(LedgerStore):
         self._vfs = vfs
         self._connection: apsw.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        super().__init__()  # last: from here on a fork closes it
 
     def create(self, session: SqlTransaction) -> None:
         """Write the tables of a new ledger."""

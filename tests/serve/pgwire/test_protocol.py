@@ -381,10 +381,15 @@ def test_what_runs_can_be_canceled_by_whoever_has_the_key(raw, served, tls):
 def test_a_client_that_waits_no_longer_pays_once_and_may_ask_again(ada):
     # An answer comes at 20 ms or later.
     ada.query("SET statement_timeout = 1")
-    (error,) = errors(ada.query("SELECT COUNT(*) AS hurried FROM visits"))
+    for age in range(20):  # on a busy machine the limit may be noticed when the answer is there too
+        sql = f"SELECT COUNT(*) AS hurried FROM visits WHERE age > {age}"
+        found = errors(ada.query(sql))
+        if found:
+            break
+    (error,) = found
     assert error["C"] == "57014" and error["M"].startswith("canceled at statement_timeout")
     ada.query("SET statement_timeout = '20s'")
-    first, again = (ada.query("SELECT COUNT(*) AS hurried FROM visits") for _ in range(2))
+    first, again = (ada.query(sql) for _ in range(2))
     rows = [[body for kind, body in found if kind == b"D"] for found in (first, again)]
     assert len(rows[0]) == 1 and rows[0] == rows[1]
     ada.query("RESET statement_timeout")

@@ -365,7 +365,11 @@ def test_init_without_a_source_says_that_it_is_an_example(tacit, tmp_path):
     ("arguments", "what", "fix"),
     [
         (["ask", "x", "-e", "1"], "missing option '--as'", "--as NAME: the analyst who asks"),
-        (["ask", "x", "--as", "ada", "-e", "0,5"], "invalid value for '--epsilon'", "the privacy loss to spend, such as 0.5"),
+        (
+            ["ask", "x", "--as", "ada", "-e", "0,5"],
+            "invalid value for '--epsilon'",
+            "the privacy loss to spend, such as 0.5",
+        ),
         (["nonsense"], "no such command 'nonsense'", "tacit --help shows what there is"),
         (["ask", "x", "--nope"], "no such option: --nope", "tacit ask --help shows what there is"),
         (["serve", "--http", "70000"], "http: 70000 is out of range", "--http takes a number from 0 to 65,535"),

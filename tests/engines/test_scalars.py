@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
+from tacit.engines.dialect import DUCKDB, POSTGRES, SPARK
 from tacit.engines.evaluate import evaluate
 from tacit.engines.scalars import quote_name, quote_text, write_literal, write_scalar
 from tacit.errors import Refused
@@ -375,6 +376,13 @@ def test_every_engine_means_what_python_means(kind, share, computed):
 # Dates that only engines hold.
 
 FAR = ["infinity", "-infinity", "5881580-07-10", "5877642-06-25 (BC)", "300000-01-01", "0001-12-31 (BC)", "2024-02-29"]
+
+
+@pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES, SPARK], ids=["duckdb", "postgres", "spark"])
+def test_a_negated_negative_number_is_not_a_comment(dialect):
+    for value in (Fraction(-1, 4), -3):
+        nested = Call(Function.NEGATE, (Call(Function.NEGATE, (Literal(value),)),))
+        assert "--" not in write_scalar(nested, dialect)
 
 
 def test_dates_beyond_python_never_raise(connection):

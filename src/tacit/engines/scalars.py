@@ -38,7 +38,7 @@ _INFIX = {
     Function.GREATER,
     Function.GREATER_EQUAL,
 }
-_PREFIX = {Function.NEGATE: "-", Function.NOT: "NOT "}
+_PREFIX = {Function.NEGATE: "- ", Function.NOT: "NOT "}  # two signs without a space would begin a comment
 _LARGEST_NEGATIVE = -5e-324  # the double next to zero
 
 

@@ -61,15 +61,17 @@ def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]
         for token in scan(text, QUESTION):
             _check_token(token, places)
             _check_neighbors(tokens[-1] if tokens else None, token, places)
-            at = places(token.start, token.end)
             if len(tokens) == MAX_TOKENS:
+                at = places(token.start, token.end)
                 raise refuse_too_large(f"the question has more than {MAX_TOKENS:,} words and signs", at)
             if token.key == "(":
                 opened.append(len(tokens))
                 if len(opened) > MAX_DEPTH:
+                    at = places(token.start, token.end)
                     raise refuse_too_large(f"the question is nested more than {MAX_DEPTH} deep", at)
             elif token.key == ")":
                 if not opened:
+                    at = places(token.start, token.end)
                     raise Refused(ErrorCode.SYNTAX, "this closing bracket has no opening one", at=at, fix="remove it")
                 closing[opened.pop()] = len(tokens)
             tokens.append(token)

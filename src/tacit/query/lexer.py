@@ -167,21 +167,21 @@ def _unescape(found: re.Match[str]) -> str:
 
 def _skip_comment(text: str, start: int, dialect: LexicalDialect) -> int:
     """Return where the comment that starts here ends."""
-    depth, position = 1, start + 2
-    inner = None
-    while depth:
-        mark = _COMMENT_MARK.search(text, position)
-        if mark is None:
-            fix = "close it with */, or remove it"
-            raise LexicalError("this comment is not closed", fix, start, start + 2)
-        if mark[0] == "/*" and not dialect.nested_comments:
-            inner = mark if inner is None else inner
-        else:
-            depth += 1 if mark[0] == "/*" else -1
-        position = mark.end()
-    if inner is not None:
-        fix = "close the first one before"
-        raise LexicalError("a comment in a comment", fix, inner.start(), inner.end(), is_unsupported=True)
+    if dialect.nested_comments:
+        depth, position = 1, start + 2
+        while depth and position:
+            mark = _COMMENT_MARK.search(text, position)
+            depth += 1 if mark is not None and mark[0] == "/*" else -1
+            position = 0 if mark is None else mark.end()
+    else:
+        position = text.find("*/", start + 2) + 2
+        position = 0 if position < start + 2 else position
+        inner = text.find("/*", start + 2, max(0, position - 2))
+        if inner >= 0:
+            fix = "close the first one before"
+            raise LexicalError("a comment in a comment", fix, inner, inner + 2, is_unsupported=True)
+    if not position:
+        raise LexicalError("this comment is not closed", "close it with */, or remove it", start, start + 2)
     return position
 
 

@@ -26,7 +26,7 @@ from tacit.sampling.bits import ReplayBits
 
 pytestmark = pytest.mark.slow
 
-SAMPLES = 20_000 if FULL else 200
+SAMPLES = 20_000 if FULL else 400
 SURE = 1 - 1e-9  # a true claim is refuted with at most this probability less than one
 # At a delta this large the claim is about the bulk of the law, where a thousand fits tell much.
 EPSILON, DELTA = Fraction(1), Fraction(1, 10)

@@ -165,7 +165,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         knots: int | Sequence[int] = 8,
         rows: int | None = None,
         neighbors: str = "add-remove",
-        C: float | None = None,  # noqa: N803 - scikit-learn's name
+        C: float | None = None,
         method: str = "auto",
         missing: Missing = "error",
         bits: BitSource | None = None,
@@ -204,7 +204,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._heights(features).plan(self._hats(self._read_settings(features, rows)).width, rows)
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:
         """Learn from rows, at the privacy loss `guarantee_`.
 
         Parameters
@@ -245,7 +245,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         ]
         return self
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def decision_function(self, X: npt.ArrayLike) -> Array:
         """Compute the score of each row.
 
         Parameters
@@ -260,7 +260,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._require_model().decision_function(self._again(X))
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Predict the class of each row.
 
         Parameters
@@ -275,7 +275,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._require_model().predict(self._again(X))
 
-    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the probability of each class.
 
         Parameters
@@ -290,7 +290,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._require_model().predict_proba(self._again(X))
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the logarithm of the probability of each class.
 
         Parameters
@@ -351,7 +351,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._model
 
-    def _again(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def _again(self, X: npt.ArrayLike) -> Array:
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
         return self._basis.read(self._fill_missing(features))
 

@@ -130,7 +130,7 @@ class PrivateLinearModel(BaseEstimator):
         name, method = plan_method(self.method, facts, loss, self._penalty())
         return FitPlan(facts, loss, name, method)
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:
         """Learn from rows, at the privacy loss `guarantee_`.
 
         Parameters
@@ -191,7 +191,7 @@ class PrivateLinearModel(BaseEstimator):
         tags.non_deterministic = True
         return tags
 
-    def _scores(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def _scores(self, X: npt.ArrayLike) -> Array:
         """x coef + intercept for each row, read as the rows of the fit were."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
@@ -216,7 +216,7 @@ class PrivateLinearModel(BaseEstimator):
     def _lambda(self, strength: float) -> float:
         raise NotImplementedError
 
-    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
         """The rows and targets as arrays of the right shapes."""
         raise NotImplementedError
 
@@ -229,7 +229,7 @@ class PrivateLinearModel(BaseEstimator):
         """The most points that a row can have."""
         raise NotImplementedError
 
-    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:
         """How well each row is predicted, as whole points from 0 to the most there are."""
         raise NotImplementedError
 

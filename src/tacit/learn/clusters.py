@@ -189,7 +189,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
             facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
         )
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Assign each row to the nearest center.
 
         Parameters
@@ -205,7 +205,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         rows = self._again(X)
         return assign_to_centers(rows, self.cluster_centers_)
 
-    def transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def transform(self, X: npt.ArrayLike) -> Array:
         """Compute the distance of each row from each center.
 
         Parameters
@@ -221,7 +221,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         rows = self._again(X)
         return np.sqrt(squared_distances(rows, self.cluster_centers_))
 
-    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Array:  # noqa: N803
+    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Array:
         """Learn from rows, and return the cluster of each.
 
         Parameters
@@ -246,7 +246,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         """
         return self.fit(X, y, **refused).predict(X)
 
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:  # noqa: N803
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
         """Compute minus the sum of squared distances of the rows from their centers, without noise.
 
         Parameters

@@ -282,7 +282,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
             ),
         )
 
-    def transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+    def transform(self, X: npt.ArrayLike) -> Array:
         """Project rows on the components.
 
         Parameters
@@ -298,7 +298,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
         rows = self._scatter.read(self._facts, self._again(X)) + self._scatter.origin
         return np.asarray((rows - self.mean_) @ self.components_.T)
 
-    def inverse_transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Map coordinates along the components back to rows.
 
         Parameters

@@ -33,7 +33,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
 
     _strength = "C"
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+    def decision_function(self, X: npt.ArrayLike) -> Array:
         """Compute the score of each row.
 
         Parameters
@@ -49,7 +49,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Predict the class of each row.
 
         Parameters
@@ -78,7 +78,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         """The declared classes, sorted."""
         return labels.check_classes(self.classes)
 
-    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
         return features, target
@@ -92,7 +92,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
     def _most_points(self) -> int:
         return 1
 
-    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:
         """A point for each right class."""
         return np.asarray(self.predict(X) == target, dtype=np.int64), self._most_points
 
@@ -191,7 +191,7 @@ class LogisticRegression(_Classifier):
         norm: Number | None = None,
         rows: int | None = None,
         neighbors: str = "add-remove",
-        C: float | None = None,  # noqa: N803 - scikit-learn's name
+        C: float | None = None,
         method: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: Number = 0.5,
@@ -212,7 +212,7 @@ class LogisticRegression(_Classifier):
         self.missing = missing
         self.bits = bits
 
-    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the probability of each class.
 
         Parameters
@@ -227,7 +227,7 @@ class LogisticRegression(_Classifier):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the logarithm of the probability of each class.
 
         Where residuals are clipped at c, a score s balances c p' and q' p, for the probability p of the likelier class,
@@ -344,7 +344,7 @@ class LinearSVC(_Classifier):
         norm: Number | None = None,
         rows: int | None = None,
         neighbors: str = "add-remove",
-        C: float | None = None,  # noqa: N803
+        C: float | None = None,
         width: Number = 0.5,
         method: str = "auto",
         fit_intercept: bool = True,
@@ -486,7 +486,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         self.missing = missing
         self.bits = bits
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Predict the target of each row.
 
         Parameters
@@ -524,7 +524,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
             raise ParameterError("target_bounds", what, fix="predict the target in other units")
         return (low + high) / 2, (high - low) / 2
 
-    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite(), y_numeric=True)
         return features, column_or_1d(target, warn=True)
 
@@ -538,7 +538,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
     def _most_points(self) -> int:
         return _GRID
 
-    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:  # noqa: N803
+    def _points(self, X: npt.ArrayLike, target: Array) -> tuple[Array, int]:
         """The squared error of what is clipped to the bounds, off the most there can be, on a grid."""
         error = self._encode(self.predict(X)) - self._encode(target)
         return _GRID - on_grid(error**2 / 4, _GRID, _GRID).astype(np.int64), self._most_points

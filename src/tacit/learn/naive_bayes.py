@@ -146,7 +146,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
             facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
         )
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Predict the class of each row.
 
         Parameters
@@ -162,7 +162,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
         best = self.predict_joint_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the probability of each class.
 
         Parameters
@@ -177,7 +177,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the logarithm of the probability of each class.
 
         Parameters
@@ -194,7 +194,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
 
         return np.asarray(log_softmax(self.predict_joint_log_proba(X), axis=1))
 
-    def predict_joint_log_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_joint_log_proba(self, X: npt.ArrayLike) -> Array:
         """Compute the logarithm of each class's probability times the density of the row in it.
 
         Parameters
@@ -219,7 +219,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
         tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
         return tags
 
-    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
         return features, target

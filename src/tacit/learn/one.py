@@ -117,7 +117,7 @@ class OneShotEstimator(BaseEstimator):
         """
         raise NotImplementedError
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Self:
         """Learn from rows, at the privacy loss `guarantee_`.
 
         Parameters
@@ -157,11 +157,11 @@ class OneShotEstimator(BaseEstimator):
         tags.non_deterministic = self.bits is None
         return tags
 
-    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:  # noqa: N803
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         """The rows as an array, and the targets where there are any."""
         return validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite()), None
 
-    def _again(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def _again(self, X: npt.ArrayLike) -> Array:
         """Rows for a fitted model, read as those of the fit were, in their own units."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())

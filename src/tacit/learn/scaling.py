@@ -141,7 +141,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneShotEstimator):
             facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
         )
 
-    def transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+    def transform(self, X: npt.ArrayLike) -> Array:
         """Scale rows by the learned means and deviations.
 
         Parameters
@@ -157,7 +157,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneShotEstimator):
         rows = self._again(X)
         return np.asarray((rows - self.mean_ if self.with_mean else rows) / self._divisor())
 
-    def inverse_transform(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Map scaled rows back to the columns' own units.
 
         Parameters

@@ -123,7 +123,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.held_out = held_out
         self.bits = bits
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:
         """Search, and keep the best model, at the privacy loss `guarantee_`.
 
         Parameters
@@ -169,7 +169,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(model, name))
         return self
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Predict by the best model.
 
         Parameters
@@ -185,7 +185,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self._best().predict(X))
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def decision_function(self, X: npt.ArrayLike) -> Array:
         """Compute the scores of the best model.
 
         Parameters
@@ -201,7 +201,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self._best().decision_function(X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the probability of each class by the best model.
 
         Parameters
@@ -216,7 +216,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         return np.asarray(self._best().predict_proba(X))
 
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:  # noqa: N803
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Score the best model on these rows, without noise.
 
         Parameters

@@ -63,6 +63,7 @@ class ErrorCode(StrEnum):
     LEDGER_KEY = "ledger-key"
     LEDGER_WITNESS = "ledger-witness"
     LEDGER_SCOPE = "ledger-scope"
+    LEDGER_EPOCH = "ledger-epoch"
     # After the data was touched.
     FAILED = "failed"
 

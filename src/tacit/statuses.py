@@ -70,5 +70,6 @@ STATUSES: dict[ErrorCode, Status] = {
     ErrorCode.LEDGER_KEY: _LEDGER,
     ErrorCode.LEDGER_WITNESS: _LEDGER,
     ErrorCode.LEDGER_SCOPE: _LEDGER,
+    ErrorCode.LEDGER_EPOCH: _LEDGER,
     ErrorCode.FAILED: Status(500, "XX000", 1),
 }

@@ -19,21 +19,21 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_copy_is_made_and_asked(tmp_path: Path):
+def test_a_copy_is_made_once_and_asked(tmp_path: Path):
     policy = build_clinic(tmp_path)
     text = policy.read_text(encoding="utf-8")
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-    policy.write_text(text.replace("epoch = 1", 'prepared = "clinic.prepared"\nepoch = 1'), encoding="utf-8")
-    asked = run("ask", "-p", str(policy), "--as", "ada", "--epsilon", "1", question)
-    assert asked.returncode == 5
-    assert "tacit prepare" in asked.stderr
+    policy.write_text(text.replace("epoch = 1", 'copy = "clinic.copy"\nepoch = 1'), encoding="utf-8")
     made = run("prepare", "-p", str(policy))
-    assert made.stdout.startswith("Wrote clinic.prepared")
+    assert made.stdout.startswith("clinic.copy holds the data of epoch 1")
+    before = (tmp_path / "clinic.copy").stat().st_mtime_ns
     asked = run("ask", "-p", str(policy), "--as", "ada", "--epsilon", "1", question)
     assert "Surgery" in asked.stdout
+    run("prepare", "-p", str(policy))
+    assert (tmp_path / "clinic.copy").stat().st_mtime_ns == before
 
 
 def test_a_policy_that_names_no_copy_is_told_how(tmp_path: Path):
     made = run("prepare", "-p", str(build_clinic(tmp_path)))
     assert made.returncode == 4
-    assert "prepared =" in made.stderr
+    assert "copy =" in made.stderr

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import random
+import shutil
+import stat
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,12 +26,14 @@ from tests.support.policies import caps, policy_of
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
-from tacit.curator.prepare import locate_copy, prepare
+from tacit.curator import copies
+from tacit.curator.copies import locate_copy
+from tacit.curator.prepare import prepare
 from tacit.curator.resources import open_engine
 from tacit.engines import bound_contributions
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
-from tacit.errors import DataError, PolicyError
+from tacit.errors import PolicyError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
@@ -294,29 +302,80 @@ def test_a_copy_is_used_through_ask(tmp_path):
     assert len(answer.to_dict()["rows"]) == 4
 
 
-@pytest.mark.slow
-def test_a_copy_of_another_epoch_is_refused(tmp_path):
+def test_a_copy_is_made_by_whoever_opens_first_and_is_the_owners_alone(tmp_path):
+    write(tmp_path, database(random.Random(2), 30, 400))
+    told: list[str] = []
+    with tacit.open(policy(tmp_path), progress=lambda what, share: told.append(what)) as curator:
+        curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=1)
+    copy = tmp_path / "data.prepared"
+    assert set(TABLES) <= set(told) and stat.S_IMODE(copy.stat().st_mode) == 0o600
+    before = copy.stat()
+    told.clear()
+    shutil.rmtree(tmp_path / "data")  # nothing is read but the copy
+    with tacit.open(policy(tmp_path), progress=lambda what, share: told.append(what)) as curator:
+        curator.analyst("ada").ask("SELECT SUM(x) FROM visits", epsilon=1)
+    assert told == [] and copy.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_copy_of_another_epoch_or_of_something_else_is_made_again(tmp_path):
     write(tmp_path, database(random.Random(2), 3, 20))
-    prepare(load(policy(tmp_path)), lambda what, share: None)
-    with pytest.raises(DataError, match="made of other data"):
-        tacit.open(policy(tmp_path, epoch=2))
+    copy = tmp_path / "data.prepared"
+    stamps = []
+    for epoch in (1, 2):
+        tacit.open(policy(tmp_path, epoch=epoch)).close()
+        with duckdb.connect(str(copy), read_only=True) as opened:
+            stamps += opened.execute("SELECT stamp FROM tacit_copy").fetchall()
+    assert stamps[0] != stamps[1]
+    copy.write_bytes(b"half a copy")
+    tacit.open(policy(tmp_path, epoch=2)).close()
+    with duckdb.connect(str(copy), read_only=True) as opened:
+        assert opened.execute("SELECT stamp FROM tacit_copy").fetchone() == stamps[1]
 
 
-def test_a_policy_without_its_copy_says_how_to_make_it(tmp_path):
+def test_of_several_processes_one_makes_the_copy(tmp_path):
+    write(tmp_path, database(random.Random(2), 30, 3000))
+    (tmp_path / "policy.json").write_text(json.dumps(policy(tmp_path)))
+    code = (
+        "import json, sys, tacit\n"
+        "told = []\n"
+        "policy = json.load(open(sys.argv[1]))\n"
+        "with tacit.open(policy, progress=lambda what, share: told.append(what)) as curator:\n"
+        "    print(bool(told), sorted(curator.engine.run.__self__.tables))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "policy.json")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    said = sorted(process.communicate(timeout=120)[0].split()[0] for process in running)
+    assert said == ["False", "False", "True"]
+
+
+def test_a_policy_without_a_file_has_none_to_make(tmp_path):
     write(tmp_path, database(random.Random(2), 3, 20))
-    with pytest.raises(DataError, match="tacit prepare"):
-        tacit.open(policy(tmp_path))
-    (tmp_path / "data.prepared").write_bytes(b"half a copy")
-    with pytest.raises(DataError, match="not a prepared copy"):
-        tacit.open(policy(tmp_path))
+    for data in ({}, {"copy": "memory"}):
+        entries = policy(tmp_path)
+        del entries["data"]["prepared"]
+        entries["data"] |= data
+        with pytest.raises(PolicyError, match="not read into a file") as caught:
+            prepare(load(entries), lambda what, share: None)
+        assert 'copy = "' in caught.value.fix
+        assert locate_copy(load(entries)) is None
 
 
-def test_a_policy_that_names_no_copy_has_none_to_make(tmp_path):
+def test_a_large_source_is_read_into_a_file_beside_the_ledger(tmp_path, monkeypatch):
+    write(tmp_path, database(random.Random(2), 3, 20))
     entries = policy(tmp_path)
     del entries["data"]["prepared"]
-    with pytest.raises(PolicyError, match="names no prepared copy"):
-        prepare(load(entries), lambda what, share: None)
-    assert locate_copy(load(entries)) is None
+    monkeypatch.setattr(copies, "_SMALL", 100)
+    found = locate_copy(load(entries))
+    assert found is not None and found.path.parent == load(entries).books.witness.parent
+    tacit.open(entries).close()
+    assert found.path.exists()
+
+
+def test_two_names_for_one_copy_are_an_error(tmp_path):
+    entries = policy(tmp_path)
+    entries["data"]["copy"] = "memory"
+    with pytest.raises(PolicyError, match="is what copy says already"):
+        load(entries)
 
 
 def test_stopped_half_way_it_leaves_the_copy_that_was_there(tmp_path):

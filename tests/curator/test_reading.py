@@ -28,7 +28,7 @@ from tests.support.policies import caps
 import tacit
 from tacit.aggregates.registry import read_question
 from tacit.curator.prepare import prepare
-from tacit.errors import DataError, ErrorCode
+from tacit.errors import DataError, ErrorCode, LedgerError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
@@ -354,28 +354,56 @@ def test_a_declared_float_is_no_unit(tmp_path):
 # What changes while the data is open.
 
 
-def test_a_file_that_is_replaced_is_not_read(tmp_path):
+def test_whatever_happens_to_a_file_an_epoch_stays_what_it_was(tmp_path):
     source = parquet(PLAIN)(tmp_path)
-    with tacit.open(policy_of(source, tmp_path)) as curator:
+    policy = policy_of(source, tmp_path)
+    text = "SELECT SUM(cost) AS s FROM visits"
+    with tacit.open(policy) as curator:
         ada = curator.analyst("ada")
-        ada.ask("SELECT COUNT(*) FROM visits", epsilon=1)
-        before = ada.budget
-        parquet({**PLAIN, "dx": not_utf8(DX)})(tmp_path)
-        with pytest.raises(DataError, match="the data has changed since it was opened") as caught:
-            ada.ask("SELECT COUNT(dx) FROM visits", epsilon=1)
-        assert ada.budget == before and "parquet" not in str(caught.value)
+        before = curator.engine.run(plan_for(read_question(text), curator.policy, 1).exact)
+        for change in (not_utf8(DX), pa.array(DX[::-1])):
+            parquet({**PLAIN, "dx": change, "cost": pa.array(COST[::-1])})(tmp_path)
+            assert curator.engine.run(plan_for(read_question(text), curator.policy, 1).exact) == before
         source.unlink()
-        with pytest.raises(DataError, match="the data has changed"):
-            ada.ask("SELECT COUNT(dx) FROM visits", epsilon=1)
+        assert not ada.ask(text, epsilon=1).receipt.repeat
 
 
-def test_a_file_that_is_replaced_while_it_is_read_gives_no_answer(tmp_path):
+def test_other_data_needs_a_new_epoch(tmp_path):
     source = parquet(PLAIN)(tmp_path)
-    with tacit.open(policy_of(source, tmp_path)) as curator:
-        parquet({**PLAIN, "cost": pa.array(COST[::-1])})(tmp_path)
-        plan = plan_for(read_question("SELECT SUM(cost) FROM visits"), curator.policy, 1)
-        with pytest.raises(DataError, match="the data has changed"):
-            curator.engine.run(plan.exact)
+    policy = policy_of(source, tmp_path)
+    with tacit.open(policy) as curator:
+        first = curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=1)
+    with tacit.open(policy) as curator:  # the same data again
+        assert curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=1).receipt.repeat
+    parquet({name: column[:-1] for name, column in PLAIN.items()})(tmp_path)
+    for again in (policy, policy | {"privacy": {**policy["privacy"], "delta_per_question": 1e-9}}):
+        with pytest.raises(LedgerError, match="the data of visits is not the data with which epoch 1 began") as caught:
+            tacit.open(again)
+        assert caught.value.code == "ledger-epoch" and "epoch = 2" in caught.value.fix
+    later = policy | {"data": {**policy["data"], "epoch": 2}}
+    with tacit.open(later) as curator:
+        second = curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=1)
+        assert not second.receipt.repeat and second.receipt.key != first.receipt.key
+    with pytest.raises(LedgerError, match="opened with epoch 2, and the policy says epoch 1"):
+        tacit.open(policy)
+
+
+def test_the_rows_of_a_frame_may_come_in_another_order_but_not_change(tmp_path):
+    table, policy = pa.table(PLAIN), policy_of(None, tmp_path)
+    tacit.open(policy, data={"visits": table}).close()
+    for same in (table.take(list(reversed(range(MANY)))), pa.concat_tables([table.slice(70), table.slice(0, 70)])):
+        tacit.open(policy, data={"visits": same}).close()
+    for number, name in ((3, "dx"), (3, "cost"), (3, "who")):
+        changed = table[name].to_pylist()
+        changed[number] = None
+        other = table.set_column(table.column_names.index(name), name, pa.array(changed, table[name].type))
+        with pytest.raises(LedgerError, match="is not the data with which epoch 1 began"):
+            tacit.open(policy, data={"visits": other})
+    swapped = table["dx"].to_pylist()
+    one, other = 0, next(i for i, dx in enumerate(swapped) if dx != swapped[0])
+    swapped[one], swapped[other] = swapped[other], swapped[one]  # the same values in other rows
+    with pytest.raises(LedgerError, match="is not the data with which epoch 1 began"):
+        tacit.open(policy, data={"visits": table.set_column(table.column_names.index("dx"), "dx", pa.array(swapped))})
 
 
 def test_a_file_that_comes_later_is_not_read(tmp_path):

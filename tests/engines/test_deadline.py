@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.engines.base import TableSchema
+from tacit.engines.copy_file import CopyFile
 from tacit.engines.deadline import TimeLimit, interrupted_at_limit, seconds_left, time_limit
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import CopyLayout
@@ -25,28 +27,25 @@ COUNTED = Aggregation(ROWS, None, "who", (), ContributionBounds(1, 2), (TOTAL,),
 LAYOUT = CopyLayout("t", ROWS, "who", (Quantize(ColumnReference("x"), Fraction(1), 0, 9),), ())
 
 
-@pytest.fixture(params=["plain", "prepared"])
+@pytest.fixture(params=["plain", "sorted"])
 def engine(tmp_path, request):
     pq.write_table(pa.table({"who": [1, 1, 2], "x": [1, 2, 3]}), tmp_path / "t.parquet")
-    opened = DuckDBEngine([SHAPE], tmp_path / "t.parquet")
-    if request.param == "prepared":
-        opened.prepare(tmp_path / "copy", [LAYOUT], "stamp", lambda what, share: None)
-        opened.close()
-        opened = DuckDBEngine([SHAPE], tmp_path / "t.parquet", prepared=(tmp_path / "copy", [LAYOUT], "stamp"))
+    copy = CopyFile(tmp_path / "copy", "stamp") if request.param == "sorted" else None
+    opened = DuckDBEngine([SHAPE], tmp_path / "t.parquet", layouts=lambda table: LAYOUT, copy=copy)
     yield opened
     opened.close()
 
 
 def test_at_the_limit_the_work_is_stopped_and_the_next_question_is_answered(engine):
     exact = engine.run(COUNTED)
-    fast = dict(engine._sources)
+    fast = engine._copy
     rows = "(SELECT one.* FROM (SELECT * FROM {} LIMIT 1) AS one, range(10000000000))"  # one unit: hours of work
-    engine._sources = {name: rows.format(source) for name, source in fast.items()}
+    engine._copy = replace(fast, sources={name: rows.format(source) for name, source in fast.sources.items()})
     started = time.monotonic()
     with time_limit(0.3), pytest.raises(TimeLimit):
         engine.run(COUNTED)
     assert time.monotonic() - started < 60
-    engine._sources = fast
+    engine._copy = fast
     with time_limit(60):
         assert engine.run(COUNTED) == exact
     assert engine.run(COUNTED) == exact

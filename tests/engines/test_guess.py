@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.engines.duckdb import _SQL_TYPES, _connect_in_memory
+from tacit.engines.declared import SQL_TYPES
+from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.infer_csv import infer_csv_types
 from tacit.query.types import Type
 
 
 def guess(*values: str | None) -> Type:
-    with _connect_in_memory() as connection:
+    with connect_in_memory() as connection:
         connection.execute('CREATE TABLE t ("a b" VARCHAR)')
         for value in values:
             connection.execute("INSERT INTO t VALUES (?)", [value])
@@ -54,7 +55,7 @@ words = st.one_of(
 @given(st.lists(words, min_size=1, max_size=4))
 def test_no_value_is_lost_by_reading_it_in_the_guessed_type(values):
     kind = guess(*values)
-    with _connect_in_memory() as connection:
+    with connect_in_memory() as connection:
         for value in values:
-            row = connection.execute(f"SELECT TRY_CAST(? AS {_SQL_TYPES[kind]}) IS NOT NULL", [value]).fetchone()
+            row = connection.execute(f"SELECT TRY_CAST(? AS {SQL_TYPES[kind]}) IS NOT NULL", [value]).fetchone()
             assert row == (True,)

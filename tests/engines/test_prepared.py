@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.engines.base import TableSchema
+from tacit.engines.copy_file import CopyFile
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import UNIT_COLUMN, CopyLayout, plan_copy_scan, scalar_column, text_code_column
 from tacit.query.nodes import (
@@ -48,11 +49,9 @@ def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
     types = {"who": kind, "x": pa.int64(), "s": pa.string(), "y": pa.float64()}
     pq.write_table(pa.table({c: pa.array([r[c] for r in rows], t) for c, t in types.items()}), folder / "t.parquet")
     layout = LAYOUT if kind == pa.int64() else replace(LAYOUT, scalars=SCALARS[:2])
-    engine = DuckDBEngine([SHAPE], folder / "t.parquet")
-    try:
-        engine.prepare(folder / "copy", [layout], "stamp", lambda what, share: None)
-    finally:
-        engine.close()
+    DuckDBEngine(
+        [SHAPE], folder / "t.parquet", layouts=lambda table: layout, copy=CopyFile(folder / "copy", "s")
+    ).close()
     with duckdb.connect(str(folder / "copy"), read_only=True) as copy:
         return copy.sql("FROM t").to_arrow_table()
 
@@ -62,7 +61,7 @@ def ordered(folder: Path, order: str) -> DuckDBEngine:
     copied(folder, drawn(5000, list(range(40))), pa.int64())
     with duckdb.connect(str(folder / "copy")) as copy:
         copy.execute(f"CREATE OR REPLACE TABLE t AS FROM t ORDER BY {order}")
-    return DuckDBEngine([SHAPE], folder / "t.parquet", prepared=(folder / "copy", [LAYOUT], "stamp"))
+    return DuckDBEngine([SHAPE], layouts=lambda table: LAYOUT, copy=CopyFile(folder / "copy", "s"))
 
 
 def drawn(count: int, units: list[Any]) -> list[dict[str, Any]]:

@@ -355,7 +355,7 @@ def test_values_are_unique_as_they_are_read(tmp_path):
 
 def test_all_statements_of_a_question_see_one_state():
     engine = DuckDBEngine([shape()], None, {"visits": ARROW})
-    count, more = "SELECT COUNT(*) FROM memory.main.frame_0", "INSERT INTO memory.main.frame_0 FROM memory.main.frame_0"
+    count, more = "SELECT COUNT(*) FROM copy.main.visits", "INSERT INTO copy.main.visits FROM copy.main.visits"
     with engine._snapshot() as cursor:
         assert cursor.execute(count).fetchone() == (4,)
         engine._connection.execute(more)

@@ -32,7 +32,7 @@ from tacit.cli.options import (
     WithinOption,
     complete_analyst,
 )
-from tacit.cli.output import check_plot_path, print_json
+from tacit.cli.output import check_plot_path, print_json, show_progress
 from tacit.cli.policy import check, init
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
@@ -273,7 +273,9 @@ def budget(
     from tacit.curator import curator
     from tacit.curator.views import AllBudgets
 
-    with curator.open(policy) as opened:
+    with show_progress() as tell:
+        opened = curator.open(policy, progress=lambda what, share: tell(share, what))
+    with opened:
         found = opened.analyst(analyst).budget if analyst else AllBudgets.of(opened.policy, opened.ledger)
     if as_json:
         print_json(found.to_dict())
@@ -286,7 +288,9 @@ def _open_analyst(policy: Path, analyst: str) -> Iterator[Analyst]:
     """An analyst of a curator that is open for as long as the block lasts."""
     from tacit.curator import curator
 
-    with curator.open(policy) as opened:
+    with show_progress() as tell:
+        opened = curator.open(policy, progress=lambda what, share: tell(share, what))
+    with opened:
         yield opened.analyst(analyst)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption
-from tacit.cli.output import print_json
+from tacit.cli.output import print_json, show_progress
 from tacit.errors import DataError, ErrorCode, LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -113,14 +113,16 @@ def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdv
 
 
 def _check_data(policy: Policy) -> list[PolicyAdvice]:
-    """The data has what the policy declares, and what is declared unique is. Remarks on what the caps leave out."""
+    """The data has what the policy declares, and what is declared unique is. Remarks on what is not counted."""
     from tacit.curator import coverage
     from tacit.curator.resources import open_engine
+    from tacit.curator.source_report import list_source_remarks
     from tacit.curator.tables import check_join_columns
 
-    engine = open_engine(policy)
+    with show_progress() as tell:
+        engine = open_engine(policy, progress=lambda what, share: tell(share, what))
     try:
         check_join_columns(policy, engine)
-        return list(coverage.list_coverage_remarks(policy, engine))
+        return [*list_source_remarks(policy, engine), *coverage.list_coverage_remarks(policy, engine)]
     finally:
         engine.close()

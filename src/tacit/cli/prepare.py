@@ -1,4 +1,4 @@
-"""`tacit prepare`: a copy of the data in which each unit's rows lie together, for speed."""
+"""`tacit prepare`: read the data into its copy ahead of time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from tacit.cli.output import show_progress
 
 
 def prepare(policy: PolicyOption = DEFAULT_POLICY) -> None:
-    """Make the prepared copy that a policy names, so that bounding what each unit adds takes no longer than a scan.
+    """Read the data of a policy into its copy now, so that whoever asks first does not wait for it.
 
-    Run it again when the data, its epoch or the policy has changed. A copy that is stopped half-way is never used.
+    A copy is made once for each epoch and policy, and all questions read it. One that is stopped half-way is not used.
     """
     from tacit.curator import prepare as preparing
     from tacit.policy.load import load
 
+    loaded = load(policy)
     with show_progress() as tell:
-        path = preparing.prepare(load(policy), lambda what, share: tell(share, what))
-    typer.echo(f"Wrote {path.name}, {path.stat().st_size / 1e6:,.0f} MB.")
+        path = preparing.prepare(loaded, lambda what, share: tell(share, what))
+    typer.echo(f"{path.name} holds the data of epoch {loaded.epoch}, {path.stat().st_size / 1e6:,.0f} MB.")

@@ -56,7 +56,6 @@ def settle(
     plan: ChargedPlan, run: Callable[[], bytes], analyst: str, curator: OpenCurator, request: str
 ) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
-    curator.check_data()  # that it is what was opened: nothing about its rows
     ledger = curator.ledger
     claim = ledger.reserve(analyst, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
     if claim.stored is not None:  # a repeat: it is already there

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tacit.curator.prepare import plan_aggregation, quote_name
+from tacit.curator.copies import plan_aggregation, quote_name
 from tacit.engines.base import Engine
 from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path

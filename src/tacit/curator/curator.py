@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,7 +22,7 @@ from tacit.curator.ibis_expressions import IbisExpression
 from tacit.curator.resources import open_engine, open_ledger
 from tacit.curator.tables import check_join_columns
 from tacit.curator.views import AnalystBudget, Schema
-from tacit.engines.base import Engine, Watched
+from tacit.engines.base import Engine
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
@@ -43,8 +43,13 @@ _log = logging.getLogger("tacit")
 _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
 
 
-def open(policy: str | os.PathLike[str] | Mapping[str, object], data: Mapping[str, object] | None = None) -> Curator:
-    """Open a curator for a policy.
+def open(
+    policy: str | os.PathLike[str] | Mapping[str, object],
+    data: Mapping[str, object] | None = None,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+) -> Curator:
+    """Open a curator for a policy, and read its data: once for each epoch, into a copy that all questions use.
 
     Parameters
     ----------
@@ -53,6 +58,9 @@ def open(policy: str | os.PathLike[str] | Mapping[str, object], data: Mapping[st
         and the analysts.
     data : mapping of str to table, optional
         pandas, polars, Arrow or Spark tables by name, in place of the policy's source.
+    progress : callable, optional
+        Called with what is being read and the share of it that is, from 0 to 1, where a large source is read into a
+        file.
 
     Returns
     -------
@@ -66,7 +74,7 @@ def open(policy: str | os.PathLike[str] | Mapping[str, object], data: Mapping[st
     DataError
         If the data is not what the policy declares.
     LedgerError
-        If the ledger cannot be trusted or reached.
+        If the ledger cannot be trusted or reached, or the epoch began with other data.
 
     Examples
     --------
@@ -87,10 +95,10 @@ def open(policy: str | os.PathLike[str] | Mapping[str, object], data: Mapping[st
     >>> folder.cleanup()
     """
     loaded = load(policy)
-    engine = open_engine(loaded, data)
+    engine = open_engine(loaded, data, progress or (lambda what, share: None))
     try:
         check_join_columns(loaded, engine)
-        return Curator(loaded, engine, open_ledger(loaded), SystemBits())
+        return Curator(loaded, engine, open_ledger(loaded, engine), SystemBits())
     except BaseException:
         engine.close()
         raise
@@ -195,17 +203,6 @@ class Curator:
             Before any data is read; nothing is charged.
         """
         return self.analyst(analyst).fit(estimator, sql, target=target, epsilon=epsilon, delta=delta, request=request)
-
-    def check_data(self) -> None:
-        """Check that the data is what was opened, so that nothing is charged for a question that would fail.
-
-        Raises
-        ------
-        DataError
-            If the file was changed or moved meanwhile.
-        """
-        if isinstance(self.engine, Watched):
-            self.engine.check_unchanged()
 
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.

@@ -23,9 +23,6 @@ class OpenCurator(Protocol):
     planner: Planner
     bits: Bits
 
-    def check_data(self) -> None:
-        """Raise DataError where the data is not what was opened."""
-
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a claim failed; return what to show where it was answered meanwhile."""
 

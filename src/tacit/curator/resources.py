@@ -7,19 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from tacit.accounting.filters import compute_limits
-from tacit.curator.prepare import locate_copy
+from tacit.curator.copies import layouts_of, locate_copy
 from tacit.curator.tables import table_schemas
-from tacit.engines.base import TableEngine
+from tacit.engines.base import Progress, TableEngine
 from tacit.errors import ParameterError
 from tacit.ledger.budget import PUBLIC, AnalystLimit, BudgetLimits
+from tacit.ledger.epochs import EpochSource
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.witness import Witness
 from tacit.policy.model import LedgerLocation, Policy
 
 
-def open_engine(policy: Policy, data: Mapping[str, Any] | None = None) -> TableEngine:
-    """The policy's engine over its data, or over tables that are handed over."""
+def open_engine(
+    policy: Policy,
+    data: Mapping[str, Any] | None = None,
+    progress: Progress = lambda what, share: None,
+) -> TableEngine:
+    """The policy's engine over its data, or over tables that are handed over.
+
+    Where the data has to be read into a copy first, `progress` is told how far that is.
+    """
     tables = table_schemas(policy)
     match policy.engine, policy.source:
         case "postgres", str(dsn) if data is None:
@@ -33,9 +41,8 @@ def open_engine(policy: Policy, data: Mapping[str, Any] | None = None) -> TableE
     from tacit.engines.duckdb import DuckDBEngine
 
     file = policy.source if isinstance(policy.source, Path) else None
-    if data is None and policy.prepared is not None:
-        return DuckDBEngine(tables, file, prepared=locate_copy(policy))
-    return DuckDBEngine(tables, file, data)
+    copy = locate_copy(policy) if data is None else None
+    return DuckDBEngine(tables, file, data, layouts=layouts_of(policy), copy=copy, progress=progress)
 
 
 def budget_limits(policy: Policy) -> BudgetLimits:
@@ -57,9 +64,18 @@ def ledger_files(policy: Policy) -> LedgerLocation:
     return policy.books
 
 
-def open_ledger(policy: Policy) -> Ledger:
-    """The policy's ledger, open for charges."""
+def open_ledger(policy: Policy, engine: TableEngine) -> Ledger:
+    """The policy's ledger, open for charges of questions to an engine; LedgerError where the epoch is of other data."""
     books = ledger_files(policy)
     witness = Witness(books.witness)
     key = SigningKey.at(books.key, create=not witness.exists())
-    return Ledger(books.store, budget_limits(policy), key=key, witness=witness)
+    source = epoch_source(policy, engine, key)
+    return Ledger(books.store, budget_limits(policy), key=key, witness=witness, source=source)
+
+
+def epoch_source(policy: Policy, engine: TableEngine, key: SigningKey) -> EpochSource:
+    """The data that an engine has, as the ledger remembers it."""
+    digests = engine.source_digests()
+    return EpochSource(
+        policy.epoch, {table: key.compute_mac(found) if found else "" for table, found in digests.items()}
+    )

@@ -45,6 +45,7 @@ def open_survey(seed: bytes = b"made up") -> Curator:
     people = pa.table({"hours": [38, 40, 12, 55, 41] * 400, "region": ["north", "south"] * 1000})
     folder = tempfile.mkdtemp(prefix="tacit-survey-")
     policy = load(survey_policy(Path(folder) / "survey.ledger"))
-    curator = Curator(policy, open_engine(policy, {"survey": people}), open_ledger(policy), ReplayBits(seed))
+    engine = open_engine(policy, {"survey": people})
+    curator = Curator(policy, engine, open_ledger(policy, engine), ReplayBits(seed))
     weakref.finalize(curator, shutil.rmtree, folder, ignore_errors=True)
     return curator

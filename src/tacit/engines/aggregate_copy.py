@@ -48,8 +48,13 @@ def aggregate_copy(
     straight: CopyScan,
     sources: sql_statements.TableExpressions,
     texts: Mapping[str, Sequence[str]],
+    *,
+    is_large: bool = True,
 ) -> GroupedMeasures:
-    """The cells of each group that keeps rows. `texts` are the texts of each numbered column, in order."""
+    """The cells of each group that keeps rows. `texts` are the texts of each numbered column, in order.
+
+    A table that is not large is added up by this thread alone: starting others would take longer.
+    """
     listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct"}]
     whole = [m.argument for m in node.measures if m.argument is not None and m.argument not in listed]
     plan = _BatchAggregator(
@@ -67,12 +72,13 @@ def aggregate_copy(
     columns = ", ".join(f"{text} AS x{i}" for i, text in enumerate(results))
     where = "" if straight.where is None else f" WHERE {write_scalar(straight.where)}"
     statement = f"SELECT {columns} FROM ({sql_statements.write_rows(straight.source, sources)}){where}"
-    return plan.groups(
-        _aggregate_in_parallel(plan, _split_at_unit_boundaries(cursor.sql(statement).to_arrow_reader(_BATCH)))
-    )
+    stretches = _split_at_unit_boundaries(cursor.sql(statement).to_arrow_reader(_BATCH))
+    return plan.groups(_aggregate_in_parallel(plan, stretches, _WORKERS if is_large else 1))
 
 
-def _aggregate_in_parallel(plan: _BatchAggregator, stretches: Generator[pa.RecordBatch]) -> list[GroupTotals]:
+def _aggregate_in_parallel(
+    plan: _BatchAggregator, stretches: Generator[pa.RecordBatch], workers: int
+) -> list[GroupTotals]:
     """The totals of each worker. They take turns to fetch a stretch, and add it up while others fetch."""
     turn = Lock()
 
@@ -87,9 +93,11 @@ def _aggregate_in_parallel(plan: _BatchAggregator, stretches: Generator[pa.Recor
             buffers = buffers.for_rows(stretch.num_rows)
             plan.add(stretch, coded or plan.encode(stretch), totals, buffers)
 
-    with ThreadPoolExecutor(_WORKERS) as workers:
+    if workers == 1:
+        return [work()]
+    with ThreadPoolExecutor(workers) as pool:
         try:
-            return [done.result() for done in [workers.submit(work) for _ in range(_WORKERS)]]
+            return [done.result() for done in [pool.submit(work) for _ in range(workers)]]
         except BaseException:
             with turn:
                 stretches.close()  # so that the others find no more

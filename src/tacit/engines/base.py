@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Key, Type
 
 MeasureValue = int | Mapping[Key, int]
 """The value of a measure in a group: an integer, or for a histogram how many rows have each value."""
+
+Progress = Callable[[str, float], None]
+"""Told what is being done, and the share of it that is."""
 
 GroupedMeasures = Mapping[tuple[Key | None, ...], tuple[MeasureValue, ...]]
 """The cells of each group by its keys, in the order of the measures. Without keys there is one group, ()."""
@@ -56,10 +59,5 @@ class TableEngine(Engine, Protocol):
         Columns that are written alike hold one value as one: where 7 and 7.0 are matched, one unit would be two.
         """
 
-
-@runtime_checkable
-class Watched(Protocol):
-    """An engine that reads files, which somebody may replace while it is open."""
-
-    def check_unchanged(self) -> None:
-        """Raise DataError where a file that questions read is not the one that was opened."""
+    def source_digests(self) -> Mapping[str, str]:
+        """For each table a digest of the data that was read; empty where it is read whenever it is asked about."""

@@ -124,6 +124,10 @@ class PostgresEngine:
         """How the stored values of a unit or of a column that matches tables are written."""
         return self._written[table][column]
 
+    def source_digests(self) -> dict[str, str]:
+        """Nothing for any table: it is read whenever it is asked about."""
+        return dict.fromkeys(self._sources, "")
+
     def close(self) -> None:
         """Let go of the data."""
         with self._lock:

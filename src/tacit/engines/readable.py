@@ -1,15 +1,11 @@
-"""What must hold of stored data before a question reads it. What does not hold is the owner's error, at open.
+"""What must hold of stored data before it is read. What does not hold is the owner's error, with its place.
 
-**Rule.** No row may decide whether a question fails, or whose rows are counted together. A question reads the declared
-columns, the unit and the columns by which tables are matched, row by row, each converted by an expression that gives
-NULL where a value does not fit. So it is enough that every stored value of these columns can be read at all, and that
+**Rule.** No row may decide whether a question fails, or whose rows are counted together. Questions read a copy, into
+which every value of the declared columns was read once (`engines/ingest.py`): what cannot be read is found then, and
 texts are equal only where they are the same:
 
 - no text column has a collation, under which one row with 'FLU' would make 'flu' another group;
-- all files of a table store a column in the same type, so that no file is converted while a question reads it;
-- every value of a Parquet file was read once, through the same reader: pages that cannot be decoded and texts that are
-  not UTF-8 are found then. A question reads a part of what was read;
-- a view is computed once, into memory: in which order a question would compute its filters and casts is not known;
+- all files of a table store a column in the same type, so that no file is converted while it is read;
 - one unit is stored in one way in all tables: 7, '7', 7.0 and '7.0' are one number and four units.
 """
 
@@ -27,6 +23,7 @@ from tacit.engines.stored import Kind, Stored
 from tacit.errors import DataError, ErrorCode
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"}
@@ -62,7 +59,7 @@ def check_collations(
 ) -> None:
     """No text column has a collation. DuckDB tells it of a table's definition only, so one without rows is made."""
     texts = [column for column in columns if family(stored[column]) == "VARCHAR"]
-    if not texts or found.kind in {Kind.CSV, Kind.PARQUET}:
+    if not texts or found.kind in {Kind.CSV, Kind.PARQUET, Kind.FRAME}:
         return
     listing = ", ".join(f"{quote_name(column)} AS c{number}" for number, column in enumerate(texts))
     try:
@@ -105,39 +102,84 @@ def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path
                 raise DataError(ErrorCode.DATA, what, fix=f"write all files of the folder with {column} in one type")
 
 
-def read_through(connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str]) -> None:
-    """Read every value of these columns once, through the reader that questions use."""
-    listing = ", ".join(quote_name(column) for column in columns)
-    try:
-        connection.execute(f"SELECT bit_xor(hash({listing or '1'})) FROM {found.expression}").fetchall()
-    except duckdb.Error as problem:
-        broken = next((c for c in columns if not _can_be_read(connection, found, c)), None)
-        if broken is not None and "encoding" in str(problem):
-            what, fix = f"{table}.{broken} holds a text that is not UTF-8", "write the file again with texts in UTF-8"
-            raise DataError(ErrorCode.DATA, what, fix=fix) from None
-        raise _unreadable(table if broken is None else f"{table}.{broken}", problem) from None
+def check_frame(table: str, frame: pa.Table, columns: Iterable[str]) -> None:
+    """These columns of a data frame hold what their types say."""
+    for column in columns:
+        row = _find_invalid(frame[column])
+        if row is not None:
+            what = f"{table}.{column} holds a text that is not UTF-8, in row {row + 1}"
+            raise DataError(ErrorCode.DATA, what, fix="decode the texts before they are handed over")
 
 
-def materialize_view(
-    connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], position: int
-) -> Stored:
-    """A view, computed once into memory."""
-    listing = ", ".join(quote_name(column) for column in columns)
-    into = f"memory.main.view_{position}"
-    try:
-        connection.execute(f"CREATE TABLE {into} AS SELECT {listing or '1 AS one'} FROM {found.expression}")
-    except duckdb.Error as problem:
+def explain_unreadable(
+    connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], problem: duckdb.Error
+) -> DataError:
+    """The error of a table that cannot be read: in which file, which column and which row, where that can be found."""
+    if found.kind is Kind.COMPUTED:
         what = f"the view {table} cannot be computed: {_first(problem)}"
         stored = f"CREATE TABLE ... AS FROM {quote_name(table)}"
         fix = f"mend what it selects, such as TRY_CAST for CAST, or store it: {stored}"
-        raise DataError(ErrorCode.DATA, what, fix=fix) from None
-    return Stored(into, Kind.COLUMNS)
+        return DataError(ErrorCode.DATA, what, fix=fix)
+    if found.kind is Kind.PARQUET:
+        for file in found.files:
+            for column in columns:
+                row = _find_invalid_text(file, column)
+                if row is not None:
+                    what = f"{table}.{column} holds a text that is not UTF-8, in row {row + 1} of {file.name}"
+                    return DataError(ErrorCode.DATA, what, fix="write the file again with texts in UTF-8")
+    broken = next((column for column in columns if not _can_be_read(connection, found, column)), None)
+    return _unreadable(table if broken is None else f"{table}.{broken}", problem)
 
 
 def _can_be_read(connection: DuckDBPyConnection, found: Stored, column: str) -> bool:
     try:
         connection.execute(f"SELECT bit_xor(hash({quote_name(column)})) FROM {found.expression}").fetchall()
     except duckdb.Error:
+        return False
+    return True
+
+
+def _find_invalid_text(file: Path, column: str) -> int | None:
+    """The first row of a Parquet file whose text in a column is not UTF-8."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    before = 0
+    try:
+        with pq.ParquetFile(file) as parquet:
+            for batch in parquet.iter_batches(columns=[column]):
+                row = _find_invalid(pa.chunked_array([batch.column(0)]))
+                if row is not None:
+                    return before + row
+                before += batch.num_rows
+    except (OSError, pa.ArrowException):  # what else is wrong with the file is said by whoever read it first
+        return None
+    return None
+
+
+def _find_invalid(column: pa.ChunkedArray) -> int | None:
+    """The first row of a column that does not hold what its type says."""
+    if _is_valid(column):
+        return None
+    first, last = 0, len(column)
+    while last - first > 1:
+        middle = (first + last) // 2
+        if _is_valid(column.slice(first, middle - first)):
+            first = middle
+        else:
+            last = middle
+    return first
+
+
+def _is_valid(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    try:
+        for chunk in column.chunks:
+            chunk.validate(full=True)
+            if pa.types.is_dictionary(chunk.type):
+                chunk.dictionary.validate(full=True)
+    except pa.ArrowInvalid:
         return False
     return True
 

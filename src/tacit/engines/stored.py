@@ -24,19 +24,21 @@ _DATABASES = {".duckdb", ".db", ".ddb"}
 class Kind(Enum):
     """How a table is stored, so far as it matters for reading it."""
 
-    COLUMNS = "columns"  # in a file of DuckDB's own, or copied into memory when it was opened
-    CSV = "csv"  # copied into memory, every column text
+    COLUMNS = "columns"  # in a file of DuckDB's own
+    CSV = "csv"  # staged in memory, every column text
     PARQUET = "parquet"
     COMPUTED = "computed"  # a view, or a table with generated columns
+    FRAME = "frame"  # handed over as an object of Python
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A table: what stands for it after FROM, and the files that are read whenever it is."""
+    """A table: what stands for it after FROM, and the files or the frame that it is read from."""
 
     expression: str
     kind: Kind
     files: tuple[Path, ...] = ()
+    frame: Any = None
 
 
 def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
@@ -70,8 +72,12 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
         "UNION ALL SELECT schema_name, view_name, true FROM duckdb_views() "
         "WHERE database_name = 'source' AND NOT internal"
     ).fetchall()
+    log = source.with_name(f"{source.name}.wal")
+    stored_in = (source, log) if log.exists() else (source,)
     return {
-        table: Stored(f"source.{quote_name(schema)}.{quote_name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS)
+        table: Stored(
+            f"source.{quote_name(schema)}.{quote_name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS, stored_in
+        )
         for schema, table, computed in rows
     }
 
@@ -109,11 +115,11 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
         raise DataError(
             ErrorCode.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
         ) from None
-    return Stored(table, Kind.CSV)
+    return Stored(table, Kind.CSV, (file,))
 
 
-def copied_frame(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> Stored:
-    """A data frame as a table of our own, so that a frame changed later does not change the data."""
+def frame_table(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> Stored:
+    """A data frame that is handed over, to be read from where it is."""
     import pyarrow
 
     try:
@@ -124,26 +130,8 @@ def copied_frame(connection: DuckDBPyConnection, table: str, frame: Any, positio
             ErrorCode.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
         ) from None
     try:
-        connection.register("handed_over", arrow)
-        connection.execute(f"CREATE TABLE memory.main.frame_{position} AS SELECT * FROM handed_over")
-        connection.unregister("handed_over")
+        connection.register(f"frame_{position}", arrow)
     except duckdb.Error as problem:
-        broken = next((f"{table}.{column}" for column in arrow.column_names if not _is_whole(arrow[column])), None)
-        if broken is not None:
-            what = f"{broken} holds a text that is not UTF-8"
-            raise DataError(ErrorCode.DATA, what, fix="decode the texts before they are handed over") from None
-        raise DataError(
-            ErrorCode.DATA, f"data for {table} cannot be read: {str(problem).splitlines()[0]}", fix="convert it"
-        ) from None
-    return Stored(f"memory.main.frame_{position}", Kind.COLUMNS)
-
-
-def _is_whole(column: Any) -> bool:
-    """Whether a column of Arrow holds what its type says."""
-    import pyarrow
-
-    try:
-        column.validate(full=True)
-    except pyarrow.ArrowInvalid:
-        return False
-    return True
+        what = f"data for {table} cannot be read: {str(problem).splitlines()[0]}"
+        raise DataError(ErrorCode.DATA, what, fix="convert it") from None
+    return Stored(f"frame_{position}", Kind.FRAME, frame=arrow)

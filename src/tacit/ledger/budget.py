@@ -27,6 +27,7 @@ from tacit.accounting.filters import (
     remaining_epsilon,
 )
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.ledger.epochs import NO_SOURCE, EpochSource
 
 PUBLIC = "(public)"  # in a scope, the unit of a table that protects nobody
 
@@ -77,15 +78,16 @@ class BudgetLimits:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an opening writes down: the limits, the public key that signs, and whether there is a witness."""
+    """What an opening writes down: the limits, the public key that signs, whether there is a witness, and the data."""
 
     limits: BudgetLimits
     key: str = ""
     witnessed: bool = False
+    source: EpochSource = NO_SOURCE
 
     def encode(self) -> str:
         """Canonical JSON: equal terms give equal text."""
-        plain = {**self.limits.plain, "key": self.key, "witnessed": self.witnessed}
+        plain = {**self.limits.plain, "key": self.key, "witnessed": self.witnessed, **self.source.plain}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True)
 
     @classmethod
@@ -98,11 +100,20 @@ class Terms:
                 "scope": dict(scope),
                 "key": str(key),
                 "witnessed": bool(witnessed),
+                **more,
             }:
                 grants = {name: _decode_limit(plain) for name, plain in analysts.items()}
-                return cls(BudgetLimits(_decode_caps(overall), grants, scope), key, witnessed)
+                limits = BudgetLimits(_decode_caps(overall), grants, scope)
+                return cls(limits, key, witnessed, _decode_source(more))
             case _:
                 raise ValueError("these are no terms")
+
+
+def _decode_source(plain: Mapping[Any, object]) -> EpochSource:
+    match plain:
+        case {"epoch": int(epoch), "sources": dict(macs)}:
+            return EpochSource(epoch, macs)
+    return NO_SOURCE  # from before sources were remembered
 
 
 def _decode_limit(plain: object) -> AnalystLimit:

@@ -40,6 +40,7 @@ from tacit.ledger.consistency import (
     missing_ledger_error,
 )
 from tacit.ledger.entries import ALL_ANALYSTS, ChargeRequest, Entry, EntryKind, Reservation
+from tacit.ledger.epochs import NO_SOURCE, EpochSource, check_epoch
 from tacit.ledger.files import tighten
 from tacit.ledger.group_commit import GroupCommit
 from tacit.ledger.open_store import open_store
@@ -70,8 +71,9 @@ class Ledger(LedgerReader):
     Caps are those of `limits`, or of the last opening by anyone where these are stricter: a cap that the owner lowers
     binds processes that already run, and one that the owner raises binds those opened afterwards.
 
-    `key` signs receipts. `witness` stands outside the database: an older copy of the ledger is then refused. `wait`
-    bounds the wait for the database, and `patience` that for an identical question in flight.
+    `key` signs receipts. `witness` stands outside the database: an older copy of the ledger is then refused. `source`
+    is the data that is asked about: another under the same epoch is refused (`ledger/epochs.py`). `wait` bounds the
+    wait for the database, and `patience` that for an identical question in flight.
     """
 
     def __init__(
@@ -81,10 +83,12 @@ class Ledger(LedgerReader):
         *,
         key: SigningKey | None = None,
         witness: Witness | None = None,
+        source: EpochSource = NO_SOURCE,
         wait: float = 30.0,
         patience: float = 120.0,
     ) -> None:
         self.limits = limits
+        self._source = source
         self.store = open_store(place, wait=wait)
         self._key = key
         self._witness = witness
@@ -221,7 +225,8 @@ class Ledger(LedgerReader):
 
     def _open(self) -> None:
         """Make the ledger where there is none, check what is there, and write down new terms."""
-        terms = Terms(self.limits, self._key.public if self._key else "", self._witness is not None)
+        key = self._key.public if self._key else ""
+        terms = Terms(self.limits, key, self._witness is not None, self._source)
         marked = self._key is not None and self._key.is_marked()  # before the ledger is read, which names it by then
         with self.store.read() as session:
             blank = self.store.is_blank(session)
@@ -248,6 +253,7 @@ class Ledger(LedgerReader):
                 check_key(self.store, book.terms(), self._key)  # again, now that nobody else writes
             check_terms(book.terms(), terms)
             check_scope(book.scopes(), terms.limits)
+            check_epoch(book.sources(key), terms.source)
             if new is not None and book.last is not None:
                 self._note(book.last)  # before the ledger says that it was seen
             book.record(terms)

@@ -13,6 +13,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.ledger import transaction as books
 from tacit.ledger.budget import Terms
 from tacit.ledger.entries import ALL_ANALYSTS, GENESIS, Entry
+from tacit.ledger.epochs import EpochSource
 from tacit.ledger.open_store import open_store
 from tacit.ledger.store import LedgerStore
 from tacit.ledger.transaction import BudgetTotal, LedgerTransaction
@@ -55,6 +56,11 @@ class LedgerReader:
         """The owner's terms as written last."""
         with self.store.read() as session:
             return LedgerTransaction(session).terms()
+
+    def sources(self, key: str) -> list[EpochSource]:
+        """The data of every opening under this public key."""
+        with self.store.read() as session:
+            return LedgerTransaction(session).sources(key)
 
     def knows_only(self, former: str, key: str) -> bool:
         """Whether a question was asked under its former key, and never under the one it has now."""

@@ -11,6 +11,8 @@ False
 from __future__ import annotations
 
 import errno
+import hashlib
+import hmac
 import os
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.files import make, tighten
 
 _PREFIX = b"tacit ledger head "
+_MAC_PREFIX = b"tacit ledger mac "
 _MARK = b"\n# signs a ledger of tacit\n"  # after the key, where readers of keys do not look
 
 
@@ -41,6 +44,11 @@ class SigningKey:
     def sign(self, head: str) -> str:
         """The signature over a head, in hexadecimal."""
         return self._private.sign(_PREFIX + head.encode()).hex()
+
+    def compute_mac(self, text: str) -> str:
+        """A MAC of a text, in hexadecimal: nobody without this key can compute or check it."""
+        key = hashlib.sha256(_MAC_PREFIX + self._private.private_bytes_raw()).digest()
+        return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
     @property
     def name(self) -> str:

@@ -27,6 +27,7 @@ from tacit.ledger.entries import (
     hash_entry,
     to_row,
 )
+from tacit.ledger.epochs import EpochSource
 from tacit.ledger.store import Row, SqlTransaction
 
 ZERO_COST = BudgetCharge.zero()
@@ -107,6 +108,11 @@ class LedgerTransaction:
             for name, value in _terms(_entry(row)).limits.scope.items():
                 found.setdefault(name, set()).add(value)
         return found
+
+    def sources(self, key: str) -> list[EpochSource]:
+        """The data of every opening under this public key; MACs under another key say nothing."""
+        rows = self.session.run(f"{_SELECT} WHERE who = ? AND kind = 'open' ORDER BY sequence", (ALL_ANALYSTS,))
+        return [terms.source for terms in map(_terms, map(_entry, rows)) if terms.key == key]
 
     def of_request(self, analyst: str, request: str) -> Entry | None:
         """The entry that an analyst named so."""

@@ -22,7 +22,15 @@ from urllib.parse import urlsplit
 from tacit.errors import ErrorCode, PolicyError, SourceLocation
 from tacit.policy import locate
 from tacit.policy.check import INT64, describe_value, format_decimal
-from tacit.policy.model import ENGINES, DeclaredAnalyst, LedgerLocation, Policy, PrivacyBudget, is_database_url
+from tacit.policy.model import (
+    ENGINES,
+    IN_MEMORY,
+    DeclaredAnalyst,
+    LedgerLocation,
+    Policy,
+    PrivacyBudget,
+    is_database_url,
+)
 from tacit.policy.section import Section
 from tacit.policy.tables import load_tables
 from tacit.privacy.unit import Neighbors
@@ -110,12 +118,12 @@ def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
         load_tables(top.section("tables")),
         tuple(_analyst(section) for section in analysts),
         _engine(data),
-        _locate_copy(data, folder, source),
+        _copy(data, folder, source),
     )
 
 
 def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
-    at.only("engine", "source", "prepared", "epoch")
+    at.only("engine", "source", "copy", "prepared", "epoch")
     fix = "count from 1, and raise it when the data has changed"
     epoch = at.whole("epoch", 0, INT64[-1], fix) if "epoch" in at.entries else 1
     match _engine(at):
@@ -134,16 +142,21 @@ def _engine(at: Section) -> str:
     return at.choice("engine", *ENGINES) if "engine" in at.entries else ENGINES[0]
 
 
-def _locate_copy(at: Section, folder: Path, source: Path | str | None) -> Path | None:
-    """Where the prepared copy lies, if there is one."""
-    if "prepared" not in at.entries:
+def _copy(at: Section, folder: Path, source: Path | str | None) -> Path | str | None:
+    """Where the data is read to, if the policy says so. `prepared` is the name that `copy` had before."""
+    named = next((name for name in ("copy", "prepared") if name in at.entries), None)
+    if named is None:
         return None
-    path = folder / at.text("prepared", "name a file for the copy")
+    if named == "copy" and "prepared" in at.entries:
+        at.fail("is what copy says already", "prepared", fix="leave it out")
     if _engine(at) != ENGINES[0]:
-        at.fail("only duckdb has a prepared copy", "prepared", fix="leave it out")
-    if path == source:
-        at.fail("cannot be the same file as the data", "prepared", fix="give it a file of its own")
-    return path
+        at.fail("only duckdb reads the data into a copy", named, fix="leave it out")
+    text = at.text(named, f'name a file for the copy, or write "{IN_MEMORY}"')
+    if text == IN_MEMORY:
+        return IN_MEMORY
+    if folder / text == source:
+        at.fail("cannot be the same file as the data", named, fix="give it a file of its own")
+    return folder / text
 
 
 def _books(at: Section, folder: Path, path: Path | None, source: Path | str | None) -> LedgerLocation | None:

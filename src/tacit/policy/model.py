@@ -15,6 +15,8 @@ from tacit.query.types import Type as Type
 
 ROW_UNIT = "row"
 ENGINES = ("duckdb", "postgres", "spark")  # the first is the default
+IN_MEMORY = "memory"
+"""In place of a file, where the data is read into memory."""
 
 
 def is_database_url(source: str) -> bool:
@@ -114,7 +116,7 @@ class Policy:
     """The whole of it. `source` and `books` are None where data frames or a ledger are handed over at open.
 
     `source` is a file or folder for duckdb, a database's URL for postgres, a schema of the catalog for spark.
-    `prepared` is a copy of it that `tacit prepare` makes, for speed.
+    `copy` is where duckdb reads it to: a file, or memory (`IN_MEMORY`); where it is None, its size decides.
     """
 
     source: Path | str | None
@@ -126,7 +128,7 @@ class Policy:
     tables: tuple[Table, ...]
     analysts: tuple[DeclaredAnalyst, ...]
     engine: str = ENGINES[0]
-    prepared: Path | None = None
+    copy: Path | str | None = None
     has_delta: bool = True  # for whoever asks
 
     def table(self, name: str) -> Table | None:

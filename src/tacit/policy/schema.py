@@ -37,7 +37,10 @@ def build_json_schema() -> Json:
                         "source": _describe_shape(
                             _TEXT, "A file or folder, a database's URL, or a schema of Spark's catalog."
                         ),
-                        "prepared": _describe_shape(_TEXT, "A copy for speed, which tacit prepare makes."),
+                        "copy": _describe_shape(
+                            _TEXT, 'A file that the data is read into, once for each epoch; or "memory".'
+                        ),
+                        "prepared": _describe_shape(_TEXT, "The name that copy had before."),
                         "epoch": _describe_shape(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
                     }
                 ),

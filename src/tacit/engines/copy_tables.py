@@ -1,108 +1,56 @@
-"""A prepared copy of the tables that have units: sorted by unit, its commonest expressions computed once.
+"""The tables of a copy: the declared columns of a source, the rows of each unit together where that makes it faster.
 
-A copy is a DuckDB file. It is written aside and moved into place when it is whole, and it carries a stamp of the policy
-and the data's epoch: a copy of something else is not used.
+A table with units may lie sorted by unit, with what questions compute from its columns most often ready (`CopyLayout`).
+All others hold the declared columns as they are.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
-
-from tacit.canonical import Table, canonical_text, tag
 from tacit.engines import sql_statements
-from tacit.engines.base import TableSchema
+from tacit.engines.base import Progress, TableSchema
 from tacit.engines.layout import UNIT_COLUMN, CopyLayout, narrow_column, scalar_column, text_code_column
-from tacit.engines.scalars import quote_name, quote_text, write_scalar
+from tacit.engines.scalars import quote_name, write_scalar
 from tacit.errors import DataError, ErrorCode
-from tacit.extras import missing_extra
-from tacit.query.canonical import NODES
 from tacit.query.nodes import Clamp, EquiJoin, Quantize, RelationalNode, Scalar, Scan
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FORMAT = 1
 _MOST_TEXTS = 65_535  # numbers of two bytes
-_METADATA_TABLE = "tacit_copy"
-_LAYOUTS: Table = {**NODES, CopyLayout: tag("Layout", "table rows unit scalars texts")}
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER"}
-_MEMORY = 3_200_000_000  # bytes to sort in, the largest part of 4 GB; what does not fit goes to disk
-
-Progress = Callable[[str, float], None]
-"""Told what is being done, and the share of it that is."""
 
 
-def fingerprint_copy(meaning: str, layouts: Iterable[CopyLayout]) -> str:
-    """What a copy is a copy of: the policy's meaning with the epoch, and how its tables lie."""
-    written = [canonical_text(layout, _LAYOUTS) for layout in layouts]
-    return hashlib.sha256(json.dumps([FORMAT, meaning, written]).encode()).hexdigest()
+@dataclass(frozen=True)
+class OpenTables:
+    """The tables of a copy that is open: what stands for each after FROM, how those lie that are sorted by unit, and
+    the texts of their numbered columns."""
+
+    sources: Mapping[str, str]
+    layouts: Mapping[str, CopyLayout]
+    texts: Mapping[str, Mapping[str, Sequence[str]]]
 
 
-def write_copy(
-    connection: DuckDBPyConnection,
-    path: Path,
-    shapes: Iterable[TableSchema],
-    layouts: Sequence[CopyLayout],
-    sources: sql_statements.TableExpressions,
-    stamp: str,
-    progress: Progress,
-) -> None:
-    """Write a copy. It is at `path` when it is whole, and nothing is there before."""
-    aside = path.with_name(f".{path.name}.unfinished")
-    sorting = path.with_name(f".{path.name}.sorting")
-    aside.unlink(missing_ok=True)
-    shutil.rmtree(sorting, ignore_errors=True)
-    shape_of = {shape.name: shape for shape in shapes}
-    try:
-        _limit_sort_memory(connection, sorting)
-        # Sorting would be quicker with statistics, but those that a Parquet file tells of itself leave out NaN, and a
-        # clamp that they make seem needless would be left out too.
-        connection.execute(f"ATTACH {quote_text(str(aside))} AS copy")
-        texts: dict[str, list[str]] = {}
-        for layout in layouts:
-            texts[layout.table] = _write(connection, shape_of[layout.table], layout, sources, progress)
-        connection.execute(
-            f"CREATE TABLE copy.{_METADATA_TABLE} AS "
-            f"SELECT {quote_text(stamp)} AS stamp, {quote_text(json.dumps(texts))} AS texts"
-        )
-        connection.execute("DETACH copy")
-        aside.replace(path)
-    except BaseException:
-        connection.execute("DETACH DATABASE IF EXISTS copy")
-        aside.unlink(missing_ok=True)
-        raise
-    finally:
-        shutil.rmtree(sorting, ignore_errors=True)
+def write_plain_table(connection: DuckDBPyConnection, table: str, source: str, progress: Progress) -> None:
+    """Write the declared columns of a table."""
+    statement = f"CREATE TABLE {_named(table)} AS SELECT * FROM {source}"
+    _execute_with_progress(connection, statement, lambda share: progress(table, share))
 
 
-def _limit_sort_memory(connection: DuckDBPyConnection, sorting: Path) -> None:
-    """Sort in little memory, and beside the copy: what goes to disk are rows of the data, as the copy is."""
-    row = connection.execute("SELECT parse_formatted_bytes(current_setting('memory_limit'))").fetchone()
-    assert row is not None
-    connection.execute(f"SET memory_limit = '{min(int(row[0]), _MEMORY)}B'")
-    connection.execute(f"SET temp_directory = {quote_text(str(sorting))}")
-
-
-def _write(
+def write_sorted_table(
     connection: DuckDBPyConnection,
     shape: TableSchema,
     layout: CopyLayout,
     sources: sql_statements.TableExpressions,
     progress: Progress,
 ) -> list[str]:
-    """Write one table; return which of its columns of text are numbered."""
-    table, scan = f"copy.main.{quote_name(shape.name)}", layout.scan
+    """Write one table sorted by unit, without the rows that are nobody's; return which of its texts are numbered."""
+    table, scan = _named(shape.name), layout.scan
     named = dict(scan.columns)
     links = dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links])
     columns = list(dict.fromkeys([*(column for column, _ in shape.columns), *links]))
@@ -136,6 +84,28 @@ def _write(
     if kind != "BIGINT":
         _check_unit_collisions(connection, table, rows, unit, shape.name)
     return found
+
+
+def open_tables(
+    connection: DuckDBPyConnection,
+    shapes: Sequence[TableSchema],
+    layouts: Mapping[str, CopyLayout],
+    numbered: Mapping[str, Sequence[str]],
+) -> OpenTables:
+    """The tables of a copy that is attached. `numbered` says which texts are, of those that are sorted by unit."""
+    known = {table: replace(layouts[table], texts=tuple(texts)) for table, texts in numbered.items()}
+    texts = {table: {c: _texts(connection, table, c) for c in layout.texts} for table, layout in known.items()}
+    sources = {
+        shape.name: _table_expression(connection, shape, known[shape.name])
+        if shape.name in known
+        else _named(shape.name)
+        for shape in shapes
+    }
+    return OpenTables(sources, known, texts)
+
+
+def _named(table: str) -> str:
+    return f"copy.main.{quote_name(table)}"
 
 
 def _replace_scan(node: RelationalNode, scan: Scan) -> RelationalNode:
@@ -196,7 +166,7 @@ def _create_enum(
 
 
 def _enum(table: str, column: str) -> str:
-    return f"copy.main.{quote_name(f'{table}.{column}')}"
+    return _named(f"{table}.{column}")
 
 
 def _execute_with_progress(connection: DuckDBPyConnection, statement: str, progress: Callable[[float], None]) -> None:
@@ -223,50 +193,10 @@ def _execute_with_progress(connection: DuckDBPyConnection, statement: str, progr
         raise failure[0]
 
 
-@dataclass(frozen=True)
-class OpenCopy:
-    """A copy that is open: what stands for each table, and the texts of its numbered columns."""
-
-    sources: Mapping[str, str]
-    texts: Mapping[str, Mapping[str, Sequence[str]]]
-    layouts: Mapping[str, CopyLayout]
-
-
-def open_copy(
-    connection: DuckDBPyConnection, shapes: Iterable[TableSchema], path: Path, layouts: Sequence[CopyLayout], stamp: str
-) -> OpenCopy:
-    """Open a copy, if it is one of this data."""
-    fix = "make it: tacit prepare"
-    if find_spec("numba") is None:
-        raise missing_extra("fast", "a prepared copy", "numba")
-    if not path.exists():
-        raise DataError(ErrorCode.DATA, f"there is no prepared copy {path.name}", fix=fix)
-    try:
-        connection.execute(f"ATTACH {quote_text(str(path))} AS copy (READ_ONLY)")
-        row = connection.execute(f"SELECT stamp, texts FROM copy.{_METADATA_TABLE}").fetchone()
-    except duckdb.Error:
-        row = None
-    if row is None:
-        raise DataError(ErrorCode.DATA, f"{path.name} is not a prepared copy", fix=fix)
-    if row[0] != stamp:
-        what = f"{path.name} was made of other data: the epoch, the policy or this program has changed"
-        raise DataError(ErrorCode.DATA, what, fix=fix)
-    numbers = json.loads(row[1])
-    shape_of = {shape.name: shape for shape in shapes}
-    known = {}
-    texts: dict[str, dict[str, Sequence[str]]] = {}
-    for layout in layouts:
-        found = numbers[layout.table]
-        known[layout.table] = replace(layout, texts=tuple(found))
-        texts[layout.table] = {column: _texts(connection, layout.table, column) for column in found}
-    return OpenCopy(
-        {table: _table_expression(connection, shape_of[table], known[table]) for table in known}, texts, known
-    )
-
-
 def _table_expression(connection: DuckDBPyConnection, shape: TableSchema, layout: CopyLayout) -> str:
-    """What stands for a copied table. Texts are put back for their numbers; integers are computed with as wide ones."""
-    table = f"copy.main.{quote_name(layout.table)}"
+    """What stands for a table that is sorted by unit. Texts are put back for their numbers; integers are computed with
+    as wide ones."""
+    table = _named(layout.table)
     columns = []
     for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall():
         columns.append(quote_name(column))

@@ -1,0 +1,98 @@
+"""Where a policy's data is read to, and how its tables lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tacit.engines.copy_file import CopyFile, fingerprint_copy
+from tacit.engines.ingest import LayoutOf
+from tacit.engines.layout import CopyLayout, substitute
+from tacit.errors import Refused
+from tacit.plan.planner import Planner
+from tacit.plan.question import Question
+from tacit.policy.model import IN_MEMORY, ROW_UNIT, Policy, Table
+from tacit.query.nodes import Aggregation, ColumnReference, Scalar, children
+from tacit.query.types import Type
+
+_SMALL = 64_000_000  # bytes of a source that is read into memory
+
+
+def locate_copy(policy: Policy) -> CopyFile | None:
+    """The file that the policy's source is read into; None where it is read into memory.
+
+    A policy that does not say has a file beside its ledger, unless the source is small.
+    """
+    if not isinstance(policy.source, Path) or policy.copy == IN_MEMORY:
+        return None
+    if isinstance(policy.copy, Path):
+        path = policy.copy
+    elif policy.books is None or _measure_size(policy.source) <= _SMALL:
+        return None
+    else:
+        path = policy.books.witness.with_suffix(".copy")
+    layout_of = layouts_of(policy)
+    layouts = [layout for table in policy.tables if (layout := layout_of(table.name)) is not None]
+    return CopyFile(path, fingerprint_copy(policy.digest, layouts))
+
+
+def layouts_of(policy: Policy) -> LayoutOf:
+    """How each table lies where it is sorted by unit, planned when it is asked for."""
+
+    @cache
+    def layout_of(name: str) -> CopyLayout | None:
+        table = policy.table(name)
+        return None if table is None or table.unit in (None, ROW_UNIT) else _plan_layout(policy, table)
+
+    return layout_of
+
+
+def plan_aggregation(policy: Policy, text: str) -> Aggregation | None:
+    """What an engine would be told; None where the question is refused."""
+    try:
+        return Planner(policy).plan(Question(text, epsilon=1)).exact
+    except Refused:
+        return None
+
+
+def quote_name(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _plan_layout(policy: Policy, table: Table) -> CopyLayout:
+    """How a table lies in a copy: what plain questions about each column compute, the planner says."""
+    plain = plan_aggregation(policy, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
+    assert plain is not None
+    assert plain.unit is not None
+    scalars: dict[Scalar, None] = {}
+    for exact in _typical_questions(policy, table):
+        leaf = CopyLayout(table.name, exact.source, exact.unit or "", (), ()).scan
+        there: dict[Scalar, Scalar] = {
+            ColumnReference(here): ColumnReference(declared) for declared, here in leaf.columns
+        }
+        found = [key.scalar for key in exact.keys] + [m.argument for m in exact.measures if m.argument is not None]
+        for scalar in found:
+            if children(scalar):  # a bare column is there already
+                scalars[substitute(scalar, there)] = None
+    texts = tuple(column.name for column in table.columns if column.type is Type.TEXT)
+    return CopyLayout(table.name, plain.source, plain.unit, tuple(scalars), texts)
+
+
+def _typical_questions(policy: Policy, table: Table) -> Iterator[Aggregation]:
+    for column in table.columns:
+        name = quote_name(column.name)
+        for text in (
+            f"SELECT SUM({name}) FROM {quote_name(table.name)}",
+            f"SELECT COUNT(*) FROM {quote_name(table.name)} GROUP BY {name}",
+        ):
+            exact = plan_aggregation(policy, text)
+            if exact is not None:
+                yield exact
+
+
+def _measure_size(source: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
+    files = source.rglob("*") if source.is_dir() else [source]
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,133 @@
+"""A copy in a file: made once for an epoch and a policy, and opened by every process that asks.
+
+The file is a DuckDB database that only its owner may read. It is written aside and moved into place when it is whole.
+A stamp in it says what it is a copy of: the policy's meaning with the epoch, and how the tables lie. A file with
+another stamp is made anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tacit.canonical import Table, canonical_text, tag
+from tacit.engines.duckdb_connection import connect_in_memory, limit_memory
+from tacit.engines.ingest import ReadTable
+from tacit.engines.layout import CopyLayout
+from tacit.engines.scalars import quote_text
+from tacit.errors import DataError, ErrorCode
+from tacit.query.canonical import NODES
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+FORMAT = 2
+_METADATA_TABLE = "tacit_copy"
+_LAYOUTS: Table = {**NODES, CopyLayout: tag("Layout", "table rows unit scalars texts")}
+_MEMORY = 3_200_000_000  # bytes to sort in, the largest part of 4 GB; what does not fit goes to disk
+
+ReadTables = dict[str, ReadTable]
+
+
+@dataclass(frozen=True)
+class CopyFile:
+    """Where a copy lies, and its stamp."""
+
+    path: Path
+    stamp: str
+
+
+def fingerprint_copy(meaning: str, layouts: Iterable[CopyLayout]) -> str:
+    """What a copy is a copy of: the policy's meaning with the epoch, and how its tables lie."""
+    written = [canonical_text(layout, _LAYOUTS) for layout in layouts]
+    return hashlib.sha256(json.dumps([FORMAT, meaning, written]).encode()).hexdigest()
+
+
+def attach_copy(connection: DuckDBPyConnection, copy: CopyFile) -> ReadTables | None:
+    """Attach a copy as `copy`, read-only, and say what was read into it; None where there is none with this stamp."""
+    if not copy.path.exists():
+        return None
+    try:
+        connection.execute(f"ATTACH {quote_text(str(copy.path))} AS copy (READ_ONLY)")
+        row = connection.execute(f"SELECT stamp, tables FROM copy.{_METADATA_TABLE}").fetchone()
+    except duckdb.Error:
+        row = None
+    if row is None or row[0] != copy.stamp:
+        connection.execute("DETACH DATABASE IF EXISTS copy")
+        return None
+    return {table: ReadTable(**read) for table, read in json.loads(row[1]).items()}
+
+
+def attach_or_make(
+    connection: DuckDBPyConnection, copy: CopyFile, read: Callable[[DuckDBPyConnection], ReadTables]
+) -> ReadTables:
+    """Attach a copy, after making it by `read` where there is none. Of several processes one makes it, others wait."""
+    found = attach_copy(connection, copy)
+    if found is None:
+        with _lock_folder(copy.path):
+            found = attach_copy(connection, copy)
+            if found is None:
+                make_copy(copy, read)
+                found = attach_copy(connection, copy)
+    if found is None:
+        what = f"the copy {copy.path.name} was replaced while it was opened"
+        raise DataError(ErrorCode.DATA, what, fix="give each policy a copy of its own under [data]")
+    return found
+
+
+def make_copy(copy: CopyFile, read: Callable[[DuckDBPyConnection], ReadTables]) -> None:
+    """Make a copy, whole or not at all: `read` fills the database `copy` of a connection.
+
+    It is written in a folder that only this user can enter; so is what a sort moves to disk.
+    """
+    folder = copy.path.with_name(f".{copy.path.name}.unfinished")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as problem:
+        raise _unwritable(copy.path, problem) from None
+    aside = folder / copy.path.name
+    try:
+        with connect_in_memory() as connection:
+            limit_memory(connection, _MEMORY, folder / "sorting")
+            connection.execute(f"ATTACH {quote_text(str(aside))} AS copy")
+            tables = json.dumps({name: table.to_dict() for name, table in read(connection).items()})
+            connection.execute(
+                f"CREATE TABLE copy.{_METADATA_TABLE} AS "
+                f"SELECT {quote_text(copy.stamp)} AS stamp, {quote_text(tables)} AS tables"
+            )
+            connection.execute("DETACH copy")
+        os.chmod(aside, 0o600)
+        aside.replace(copy.path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _lock_folder(path: Path) -> Iterator[None]:
+    """Hold a lock that processes share who make copies in one folder. It ends with the process."""
+    try:
+        handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise _unwritable(path, problem) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _unwritable(path: Path, problem: OSError) -> DataError:
+    what = f"the copy {path.name} cannot be written: {problem.strerror}"
+    fix = 'name another place under [data]: copy = "/path/to/file"; or copy = "memory"'
+    return DataError(ErrorCode.DATA, what, fix=fix)

@@ -1,0 +1,216 @@
+"""Reading a source once, into tables of our own. An epoch is such a copy: questions read nothing else.
+
+**Theorem.** Whether a question over a copy fails does not depend on the source any more, and answers of one copy agree
+with each other. Proof: the source is detached when the copy is whole, and nothing writes to a copy. Every value in it
+was read by the expression of its declared type (`engines/declared.py`), so it is of that type or NULL.
+
+What could not be read is counted for the owner: values that do not fit their declared type and became NULL, and rows
+without a unit, which no question sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tacit.engines import readable
+from tacit.engines.base import Progress, TableSchema
+from tacit.engines.copy_tables import write_plain_table, write_sorted_table
+from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
+from tacit.engines.layout import CopyLayout
+from tacit.engines.scalars import quote_name
+from tacit.engines.source_digest import digest_files, digest_frame
+from tacit.engines.stored import TABLES, Kind, Stored, frame_table, tables_of
+from tacit.engines.unchanged import Files
+from tacit.errors import DataError, ErrorCode
+from tacit.query.types import Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+LayoutOf = Callable[[str], CopyLayout | None]
+"""How a table lies where it is sorted by unit; None where it has no unit."""
+
+_SORTED = 10_000  # rows from which sorting a table by unit pays
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """What was read of one table.
+
+    `digest` is that of its source. `written` says how its unit and links were stored. `numbered` are its texts that lie
+    as numbers, or None where it is not sorted by unit. For the owner: how many rows there are, how many have no unit,
+    and how many values of each column do not fit its declared type.
+    """
+
+    digest: str
+    written: Mapping[str, str]
+    numbered: Sequence[str] | None
+    rows: int
+    without_unit: int
+    misfits: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def read_source(
+    connection: DuckDBPyConnection,
+    shapes: Sequence[TableSchema],
+    source: Path | None,
+    frames: Mapping[str, Any],
+    layout_of: LayoutOf,
+    progress: Progress,
+    *,
+    sort_all: bool = False,
+) -> dict[str, ReadTable]:
+    """Read the declared tables into the database `copy` that is attached; what was read of each.
+
+    A table is sorted by unit where it is large, or with `sort_all`, and where the loops that need it are there.
+    """
+    found = _find_tables(connection, shapes, source, frames)
+    declared = {shape.name: _check(connection, declare_table(connection, shape, found[shape.name])) for shape in shapes}
+    files = Files(file for table in declared.values() for file in table.table.files)
+    digests = _digest_sources(declared.values())
+    staged = {name: _compute_view(connection, table, number) for number, (name, table) in enumerate(declared.items())}
+    sources = {name: table.expression for name, table in staged.items()}
+    read = {}
+    for name, table in staged.items():
+        progress(name, 0.0)
+        try:
+            rows, without_unit, misfits = _count(connection, table)
+            layout = layout_of(name) if _is_sorted(rows, sort_all) else None
+            numbered = None
+            if layout is None:
+                write_plain_table(connection, name, sources[name], progress)
+            else:
+                numbered = write_sorted_table(connection, table.shape, layout, sources, progress)
+        except duckdb.Error as problem:
+            columns = list(table.stored.values())
+            raise readable.explain_unreadable(connection, name, table.table, columns, problem) from None
+        read[name] = ReadTable(digests[name], table.written, numbered, rows, without_unit, misfits)
+    files.check()
+    _forget_source(connection)
+    return read
+
+
+def digest_source(shapes: Sequence[TableSchema], source: Path) -> dict[str, str]:
+    """The digest of each table's source as it is now; nothing is read into a copy."""
+    with duckdb.connect(":memory:") as connection:
+        found = _find_tables(connection, shapes, source, {})
+        return _digest_sources(declare_table(connection, shape, found[shape.name]) for shape in shapes)
+
+
+def _is_sorted(rows: int, sort_all: bool) -> bool:
+    return (sort_all or rows >= _SORTED) and find_spec("numba") is not None
+
+
+def _find_tables(
+    connection: DuckDBPyConnection, shapes: Sequence[TableSchema], source: Path | None, frames: Mapping[str, Any]
+) -> dict[str, Stored]:
+    """Each declared table, where it is stored."""
+    known = {shape.name for shape in shapes}
+    for table in frames:
+        if table not in known:
+            raise DataError(
+                ErrorCode.DATA,
+                f"data for {table} was handed over, but the policy has no such table",
+                fix="check its name",
+            )
+    available = {} if source is None else tables_of(connection, source)
+    named = {table.lower(): found for table, found in available.items()}
+    tables = {}
+    for position, shape in enumerate(shapes):
+        if shape.name in frames:
+            tables[shape.name] = frame_table(connection, shape.name, frames[shape.name], position)
+        elif shape.name.lower() in named:
+            tables[shape.name] = named[shape.name.lower()]
+        elif source is not None and len(shapes) == len(available) == 1 and source.is_file() and source.suffix in TABLES:
+            tables[shape.name] = next(iter(available.values()))
+        else:
+            where = (
+                "no source is declared"
+                if source is None
+                else f"{source.name} has {', '.join(sorted(available)) or 'none'}"
+            )
+            raise DataError(
+                ErrorCode.DATA,
+                f"table {shape.name} was not found: {where}",
+                fix='name a source in [data], or open(policy, data={"name": frame})',
+            )
+    return tables
+
+
+def _check(connection: DuckDBPyConnection, declared: DeclaredTable) -> DeclaredTable:
+    """The same table, of which holds what must (`engines/readable.py`)."""
+    name, table, columns = declared.shape.name, declared.table, list(declared.stored.values())
+    readable.check_collations(connection, name, table, columns, stored_types(connection, table.expression))
+    if table.kind is Kind.PARQUET:
+        readable.check_parts(connection, name, table.files, columns)
+    if table.frame is not None:
+        readable.check_frame(name, table.frame, columns)
+    return declared
+
+
+def _digest_sources(declared: Iterable[DeclaredTable]) -> dict[str, str]:
+    known: dict[tuple[Path, ...], str] = {}
+    found = {}
+    for table in declared:
+        if table.table.frame is not None:
+            columns = sorted(set(table.stored.values()))
+            found[table.shape.name] = digest_frame(table.table.frame.select(columns))
+        else:
+            if table.table.files not in known:
+                known[table.table.files] = digest_files(table.table.files)
+            found[table.shape.name] = known[table.table.files]
+    return found
+
+
+def _compute_view(connection: DuckDBPyConnection, declared: DeclaredTable, position: int) -> DeclaredTable:
+    """A view, computed once into memory: in which order its filters and casts would be computed is not known."""
+    if declared.table.kind is not Kind.COMPUTED:
+        return declared
+    listing = ", ".join(quote_name(column) for column in dict.fromkeys(declared.stored.values()))
+    into = f"memory.main.view_{position}"
+    try:
+        connection.execute(f"CREATE TABLE {into} AS SELECT {listing or '1 AS one'} FROM {declared.table.expression}")
+    except duckdb.Error as problem:
+        columns = list(declared.stored.values())
+        raise readable.explain_unreadable(connection, declared.shape.name, declared.table, columns, problem) from None
+    table = Stored(into, Kind.COLUMNS, declared.table.files)
+    return DeclaredTable(declared.shape, table, declared.reads, declared.stored, declared.written)
+
+
+def _count(connection: DuckDBPyConnection, declared: DeclaredTable) -> tuple[int, int, dict[str, int]]:
+    """How many rows a table has, how many without a unit, and the values that do not fit their declared type."""
+    types = stored_types(connection, declared.table.expression)
+    unit = declared.shape.unit
+    doubtful = [
+        column
+        for column, kind in declared.shape.columns
+        if kind is Type.DATE or (types[declared.stored[column]] != SQL_TYPES[kind] and kind is not Type.TEXT)
+    ]
+    counts = ["COUNT(*)", "0" if unit is None else f"COUNT(*) - COUNT({declared.reads[unit]})"]
+    counts += [f"COUNT({quote_name(declared.stored[c])}) - COUNT({declared.reads[c]})" for c in doubtful]
+    row = connection.execute(f"SELECT {', '.join(counts)} FROM {declared.table.expression}").fetchone()
+    assert row is not None
+    return row[0], row[1], {column: lost for column, lost in zip(doubtful, row[2:], strict=True) if lost}
+
+
+def _forget_source(connection: DuckDBPyConnection) -> None:
+    """Detach the source and drop what was staged: from now on there is the copy."""
+    connection.execute("DETACH DATABASE IF EXISTS source")
+    staged = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory'").fetchall()
+    views = connection.execute(
+        "SELECT view_name FROM duckdb_views() WHERE NOT internal AND view_name LIKE 'frame_%'"
+    ).fetchall()
+    for (table,) in staged:
+        connection.execute(f"DROP TABLE memory.main.{quote_name(table)}")
+    for (view,) in views:
+        connection.unregister(view)

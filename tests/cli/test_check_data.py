@@ -1,0 +1,64 @@
+"""What `tacit check` tells the owner of the data: what was not read, and whether it is still what the epoch began with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+POLICY = """
+[data]
+source = "visits.csv"
+{copy}
+epoch = {epoch}
+
+[privacy]
+epsilon = 10
+
+[tables.visits]
+unit = "who"
+max_groups = 2
+max_rows_per_group = 2
+
+[tables.visits.columns]
+age = {{ type = "int", lower = 0, upper = 120 }}
+day = {{ type = "date" }}
+dx = {{ type = "text" }}
+
+[analysts.ada]
+epsilon = 10
+"""
+ROWS = "who,age,day,dx\n1,30,2026-01-01,flu\n2,old,2026-13-01,flu\n,41,2026-01-02,ok\n3,,,ok\n"
+
+
+def place(folder: Path, copy: str = "", epoch: int = 1) -> Path:
+    policy = folder / "visits.toml"
+    policy.write_text(POLICY.format(copy=copy, epoch=epoch), encoding="utf-8")
+    return policy
+
+
+def test_what_could_not_be_read_is_counted(tacit, tmp_path):
+    (tmp_path / "visits.csv").write_text(ROWS, encoding="utf-8")
+    said = tacit("check", "-p", place(tmp_path)).stdout
+    assert "1 of 4 rows have no who" in said
+    assert "columns.age: 1 of 4 rows hold a value that is not int" in said
+    assert "columns.day: 1 of 4 rows hold a value that is not date" in said
+    assert "columns.dx: 1 of" not in said and "has changed" not in said
+
+
+def test_a_source_that_has_changed_since_it_was_read_is_told(tacit, tmp_path):
+    source = tmp_path / "visits.csv"
+    source.write_text(ROWS, encoding="utf-8")
+    policy = place(tmp_path, 'copy = "visits.copy"')
+    asked = ("ask", "-p", policy, "--as", "ada", "--epsilon", "1", "SELECT COUNT(*) AS n FROM visits")
+    assert tacit(*asked).returncode == 0
+    assert "has changed" not in tacit("check", "-p", policy).stdout
+    source.write_text(ROWS + "4,50,2026-01-03,flu\n", encoding="utf-8")
+    said = tacit("check", "-p", policy).stdout
+    assert "tables.visits: has changed since epoch 1 was read" in said and "raise epoch to 2" in said
+    assert tacit(*asked[:-1], "SELECT SUM(age) AS s FROM visits").returncode == 0  # still about what was read
+    said = tacit("check", "-p", place(tmp_path, 'copy = "memory"')).stdout
+    assert "data.epoch: the data of visits is not the data with which epoch 1 began" in said
+    refused = tacit("ask", "-p", policy, "--as", "ada", "--epsilon", "1", "SELECT SUM(age) AS t FROM visits")
+    assert refused.returncode != 0 and "ledger-epoch" in refused.stderr
+    policy = place(tmp_path, 'copy = "memory"', epoch=2)
+    assert tacit("ask", "-p", policy, *asked[3:]).returncode == 0
+    assert "has changed" not in tacit("check", "-p", policy).stdout

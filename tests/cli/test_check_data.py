@@ -1,4 +1,4 @@
-"""What `tacit check` tells the owner of the data: what was not read, and whether it is still what the epoch began with."""
+"""What `tacit check` tells the owner: what was not read, and whether the data is still what the epoch began with."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -436,7 +437,17 @@ def question(rng: random.Random, source: str) -> str:
     return asked(source, some, rng.choice(those(KEYS, source)), rng.choice(those(WHERE, source)))
 
 
-def check(neighbors: str, seed: str, sources: list[str], engine: Any = None) -> None:
+def referenced(policy: Policy, database: Database) -> Any:
+    return ReferenceEngine(database)
+
+
+def in_duckdb(policy: Policy, database: Database) -> Any:
+    return DuckDBEngine(table_schemas(policy), None, arrow(policy, database))
+
+
+def check(
+    neighbors: str, seed: str, sources: list[str], opened: Callable[[Policy, Database], Any] = referenced
+) -> None:
     """Questions of a seed, over three databases of that seed: none moves by more than it charges for."""
     rng = random.Random(seed)
     caps = rng.choice(CAPS)
@@ -447,17 +458,14 @@ def check(neighbors: str, seed: str, sources: list[str], engine: Any = None) -> 
         database_of(others, 9, unit(rng, 12)),
     ]
     policy = policy_of(neighbors, *caps)
-    if engine is DuckDBEngine:
-        engines = [DuckDBEngine(table_schemas(policy), None, arrow(policy, database)) for database in databases]
-    else:
-        engines = [ReferenceEngine(database) for database in databases]
+    engines = [opened(policy, database) for database in databases]
     world = World(neighbors, caps, *engines)
     for source in sources:
         text = question(rng, source)
         print(seed, caps, text)  # shown if it fails
         world.losses(text)
-    for opened in engines:
-        opened.close()
+    for engine in engines:
+        engine.close()
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -471,7 +479,7 @@ def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_same_in_duckdb(neighbors):
     for number in range(2 * TIMES):
-        check(neighbors, f"duckdb {number}", list(SOURCES), DuckDBEngine)
+        check(neighbors, f"duckdb {number}", list(SOURCES), in_duckdb)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Bounded aggregation over a prepared copy: Arrow batches from DuckDB, the rows of each unit chosen by a compiled loop.
+"""Bounded aggregation over a copy: Arrow batches from DuckDB, the rows of each unit chosen by a compiled loop.
 
 Rows come in the order of their units, a stretch at a time, so memory does not grow with the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
@@ -24,6 +24,7 @@ from tacit.engines.bound_contributions import (
     bound_rows_per_unit,
     hash_salt,
 )
+from tacit.engines.copy_tables import unit_to_integer
 from tacit.engines.layout import UNIT_COLUMN, CopyScan
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.totals import GroupTotals
@@ -42,38 +43,77 @@ _WORKERS = 2
 _MAX_HELD_SLICES = 4  # parts of batches that wait for others; each holds its batch in memory
 
 
-def aggregate_copy(
-    cursor: DuckDBPyConnection,
+@dataclass(frozen=True)
+class UnitOrderedRows:
+    """Rows in the order of their units, as a statement: the unit as an integer, the keys, and the arguments."""
+
+    statement: str
+    keys: list[group_codes.KeyEncoder]
+    whole: list[Scalar]
+    listed: list[Scalar]
+
+
+def read_straight(
     node: Aggregation,
-    straight: CopyScan,
+    scan: CopyScan,
     sources: sql_statements.TableExpressions,
     texts: Mapping[str, Sequence[str]],
-    *,
-    is_large: bool = True,
-) -> GroupedMeasures:
-    """The cells of each group that keeps rows. `texts` are the texts of each numbered column, in order.
+) -> UnitOrderedRows:
+    """The rows of a table that is sorted by unit, as they lie. `texts` are those of each numbered column, in order."""
+    keys = [
+        group_codes.make_key_encoder(key, texts[scan.texts[i]] if i in scan.texts else None)
+        for i, key in enumerate(scan.keys)
+    ]
+    whole, listed = _arguments(node)
+    results = [quote_name(UNIT_COLUMN), *(coder.sql for coder in keys)]
+    results += [write_scalar(scan.arguments[argument]) for argument in [*whole, *listed]]
+    where = "" if scan.where is None else f" WHERE {write_scalar(scan.where)}"
+    rows = sql_statements.write_rows(scan.source, sources)
+    return UnitOrderedRows(f"SELECT {_number(results)} FROM ({rows}){where}", keys, whole, listed)
 
-    A table that is not large is added up by this thread alone: starting others would take longer.
+
+def read_sorted(
+    node: Aggregation, sources: sql_statements.TableExpressions, type_of: Callable[[str], str]
+) -> UnitOrderedRows:
+    """Any rows, put in the order of their units and then of all that is used of them.
+
+    **Theorem.** The rows of a unit then come in an order that follows from these rows alone. Proof: rows that tie are
+    equal in the unit, the keys and the arguments, and nothing else of a row is used.
     """
+    assert node.unit is not None
+    rows, unit = sql_statements.write_rows(node.source, sources), quote_name(node.unit)
+    keys = [group_codes.make_key_encoder(key, None) for key in node.keys]
+    whole, listed = _arguments(node)
+    results = [unit_to_integer(unit, type_of(f"SELECT {unit} FROM ({rows})")), *(coder.sql for coder in keys)]
+    results += [write_scalar(argument) for argument in [*whole, *listed]]
+    where = f"{unit} IS NOT NULL" + ("" if node.where is None else f" AND ({write_scalar(node.where)})")
+    order = ", ".join(f"x{i}" for i in range(len(results)))
+    statement = f"SELECT {_number(results)} FROM ({rows}) WHERE {where} ORDER BY {order}"
+    return UnitOrderedRows(statement, keys, whole, listed)
+
+
+def aggregate_rows(
+    cursor: DuckDBPyConnection, node: Aggregation, rows: UnitOrderedRows, *, is_large: bool
+) -> GroupedMeasures:
+    """The cells of each group that keeps rows.
+
+    Rows of a table that is not large are added up by this thread alone: starting others would take longer.
+    """
+    summed = {measure.argument for measure in node.measures if measure.function == "sum"}
+    plan = _BatchAggregator(node, rows.keys, rows.whole, rows.listed, summed)
+    stretches = _split_at_unit_boundaries(cursor.sql(rows.statement).to_arrow_reader(_BATCH))
+    return plan.groups(_aggregate_in_parallel(plan, stretches, _WORKERS if is_large else 1))
+
+
+def _arguments(node: Aggregation) -> tuple[list[Scalar], list[Scalar]]:
+    """What is added up as a whole, and what is listed value by value."""
     listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct"}]
     whole = [m.argument for m in node.measures if m.argument is not None and m.argument not in listed]
-    plan = _BatchAggregator(
-        node,
-        [
-            group_codes.make_key_encoder(key, texts[straight.texts[i]] if i in straight.texts else None)
-            for i, key in enumerate(straight.keys)
-        ],
-        list(dict.fromkeys(whole)),
-        list(dict.fromkeys(argument for argument in listed if argument is not None)),
-        {m.argument for m in node.measures if m.function == "sum"},
-    )
-    results = [quote_name(UNIT_COLUMN), *(coder.sql for coder in plan.coders)]
-    results += [write_scalar(straight.arguments[argument]) for argument in [*plan.whole, *plan.listed]]
-    columns = ", ".join(f"{text} AS x{i}" for i, text in enumerate(results))
-    where = "" if straight.where is None else f" WHERE {write_scalar(straight.where)}"
-    statement = f"SELECT {columns} FROM ({sql_statements.write_rows(straight.source, sources)}){where}"
-    stretches = _split_at_unit_boundaries(cursor.sql(statement).to_arrow_reader(_BATCH))
-    return plan.groups(_aggregate_in_parallel(plan, stretches, _WORKERS if is_large else 1))
+    return list(dict.fromkeys(whole)), list(dict.fromkeys(argument for argument in listed if argument is not None))
+
+
+def _number(results: Iterable[str]) -> str:
+    return ", ".join(f"{text} AS x{i}" for i, text in enumerate(results))
 
 
 def _aggregate_in_parallel(

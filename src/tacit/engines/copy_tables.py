@@ -62,8 +62,8 @@ def write_sorted_table(
         if _create_enum(connection, shape.name, column, sources):
             found.append(column)
     unit = quote_name(layout.unit)
-    kind = _type(connection, f"SELECT {unit} FROM ({rows})")
-    results = [(_unit_to_integer(unit, kind), UNIT_COLUMN)]
+    kind = type_of(connection, f"SELECT {unit} FROM ({rows})")
+    results = [(unit_to_integer(unit, kind), UNIT_COLUMN)]
     results += [(f"CAST({quote_name(named[c])} AS {_enum(shape.name, c)})", text_code_column(c)) for c in found]
     own = shape.unit if kind == "BIGINT" else None
     results += [(quote_name(named.get(c, c)), c) for c in columns if c not in found and c != own]
@@ -81,9 +81,26 @@ def write_sorted_table(
     source = f"(SELECT {', '.join(['*', *again])} FROM ({ordered}))"
     statement = f"CREATE TABLE {table} AS SELECT {', '.join(written)} FROM {source}"
     _execute_with_progress(connection, statement, lambda share: progress(shape.name, share))
-    if kind != "BIGINT":
-        _check_unit_collisions(connection, table, rows, unit, shape.name)
     return found
+
+
+def check_unit_collisions(connection: DuckDBPyConnection, shapes: Sequence[TableSchema]) -> None:
+    """No two units of a copy have the same number: they would share their bounds, and displace each other's rows."""
+    units = []
+    for shape in shapes:
+        if shape.unit is not None:
+            columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {_named(shape.name)}").fetchall()}
+            if columns.get(shape.unit, "BIGINT") != "BIGINT":  # an integer is its own number
+                units.append(f"SELECT CAST({quote_name(shape.unit)} AS VARCHAR) AS unit FROM {_named(shape.name)}")
+    if not units:
+        return
+    number = unit_to_integer("unit", "VARCHAR")
+    row = connection.execute(
+        f"SELECT COUNT(*) = COUNT(DISTINCT {number}) FROM ({' UNION '.join(units)}) WHERE unit IS NOT NULL"
+    ).fetchone()
+    if row != (True,):
+        what = "two units have the same hash, so their rows cannot be told apart"
+        raise DataError(ErrorCode.DATA, what, fix="number the units with integers")
 
 
 def open_tables(
@@ -102,6 +119,18 @@ def open_tables(
         for shape in shapes
     }
     return OpenTables(sources, known, texts)
+
+
+def type_of(connection: DuckDBPyConnection, query: str) -> str:
+    """The type of a query's first column."""
+    return str(connection.execute(f"DESCRIBE {query}").fetchall()[0][1])
+
+
+def unit_to_integer(unit: str, kind: str) -> str:
+    """A unit as an integer: itself, or 63 bits of a hash of its text."""
+    if kind == "BIGINT":
+        return unit
+    return f"CAST(md5_number_lower(CAST({unit} AS VARCHAR)) >> 1 AS BIGINT)"
 
 
 def _named(table: str) -> str:
@@ -127,29 +156,6 @@ def _narrowest_type(value: Scalar, written: str) -> str:
             )
             return written if kind is None else f"CAST({written} AS {kind})"
     return written
-
-
-def _type(connection: DuckDBPyConnection, query: str) -> str:
-    return str(connection.execute(f"DESCRIBE {query}").fetchall()[0][1])
-
-
-def _unit_to_integer(unit: str, kind: str) -> str:
-    """A unit as an integer: itself, or 63 bits of a hash of its text."""
-    if kind == "BIGINT":
-        return unit
-    return f"CAST(md5_number_lower(CAST({unit} AS VARCHAR)) >> 1 AS BIGINT)"
-
-
-def _check_unit_collisions(connection: DuckDBPyConnection, table: str, rows: str, unit: str, called: str) -> None:
-    """Two units of one number would share their bounds, so that one could displace the other's rows."""
-    one = connection.execute(f"SELECT COUNT(DISTINCT {quote_name(UNIT_COLUMN)}) FROM {table}").fetchone()
-    other = connection.execute(f"SELECT COUNT(DISTINCT {unit}) FROM ({rows})").fetchone()
-    if one != other:
-        raise DataError(
-            ErrorCode.DATA,
-            f"two units of {called} have the same hash, so no copy of it can be made",
-            fix="number the units with integers",
-        )
 
 
 def _create_enum(

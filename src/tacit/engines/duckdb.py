@@ -10,13 +10,14 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.engines.base import GroupedMeasures, Progress, TableSchema
 from tacit.engines.copy_file import CopyFile, ReadTables, attach_or_make
-from tacit.engines.copy_tables import open_tables
+from tacit.engines.copy_tables import open_tables, type_of
 from tacit.engines.deadline import interrupted_at_limit, seconds_left
 from tacit.engines.declared import stored_types, to_declared_type
 from tacit.engines.dialect import DUCKDB
@@ -81,14 +82,18 @@ class DuckDBEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
-        found = plan_copy_scan(aggregation, self._copy.layouts)
-        if found is None or find_spec("numba") is None:
+        if aggregation.unit is None or not self._copy.layouts or find_spec("numba") is None:
             return self._compute_in_sql(aggregation)
-        from tacit.engines.aggregate_copy import aggregate_copy
+        from tacit.engines.aggregate_copy import aggregate_rows, read_sorted, read_straight
 
+        found, sources = plan_copy_scan(aggregation, self._copy.layouts), self._copy.sources
         with self._snapshot() as cursor:
-            texts, is_large = self._copy.texts[found.table], self.tables[found.table].rows > _LARGE
-            return aggregate_copy(cursor, aggregation, found, self._copy.sources, texts, is_large=is_large)
+            if found is None:
+                rows = read_sorted(aggregation, sources, partial(type_of, cursor))
+            else:
+                rows = read_straight(aggregation, found, sources, self._copy.texts[found.table])
+            is_large = any(table.rows > _LARGE for table in self.tables.values())
+            return aggregate_rows(cursor, aggregation, rows, is_large=is_large)
 
     def _compute_in_sql(self, aggregation: Aggregation) -> GroupedMeasures:
         """The same by SQL alone."""

@@ -20,7 +20,7 @@ import duckdb
 
 from tacit.engines import readable
 from tacit.engines.base import Progress, TableSchema
-from tacit.engines.copy_tables import write_plain_table, write_sorted_table
+from tacit.engines.copy_tables import check_unit_collisions, write_plain_table, write_sorted_table
 from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
 from tacit.engines.layout import CopyLayout
 from tacit.engines.scalars import quote_name
@@ -96,6 +96,8 @@ def read_source(
             raise readable.explain_unreadable(connection, name, table.table, columns, problem) from None
         read[name] = ReadTable(digests[name], table.written, numbered, rows, without_unit, misfits)
     files.check()
+    if any(table.numbered is not None for table in read.values()):
+        check_unit_collisions(connection, shapes)
     _forget_source(connection)
     return read
 

@@ -1,0 +1,74 @@
+"""Every question over a copy that is sorted by unit: the loops against the reference, and their sensitivity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.curator import test_sensitivity as sensitivity
+from tests.curator.test_questions import CHOICES, QUESTIONS, RANKS, arrow, awkward, clean, declare
+from tests.support.counts import FULL
+
+from tacit.aggregates.registry import read_question
+from tacit.curator.copies import layouts_of
+from tacit.curator.tables import table_schemas
+from tacit.engines import aggregate_copy, ingest
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.layout import plan_copy_scan
+from tacit.engines.reference import ReferenceEngine
+from tacit.plan.plan import plan_for
+from tacit.policy.load import load
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("numba", reason="the loops are compiled by numba")
+
+EVERY = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)]
+
+
+def open_sorted(policy: Any, tables: Any, monkeypatch: pytest.MonkeyPatch) -> DuckDBEngine:
+    """An engine over a copy of which every table with units is sorted."""
+    monkeypatch.setattr(ingest, "_SORTED", 0)
+    engine = DuckDBEngine(table_schemas(policy), None, tables, layouts=layouts_of(policy))
+    assert engine._copy.layouts
+    return engine
+
+
+@pytest.mark.parametrize("total", [None, 10_000])
+@pytest.mark.parametrize("rows", ["clean", "awkward"])
+def test_where_no_bound_bites_the_loops_and_the_reference_agree(rows, total, monkeypatch):
+    tables = clean() if rows == "clean" else awkward()
+    policy = load(declare(10_000, 10_000, total=total))
+    ours, theirs = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)
+    straight = 0
+    for text in EVERY if FULL or (rows == "awkward" and total is None) else EVERY[::5]:
+        plan = plan_for(read_question(text), policy, 1)
+        assert dict(ours.run(plan.exact)) == dict(theirs.run(plan.exact)), text
+        straight += plan_copy_scan(plan.exact, ours._copy.layouts) is not None
+    assert straight > 10  # both ways to read are among them, and SQL where each row is a unit
+    ours.close()
+
+
+def check_sensitivities(neighbors: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question to each of 18 kinds of sources, over each of so many triples of neighboring databases."""
+
+    def opened(policy: Any, database: Any) -> DuckDBEngine:
+        return open_sorted(policy, sensitivity.arrow(policy, database), monkeypatch)
+
+    for number in range(count):
+        sensitivity.check(neighbors, f"sorted {number}", list(sensitivity.SOURCES), opened)
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_one_unit_moves_no_more_than_is_charged_over_a_sorted_copy(neighbors, monkeypatch):
+    check_sensitivities(neighbors, 100 if FULL else 3, monkeypatch)
+
+
+def test_a_loop_that_keeps_one_row_too_many_is_found(monkeypatch):
+    kept = aggregate_copy.bound_contributions
+
+    def one_more(unit, code, low, groups, rows, *given):
+        return kept(unit, code, low, groups, rows + 1, *given)
+
+    monkeypatch.setattr(aggregate_copy, "bound_contributions", one_more)
+    with pytest.raises(AssertionError):
+        check_sensitivities("add-remove", 30, monkeypatch)

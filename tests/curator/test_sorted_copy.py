@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.curator.test_questions import CHOICES, QUESTIONS, RANKS, arrow, awkwa
 from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question
-from tacit.curator.copies import layouts_of
+from tacit.curator.copies import layouts_of, readings_of
 from tacit.curator.tables import table_schemas
 from tacit.engines import aggregate_copy, ingest
 from tacit.engines.duckdb import DuckDBEngine
@@ -28,7 +29,8 @@ EVERY = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)]
 def open_sorted(policy: Any, tables: Any, monkeypatch: pytest.MonkeyPatch) -> DuckDBEngine:
     """An engine over a copy of which every table with units is sorted."""
     monkeypatch.setattr(ingest, "_SORTED", 0)
-    engine = DuckDBEngine(table_schemas(policy), None, tables, layouts=layouts_of(policy))
+    shapes, layouts = table_schemas(policy), layouts_of(policy)
+    engine = DuckDBEngine(shapes, None, tables, layouts=layouts, readings=readings_of(policy))
     assert engine._copy.layouts
     return engine
 
@@ -45,6 +47,21 @@ def test_where_no_bound_bites_the_loops_and_the_reference_agree(rows, total, mon
         assert dict(ours.run(plan.exact)) == dict(theirs.run(plan.exact)), text
         straight += plan_copy_scan(plan.exact, ours._copy.layouts) is not None
     assert straight > 10  # both ways to read are among them, and SQL where each row is a unit
+    ours.close()
+
+
+@pytest.mark.parametrize("source", sensitivity.SOURCES)
+def test_random_questions_read_the_copy_as_the_reference_reads_the_rows(source, monkeypatch):
+    # Values lie outside of their bounds, and a copy holds them clamped; caps are above what any unit has.
+    rng = random.Random(source)
+    policy = sensitivity.policy_of("add-remove", 10_000, 10_000)
+    people = [(rng.choice([0, 1, 2, None]), sensitivity.unit(rng, 12)) for _ in range(5)]
+    database = sensitivity.database_of(people)
+    ours, theirs = open_sorted(policy, sensitivity.arrow(policy, database), monkeypatch), ReferenceEngine(database)
+    for _ in range(300 if FULL else 15):
+        text = sensitivity.question(rng, source)
+        exact = plan_for(read_question(text), policy, 1).exact
+        assert dict(ours.run(exact)) == dict(theirs.run(exact)), text
     ours.close()
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from tacit.engines.copy_file import CopyFile, fingerprint_copy
 from tacit.engines.ingest import LayoutOf
 from tacit.engines.layout import CopyLayout, substitute
+from tacit.engines.readings import Readings, use_readings
 from tacit.errors import Refused
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
-from tacit.policy.model import IN_MEMORY, ROW_UNIT, Policy, Table
+from tacit.plan.scope import clamp_column
+from tacit.policy.model import IN_MEMORY, ROW_UNIT, Policy, Table, UnitForeignKey
 from tacit.query.nodes import Aggregation, ColumnReference, Scalar, children
 from tacit.query.types import Type
 
@@ -40,12 +42,29 @@ def locate_copy(policy: Policy) -> CopyFile | None:
 def layouts_of(policy: Policy) -> LayoutOf:
     """How each table lies where it is sorted by unit, planned when it is asked for."""
 
+    readings = readings_of(policy)
+
     @cache
     def layout_of(name: str) -> CopyLayout | None:
         table = policy.table(name)
-        return None if table is None or table.unit in (None, ROW_UNIT) else _plan_layout(policy, table)
+        return None if table is None or table.unit in (None, ROW_UNIT) else _plan_layout(policy, readings, table)
 
     return layout_of
+
+
+def readings_of(policy: Policy) -> Readings:
+    """Which columns of each table a copy holds as questions read them: those with bounds, and floats.
+
+    A column by which tables are matched, or which says whose row it is, stays as it is stored.
+    """
+    raw = {(other.unit.table, other.unit.key) for other in policy.tables if isinstance(other.unit, UnitForeignKey)}
+    found = {}
+    for table in policy.tables:
+        own = table.unit.column if isinstance(table.unit, UnitForeignKey) else table.unit
+        columns = [c for c in table.columns if not c.unique and c.name != own and (table.name, c.name) not in raw]
+        readings = {c.name: clamp_column(c, ColumnReference(c.name)).scalar for c in columns}
+        found[table.name] = {name: read for name, read in readings.items() if read != ColumnReference(name)}
+    return found
 
 
 def plan_aggregation(policy: Policy, text: str) -> Aggregation | None:
@@ -61,13 +80,14 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _plan_layout(policy: Policy, table: Table) -> CopyLayout:
+def _plan_layout(policy: Policy, readings: Readings, table: Table) -> CopyLayout:
     """How a table lies in a copy: what plain questions about each column compute, the planner says."""
     plain = plan_aggregation(policy, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
     assert plain is not None
     assert plain.unit is not None
     scalars: dict[Scalar, None] = {}
-    for exact in _typical_questions(policy, table):
+    for asked in _typical_questions(policy, table):
+        exact = use_readings(asked, readings)
         leaf = CopyLayout(table.name, exact.source, exact.unit or "", (), ()).scan
         there: dict[Scalar, Scalar] = {
             ColumnReference(here): ColumnReference(declared) for declared, here in leaf.columns

@@ -31,7 +31,7 @@ from tacit.query.canonical import NODES
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FORMAT = 2
+FORMAT = 3
 _METADATA_TABLE = "tacit_copy"
 _LAYOUTS: Table = {**NODES, CopyLayout: tag("Layout", "table rows unit scalars texts")}
 _MEMORY = 3_200_000_000  # bytes to sort in, the largest part of 4 GB; what does not fit goes to disk

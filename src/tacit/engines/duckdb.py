@@ -25,6 +25,7 @@ from tacit.engines.duckdb_connection import connect_in_memory, spill_privately
 from tacit.engines.infer_csv import infer_csv_types
 from tacit.engines.ingest import LayoutOf, read_source
 from tacit.engines.layout import plan_copy_scan
+from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.scalars import quote_name
 from tacit.engines.stored import Kind, tables_of
@@ -44,7 +45,8 @@ class DuckDBEngine:
 
     `source` is a database file, a Parquet or CSV file, or a folder of these; `frames` are tables handed over. They are
     read when the engine opens, and never again: into `copy`, which is then there for others, or into memory. `layouts`
-    says how a table lies that is sorted by unit. `tables` is what was read of each, for the owner.
+    says how a table lies that is sorted by unit, `readings` which columns lie as questions read them. `tables` is what
+    was read of each, for the owner.
     """
 
     def __init__(
@@ -54,13 +56,18 @@ class DuckDBEngine:
         frames: Mapping[str, Any] | None = None,
         *,
         layouts: LayoutOf = lambda table: None,
+        readings: Readings | None = None,
         copy: CopyFile | None = None,
         progress: Progress = lambda what, share: None,
     ) -> None:
         declared = list(shapes)
+        self._readings = readings or {}
 
         def read(into: DuckDBPyConnection) -> ReadTables:
-            return read_source(into, declared, source, frames or {}, layouts, progress, sort_all=copy is not None)
+            is_file = copy is not None
+            return read_source(
+                into, declared, source, frames or {}, layouts, self._readings, progress, sort_all=is_file
+            )
 
         self._connection = connect_in_memory()
         self._forget = spill_privately(self._connection, self)
@@ -82,6 +89,7 @@ class DuckDBEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
+        aggregation = use_readings(aggregation, self._readings)
         if aggregation.unit is None or not self._copy.layouts or find_spec("numba") is None:
             return self._compute_in_sql(aggregation)
         from tacit.engines.aggregate_copy import aggregate_rows, read_sorted, read_straight
@@ -108,7 +116,8 @@ class DuckDBEngine:
     def rows(self, node: OneRowPerUnit) -> Any:
         """One row of each unit, as an Arrow table; for learning, inside the curator."""
         with self._snapshot() as cursor:
-            return cursor.sql(write_one_row_per_unit(node, self._copy.sources, DUCKDB)).to_arrow_table()
+            read = use_readings_of_rows(node, self._readings)
+            return cursor.sql(write_one_row_per_unit(read, self._copy.sources, DUCKDB)).to_arrow_table()
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""

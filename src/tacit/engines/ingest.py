@@ -23,11 +23,13 @@ from tacit.engines.base import Progress, TableSchema
 from tacit.engines.copy_tables import check_unit_collisions, write_plain_table, write_sorted_table
 from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
 from tacit.engines.layout import CopyLayout
-from tacit.engines.scalars import quote_name
+from tacit.engines.readings import Readings
+from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.source_digest import digest_files, digest_frame
 from tacit.engines.stored import TABLES, Kind, Stored, frame_table, tables_of
 from tacit.engines.unchanged import Files
 from tacit.errors import DataError, ErrorCode
+from tacit.query.nodes import Scalar
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def read_source(
     source: Path | None,
     frames: Mapping[str, Any],
     layout_of: LayoutOf,
+    readings: Readings,
     progress: Progress,
     *,
     sort_all: bool = False,
@@ -79,7 +82,7 @@ def read_source(
     files = Files(file for table in declared.values() for file in table.table.files)
     digests = _digest_sources(declared.values())
     staged = {name: _compute_view(connection, table, number) for number, (name, table) in enumerate(declared.items())}
-    sources = {name: table.expression for name, table in staged.items()}
+    sources = {name: _read_values(table, readings.get(name, {})) for name, table in staged.items()}
     read = {}
     for name, table in staged.items():
         progress(name, 0.0)
@@ -100,6 +103,15 @@ def read_source(
         check_unit_collisions(connection, shapes)
     _forget_source(connection)
     return read
+
+
+def _read_values(table: DeclaredTable, readings: Mapping[str, Scalar]) -> str:
+    """What stands for a table after FROM: its declared columns, those with a reading as questions read them."""
+    columns = ", ".join(
+        f"{write_scalar(readings[column]) if column in readings else quote_name(column)} AS {quote_name(column)}"
+        for column in table.reads
+    )
+    return f"(SELECT {columns} FROM {table.expression})" if readings else table.expression
 
 
 def digest_source(shapes: Sequence[TableSchema], source: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.engines.scalars import quote_name
-from tacit.engines.stored import Kind, Stored
+from tacit.engines.stored import Kind, Stored, quote_file
 from tacit.errors import DataError, ErrorCode
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path
     first: dict[str, str] = {}
     for file in files if len(files) > 1 else ():
         try:
-            described = connection.execute(f"DESCRIBE FROM read_parquet({_quote_path(file)})").fetchall()
+            described = connection.execute(
+                f"DESCRIBE FROM read_parquet({quote_file(file)}, hive_partitioning = false)"
+            ).fetchall()
         except duckdb.Error as problem:
             raise _unreadable(file.name, problem) from None
         here = {row[0].lower(): row[1] for row in described}
@@ -190,7 +192,3 @@ def _unreadable(where: str, problem: duckdb.Error) -> DataError:
 
 def _first(problem: duckdb.Error) -> str:
     return str(problem).splitlines()[0][:200]
-
-
-def _quote_path(file: Path) -> str:
-    return "'" + str(file).replace("'", "''") + "'"

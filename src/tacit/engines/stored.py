@@ -45,10 +45,12 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
     """The tables of a source by name. Which files they are read from is settled here."""
     if not source.exists():
         raise DataError(ErrorCode.DATA, f"there is no {source}", fix="check source under [data] in the policy")
+    if not (source.is_dir() or source.is_file()):
+        raise DataError(ErrorCode.DATA, f"{source.name} is not a file", fix="name a file or a folder as the source")
     if source.is_dir():
-        files = [file for file in sorted(source.iterdir()) if file.suffix in TABLES]
+        files = [file for file in sorted(source.iterdir()) if file.suffix in TABLES and file.is_file()]
         folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir()]
-        parts = {folder.name: sorted(folder.glob("*.parquet")) for folder in folders}
+        parts = {folder.name: sorted(file for file in folder.glob("*.parquet") if file.is_file()) for folder in folders}
         found = {file.stem: _file(connection, file) for file in files}
         return found | {table: _parquet(files) for table, files in parts.items() if files}
     if source.suffix in TABLES:
@@ -87,8 +89,13 @@ def _file(connection: DuckDBPyConnection, file: Path) -> Stored:
 
 
 def _parquet(files: Sequence[Path]) -> Stored:
-    names = ", ".join(quote_text(str(file)) for file in files)
-    return Stored(f"read_parquet([{names}])", Kind.PARQUET, tuple(files))
+    names = ", ".join(map(quote_file, files))
+    return Stored(f"read_parquet([{names}], hive_partitioning = false)", Kind.PARQUET, tuple(files))
+
+
+def quote_file(file: Path) -> str:
+    """The name of one file as DuckDB reads it: as a pattern, in which some characters stand for others."""
+    return quote_text("".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(file)))
 
 
 def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
@@ -102,11 +109,12 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
         raise DataError(
             ErrorCode.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line"
         )
-    columns = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in header)
+    named = [column or f"column {number}" for number, column in enumerate(header, 1)]  # an index of pandas has no name
+    columns = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in named)
     table = f"memory.main.{quote_name(f'csv {file.name}')}"
     statement = (
-        f"CREATE TABLE {table} AS SELECT * FROM read_csv({quote_text(str(file))}, auto_detect = false, "
-        f"header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
+        f"CREATE TABLE {table} AS SELECT * FROM read_csv({quote_file(file)}, auto_detect = false, "
+        f"hive_partitioning = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
     )
     try:
         connection.execute(statement)

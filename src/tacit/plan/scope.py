@@ -207,14 +207,15 @@ class Scope:
 
 def read_as_declared(column: Declared, plain: Scalar) -> TypedScalar:
     """A column as declared: clamped to its bounds, NaN read as NULL, and a NULL that must not be as `lower`."""
-    bound = _clamp_column(column, plain)
+    bound = clamp_column(column, plain)
     if column.nullable or bound.lower is None or bound.type not in NUMERIC_TYPES:
         return bound
     missing = Literal(int(bound.lower) if bound.type is Type.INT else bound.lower)
     return replace(bound, scalar=Call(Function.COALESCE, (bound.scalar, missing)), nullable=False)
 
 
-def _clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
+def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
+    """A column clamped to its bounds, NaN read as NULL. Where it has neither it is read as it is."""
     match column.type:
         case Type.INT if column.lower is None:
             return TypedScalar(plain, Type.INT, LEAST_INT, MOST_INT, Fraction(1))

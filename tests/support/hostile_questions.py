@@ -7,9 +7,37 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-_NUMBERS = ("0", "-1", "7", "0.5", "-0.0", "1e100", "-1e100", "5e-324", "9007199254740993", "9223372036854775807", "2147483648", "1e-100",
-            "3.7")  # fmt: skip
-_TEXTS = ("'a'", "''", "'flu'", "'7'", "'%'", "'e\u0301'", "'É'", "'😀'", "'NULL'", "'\ufeff'", "' '", "'text 7'", "''''", "'2025-01-01'")
+_NUMBERS = (
+    "0",
+    "-1",
+    "7",
+    "0.5",
+    "-0.0",
+    "1e100",
+    "-1e100",
+    "5e-324",
+    "9007199254740993",
+    "9223372036854775807",
+    "2147483648",
+    "1e-100",
+    "3.7",
+)
+_TEXTS = (
+    "'a'",
+    "''",
+    "'flu'",
+    "'7'",
+    "'%'",
+    "'e\u0301'",
+    "'É'",
+    "'😀'",
+    "'NULL'",
+    "'\ufeff'",
+    "' '",
+    "'text 7'",
+    "''''",
+    "'2025-01-01'",
+)
 _PATTERNS = ("'a%'", "'%'", "'_'", "''", "'%é%'", "'__%'", "'%7'", "'ı'", "'%_%_%'")
 _DATES = ("DATE '2025-01-01'", "DATE '0001-01-01'", "DATE '9999-12-31'", "DATE '1970-01-01'", "'2024-02-29'")
 _PARTS = ("year", "quarter", "month", "week", "day")
@@ -68,7 +96,13 @@ class Questions:
         value = self._value(table, 1)
         inside = f"SELECT {unit}, {inner}({value}) AS v FROM {quoted(table)} {self._where(table)} GROUP BY {unit}"
         outer = self.random.choice(
-            ("COUNT(*)", "COUNT(v)", "SUM(GREATEST(0, LEAST(v, 9)))", "AVG(GREATEST(-5, LEAST(v, 5)))", "MEDIAN(GREATEST(0, LEAST(v, 9)))")
+            (
+                "COUNT(*)",
+                "COUNT(v)",
+                "SUM(GREATEST(0, LEAST(v, 9)))",
+                "AVG(GREATEST(-5, LEAST(v, 5)))",
+                "MEDIAN(GREATEST(0, LEAST(v, 9)))",
+            )
         )
         where = self.random.choice(("", "WHERE v > 0", "WHERE v IS NULL", "WHERE v = 7 OR v < -1"))
         if self.random.random() < 0.3:
@@ -111,7 +145,13 @@ class Questions:
         kind = self.random.choice(kinds or ["int"])
         if kind in ("int", "float"):
             return self._number(table, depth)
-        return self._text(table, depth) if kind == "text" else self._date(table) if kind == "date" else self._condition(table, 1)
+        return (
+            self._text(table, depth)
+            if kind == "text"
+            else self._date(table)
+            if kind == "date"
+            else self._condition(table, 1)
+        )
 
     def _number(self, table: str, depth: int) -> str:
         if depth <= 0:
@@ -121,13 +161,35 @@ class Questions:
         clamped = f"GREATEST(-9, LEAST({x}, 9))"
         return self.random.choice(
             (
-                x, x, clamped, clamped, f"ABS({clamped})", f"{clamped} + 1", f"({clamped} * {clamped})", f"({x} / {y})",
-                f"({clamped} - GREATEST(0, LEAST({y}, 3)))", f"MOD({x}, 3)", f"({x} % GREATEST(-2, LEAST({y}, 2)))",
-                f"POWER({clamped}, 2)", f"SIGN({x})", f"FLOOR({clamped})", f"CEIL({x})", f"SQRT({clamped})", f"LN({clamped})", f"EXP({clamped})",
-                f"COALESCE({x}, 0)", f"IFNULL({x}, {y})", f"CASE WHEN {self._condition(table, depth - 1)} THEN {x} ELSE {y} END",
-                f"CAST({x} AS DOUBLE)", f"-{clamped}", f"NULLIF({x}, 0)", f"GREATEST({x}, {y})", f"({x} // 2)", f"{x}::int",
+                x,
+                x,
+                clamped,
+                clamped,
+                f"ABS({clamped})",
+                f"{clamped} + 1",
+                f"({clamped} * {clamped})",
+                f"({x} / {y})",
+                f"({clamped} - GREATEST(0, LEAST({y}, 3)))",
+                f"MOD({x}, 3)",
+                f"({x} % GREATEST(-2, LEAST({y}, 2)))",
+                f"POWER({clamped}, 2)",
+                f"SIGN({x})",
+                f"FLOOR({clamped})",
+                f"CEIL({x})",
+                f"SQRT({clamped})",
+                f"LN({clamped})",
+                f"EXP({clamped})",
+                f"COALESCE({x}, 0)",
+                f"IFNULL({x}, {y})",
+                f"CASE WHEN {self._condition(table, depth - 1)} THEN {x} ELSE {y} END",
+                f"CAST({x} AS DOUBLE)",
+                f"-{clamped}",
+                f"NULLIF({x}, 0)",
+                f"GREATEST({x}, {y})",
+                f"({x} // 2)",
+                f"{x}::int",
             )
-        )  # fmt: skip
+        )
 
     def _atom(self, table: str) -> str:
         """A number without arithmetic."""
@@ -146,15 +208,31 @@ class Questions:
             return column
         x = self._text(table, depth - 1)
         return self.random.choice(
-            (x, x, f"LOWER({x})", f"UPPER({x})", f"TRIM({x})", f"SUBSTRING({x}, 1, 2)", f"SUBSTR({x}, 3)", f"{x} || '!'", f"CONCAT({x}, {column})",
-             f"COALESCE({x}, 'none')", f"{x}::text")
-        )  # fmt: skip
+            (
+                x,
+                x,
+                f"LOWER({x})",
+                f"UPPER({x})",
+                f"TRIM({x})",
+                f"SUBSTRING({x}, 1, 2)",
+                f"SUBSTR({x}, 3)",
+                f"{x} || '!'",
+                f"CONCAT({x}, {column})",
+                f"COALESCE({x}, 'none')",
+                f"{x}::text",
+            )
+        )
 
     def _date(self, table: str) -> str:
         column = quoted(self._column(table, "date"))
         part = self.random.choice(_PARTS)
         return self.random.choice(
-            (column, f"DATE_TRUNC('{part}', {column})", f"GREATEST({column}, DATE '2025-01-01')", f"COALESCE({column}, DATE '2025-01-01')")
+            (
+                column,
+                f"DATE_TRUNC('{part}', {column})",
+                f"GREATEST({column}, DATE '2025-01-01')",
+                f"COALESCE({column}, DATE '2025-01-01')",
+            )
         )
 
     def _condition(self, table: str, depth: int) -> str:
@@ -162,18 +240,29 @@ class Questions:
             one, other = self._condition(table, depth - 1), self._condition(table, depth - 1)
             return self.random.choice((f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})"))
         sign = self.random.choice(("=", "<>", "<", "<=", ">", ">="))
-        choices = [f"{self._number(table, min(depth, 1))} {sign} {self.random.choice(_NUMBERS)}", f"{self._number(table, min(depth, 1))} {sign} {self._number(table, min(depth, 1))}"]
+        choices = [
+            f"{self._number(table, min(depth, 1))} {sign} {self.random.choice(_NUMBERS)}",
+            f"{self._number(table, min(depth, 1))} {sign} {self._number(table, min(depth, 1))}",
+        ]
         some: Sequence[str] = self.random.sample(_NUMBERS, 3)
-        choices.append(f"{self._number(table, min(depth, 1))} {self.random.choice(('IN', 'NOT IN'))} ({', '.join(some)})")
+        choices.append(
+            f"{self._number(table, min(depth, 1))} {self.random.choice(('IN', 'NOT IN'))} ({', '.join(some)})"
+        )
         choices.append(f"{self._number(table, min(depth, 1))} BETWEEN {some[0]} AND {some[1]}")
         choices.append(f"{quoted(self._column(table))} IS {self.random.choice(('', 'NOT '))}NULL")
         if self._columns(table, "text"):
             x = self._text(table, min(depth, 1))
             like = self.random.choice(("LIKE", "NOT LIKE", "ILIKE"))
             choices += [f"{x} = {self.random.choice(_TEXTS)}", f"{x} {like} {self.random.choice(_PATTERNS)}"]
-            choices += [f"{x} IN ({', '.join(self.random.sample(_TEXTS, 3))})", f"{x} <> {self._text(table, min(depth, 1))}"]
+            choices += [
+                f"{x} IN ({', '.join(self.random.sample(_TEXTS, 3))})",
+                f"{x} <> {self._text(table, min(depth, 1))}",
+            ]
         if self._columns(table, "date"):
-            choices += [f"{self._date(table)} {sign} {self.random.choice(_DATES)}", f"{self._date(table)} {sign} {self._date(table)}"]
+            choices += [
+                f"{self._date(table)} {sign} {self.random.choice(_DATES)}",
+                f"{self._date(table)} {sign} {self._date(table)}",
+            ]
         if self._columns(table, "bool"):
             choices += [quoted(self._column(table, "bool"))] * 2
         return self.random.choice(choices)
@@ -182,12 +271,28 @@ class Questions:
         x = f"GREATEST(-9, LEAST({self._number(table, 2)}, 9))"
         any_column = quoted(self._column(table))
         choices = [
-            "COUNT(*)", f"COUNT({self._value(table, 2)})", f"COUNT(DISTINCT {any_column})", f"COUNT(DISTINCT {self._unit(table)})", f"SUM({x})",
-            f"SUM({x})", f"AVG({x})", f"AVG({x})", f"VARIANCE({x})", f"STDDEV_POP({x})", f"MEDIAN({x})", f"MIN({x})", f"MAX({x})",
-            f"QUANTILE({x}, 0.9)", f"GEOMEAN(GREATEST(1, LEAST({x}, 5)))", f"CORR({x}, {x})", f"COUNT(*) FILTER (WHERE {self._condition(table, 1)})",
-            f"SUM({x}) FILTER (WHERE {self._condition(table, 1)})", f"MODE({any_column})", f"TOP_K({any_column}, 2)",
+            "COUNT(*)",
+            f"COUNT({self._value(table, 2)})",
+            f"COUNT(DISTINCT {any_column})",
+            f"COUNT(DISTINCT {self._unit(table)})",
+            f"SUM({x})",
+            f"SUM({x})",
+            f"AVG({x})",
+            f"AVG({x})",
+            f"VARIANCE({x})",
+            f"STDDEV_POP({x})",
+            f"MEDIAN({x})",
+            f"MIN({x})",
+            f"MAX({x})",
+            f"QUANTILE({x}, 0.9)",
+            f"GEOMEAN(GREATEST(1, LEAST({x}, 5)))",
+            f"CORR({x}, {x})",
+            f"COUNT(*) FILTER (WHERE {self._condition(table, 1)})",
+            f"SUM({x}) FILTER (WHERE {self._condition(table, 1)})",
+            f"MODE({any_column})",
+            f"TOP_K({any_column}, 2)",
             f"COUNT(DISTINCT {self._value(table, 1)})",
-        ]  # fmt: skip
+        ]
         for name in self._columns(table):
             if self._is_bounded(table, name):
                 wrap = self.random.choice(("MIN", "MAX", "MEDIAN", "SUM", "AVG"))
@@ -195,7 +300,11 @@ class Questions:
         return self.random.choice(choices)
 
     def _key(self, table: str) -> str:
-        choices = [quoted(self._column(table)), quoted(self._column(table)), f"CASE WHEN {self._condition(table, 1)} THEN 1 ELSE 0 END"]
+        choices = [
+            quoted(self._column(table)),
+            quoted(self._column(table)),
+            f"CASE WHEN {self._condition(table, 1)} THEN 1 ELSE 0 END",
+        ]
         choices.append(f"FLOOR(GREATEST(0, LEAST({self._number(table, 1)}, 9)) / 3)")
         if self._columns(table, "text"):
             choices += [self._text(table, 2)] * 2
@@ -215,7 +324,13 @@ def toml_of(policy: Mapping[str, Any]) -> str:
             return "{ " + ", ".join(f"{key_of(key)} = {value_of(inner)}" for key, inner in value.items()) + " }"
         if isinstance(value, list):
             return "[" + ", ".join(map(value_of, value)) + "]"
-        return value.isoformat() if isinstance(value, datetime.date) else key_of(value) if isinstance(value, str) else json.dumps(value)
+        return (
+            value.isoformat()
+            if isinstance(value, datetime.date)
+            else key_of(value)
+            if isinstance(value, str)
+            else json.dumps(value)
+        )
 
     def key_of(key: str) -> str:
         return json.dumps(key, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,7 +1,7 @@
 """Every stored type of DuckDB, Parquet and Arrow, as a unit, a key and a summed column, under each declared type.
 
-A type that the documentation names is read, value by value, as stated here. Any other is the owner's error, or is read by
-the same rule: a value that fits the declared type is itself, and one that does not is NULL.
+A type that the documentation names is read, value by value, as stated here. Any other is the owner's error, or is read
+by the same rule: a value that fits the declared type is itself, and one that does not is NULL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.support.hostile_files import BOUNDED, Case, Fact, Outcome, counted, database, frame, parquet, private, split
+from tests.support.hostile.case import BOUNDED, Case, Fact, Outcome, counted, database, frame, parquet, private, split
 
 ANY = object()
 """A value of which nothing is claimed."""
@@ -29,8 +29,8 @@ DAY = datetime.date(2025, 1, 1)
 class Stored:
     """A stored type: its values, how they read under a declared type, and whether it can be a unit.
 
-    Declared types that are in neither mapping are the owner's error. `unit` False is the owner's error too; None is either
-    that or each value a unit of its own.
+    Declared types that are in neither mapping are the owner's error. `unit` False is the owner's error too, and None is
+    either that or each value a unit of its own.
     """
 
     name: str
@@ -47,8 +47,14 @@ def _whole(name: str, kind: Any, values: Sequence[int], sql: bool) -> Stored:
     floats = [float(value) for value in values]
     literals = [str(value) for value in values] if sql else values
     unsure = name in ("HUGEINT", "UHUGEINT")
-    return Stored(name, kind, literals, {} if unsure else {"int": fits}, {"float": floats} | ({"int": fits} if unsure else {}),
-                  None if unsure else True)  # fmt: skip
+    return Stored(
+        name,
+        kind,
+        literals,
+        {} if unsure else {"int": fits},
+        {"float": floats} | ({"int": fits} if unsure else {}),
+        None if unsure else True,
+    )
 
 
 _WHOLE = {
@@ -68,18 +74,53 @@ OF_DUCKDB = [
     *(_whole(name, name, values, sql=True) for name, values in _WHOLE.items()),
     Stored("BOOLEAN", "BOOLEAN", ["true", "false"], {"bool": [True, False]}, {"int": [1, 0]}, True),
     *(
-        Stored(f"DECIMAL({width},{scale})", f"DECIMAL({width},{scale})", ["7.5", "7", "8"], {"float": [7.5, 7.0, 8.0]},
-               {"int": [None, 7, 8]}, True)
+        Stored(
+            f"DECIMAL({width},{scale})",
+            f"DECIMAL({width},{scale})",
+            ["7.5", "7", "8"],
+            {"float": [7.5, 7.0, 8.0]},
+            {"int": [None, 7, 8]},
+            True,
+        )
         for width, scale in ((4, 1), (9, 2), (18, 3), (38, 10))
     ),
     Stored("DECIMAL(9,0)", "DECIMAL(9,0)", ["7", "8"], {"float": [7.0, 8.0]}, {"int": [7, 8]}, True),
-    Stored("FLOAT", "FLOAT", ["7", "0.5", "'nan'", "'inf'", "'-0.0'", "1e-45"], {"float": [7.0, 0.5, None, math.inf, 0.0, ANY]}, {}, False),
-    Stored("DOUBLE", "DOUBLE", ["7", "0.5", "'nan'", "'-inf'", "'-0.0'", "5e-324"], {"float": [7.0, 0.5, None, -math.inf, 0.0, ANY]}, {},
-           False),
-    Stored("VARCHAR", "VARCHAR", ["'a'", "'7'", "'true'", "''", "'ä'"], {"text": ["a", "7", "true", "", "ä"]}, {}, True),
-    Stored("DATE", "DATE", ["'2025-01-01'", "'10000-01-01'", "'infinity'", "'0001-01-01 (BC)'"], {"date": [DAY, None, None, None]}, {}, True),
+    Stored(
+        "FLOAT",
+        "FLOAT",
+        ["7", "0.5", "'nan'", "'inf'", "'-0.0'", "1e-45"],
+        {"float": [7.0, 0.5, None, math.inf, 0.0, ANY]},
+        {},
+        False,
+    ),
+    Stored(
+        "DOUBLE",
+        "DOUBLE",
+        ["7", "0.5", "'nan'", "'-inf'", "'-0.0'", "5e-324"],
+        {"float": [7.0, 0.5, None, -math.inf, 0.0, ANY]},
+        {},
+        False,
+    ),
+    Stored(
+        "VARCHAR", "VARCHAR", ["'a'", "'7'", "'true'", "''", "'ä'"], {"text": ["a", "7", "true", "", "ä"]}, {}, True
+    ),
+    Stored(
+        "DATE",
+        "DATE",
+        ["'2025-01-01'", "'10000-01-01'", "'infinity'", "'0001-01-01 (BC)'"],
+        {"date": [DAY, None, None, None]},
+        {},
+        True,
+    ),
     Stored("ENUM", "ENUM('b', 'a')", ["'a'", "'b'"], {"text": ["a", "b"]}, {}, True),
-    Stored("UUID", "UUID", ["'6948DF80-14BD-4E04-8842-7668D9C001F5'"], {"text": ["6948df80-14bd-4e04-8842-7668d9c001f5"]}, {}, True),
+    Stored(
+        "UUID",
+        "UUID",
+        ["'6948DF80-14BD-4E04-8842-7668D9C001F5'"],
+        {"text": ["6948df80-14bd-4e04-8842-7668d9c001f5"]},
+        {},
+        True,
+    ),
     Stored("TIME", "TIME", ["'12:00:00'", "'24:00:00'"]),
     Stored("TIMETZ", "TIMETZ", ["'12:00:00+02'", "'10:00:00+00'"]),
     Stored("TIME_NS", "TIME_NS", ["'12:00:00'"]),
@@ -87,13 +128,20 @@ OF_DUCKDB = [
         Stored(name, name, ["'2025-01-01'", "'2025-01-01 23:59:59'"], {}, {"date": [DAY, ANY]})
         for name in ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
     ),
-    Stored("TIMESTAMP-infinite", "TIMESTAMP", ["'2025-01-01'", "'infinity'", "'-infinity'", "'290309-12-22 (BC)'"], {},
-           {"date": [DAY, None, None, None]}),
+    Stored(
+        "TIMESTAMP-infinite",
+        "TIMESTAMP",
+        ["'2025-01-01'", "'infinity'", "'-infinity'", "'290309-12-22 (BC)'"],
+        {},
+        {"date": [DAY, None, None, None]},
+    ),
     Stored("TIMESTAMPTZ", "TIMESTAMPTZ", ["'2025-01-01 23:00:00+00'"], {}, {"date": [ANY]}),
     Stored("INTERVAL", "INTERVAL", ["'1 month'", "'30 days'"]),
     Stored("BLOB", "BLOB", ["'\\xFF'::BLOB", "'a'::BLOB"]),
     Stored("BIT", "BIT", ["'101'", "'0101'"]),
-    Stored("BIGNUM", "BIGNUM", ["'123456789012345678901234567890'", "'7'"], {}, {"int": [None, 7], "float": [ANY, 7.0]}),
+    Stored(
+        "BIGNUM", "BIGNUM", ["'123456789012345678901234567890'", "'7'"], {}, {"int": [None, 7], "float": [ANY, 7.0]}
+    ),
     Stored("JSON", "JSON", ["'{}'", "'7'"], {}, {"text": ["{}", "7"]}),
     Stored("LIST", "INTEGER[]", ["[1, 2]"]),
     Stored("ARRAY", "INTEGER[2]", ["[1, 2]"]),
@@ -101,10 +149,10 @@ OF_DUCKDB = [
     Stored("MAP", "MAP(VARCHAR, INTEGER)", ["map {'a': 1}"]),
     Stored("UNION", "UNION(a INTEGER, b VARCHAR)", ["1"]),
     Stored("VARIANT", "VARIANT", ["7"]),
-    Stored("NULL", '"NULL"', ["NULL"], {}, dict.fromkeys(DECLARED, [None])),
-]  # fmt: skip
+    Stored("NULL", '"NULL"', ["NULL"], {}, {declared: [None] for declared in DECLARED}),
+]
 
-_MIDNIGHT = datetime.datetime(2025, 1, 1)  # noqa: DTZ001  # as Arrow stores a time without a zone
+_MIDNIGHT = datetime.datetime(2025, 1, 1)  # as Arrow stores a time without a zone
 _UTC = datetime.datetime(2025, 1, 1, 23, tzinfo=datetime.UTC)
 
 
@@ -129,19 +177,46 @@ def _of_arrow() -> list[Stored]:
         Stored("float32", pa.float32(), floats, {"float": as_float}, {}, False),
         Stored("float64", pa.float64(), floats, {"float": as_float}, {}, False),
         *(
-            Stored(f"decimal{width}-{scale}", pa.decimal128(width, scale), [Decimal("7.5"), Decimal(7), Decimal(8)],
-                   {"float": [7.5, 7.0, 8.0]}, {"int": [None, 7, 8]}, True)
+            Stored(
+                f"decimal{width}-{scale}",
+                pa.decimal128(width, scale),
+                [Decimal("7.5"), Decimal(7), Decimal(8)],
+                {"float": [7.5, 7.0, 8.0]},
+                {"int": [None, 7, 8]},
+                True,
+            )
             for width, scale in ((4, 1), (9, 2), (18, 3), (38, 10))
         ),
-        Stored("decimal-whole", pa.decimal128(9, 0), [Decimal(7), Decimal(8)], {"float": [7.0, 8.0]}, {"int": [7, 8]}, True),
+        Stored(
+            "decimal-whole", pa.decimal128(9, 0), [Decimal(7), Decimal(8)], {"float": [7.0, 8.0]}, {"int": [7, 8]}, True
+        ),
         Stored("decimal-negative", pa.decimal128(9, -2), [Decimal(700)], {}, {"float": [700.0], "int": [700]}),
-        Stored("decimal256", pa.decimal256(60, 2), [Decimal(7), Decimal(10) ** 50], {}, {"float": [7.0, 1e50], "int": [7, None]}),
+        Stored(
+            "decimal256",
+            pa.decimal256(60, 2),
+            [Decimal(7), Decimal(10) ** 50],
+            {},
+            {"float": [7.0, 1e50], "int": [7, None]},
+        ),
         Stored("string", pa.string(), ["a", "7", "", "ä"], {"text": ["a", "7", "", "ä"]}, {}, True),
         Stored("large-string", pa.large_string(), ["a", "7", ""], {"text": ["a", "7", ""]}, {}, True),
-        Stored("string-view", pa.string_view(), ["a", "a text longer than twelve bytes"], {},
-               {"text": ["a", "a text longer than twelve bytes"]}),
-        Stored("dictionary", pa.dictionary(pa.int8(), pa.string()), ["a", "b", "a"], {"text": ["a", "b", "a"]}, {}, True),
-        Stored("dictionary-ordered", pa.dictionary(pa.uint64(), pa.string(), ordered=True), ["a", "b"], {}, {"text": ["a", "b"]}),
+        Stored(
+            "string-view",
+            pa.string_view(),
+            ["a", "a text longer than twelve bytes"],
+            {},
+            {"text": ["a", "a text longer than twelve bytes"]},
+        ),
+        Stored(
+            "dictionary", pa.dictionary(pa.int8(), pa.string()), ["a", "b", "a"], {"text": ["a", "b", "a"]}, {}, True
+        ),
+        Stored(
+            "dictionary-ordered",
+            pa.dictionary(pa.uint64(), pa.string(), ordered=True),
+            ["a", "b"],
+            {},
+            {"text": ["a", "b"]},
+        ),
         Stored("date32", pa.date32(), [DAY, datetime.date(1, 1, 1)], {"date": [DAY, datetime.date(1, 1, 1)]}, {}, True),
         Stored("date64", pa.date64(), [DAY], {}, {"date": [DAY]}),
         Stored("time32-s", pa.time32("s"), [datetime.time(12)]),
@@ -149,8 +224,13 @@ def _of_arrow() -> list[Stored]:
         Stored("time64-us", pa.time64("us"), [datetime.time(12)]),
         Stored("time64-ns", pa.time64("ns"), [datetime.time(12)]),
         *(
-            Stored(f"timestamp-{unit}", pa.timestamp(unit), [_MIDNIGHT, _MIDNIGHT + datetime.timedelta(hours=5)], {},
-                   {"date": [DAY, ANY]})
+            Stored(
+                f"timestamp-{unit}",
+                pa.timestamp(unit),
+                [_MIDNIGHT, _MIDNIGHT + datetime.timedelta(hours=5)],
+                {},
+                {"date": [DAY, ANY]},
+            )
             for unit in ("s", "ms", "us", "ns")
         ),
         Stored("timestamptz-utc", pa.timestamp("us", "UTC"), [_UTC], {}, {"date": [ANY]}),
@@ -163,11 +243,11 @@ def _of_arrow() -> list[Stored]:
         Stored("fixed-list", pa.list_(pa.int64(), 2), [[1, 2]]),
         Stored("struct", pa.struct([("a", pa.int64())]), [{"a": 1}]),
         Stored("map", pa.map_(pa.string(), pa.int64()), [[("a", 1)]]),
-        Stored("null", pa.null(), [None], {}, dict.fromkeys(DECLARED, [None])),
+        Stored("null", pa.null(), [None], {}, {declared: [None] for declared in DECLARED}),
         Stored("uuid", pa.uuid(), [bytes(16)], {}, {"text": ["00000000-0000-0000-0000-000000000000"]}),
         Stored("json", pa.json_(), ["7"], {}, {"text": ["7"]}),
         Stored("bool8", pa.bool8(), [True, False], {}, {"bool": [True, False], "int": [1, 0]}),
-    ]  # fmt: skip
+    ]
 
 
 def _literal(value: Any) -> str:
@@ -192,12 +272,11 @@ def _condition(column: str, value: Any) -> str:
 
 def _bounded(value: Any, declared: str) -> Any:
     """What a value is within the bounds of `BOUNDED`."""
-    if value is None or declared == "bool":
+    if value is None or declared in ("bool", "text"):
         return value
-    if declared == "text":
-        return value if value in BOUNDED["text"]["values"] else "else"
     bounds = BOUNDED[declared]
-    return min(max(value, bounds["lower"]), bounds["upper"])
+    within = min(max(value, bounds["lower"]), bounds["upper"])
+    return float(within) if declared == "float" else within
 
 
 def readings(declared: str, values: Sequence[Any]) -> list[Fact]:
@@ -210,11 +289,19 @@ def readings(declared: str, values: Sequence[Any]) -> list[Fact]:
                 condition = _condition(column, _bounded(value, declared) if column == "b" else value)
                 counts[condition] = counts.get(condition, 0) + 1
         facts.append(split(counts, rest=None if ANY in values else 0))
+    if declared == "text":  # what is not listed is in the group of others, and is itself in a condition
+        listed = [value for value in values if value in BOUNDED["text"]["values"]]
+        groups = {
+            "a": listed.count("a"),
+            "b": listed.count("b"),
+            "else": sum(v is not None for v in values) - len(listed),
+        }
+        facts[1] = Fact("SELECT b, COUNT(*) AS n FROM t GROUP BY b", groups)
     return facts
 
 
 def _in_duckdb(stored: Stored, folder: Path) -> str:
-    """A table with each value, and NULL, twice over: under `x` and `b`, with `id` apart and `twice` once in two rows."""
+    """Each value, and NULL, under `x` and `b`: in `t` in a row of its own, and in `twice` in two rows."""
     rows = ", ".join(f"({n}, {value}, {value}, 0)" for n, value in enumerate([*stored.values, "NULL", *stored.values]))
     make = [f"CREATE TABLE made (id INTEGER, x {stored.kind}, b {stored.kind}, one INTEGER)"]
     make += [f"INSERT INTO made VALUES {row}" for row in rows.replace("), (", ")\n(").split("\n")]
@@ -254,7 +341,7 @@ def _cases(stored: Stored, kind: str, write: Any, write_twice: Any, table_twice:
             outcome, facts = Outcome.EITHER, readings(declared, stored.maybe[declared])
         else:
             outcome, facts = Outcome.ERROR, []
-        found.append(Case(name, write, {"t": private(columns)}, outcome, facts, "x", always=False))
+        found.append(Case(name, write, {"t": private(columns)}, outcome, facts, "x"))
     units = len(set(map(str, stored.values)) - {"NULL", "None"})
     outcome = Outcome.EITHER if stored.unit is None else Outcome.READ if stored.unit else Outcome.ERROR
     facts = [counted(units, table=table_twice), counted(units, "DISTINCT x", table_twice)]
@@ -266,7 +353,6 @@ def _cases(stored: Stored, kind: str, write: Any, write_twice: Any, table_twice:
             outcome,
             facts,
             "x",
-            always=False,
         )
     )
     return found
@@ -277,7 +363,7 @@ NOT_IN_PARQUET = {"decimal-negative"}
 
 
 def stored_types() -> list[Case]:
-    """All of them one by one, which is for full counts; and for every day those that are read, together in one table."""
+    """All of them one by one, which is for full counts; and for every day those that are read, together."""
     found = []
     for stored in OF_DUCKDB:
         make = partial(_in_duckdb, stored)

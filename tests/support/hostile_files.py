@@ -9,7 +9,7 @@ from __future__ import annotations
 from tests.support.hostile.broken import broken_files, changed_while_open, wrong_statistics
 from tests.support.hostile.case import Case
 from tests.support.hostile.databases import macros, views_and_tables_of_duckdb
-from tests.support.hostile.folders import paths, units_of_unlike_types, unlike_files
+from tests.support.hostile.folders import matched_keys, paths, units_of_unlike_types, unlike_files
 from tests.support.hostile.frames import frames
 from tests.support.hostile.names import names
 from tests.support.hostile.stored_types import stored_types
@@ -21,6 +21,7 @@ _SUBJECTS = (
     texts,
     unlike_files,
     units_of_unlike_types,
+    matched_keys,
     paths,
     views_and_tables_of_duckdb,
     macros,

@@ -225,3 +225,40 @@ def units_of_unlike_types() -> list[Case]:
         outcome = Outcome.READ if apart else Outcome.EITHER
         found.append(Case(f"one-person-{name}", partial(parquets, tables), policy, outcome, [fact], "id"))
     return found
+
+
+def matched_keys() -> list[Case]:
+    """Keys that tables are matched on: NULL and NaN match nothing, and a value that is no key matches nothing."""
+    nan, uint = float("nan"), pa.uint64()
+    public = {  # the keys of a private table, of a public one, their type, and how many rows match
+        "null": ([1, None, 2], [1, None, None], INT, 1),
+        "zeros": ([0.0, -0.0, 1.0], [0.0, -0.0, 1.0], FLOAT, 3),
+        "nan": ([1.0, nan, nan], [1.0, nan, nan], FLOAT, 1),
+        "beyond-64-bits": (pa.array([2**64 - 1, 1], uint), pa.array([2**64 - 1, 2**64 - 2, 1], uint), INT, 1),
+    }
+    found = []
+    for name, (keys, others, kind, matches) in public.items():
+        tables = {
+            "t.parquet": pa.table({"id": range(len(keys)), "x": keys}),
+            "p.parquet": pa.table({"x": others, "y": range(len(others))}),
+        }
+        policy = {"t": private({"x": kind}), "p": {"public": True, "columns": {"x": kind | {"unique": True}, "y": INT}}}
+        fact = Fact("SELECT COUNT(*) AS n FROM t JOIN p USING (x)", {None: matches})
+        found.append(Case(f"matched-public-{name}", partial(parquets, tables), policy, Outcome.EITHER, [fact], "x"))
+    through: dict[str, tuple[Any, Any, int]] = {
+        "null": ([1, None, None], [1, None, None], 1),
+        "beyond-64-bits": (pa.array([2**64 - 1, 1, 2], uint), pa.array([2**64 - 1, 1, 3], uint), 2),
+        "twice": ([1, 1, 2], [1, 1, 2], 0),
+        "floats": ([0.0, -0.0, nan], [0.0, -0.0, nan], 0),
+        "texts-and-numbers": (["1", "01", "2"], [1, 1, 2], 3),
+    }
+    for name, (parents, children, rows) in through.items():
+        tables = {
+            "t.parquet": pa.table({"id": [1, 2, 3], "y": [1, 2, 3], "key": parents}),
+            "u.parquet": pa.table({"key": children, "x": [1, 2, 3]}),
+        }
+        policy = {"t": private({"y": INT}), "u": private({"x": INT}, {"through": "key", "to": "t.key"})}
+        outcome = Outcome.ERROR if name in ("twice", "floats") else Outcome.EITHER
+        facts = [] if outcome is Outcome.ERROR else [counted(rows, table="u")]
+        found.append(Case(f"matched-through-{name}", partial(parquets, tables), policy, outcome, facts, "key"))
+    return found

@@ -289,13 +289,8 @@ def readings(declared: str, values: Sequence[Any]) -> list[Fact]:
                 condition = _condition(column, _bounded(value, declared) if column == "b" else value)
                 counts[condition] = counts.get(condition, 0) + 1
         facts.append(split(counts, rest=None if ANY in values else 0))
-    if declared == "text":  # what is not listed is in the group of others, and is itself in a condition
-        listed = [value for value in values if value in BOUNDED["text"]["values"]]
-        groups = {
-            "a": listed.count("a"),
-            "b": listed.count("b"),
-            "else": sum(v is not None for v in values) - len(listed),
-        }
+    if declared == "text":  # one that is not listed is in the group of others; in a condition it is itself
+        groups: Rows = {value: values.count(value) for value in BOUNDED["text"]["values"]}
         facts[1] = Fact("SELECT b, COUNT(*) AS n FROM t GROUP BY b", groups)
     return facts
 

@@ -16,7 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.support.hostile.case import BOUNDED, Case, Fact, Outcome, counted, database, frame, parquet, private, split
+from tests.support.hostile.case import (
+    BOUNDED,
+    Case,
+    Fact,
+    Outcome,
+    Rows,
+    counted,
+    database,
+    frame,
+    parquet,
+    private,
+    split,
+)
 
 ANY = object()
 """A value of which nothing is claimed."""

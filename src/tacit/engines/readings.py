@@ -29,8 +29,8 @@ Readings = Mapping[str, Mapping[str, Scalar]]
 
 **Rule.** A plan reads such a column in this way, or without it where it makes no difference: a clamp is left out of a
 comparison with constants strictly within the bounds (`plan/operands.py`), and of a value that is put on a grid whose
-ends are the bounds (`aggregates/argument.py`). So a plan computes the same from what the copy holds. A column that matches
-tables or says whose row it is is none of them (`curator/copies.py`)."""
+ends are the bounds (`aggregates/argument.py`). So a plan computes the same from what the copy holds. Columns that match
+tables or say whose row it is are not among them (`curator/copies.py`)."""
 
 _Map = Callable[[Scalar], Scalar]
 

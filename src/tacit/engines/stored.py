@@ -114,7 +114,8 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
     table = f"memory.main.{quote_name(f'csv {file.name}')}"
     statement = (
         f"CREATE TABLE {table} AS SELECT * FROM read_csv({quote_file(file)}, auto_detect = false, "
-        f"hive_partitioning = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
+        f"hive_partitioning = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', "
+        f"columns = {{{columns}}})"
     )
     try:
         connection.execute(statement)

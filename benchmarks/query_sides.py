@@ -36,7 +36,7 @@ def policy(source: Path, *, prepared: bool, name: str, all_rows: bool = False) -
     """The policy over one table of events, or over a shop where the source is a folder."""
     data: dict[str, Any] = {"source": str(source)}
     if prepared:
-        data["prepared"] = str(source.with_suffix(".rows.prepared" if all_rows else ".prepared"))
+        data["copy"] = str(source.with_suffix(".rows.prepared" if all_rows else ".prepared"))
     return {
         "data": data,
         "ledger": {"store": str(source.with_suffix(f".{name}.ledger"))},
@@ -136,12 +136,14 @@ def scan(source: Path) -> None:
 
 
 def prepare(source: Path, *, all_rows: bool = False) -> None:
-    """Make the prepared copy, as `tacit prepare` does."""
+    """Make the copy, as `tacit prepare` does where there is none."""
     from tacit.curator import prepare as preparing
     from tacit.policy.load import load
 
     start, before = time.perf_counter(), time.process_time()
     declared = load(policy(source, prepared=True, name="prepared", all_rows=all_rows))
+    if isinstance(declared.copy, Path):
+        declared.copy.unlink(missing_ok=True)
     path = preparing.prepare(declared, lambda what, share: None)
     found = {"seconds": time.perf_counter() - start, "processor": time.process_time() - before}
     print(json.dumps({**found, "bytes": path.stat().st_size, "peak": peak()}))

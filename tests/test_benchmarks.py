@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tacit.curator.prepare import prepare
-from tacit.engines import prepared
+from tacit.engines import copy_file
+from tacit.engines.duckdb_connection import limit_memory
 from tacit.policy.load import load
 
 ROOT = Path(__file__).parents[1]
@@ -160,7 +161,8 @@ def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk_and_leave_nothing_t
     policy = load(query_sides.policy(path, prepared=True, name="x"))
     copies = []
     for memory in (3_200_000_000, 20_000_000 * (os.cpu_count() or 1)):
-        monkeypatch.setattr(prepared, "_MEMORY", memory)
+        monkeypatch.setattr(copy_file, "_MEMORY", memory)
+        (tmp_path / "events.prepared").unlink(missing_ok=True)
         made = prepare(policy, lambda what, share: None)
         assert {file.name for file in tmp_path.iterdir()} == {"events.parquet", "events.prepared"}
         with duckdb.connect(str(made), read_only=True) as copy:
@@ -172,7 +174,7 @@ def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk_and_leave_nothing_t
 def test_a_copy_is_sorted_in_3_gigabytes_or_in_what_duckdb_may_have(tmp_path, allowed, taken):
     # 3.2e9 bytes are 2.98 GiB; DuckDB cuts off digits.
     with duckdb.connect(config={"memory_limit": allowed}) as connection:
-        prepared._limit_sort_memory(connection, tmp_path / "sorting")
+        limit_memory(connection, copy_file._MEMORY, tmp_path / "sorting")
         row = connection.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
     assert row == (taken, str(tmp_path / "sorting"))
 

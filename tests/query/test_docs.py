@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.aggregates.registry import SYNTAX
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import open as open_curator
 from tacit.curator.views import Schema
@@ -17,6 +18,7 @@ from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, plan_for
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.load import load
 from tacit.policy.model import Policy
+from tacit.query import function_calls
 from tacit.query.functions import Function
 from tacit.query.refusals import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_SOURCES, MAX_TOKENS
 
@@ -50,6 +52,15 @@ def test_every_class_of_errors_is_explained():
 def test_every_function_is_explained_once():
     rows = FUNCTIONS.partition("## Functions and operators")[2].partition("## Constants")[0]
     assert sorted(first_cells(rows)) == sorted(Function)
+
+
+def test_every_function_that_the_pages_write_can_be_asked_for():
+    answered = {name.upper() for name in [*SYNTAX, *function_calls._PLAIN, *function_calls._SPECIAL]}
+    for page in (FUNCTIONS, GUIDE):
+        code = " ".join(re.findall(r"`([^`\n]+)`", page))
+        written = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)+)\b", code)) - {"ANY_VALUE", "TRY_CAST"}
+        assert written
+        assert not written - answered
 
 
 def test_the_numbers_in_the_pages_are_those_of_the_code():

@@ -38,7 +38,7 @@ class OpenTables:
 
 def write_plain_table(connection: DuckDBPyConnection, table: str, source: str, progress: Progress) -> None:
     """Write the declared columns of a table."""
-    statement = f"CREATE TABLE {_named(table)} AS SELECT * FROM {source}"
+    statement = f"CREATE TABLE {_locate_table(table)} AS SELECT * FROM {source}"
     _execute_with_progress(connection, statement, lambda share: progress(table, share))
 
 
@@ -50,7 +50,7 @@ def write_sorted_table(
     progress: Progress,
 ) -> list[str]:
     """Write one table sorted by unit, without the rows that are nobody's; return which of its texts are numbered."""
-    table, scan = _named(shape.name), layout.scan
+    table, scan = _locate_table(shape.name), layout.scan
     named = dict(scan.columns)
     links = dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links])
     columns = list(dict.fromkeys([*(column for column, _ in shape.columns), *links]))
@@ -89,9 +89,11 @@ def check_unit_collisions(connection: DuckDBPyConnection, shapes: Sequence[Table
     units = []
     for shape in shapes:
         if shape.unit is not None:
-            columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {_named(shape.name)}").fetchall()}
+            columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {_locate_table(shape.name)}").fetchall()}
             if columns.get(shape.unit, "BIGINT") != "BIGINT":  # an integer is its own number
-                units.append(f"SELECT CAST({quote_name(shape.unit)} AS VARCHAR) AS unit FROM {_named(shape.name)}")
+                units.append(
+                    f"SELECT CAST({quote_name(shape.unit)} AS VARCHAR) AS unit FROM {_locate_table(shape.name)}"
+                )
     if not units:
         return
     number = unit_to_integer("unit", "VARCHAR")
@@ -115,7 +117,7 @@ def open_tables(
     sources = {
         shape.name: _table_expression(connection, shape, known[shape.name])
         if shape.name in known
-        else _named(shape.name)
+        else _locate_table(shape.name)
         for shape in shapes
     }
     return OpenTables(sources, known, texts)
@@ -133,7 +135,7 @@ def unit_to_integer(unit: str, kind: str) -> str:
     return f"CAST(md5_number_lower(CAST({unit} AS VARCHAR)) >> 1 AS BIGINT)"
 
 
-def _named(table: str) -> str:
+def _locate_table(table: str) -> str:
     return f"copy.main.{quote_name(table)}"
 
 
@@ -172,7 +174,7 @@ def _create_enum(
 
 
 def _enum(table: str, column: str) -> str:
-    return _named(f"{table}.{column}")
+    return _locate_table(f"{table}.{column}")
 
 
 def _execute_with_progress(connection: DuckDBPyConnection, statement: str, progress: Callable[[float], None]) -> None:
@@ -202,7 +204,7 @@ def _execute_with_progress(connection: DuckDBPyConnection, statement: str, progr
 def _table_expression(connection: DuckDBPyConnection, shape: TableSchema, layout: CopyLayout) -> str:
     """What stands for a table that is sorted by unit. Texts are put back for their numbers; integers are computed with
     as wide ones."""
-    table = _named(layout.table)
+    table = _locate_table(layout.table)
     columns = []
     for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall():
         columns.append(quote_name(column))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_SHORT_TIMES = ("date32[day]", "time32[s]", "time32[ms]")  # of 32 bits
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -60,6 +61,11 @@ def _hash_values(column: pa.ChunkedArray) -> Hashes:
     kind = column.type
     if not len(column):
         return np.zeros(0, np.uint64)
+    if pa.types.is_dictionary(kind):
+        return _hash_values(column.cast(kind.value_type))
+    if pa.types.is_temporal(kind):
+        column = column.cast(pa.int32() if str(kind) in _SHORT_TIMES else pa.int64())
+        kind = column.type
     nulls = column.is_null().to_numpy()
     if pa.types.is_integer(kind) and kind != pa.uint64():
         found = column.cast(pa.int64()).fill_null(0).to_numpy().view(np.uint64)

@@ -6,6 +6,7 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 from tests.support.counts import FULL
+
+for _library in ("MKL", "OMP", "OPENBLAS"):  # before numpy is loaded; tests run side by side, and so would its threads
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; some tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)

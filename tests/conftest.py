@@ -6,10 +6,13 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,12 +21,21 @@ from tests.support.counts import FULL
 for _library in ("MKL", "OMP", "OPENBLAS"):  # before numpy is loaded; tests run side by side, and so would its threads
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+MEMORY = Path("/dev/shm")  # each charge waits until its ledger is stored: on a disk at full counts
+if not FULL and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**33:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; some tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("quick", max_examples=50, deadline=None)  # of tests that do not say how many
 settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact
 settings.load_profile("full" if FULL else "quick")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what was imported and collected, which lives to the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

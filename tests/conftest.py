@@ -38,6 +38,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let all be collected as the process ends: libraries complain of what is left."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def full() -> bool:
     """Whether to run the full counts: TACIT_FULL=1."""

@@ -12,11 +12,16 @@ import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tests.support.counts import FULL
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
 
 for _library in ("MKL", "OMP", "OPENBLAS"):  # before numpy is loaded; tests run side by side, and so would its threads
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
@@ -79,14 +84,21 @@ def allowed() -> Allowed:
     return Allowed(*(frozenset(names.split()) for names in (_SKELETON, _SCALARS, _OPERATORS, _CLAUSES)))
 
 
+@lru_cache(maxsize=1)
+def _parse(statement: str) -> Expression:
+    """The tree of a statement, which is asked for twice in a row."""
+    import sqlglot
+
+    return sqlglot.parse_one(statement, dialect="duckdb")
+
+
 @pytest.fixture(scope="session")
 def called() -> Callable[[str], set[str]]:
     """Makes the set of all functions that a statement calls."""
-    import sqlglot
     from sqlglot import exp
 
     def names(statement: str) -> set[str]:
-        tree = sqlglot.parse_one(statement, dialect="duckdb")
+        tree = _parse(statement)
         found = [node for node in tree.find_all(exp.Func) if not isinstance(node, exp.If)]  # a branch of a CASE
         return {(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper() for node in found}
 
@@ -96,11 +108,10 @@ def called() -> Callable[[str], set[str]]:
 @pytest.fixture(scope="session")
 def built_of() -> Callable[[str], set[str]]:
     """Makes the set of all operators and clauses of a statement: every node of it that is no function."""
-    import sqlglot
     from sqlglot import exp
 
     def names(statement: str) -> set[str]:
-        nodes = sqlglot.parse_one(statement, dialect="duckdb").walk()
+        nodes = _parse(statement).walk()
         return {type(node).__name__ for node in nodes if isinstance(node, exp.If) or not isinstance(node, exp.Func)}
 
     return names

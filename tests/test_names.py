@@ -35,6 +35,7 @@ def definitions():
                 yield str(file.relative_to(SOURCE)), node
 
 
+@pytest.mark.slow
 def test_public_class_names_are_unique():
     homes = defaultdict(list)
     for file, node in definitions():
@@ -61,6 +62,7 @@ def proposed_calls(folder):
                     yield from ((file.name, name) for name in re.findall(r"(?<![\w.])([A-Za-z_]\w*)\(", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["attacks", "audit", "learn", "local", "trial"])
 def test_errors_propose_names_that_exist(package):
     known = set(dir(builtins)) | names()
@@ -69,6 +71,7 @@ def test_errors_propose_names_that_exist(package):
     ]
 
 
+@pytest.mark.slow
 def test_packages_have_no_import_cycles():
     """Imports inside functions and for types count: a module can be read once those it names are."""
     paths = modules_of(SOURCE.parent)

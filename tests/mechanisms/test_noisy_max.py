@@ -49,6 +49,7 @@ def test_the_law_adds_up():
         assert sum(law[1:], law[0]).overlaps(arb(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(3)], ids=str)
 def test_no_ratio_passes_e_to_the_epsilon(epsilon, monotone):
@@ -135,6 +136,7 @@ def test_error_is_the_least_that_holds(choices, confidence):
     assert w == 0 or wins(w) < confidence
 
 
+@pytest.mark.slow
 def test_error_of_wide_noise():
     # In units of the scale the error is nearly the same: 100 choices at 95 %, scale 2 and scale 2 * 10^6.
     narrow, wide = NoisyMax(Fraction(1)).error(100, 0.95), NoisyMax(Fraction(1), 10**6).error(100, 0.95)

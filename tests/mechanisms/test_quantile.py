@@ -317,6 +317,7 @@ def test_the_same_row_as_numpy_integers():
     assert quantile().release(rows, ReplayBits(b"n")) == quantile().release({3: 5, 4: 2}, ReplayBits(b"n"))
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_points_are_quick():
     # 30 ms on a quiet machine, the best of several; a loop over the points in Python would take half a second.
     chance = np.random.default_rng(5)

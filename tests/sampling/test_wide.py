@@ -92,6 +92,7 @@ def test_laplace_and_gaussian_of_any_width_take_the_quick_way(monkeypatch, full)
     assert len(asked) < 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [Fraction(2**41), Fraction(2**100), Fraction(2**500)], ids=str)
 def test_wide_gaussian_draws_have_the_distribution(binned, deviation, full):
     from math import erfc, sqrt

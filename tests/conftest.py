@@ -38,6 +38,19 @@ settings.register_profile("full", max_examples=100, deadline=None)  # how long a
 settings.load_profile("full" if FULL else "quick")
 
 
+SERVERS = {"postgres", "served", "serving", "spark"}
+"""Fixtures that start a server, and a parameter that stands for one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what a server is started for."""
+    for item in items:
+        parameters = getattr(item, "callspec", None)
+        given = [value for value in parameters.params.values() if isinstance(value, str)] if parameters else []
+        if SERVERS & {*getattr(item, "fixturenames", ()), *given}:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what was imported and collected, which lives to the end."""
     gc.freeze()

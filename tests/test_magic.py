@@ -62,6 +62,7 @@ def test_a_cell_may_be_drawn_too(opened):
         assert len(answer) == 6
 
 
+@pytest.mark.slow
 def test_an_explanation_is_not_drawn(opened):
     with pytest.raises(ParameterError, match="not allowed with"):
         opened.run_cell_magic("tacit", "--epsilon 0.5 --explain --plot", "SELECT COUNT(*) AS n FROM visits")

@@ -45,6 +45,7 @@ def test_public_class_names_are_unique():
     assert not {name: files for name, files in homes.items() if len(files) > 1}
 
 
+@pytest.mark.slow
 def test_functions_of_modules_are_verbs():
     functions = [(file, node.name) for file, node in definitions() if not isinstance(node, ast.ClassDef)]
     assert len(functions) > 1_500

@@ -145,6 +145,7 @@ def test_division_by_a_released_zero_is_null(expression, ask):
 LARGE = 2**62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [

@@ -358,6 +358,7 @@ def test_a_picture_of_nothing_and_of_many_rows(tmp_path: Path):
     assert size_of(tmp_path / "many.png") == (1120, 4672)
 
 
+@pytest.mark.slow
 def test_a_key_is_drawn_as_it_is(tmp_path: Path):
     # between dollar signs matplotlib would read formulas, and fail at a wrong one
     counts([("$\\nonsense{$",), ("$x$",), ("a\nb",)], [40, 50, 60], [Type.TEXT]).plot(tmp_path / "n.png")

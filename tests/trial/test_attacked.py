@@ -106,6 +106,7 @@ def test_unprotected_every_secret_is_out(attacked):
     assert attacked.plain.estimate == attacked.target.truth.sum()
 
 
+@pytest.mark.slow
 def test_protected_no_more_is_recovered_than_the_promise_allows(attacked):
     # The right guesses are at most binomial: three lines alarm falsely with probability 3e-9 at most.
     most = {Neighbors.REPLACE: 0.7310585786, Neighbors.ADD_REMOVE: 0.8807970780}[attacked.neighbors]

@@ -408,6 +408,7 @@ def test_unprotected_answers_are_refuted(trial):
     assert found.verdict == "refuted"
 
 
+@pytest.mark.slow
 def test_more_rows_than_count_move_an_answer_by_what_is_paid_for(trial):
     # 39 rows of the lone unit, of which 12 count: the price is for 12.
     plan = plan_for(parse(COUNT), trial.policy, 1)

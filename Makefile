@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests start Python many times: what it compiles is kept, and so are the assertions that pytest rewrites.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo check test verify coverage hooks lint types layers format bench bench-query clean help
 

@@ -6,13 +6,29 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
+import gc
+import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tests.support.counts import FULL
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+for _library in ("MKL", "OMP", "OPENBLAS"):  # before numpy is loaded; tests run side by side, and so would its threads
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+MEMORY = Path("/dev/shm")  # each charge waits until its ledger is stored: on a disk at full counts
+if not FULL and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**33:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; some tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -20,6 +36,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the backgro
 settings.register_profile("quick", max_examples=50, deadline=None)  # of tests that do not say how many
 settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact
 settings.load_profile("full" if FULL else "quick")
+
+
+SERVERS = {"postgres", "served", "serving", "spark"}
+"""Fixtures that start a server, and a parameter that stands for one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what a server is started for."""
+    for item in items:
+        parameters = getattr(item, "callspec", None)
+        given = [value for value in parameters.params.values() if isinstance(value, str)] if parameters else []
+        if SERVERS & {*getattr(item, "fixturenames", ()), *given}:
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what was imported and collected, which lives to the end."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let all be collected as the process ends: libraries complain of what is left."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
@@ -58,14 +97,21 @@ def allowed() -> Allowed:
     return Allowed(*(frozenset(names.split()) for names in (_SKELETON, _SCALARS, _OPERATORS, _CLAUSES)))
 
 
+@lru_cache(maxsize=1)
+def _parse(statement: str) -> Expression:
+    """The tree of a statement, which is asked for twice in a row."""
+    import sqlglot
+
+    return sqlglot.parse_one(statement, dialect="duckdb")
+
+
 @pytest.fixture(scope="session")
 def called() -> Callable[[str], set[str]]:
     """Makes the set of all functions that a statement calls."""
-    import sqlglot
     from sqlglot import exp
 
     def names(statement: str) -> set[str]:
-        tree = sqlglot.parse_one(statement, dialect="duckdb")
+        tree = _parse(statement)
         found = [node for node in tree.find_all(exp.Func) if not isinstance(node, exp.If)]  # a branch of a CASE
         return {(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper() for node in found}
 
@@ -75,11 +121,10 @@ def called() -> Callable[[str], set[str]]:
 @pytest.fixture(scope="session")
 def built_of() -> Callable[[str], set[str]]:
     """Makes the set of all operators and clauses of a statement: every node of it that is no function."""
-    import sqlglot
     from sqlglot import exp
 
     def names(statement: str) -> set[str]:
-        nodes = sqlglot.parse_one(statement, dialect="duckdb").walk()
+        nodes = _parse(statement).walk()
         return {type(node).__name__ for node in nodes if isinstance(node, exp.If) or not isinstance(node, exp.Func)}
 
     return names

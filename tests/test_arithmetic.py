@@ -128,6 +128,7 @@ def test_a_range_is_named_as_it_is(lower, upper, said):
     assert caught.value.fix == f"choose confidence between {said}"
 
 
+@pytest.mark.slow
 @given(st.fractions(), st.fractions(min_value=0, max_value=10**6), st.sampled_from([1, 10**6, 10**30, 10**-30]))
 def test_both_ends_that_an_error_names_are_in_the_range(lower, width, scale):
     lower, upper = lower * Fraction(scale), (lower + width) * Fraction(scale)

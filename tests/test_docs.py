@@ -9,6 +9,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.support.counts import FULL
+from tests.support.started import Starter, starter
 
 import tacit.local
 from tacit.aggregates.registry import read_question as parse
@@ -30,11 +32,29 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def run(code: str, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False, timeout=120
-    )
+    (folder / "shown.py").write_text(code, encoding="utf-8")
+    return run_script(folder / "shown.py", [], folder)
+
+
+def run_script(script: Path, arguments: list[str], folder: Path, started: Starter | None = None) -> str:
+    """What a script prints, in a process of its own or, sooner, in a fork of one that has imported much."""
+    if started is None:
+        command = [sys.executable, script, *arguments]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    else:
+        done = started.run(script, arguments, folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def started():
+    """Where scripts are forked from; at full counts each is a process that imports what it needs itself."""
+    if FULL:
+        yield None
+    else:
+        with starter() as process:
+            yield process
 
 
 def test_the_ten_lines_of_the_readme_run(tmp_path):
@@ -64,9 +84,10 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
         "learning",
     ],
 )
-def test_the_python_of_the_guide_runs(page, tmp_path):
-    code = "\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python"))
-    run(code, tmp_path)
+def test_the_python_of_the_guide_runs(page, tmp_path, started):
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python")), encoding="utf-8")
+    run_script(script, [], tmp_path, started)
 
 
 def test_the_guide_shows_every_public_name_of_the_local_model():
@@ -144,12 +165,9 @@ def test_a_refusal_that_a_page_quotes_is_what_happens(page, clinic):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_examples_run(example, tmp_path):
+def test_examples_run(example, tmp_path, started):
     arguments = [str(tmp_path / "out.svg")] if "sys.argv" in example.read_text(encoding="utf-8") else []
-    done = subprocess.run(
-        [sys.executable, example, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
+    run_script(example, arguments, tmp_path, started)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

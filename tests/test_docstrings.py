@@ -19,6 +19,7 @@ PACKAGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_public_names_are_documented(package):
     module = import_module(package)

@@ -32,6 +32,7 @@ def test_errors_load_nothing_heavy():
     assert not loaded_after("from tacit import Refused, TacitError; str(TacitError)") & set(HEAVY)
 
 
+@pytest.mark.slow
 def test_what_is_used_is_loaded():
     # The test above has power: opening needs these.
     assert {"numpy", "duckdb", "pyarrow", "cryptography"} <= loaded_after("import tacit; tacit.open")

@@ -23,6 +23,7 @@ def opened(shell, tmp_path):
     return shell
 
 
+@pytest.mark.slow
 def test_a_cell_is_a_question_and_its_answer_is_a_value(opened):
     answer = opened.run_cell_magic(
         "tacit", "--epsilon 0.5 --into found", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1"
@@ -32,6 +33,7 @@ def test_a_cell_is_a_question_and_its_answer_is_a_value(opened):
     assert "<table" in answer._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_cell_may_name_its_accuracy(opened):
     # 12 rows of a patient, width 100 at 95 %: -ln(0.05) 12/e <= 100 at about e = 0.36
     answer = opened.run_cell_magic("tacit", "--within n=100", "SELECT COUNT(*) AS n FROM visits")
@@ -40,11 +42,13 @@ def test_a_cell_may_name_its_accuracy(opened):
     assert 0.3 < float(answer.receipt.to_dict()["charged_epsilon"]) < 0.4
 
 
+@pytest.mark.slow
 def test_an_explanation_costs_nothing(opened):
     found = opened.run_cell_magic("tacit", "--epsilon 0.5 --explain", "SELECT COUNT(*) AS n FROM visits")
     assert "costs epsilon 0.5" in str(found)
 
 
+@pytest.mark.slow
 def test_a_cell_may_be_drawn_too(opened):
     from IPython.core.displaypub import CapturingDisplayPublisher
 
@@ -58,11 +62,13 @@ def test_a_cell_may_be_drawn_too(opened):
         assert len(answer) == 6
 
 
+@pytest.mark.slow
 def test_an_explanation_is_not_drawn(opened):
     with pytest.raises(ParameterError, match="not allowed with"):
         opened.run_cell_magic("tacit", "--epsilon 0.5 --explain --plot", "SELECT COUNT(*) AS n FROM visits")
 
 
+@pytest.mark.slow
 def test_mistakes_are_said(shell, opened):
     for line, cell in [("--epsilon", "SELECT 1"), ("--epsilon x", "SELECT 1"), ("", "SELECT COUNT(*) FROM visits")]:
         with pytest.raises(ParameterError):

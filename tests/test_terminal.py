@@ -6,6 +6,7 @@ import json
 import sys
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def is_safe(text, breaks=""):
     return all(character in breaks or unicodedata.category(character)[0] != "C" for character in text)
 
 
+@pytest.mark.slow
 def test_every_character_is_shown_or_replaced():
     for code in range(sys.maxunicode + 1):
         shown = one_line(chr(code))

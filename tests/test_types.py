@@ -66,6 +66,7 @@ def check(snippet: str, follow: str, modules: list[str], folder: Path, monkeypat
     assert {int(line) for line in re.findall(r"snippet\.py:(\d+): error", said)} == expected, said
 
 
+@pytest.mark.slow
 def test_what_an_analyst_hands_over(tmp_path, monkeypatch):
     modules = ["arithmetic", "answers.answer", "curator.curator", "curator.ibis_expressions", "privacy.loss"]
     check(ANALYST, "skip", [f"tacit.{name}" for name in modules], tmp_path, monkeypatch)

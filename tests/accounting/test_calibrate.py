@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 
 from tacit.accounting import calibrate, delta, pld
 from tacit.accounting.calibrate import discrete_gaussian_delta, gaussian_sigma, gaussian_variance, laplace_scale
@@ -39,7 +40,7 @@ def test_the_classical_rule_fails_from_about_nine_on(epsilon, needed):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25 if FULL else 8, deadline=None, derandomize=True)
 @given(epsilons, deltas, st.sampled_from([1, 2, 7, 100, 10**4]), st.sampled_from([1, 2, 5]))
 def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
     variance = gaussian_variance(epsilon, goal, shift, coordinates)
@@ -50,7 +51,7 @@ def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25 if FULL else 8, deadline=None, derandomize=True)
 @given(epsilons, deltas)
 def test_sigma_is_safe_and_least(epsilon, goal):
     sigma = gaussian_sigma(epsilon, goal)

@@ -82,6 +82,7 @@ def test_a_row_adds_no_more_than_is_said_and_nothing_where_one_is_missing(functi
 ROWS = st.lists(st.tuples(st.integers(-12, 20).map(lambda n: n / 4), st.integers(10, 90)), min_size=2, max_size=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", PAIRS)
 @given(rows=ROWS)
 def test_without_noise_it_is_numpys(function: str, rows: list[tuple[float, int]]) -> None:
@@ -111,6 +112,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("function", PAIRS)
 def test_bars_cover_at_least_as_often_as_they_say(function: str, shape: str, full: bool) -> None:

@@ -21,6 +21,7 @@ def answer(analyst_of):
     return analyst_of(GROUPS).ask(SQL, epsilon=10)
 
 
+@pytest.mark.slow
 def test_columns_rows_and_values(answer):
     assert answer.columns == ("ward", "n", "m", "x", "large")
     assert len(answer) == 4

@@ -29,6 +29,7 @@ def test_every_declared_key_in_its_order(ask):
     assert ask("ward, COUNT(*) AS n") == [("A", 10), ("B", 30), ("C", 20), (ODD, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "wards"),
     [
@@ -51,6 +52,7 @@ def test_having(condition, wards, ask):
     assert [row[0] for row in ask("ward, COUNT(*) AS n", f"HAVING {condition}")] == wards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "wards"),
     [
@@ -80,6 +82,7 @@ def test_rows_without_an_order_come_in_the_declared_one(ask):
     assert [row[0] for row in ask("ward, COUNT(*) AS n", "LIMIT 2")] == ["A", "B"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "value"),
     # For ward A: 10 rows, ages that add up to 40, costs that add up to 40 half units = 20.
@@ -121,6 +124,7 @@ def test_expressions(expression, value, ask):
     assert type(found) is type(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [
@@ -141,6 +145,7 @@ def test_division_by_a_released_zero_is_null(expression, ask):
 LARGE = 2**62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [

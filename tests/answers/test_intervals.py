@@ -108,6 +108,7 @@ def trial(mean: float, rows: int, scale_of_count: int, confidence: Fraction, tri
     return truth, np.clip(estimates, 0, 50), low, high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [Fraction(8, 10), Fraction(95, 100), Fraction(99, 100)])
 @pytest.mark.parametrize("rows", [1, 5, 30, 100, 1000, 50_000])
 @pytest.mark.parametrize("mean", [0.0, 2.0, 25.0, 40.0, 50.0])
@@ -154,6 +155,7 @@ def test_a_mean_of_an_empty_group(analyst_of):
     assert answer.interval("m") == [(0, 50)] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "truth"),
     # 900 rows whose costs add up to 40,000 half units: 20,000/900

@@ -336,6 +336,7 @@ def size_of(path: Path) -> tuple[int, int]:
     return width, height
 
 
+@pytest.mark.slow
 def test_a_picture_of_an_answer(tmp_path: Path):
     answer = counts([("flu",), ("gout",), (None,)], [40, 50, -3], [Type.TEXT])
     answer.plot(tmp_path / "n.png")
@@ -347,6 +348,7 @@ def test_a_picture_of_an_answer(tmp_path: Path):
     assert (tmp_path / "again.svg").read_text(encoding="utf-8") == drawn
 
 
+@pytest.mark.slow
 def test_a_picture_of_nothing_and_of_many_rows(tmp_path: Path):
     counts([], [], [Type.TEXT]).plot(tmp_path / "none.png")
     assert size_of(tmp_path / "none.png") == (1120, 400)
@@ -356,6 +358,7 @@ def test_a_picture_of_nothing_and_of_many_rows(tmp_path: Path):
     assert size_of(tmp_path / "many.png") == (1120, 4672)
 
 
+@pytest.mark.slow
 def test_a_key_is_drawn_as_it_is(tmp_path: Path):
     # between dollar signs matplotlib would read formulas, and fail at a wrong one
     counts([("$\\nonsense{$",), ("$x$",), ("a\nb",)], [40, 50, 60], [Type.TEXT]).plot(tmp_path / "n.png")

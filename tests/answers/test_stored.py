@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def typed(release: Release) -> list[tuple[type, ...]] | None:
     return None if release.groups is None else [tuple(type(key) for key in group) for group in release.groups]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.builds(Release, st.one_of(st.none(), groups), numbers))
 def test_what_was_stored_comes_back(release: Release) -> None:

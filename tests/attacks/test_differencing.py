@@ -58,6 +58,7 @@ def test_all_of_a_hundred_bits_are_blatant():
     assert reconstruct_leaving_one_out(ExactOracle(bits), 100, truth=bits).blatant
 
 
+@pytest.mark.slow
 def test_noise_leaves_little_to_a_difference():
     # Two Gaussian noises of 2 differ by one of sqrt(8). The first is shared by all guesses, so play many classes of
     # one: a bit is right with probability Phi(0.5/sqrt(8)) = 0.570.

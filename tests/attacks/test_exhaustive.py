@@ -92,6 +92,7 @@ def test_4e_is_reached(error):
     assert left.distances(truth).max() == left.most_wrong == 4 * error
 
 
+@pytest.mark.slow
 def test_a_four_hundredth_of_noise_leaves_at_most_one_bit_in_a_hundred():
     # E = n/400: 4E = n/100. With 20 people 4E is 0.2, below one bit: all are found.
     truth = secret(20, 1)

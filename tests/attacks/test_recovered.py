@@ -135,6 +135,7 @@ def test_no_interval_of_nothing(right, trials, confidence):
         clopper_pearson_interval(right, trials, confidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [3, 100, 2600])
 def test_the_picture_says_what_it_shows(people, tmp_path):
     found(people - 2, people).plot(tmp_path / "found.svg")

@@ -47,6 +47,7 @@ def test_the_undefended_classroom_is_infinite():
     assert exact_mean.delta(1000) == 1
 
 
+@pytest.mark.slow
 def test_the_classroom_with_laplace_noise_of_13_points_is_a_tenth():
     table = defended_classroom(0.1)  # 40 steps of 1/30 with scale 400 steps = 13.33 points
     found = derive_epsilon(table)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,6 +16,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer.main
 
 from tacit.cli.main import main
 
@@ -40,7 +42,8 @@ epsilon = 1
 
 @pytest.fixture(scope="session")
 def tacit() -> Run:
-    """The command, in this process: quicker, and otherwise what a shell does."""
+    """The command, in this process: quicker, and otherwise what a shell does. It is built once."""
+    built = cache(typer.main.get_command)
 
     def run(*arguments: Any, cwd: Path | None = None, stdin: str = "") -> Done:
         out, err = io.StringIO(), io.StringIO()
@@ -52,6 +55,7 @@ def tacit() -> Run:
             redirect_stderr(err),
             patch.object(sys, "argv", argv),
             patch.object(sys, "stdin", io.StringIO(stdin)),
+            patch.object(typer.main, "get_command", built),
         ):
             try:
                 main()
@@ -76,9 +80,27 @@ def process() -> Run:
     return run
 
 
+def write_policy(folder: Path) -> Path:
+    """Write a policy, t.toml, and its data to a folder."""
+    pq.write_table(pa.table({"x": [1, 2, 3]}), folder / "t.parquet")
+    (folder / "t.toml").write_text(POLICY)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a policy, t.toml, and its data; no question was asked yet."""
-    pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "t.parquet")
-    (tmp_path / "t.toml").write_text(POLICY)
-    return tmp_path
+    return write_policy(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def asked(tacit: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same where ada has asked COUNT and SUM at 0.25 each; the answer to the first is in answer.json. To copy."""
+    folder = write_policy(tmp_path_factory.mktemp("asked"))
+    questions = ("SELECT COUNT(*) AS n FROM t", "SELECT SUM(x) AS s FROM t")
+    first, _ = (
+        tacit("ask", "-p", "t.toml", "--as", "ada", sql, "--epsilon", "0.25", "--json", cwd=folder).stdout
+        for sql in questions
+    )
+    (folder / "answer.json").write_text(first)
+    return folder

@@ -45,6 +45,7 @@ def test_a_question_is_answered_and_its_repeat_is_free(tacit, process, clinic):
     assert budget["own"] == {"spent": "0.25", "cap": "2", "remaining": "1.75", "delta": delta}
 
 
+@pytest.mark.slow
 def test_the_chart_and_the_table_are_printed(tacit, clinic):
     shown = tacit("ask", "-p", clinic, "--as", "ada", COUNT, "--epsilon", "0.25", "--chart")
     assert "●" in shown.stdout

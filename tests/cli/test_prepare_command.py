@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,27 +11,21 @@ from tacit.demo.clinic import build_clinic
 pytestmark = pytest.mark.slow
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tacit.cli.main", *arguments], capture_output=True, text=True, check=False, timeout=120
-    )
-
-
-def test_a_copy_is_made_once_and_asked(tmp_path: Path):
+def test_a_copy_is_made_once_and_asked(tacit, process, tmp_path: Path):
     policy = build_clinic(tmp_path)
     text = policy.read_text(encoding="utf-8")
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
     policy.write_text(text.replace("epoch = 1", 'copy = "clinic.copy"\nepoch = 1'), encoding="utf-8")
-    made = run("prepare", "-p", str(policy))
+    made = process("prepare", "-p", policy)
     assert made.stdout.startswith("clinic.copy holds the data of epoch 1")
     before = (tmp_path / "clinic.copy").stat().st_mtime_ns
-    asked = run("ask", "-p", str(policy), "--as", "ada", "--epsilon", "1", question)
+    asked = tacit("ask", "-p", policy, "--as", "ada", "--epsilon", "1", question)
     assert "Surgery" in asked.stdout
-    run("prepare", "-p", str(policy))
+    tacit("prepare", "-p", policy)
     assert (tmp_path / "clinic.copy").stat().st_mtime_ns == before
 
 
-def test_a_policy_that_names_no_copy_is_told_how(tmp_path: Path):
-    made = run("prepare", "-p", str(build_clinic(tmp_path)))
+def test_a_policy_that_names_no_copy_is_told_how(tacit, tmp_path: Path):
+    made = tacit("prepare", "-p", build_clinic(tmp_path))
     assert made.returncode == 4
     assert "copy =" in made.stderr

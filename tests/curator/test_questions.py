@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.base import TopKMeasurement
@@ -435,8 +436,8 @@ def engines():
 @pytest.mark.parametrize("start", range(10))
 def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engines):
     policy = load(declare(groups, 3))
-    every = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)]
-    for text in every[start::10]:
+    every = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)][start::10]
+    for text in every if FULL else every[groups == 4 :: 2]:  # each question with one of the two
         plan = plan_for(parse(text), policy, 1)
         ours, theirs = (dict(engine.run(plan.exact)) for engine in engines)
         assert ours == theirs, text

@@ -106,6 +106,7 @@ def test_no_row_decides(seed, count):
     assert ridge.fit(rows, rows[:, 0]).method_ == "newton"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*METHODS.values(), SufficientStatistics])
 def test_every_method_is_calibrated_to_a_task_alone(kind):
     loss = HuberLoss(1.0) if kind is SufficientStatistics else LogisticLoss()

@@ -103,6 +103,7 @@ def test_that_bound_is_reached():
     assert moved == scatter("1", "0", 4, constant=0).privacy_loss.sensitivity == 5 * 2 ** (EXPONENT - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", ["1e-6", "0"], ids=["Gaussian", "Laplace"])
 def test_the_law_of_the_noise_is_the_one_that_is_priced(delta):
     # 450 columns have 101,475 entries on and above the diagonal. The distance of Kolmogorov and Smirnov is below

@@ -20,7 +20,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-FITS = 9_000 if FULL else 4_500
+FITS = 9_000 if FULL else 3_000
 
 
 def plan(

@@ -153,6 +153,7 @@ def test_an_altered_answer_is_not_repeated(ledger, place):
 
 @pytest.mark.parametrize("leading", [True, False])
 def test_who_is_interrupted_while_waiting_has_charged_nothing(ledger, leading):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # with that of polars, where it is loaded, waits go on
     other = threading.Thread(target=lambda: ledger.reserve("ben", TENTH, "other"))
     out = threading.Event()
 

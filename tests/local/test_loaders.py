@@ -149,6 +149,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.binary(max_size=200), JSON)
 def test_anything_at_all_is_refused_by_every_loader(data, value):

@@ -26,6 +26,7 @@ def test_twice_is_the_length_times_the_counts_and_large_ones_are_exact():
     assert (walsh_hadamard(walsh_hadamard(counts)) == counts * 2**12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol", [OptimizedLocalHashing(2**17, 6), HadamardResponse(2**17, 1)], ids=lambda one: one.kind
 )

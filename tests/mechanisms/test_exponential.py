@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import OFF, enough
 from tests.support.statistics import chi_square
 
 from tacit.arithmetic import to_interval, working_precision
@@ -91,14 +92,15 @@ def test_the_law_adds_up_and_knows_no_level():
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1, -(10**40)])
 def test_release_has_the_law(offset):
-    # Factor 1/2, scores 0..6: 12,000 draws. p > 1e-11 for each of 3, so a false alarm in at most 3e-11.
+    # Factor 1/2, scores 0..6. p > 1e-11 for each of 3, so a false alarm in at most 3e-11.
     scores = [offset + score for score in (0, 3, 1, 6, 5, 2)]
     pick, bits = Exponential(Fraction(1)), ReplayBits(b"exponential %d" % offset)
-    seen = Counter(pick.release(scores, bits) for _ in range(12_000))
+    count = enough(12_000)
+    seen = Counter(pick.release(scores, bits) for _ in range(count))
     observed = [seen[index] for index in range(6)]
-    assert chi_square(observed, [12_000 * float(p) for p in pick.law(scores)]) > 1e-11
-    off = Exponential(Fraction(11, 10)).law(scores)
-    assert chi_square(observed, [12_000 * float(p) for p in off]) < 1e-9
+    assert chi_square(observed, [count * float(p) for p in pick.law(scores)]) > 1e-11
+    off = Exponential(1 + OFF).law(scores)
+    assert chi_square(observed, [count * float(p) for p in off]) < 1e-9
 
 
 @pytest.mark.parametrize("choices", [1, 2, 7])

@@ -13,6 +13,7 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.bits import Ones
+from tests.support.counts import OFF, enough
 from tests.support.statistics import chi_square
 
 from tacit.arithmetic import to_interval, working_precision
@@ -48,6 +49,7 @@ def test_the_law_adds_up():
         assert sum(law[1:], law[0]).overlaps(arb(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(3)], ids=str)
 def test_no_ratio_passes_e_to_the_epsilon(epsilon, monotone):
@@ -111,13 +113,14 @@ def test_only_a_name_is_released():
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1])
 def test_release_has_the_law(offset):
-    # p > 1e-11 for each of 2: a false alarm in at most 2e-11. A tenth more epsilon is rejected.
+    # p > 1e-11 for each of 2: a false alarm in at most 2e-11. More epsilon is rejected.
     scores = [offset + score for score in (0, 3, 1, 6, 5, 2)]
     pick, bits = NoisyMax(Fraction(1)), ReplayBits(b"noisy max %d" % offset)
-    seen = Counter(pick.release(scores, bits) for _ in range(25_000))
+    count = enough(25_000)
+    seen = Counter(pick.release(scores, bits) for _ in range(count))
     observed = [seen[index] for index in range(6)]
-    assert chi_square(observed, [25_000 * float(p) for p in pick.law(scores)]) > 1e-11
-    assert chi_square(observed, [25_000 * float(p) for p in NoisyMax(Fraction(11, 10)).law(scores)]) < 1e-9
+    assert chi_square(observed, [count * float(p) for p in pick.law(scores)]) > 1e-11
+    assert chi_square(observed, [count * float(p) for p in NoisyMax(1 + OFF).law(scores)]) < 1e-9
 
 
 @pytest.mark.parametrize("choices", [2, 5])
@@ -133,6 +136,7 @@ def test_error_is_the_least_that_holds(choices, confidence):
     assert w == 0 or wins(w) < confidence
 
 
+@pytest.mark.slow
 def test_error_of_wide_noise():
     # In units of the scale the error is nearly the same: 100 choices at 95 %, scale 2 and scale 2 * 10^6.
     narrow, wide = NoisyMax(Fraction(1)).error(100, 0.95), NoisyMax(Fraction(1), 10**6).error(100, 0.95)

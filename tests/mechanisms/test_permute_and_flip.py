@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import OFF, enough
 from tests.support.statistics import chi_square
 
 from tacit.arithmetic import to_interval, working_precision
@@ -102,13 +103,14 @@ def test_never_worse_than_the_exponential_mechanism(scores, epsilon):
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 2**53 + 1])
 def test_release_has_the_law(offset):
-    # p > 1e-11 for each of 2: a false alarm in at most 2e-11. A tenth more epsilon is rejected.
+    # p > 1e-11 for each of 2: a false alarm in at most 2e-11. More epsilon is rejected.
     scores = [offset + score for score in (0, 3, 1, 6, 5, 2)]
     pick, bits = PermuteAndFlip(Fraction(1)), ReplayBits(b"flip %d" % offset)
-    seen = Counter(pick.release(scores, bits) for _ in range(20_000))
+    count = enough(20_000)
+    seen = Counter(pick.release(scores, bits) for _ in range(count))
     observed = [seen[index] for index in range(6)]
-    assert chi_square(observed, [20_000 * float(p) for p in pick.law(scores)]) > 1e-11
-    assert chi_square(observed, [20_000 * float(p) for p in PermuteAndFlip(Fraction(11, 10)).law(scores)]) < 1e-9
+    assert chi_square(observed, [count * float(p) for p in pick.law(scores)]) > 1e-11
+    assert chi_square(observed, [count * float(p) for p in PermuteAndFlip(1 + OFF).law(scores)]) < 1e-9
 
 
 @pytest.mark.parametrize("choices", [1, 2, 7, 1000])

@@ -70,6 +70,7 @@ def test_plausible_deniability(prior):
     assert RandomizedResponse(Fraction(1)).posterior(prior) <= arb(1).exp() * to_interval(prior)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [HALF, RandomizedResponse(Fraction(1)), RandomizedResponse(Fraction(1), 4), RandomizedResponse(None, 5, 0.3)],

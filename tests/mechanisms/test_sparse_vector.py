@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.bits import Ones
+from tests.support.counts import OFF, enough
 from tests.support.statistics import chi_square
 
 from tacit.arithmetic import to_interval, working_precision
@@ -168,15 +169,16 @@ def test_one_threshold_for_all():
 
 @pytest.mark.slow
 def test_release_has_the_law():
-    # 7 things to say, 20,000 runs; a false alarm in at most 1e-11. A tenth more epsilon is rejected.
+    # 7 things to say; a false alarm in at most 1e-11. More epsilon is rejected.
+    count = enough(20_000)
     values, bits = [-6, 4, -2], ReplayBits(b"sparse")
     alarm = SparseVector(Fraction(3), 0, 2)
-    seen = Counter(tuple(alarm.release(values, bits)) for _ in range(20_000))
-    law, off = alarm.law(values), SparseVector(Fraction(33, 10), 0, 2).law(values)
+    seen = Counter(tuple(alarm.release(values, bits)) for _ in range(count))
+    law, off = alarm.law(values), SparseVector(3 * (1 + OFF), 0, 2).law(values)
     observed = [seen[said] for said in law]
-    assert sum(observed) == 20_000
-    assert chi_square(observed, [20_000 * float(p) for p in law.values()]) > 1e-11
-    assert chi_square(observed, [20_000 * float(off[said]) for said in law]) < 1e-9
+    assert sum(observed) == count
+    assert chi_square(observed, [count * float(p) for p in law.values()]) > 1e-11
+    assert chi_square(observed, [count * float(off[said]) for said in law]) < 1e-9
 
 
 def test_the_error_holds():

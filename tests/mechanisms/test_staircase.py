@@ -61,6 +61,7 @@ def test_it_is_the_discrete_laplace_law_where_one_step_is_all():
     assert sums(Staircase.calibrated(1, 1), 1) == pytest.approx(laplace_size(1, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sensitivity", [2, 3, 10, 100])
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2, 4, 8])
 def test_it_wins_wherever_more_than_one_step_is_possible(sensitivity, epsilon):

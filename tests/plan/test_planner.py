@@ -50,6 +50,7 @@ def test_a_plan_made_before_serves_again_and_is_the_one_that_would_be_made(polic
         planner.plan(Question(COUNT, within={"n": [9]}))
 
 
+@pytest.mark.slow
 def test_plans_are_forgotten_when_there_are_many(policy):
     planner = Planner(policy)
     for number in range(520):

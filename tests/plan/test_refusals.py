@@ -57,6 +57,7 @@ def test_a_refusal_has_a_place_a_reason_and_a_fix(file: Path) -> None:
     assert set(marks.strip()) == {"^"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_refusal_does_not_depend_on_the_relation(file: Path, policy_with: Callable[..., Policy]) -> None:
     sql, expected = read(file)

@@ -38,6 +38,7 @@ def largest(f, domain, rows, neighbors):
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", Neighbors)
 @pytest.mark.parametrize("rows", [2, 3, 4, 5])
 @pytest.mark.parametrize(("lower", "upper"), [(0, 3), (-3, 1), (2, 4), (0, 0)])

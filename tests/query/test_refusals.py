@@ -32,6 +32,7 @@ def read(file: Path) -> tuple[str, str]:
     return sql, printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_refusal_reads_as_in_its_file(file: Path) -> None:
     sql, expected = read(file)
@@ -44,6 +45,7 @@ def test_a_refusal_reads_as_in_its_file(file: Path) -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_refusal_says_what_to_do_and_marks_text_of_the_question(file: Path) -> None:
     sql, printed = read(file)

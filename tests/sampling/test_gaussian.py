@@ -1,13 +1,14 @@
 """The discrete Gaussian law, exactly, by rejection and by table.
 
 Some thirty tests of fit, each with a false alarm of 1e-11: less than 1e-9 together. Each also rejects a variance that
-is off by a tenth.
+is off by a tenth, or by a fourth where it says so.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -45,10 +46,10 @@ def p_value(binned):
     return fit
 
 
-def check(p_value, drawn, variance: Fraction) -> None:
+def check(p_value, drawn, variance: Fraction, off: Fraction = Fraction(1, 10)) -> None:
     assert p_value(drawn, variance) > ALARM
-    assert p_value(drawn, variance * Fraction(11, 10)) < ALARM
-    assert p_value(drawn, variance * Fraction(9, 10)) < ALARM
+    assert p_value(drawn, variance * (1 + off)) < ALARM
+    assert p_value(drawn, variance * (1 - off)) < ALARM
 
 
 @pytest.fixture
@@ -123,15 +124,15 @@ def test_draws_that_follow_each_other_are_independent(chi_square):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variance", "trusted"), [(Fraction(1), 1), (Fraction(100), 4)])
-def test_a_cruder_machine_draws_the_same_law(p_value, settled, variance, trusted):
-    count = 40_000
+def test_a_cruder_machine_draws_the_same_law(p_value, settled, variance, trusted, full):
+    count, off = (40_000, Fraction(1, 10)) if full else (10_000, Fraction(1, 4))  # 10,000 * 2 * 0.112^2 = 250
     plain = draw_array(variance, count, ReplayBits(b"cut"))
     assert len(settled) < 4
     settled.clear()
     drawn = draw_array(variance, count, ReplayBits(b"cut"), trusted)
     assert settled.count("_draw_certified") > count / 2
     assert settled.count("is_below") > count / 20
-    check(p_value, drawn, variance)
+    check(p_value, drawn, variance, off)
     # The bits are used up in another order only where a draw needs more of them: none here.
     assert np.array_equal(plain, drawn)
     bits, other = ReplayBits(b"cut"), ReplayBits(b"cut")
@@ -254,8 +255,9 @@ def test_a_variance_is_positive(variance):
 # The tail.
 
 
-def beyond(variance: Fraction, most: int) -> list[arb]:
-    """P(|k| > w) for w = 0, ..., most, added up term by term at the working precision."""
+@cache
+def beyond(variance: Fraction, most: int, precision: int) -> list[arb]:
+    """P(|k| > w) for w = 0, ..., most, added up term by term at this precision, the working one."""
     reach = most + 40 * math.isqrt(math.ceil(variance)) + 60  # what is left out: below exp(-800)
     raw = [(-to_interval(Fraction(k * k) / (2 * variance))).exp() for k in range(reach + 1)]
     total = 2 * sum(raw, arb(0)) - 1
@@ -269,7 +271,7 @@ def beyond(variance: Fraction, most: int) -> list[arb]:
 @pytest.mark.parametrize("variance", [Fraction(1, 50), Fraction(1, 4), Fraction(1), Fraction(70, 3), Fraction(2500)])
 def test_tail_is_the_least(variance):
     with working_precision(300):
-        chances = beyond(variance, 8 * math.isqrt(math.ceil(variance)) + 8)
+        chances = beyond(variance, 8 * math.isqrt(math.ceil(variance)) + 8, 300)
         for share in ("1/2", "1/3", "1/20", "1/1000", "999/1000", "1/1000000000"):
             least = next(w for w, chance in enumerate(chances) if chance <= to_interval(Fraction(share)))
             assert tail_quantile(variance, Fraction(share)) == least
@@ -281,7 +283,7 @@ def test_tail_of_a_wide_law(share):
     # Deviation 1100, beyond 1024: a valid bound, and at most one step above the least, for any chance.
     variance, share = Fraction(1100**2), Fraction(share)
     with working_precision(200):
-        chances = beyond(variance, 6_000)
+        chances = beyond(variance, 6_000, 200)
         least = next(w for w, chance in enumerate(chances) if chance <= to_interval(share))
     assert least <= tail_quantile(variance, share) <= least + 1
 

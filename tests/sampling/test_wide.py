@@ -45,7 +45,7 @@ def test_integers_have_the_distribution(fit, scale, full):
 def test_every_value_has_its_probability_where_all_can_be_counted(fit, monkeypatch, draws, scale, full):
     # With two bits for b, half of the coins are unsure, the fine part is rejected often and zero is drawn again.
     monkeypatch.setattr(wide, "_COARSE", 2)
-    drawn = draws(scale, 400_000 if full else 40_000, ReplayBits(f"small {scale}".encode()))
+    drawn = draws(scale, 400_000 if full else 15_000, ReplayBits(f"small {scale}".encode()))
     assert fit(drawn, scale) > ALARM
     counts = Counter(map(int, drawn))
     q = np.exp(-1 / float(scale))
@@ -92,6 +92,7 @@ def test_laplace_and_gaussian_of_any_width_take_the_quick_way(monkeypatch, full)
     assert len(asked) < 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [Fraction(2**41), Fraction(2**100), Fraction(2**500)], ids=str)
 def test_wide_gaussian_draws_have_the_distribution(binned, deviation, full):
     from math import erfc, sqrt

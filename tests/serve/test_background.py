@@ -29,11 +29,13 @@ def test_a_call_returns_what_the_function_returns_from_another_process(backgroun
     assert background.call(divmod, 7, Fraction(2)) == divmod(7, Fraction(2))
 
 
+@pytest.mark.slow
 def test_a_plan_from_another_process_is_the_one_that_is_made_here(background, curator):
     for question in (Question(COUNT, epsilon=1 / 3), Question(COUNT, within={"n": 9})):
         assert background.call(make_plans, question, curator.policy, None) == make_plans(question, curator.policy)
 
 
+@pytest.mark.slow
 def test_what_is_raised_there_is_raised_here(background, curator):
     with pytest.raises(Refused) as caught:
         background.call(make_plans, Question("SELECT age FROM visits", epsilon=1), curator.policy, None)

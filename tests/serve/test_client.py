@@ -266,6 +266,7 @@ def test_what_was_told_is_read_by_name():
     assert repr(ServerResponse({"a": 1})) == "{'a': 1}"
 
 
+@pytest.mark.slow
 def test_the_python_of_the_guide_runs(served, monkeypatch, capsys):
     page = (Path(__file__).parents[2] / "docs" / "guide" / "serving.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

@@ -15,7 +15,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def test_ordinary_analysts_are_answered_while_another_attacks(tmp_path, full):
-    seconds, scale = ("20", "1") if full else ("3", "0.1")
+    seconds, scale = ("20", "1") if full else ("2", "0.1")
     command = [sys.executable, str(BENCHMARKS / "hostile.py"), "--seconds", seconds, "--scale", scale]
     done = subprocess.run(
         [*command, "--json", str(tmp_path / "found.json")], cwd=BENCHMARKS, capture_output=True, text=True, check=False

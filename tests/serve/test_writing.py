@@ -81,6 +81,7 @@ def test_in_a_download_of_the_console_which_counts_as_a_request(served, writers,
         assert browser.get(place).status_code == 429
 
 
+@pytest.mark.slow
 def test_nobody_has_all_of_the_threads_and_what_waits_is_bounded(curator):
     async def work():
         service = CuratorService(curator, seats=4, first=0)

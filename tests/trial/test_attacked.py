@@ -35,6 +35,7 @@ def policy(neighbors="replace", unit="row", **columns):
 # The crowd.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "secret", "known"),
     [
@@ -98,12 +99,14 @@ def attacked(request):
     return found
 
 
+@pytest.mark.slow
 def test_unprotected_every_secret_is_out(attacked):
     assert [line.name for line in attacked.lines] == ["random subsets", "leave one out", "everyone at once"]
     assert [line.unprotected.share for line in attacked.lines] == [1.0, 1.0, 1.0]
     assert attacked.plain.estimate == attacked.target.truth.sum()
 
 
+@pytest.mark.slow
 def test_protected_no_more_is_recovered_than_the_promise_allows(attacked):
     # The right guesses are at most binomial: three lines alarm falsely with probability 3e-9 at most.
     most = {Neighbors.REPLACE: 0.7310585786, Neighbors.ADD_REMOVE: 0.8807970780}[attacked.neighbors]
@@ -123,6 +126,7 @@ def test_the_budget_ends_the_attack(attacked):
     assert attacked.reworded.distinct > 5  # of twenty: each has noise of its own
 
 
+@pytest.mark.slow
 def test_more_than_the_promise_allows_is_seen():
     # Power: at epsilon 16 everyone's count is off by one with chance e^-8: all 70 bits are right. Were that a promise
     # of epsilon 1, its chance would be 0.731^70 = 3e-10.
@@ -137,6 +141,7 @@ def test_more_than_the_promise_allows_is_seen():
     assert "the promise is broken" in replace(found, lines=(promised,)).verdict
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_attack():
     declared = policy(age=AGE, sick={"type": "bool"})
     first, again, other = (attack_policy(declared, people=8, seed=seed) for seed in (5, 5, 6))

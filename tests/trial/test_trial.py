@@ -203,6 +203,7 @@ def policies(draw):
     return {"privacy": privacy, "tables": tables, "analysts": {"ada": {"epsilon": 1}}}
 
 
+@pytest.mark.slow
 @given(policies())
 @settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_any_policy_can_be_generated_for_and_asked_about(declared):
@@ -245,6 +246,7 @@ def test_what_the_policy_refuses_is_not_asked():
 # Both ways of answering.
 
 
+@pytest.mark.slow
 def test_many_answers_finished_at_once_are_the_single_ones(trial):
     for question in trial.questions:
         plan = plan_for(parse(question), trial.policy, 5)
@@ -265,6 +267,7 @@ def test_an_offset_counts_in_each_answer(trial):
     assert {len(rows) for rows in found} == {2}
 
 
+@pytest.mark.slow
 def test_whole_asks_follow_the_same_law(trial, full):
     """Complete asks, each with a ledger of its own, against releases of one plan: Kolmogorov and Smirnov's test.
 
@@ -318,6 +321,7 @@ def test_a_choice_is_a_word_of_its_own(trial):
     assert set(trial.mechanism("SELECT MODE(sex) AS x FROM visits", 1)(trial.pairs[0].one, 100)) == {"F", "M", "X"}
 
 
+@pytest.mark.slow
 def test_private_keys_have_places_of_their_own(trial):
     question = "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis"
     case = trial.case(question, 1)
@@ -358,6 +362,7 @@ AUDITED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "least", "samples"), AUDITED)
 def test_an_audit_refutes_no_true_price_and_comes_near_it(trial, question, least, samples):
     # Confidence 1 - 1e-9: the five together alarm falsely with probability 5e-9 at most, and all seeds are fixed.
@@ -369,6 +374,7 @@ def test_an_audit_refutes_no_true_price_and_comes_near_it(trial, question, least
     assert found.pair in {pair.says for pair in trial.pairs} or "alike" in found.pair
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "question"),
     [
@@ -385,6 +391,7 @@ def test_rows_that_are_replaced_and_units_that_are_reached_are_audited_too(polic
     assert 0.3 < found.lower <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [question for question, *_ in AUDITED[:3]])
 def test_an_audit_refutes_a_price_that_is_too_low(trial, question):
     # Power: answers that cost 3, claimed to cost 1.
@@ -401,6 +408,7 @@ def test_unprotected_answers_are_refuted(trial):
     assert found.verdict == "refuted"
 
 
+@pytest.mark.slow
 def test_more_rows_than_count_move_an_answer_by_what_is_paid_for(trial):
     # 39 rows of the lone unit, of which 12 count: the price is for 12.
     plan = plan_for(parse(COUNT), trial.policy, 1)

@@ -274,7 +274,7 @@ def _newton(scaled: Scaled, start: Array, plan: list[Step]) -> tuple[Array, Solv
 def _products(units: Array, weights: Array) -> Array:
     """x.w for each row; several columns by blocks, which stay in the cache between a block's products."""
     whole = weights * 2.0**-ROW_BITS
-    if whole.ndim == 1:
+    if whole.ndim == 1 or len(units) <= _BLOCK:
         return np.asarray(units @ whole)
     return np.vstack([units[:0] @ whole, *(units[part] @ whole for part in _parts(len(units)))])
 

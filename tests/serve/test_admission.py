@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from concurrent.futures import wait
+from dataclasses import replace
 
 import pytest
 from tests.support.engines import halted, reached
@@ -90,19 +91,20 @@ def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
 
 @pytest.mark.slow
 def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_free(curator):
-    fast = dict(curator.engine._sources)
+    fast = curator.engine._copy
 
     async def work():
         service = CuratorService(curator, workers=1, first=0, limit=0.3)
-        curator.engine._sources = {
-            name: f"(SELECT rows.* FROM {source} AS rows, range(10000000000))" for name, source in fast.items()
+        slow = {
+            name: f"(SELECT rows.* FROM {source} AS rows, range(10000000000))" for name, source in fast.sources.items()
         }
+        curator.engine._copy = replace(fast, sources=slow)
         started = time.monotonic()
         with pytest.raises(Failed):
             await service.ask("ada", Question(COUNT, epsilon=1, request="first"))
         assert time.monotonic() - started < 60
         assert service.in_use == 0
-        curator.engine._sources = fast
+        curator.engine._copy = fast
         assert (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
         with pytest.raises(Failed):  # under its own name it has one outcome
             await service.ask("ada", Question(COUNT, epsilon=1, request="first"))

@@ -21,6 +21,7 @@ from tacit.errors import ParameterError
 from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.consistency import check_scope
 from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
+from tacit.ledger.epochs import NO_SOURCE
 from tacit.ledger.files import PRIVATE, sync_folder
 from tacit.ledger.open_store import open_store
 from tacit.ledger.reader import standing_in_month
@@ -58,7 +59,6 @@ def accept_loss(
     """
     if not because.strip():
         raise ParameterError("because", "no reason is given", fix="say what happened: it is written down for good")
-    terms = Terms(limits, key.public, witnessed=True)
     store = open_store(place)
     try:
         seen = list(witness.backwards()) if witness.exists() else None
@@ -75,7 +75,8 @@ def accept_loss(
             whole = seen is not None and (not seen or _has_entry(book, seen[0]))
             if whole and recorded is not None and recorded.key == key.public:
                 raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
-            book.record(terms)
+            source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
+            book.record(Terms(limits, key.public, witnessed=True, source=source))
             failed = _fail_open_claims(book)
             charged = {}
             for analyst, total in list(book.totals()):

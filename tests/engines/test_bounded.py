@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.counts import FULL
 
 from tacit.engines import aggregate_copy, totals
-from tacit.engines.bound_contributions import BoundingBuffers, bound_contributions, hash_salt
+from tacit.engines.bound_contributions import BoundingBuffers, bound_contributions, bound_one_group, hash_salt
 from tacit.engines.totals import ExactSums, GroupTotals, ValueCounts
 
 pytestmark = pytest.mark.slow
@@ -136,3 +136,29 @@ def test_totals_of_workers_that_have_met_different_groups_are_added_up():
     assert one.rows.tolist() == [10, 5, 5]
     assert one.nulls[0].tolist() == [4, 2, 2]
     assert one.sums[0].of(np.arange(3)) == [14, 7, 7]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 9)), min_size=0, max_size=30),
+    st.integers(1, 9),
+    st.text(max_size=5),
+)
+def test_one_group_is_bounded_as_any_group_is(runs, most_rows, salt):
+    units = np.array(sorted(unit for unit, size in runs for _ in range(size)), np.int64)
+    key = hash_salt(salt)
+    any_group, one_group, counted = (np.zeros((2, 1), np.int64) for _ in range(3))
+    buffers = BoundingBuffers.of(len(units))
+    code = np.zeros(len(units), np.int8)
+    many = bound_contributions(units, code, 0, 3, most_rows, key, buffers, *any_group)
+    expected = buffers.kept[:many].tolist()
+    kept = np.full(len(units) + 1, -1, np.int32)
+    assert bound_one_group(units, most_rows, key, kept, *one_group) == many
+    assert kept[:many].tolist() == expected
+    assert bound_one_group(units, most_rows, key, kept[:0], *counted) == 0
+    assert any_group.tolist() == one_group.tolist() == counted.tolist()
+
+
+def test_units_out_of_order_are_no_group():
+    units, none = np.array([1, 2, 1], np.int64), np.zeros(1, np.int64)
+    for kept in (np.zeros(4, np.int32), np.zeros(0, np.int32)):
+        assert bound_one_group(units, 1, np.uint64(0), kept, none, none) == -1

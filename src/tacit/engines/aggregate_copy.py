@@ -21,6 +21,7 @@ from tacit.engines.bound_contributions import (
     BoundingBuffers,
     add_by_group,
     bound_contributions,
+    bound_one_group,
     bound_rows_per_unit,
     hash_salt,
 )
@@ -212,7 +213,13 @@ class _BatchAggregator:
             left = np.empty(len(unit), np.int32)
             bound_rows_per_unit(unit, code, first, size, keep.total, key, left)
             code, first = left, 0
-        many = bound_contributions(unit, code, first, keep.groups, keep.rows, key, buffers, totals.units, totals.rows)
+        if not self.coders and keep.total is None:
+            kept = buffers.kept if self.whole or self.listed else buffers.kept[:0]
+            many = bound_one_group(unit, keep.rows, key, kept, totals.units, totals.rows)
+        else:
+            many = bound_contributions(
+                unit, code, first, keep.groups, keep.rows, key, buffers, totals.units, totals.rows
+            )
         if many < 0:
             raise RuntimeError("rows are not in the order of their units")
         kept = buffers.kept[:many]

@@ -158,6 +158,50 @@ def bound_contributions(
     return many
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_one_group(
+    unit: NDArray[np.int64],
+    most_rows: int,
+    key: np.uint64,
+    kept: NDArray[np.int32],
+    units: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> int:
+    """What `bound_contributions` does where all rows are in one group, and keeps the same rows. -1 if out of order.
+
+    Where `kept` is empty, rows are only counted.
+    """
+    count, row, many, people, total = unit.shape[0], 0, 0, 0, 0
+    lists = kept.shape[0] > 0
+    while row < count:
+        who, first = unit[row], row
+        row += 1
+        while row < count and unit[row] == who:
+            row += 1
+        if row < count and unit[row] < who:
+            return -1
+        size = row - first
+        people += 1
+        if size <= most_rows:
+            total += size
+            if lists:
+                for each in range(first, row):
+                    kept[many] = each
+                    many += 1
+            continue
+        total += most_rows
+        if lists:
+            now = _scale_to_range(_mix_bits(_mix_bits(np.uint64(who) ^ key) + np.uint64(1)), size)
+            for each in range(first, row):
+                now += most_rows
+                now -= size * (now >= size)
+                kept[many] = each
+                many += now < most_rows
+    units[0] += people
+    rows[0] += total
+    return many
+
+
 @njit(nogil=True, cache=True)
 def bound_rows_per_unit(
     unit: NDArray[np.int64],

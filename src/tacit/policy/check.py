@@ -222,6 +222,8 @@ def find_name_problem(name: str) -> str:
         return "a name cannot be empty"
     if len(name) > MAX_NAME:
         return f"a name has at most {MAX_NAME} characters"
+    if name == "*":
+        return "* stands for all columns, and is not a name"
     return "" if is_one_clean_line(name) else "a name has no control characters"
 
 

@@ -1,4 +1,4 @@
-"""How a table lies in a prepared copy, and which questions can be read straight from it."""
+"""How a table lies in a copy that is sorted by unit, and which questions can be read straight from it."""
 
 from __future__ import annotations
 

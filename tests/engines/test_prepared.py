@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tacit.engines import copy_tables, ingest
 from tacit.engines.base import TableSchema
 from tacit.engines.copy_file import CopyFile
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import UNIT_COLUMN, CopyLayout, plan_copy_scan, scalar_column, text_code_column
+from tacit.errors import DataError
 from tacit.query.nodes import (
     Aggregation,
     Clamp,
@@ -133,3 +135,25 @@ def test_a_copy_that_is_not_in_the_order_of_its_units_is_never_added_up(tmp_path
                 engine.run(node)
     finally:
         engine.close()
+
+
+def test_units_that_share_a_number_are_found_in_whichever_tables_they_are(tmp_path, monkeypatch):
+    # A hash of which only the length of a text is left: "p" and "q" collide, in one table or in two.
+    shapes = [TableSchema(name, (("x", Type.INT),), "who") for name in ("a", "b")]
+
+    def opened(*units: list[str]) -> None:
+        frames = {s.name: pa.table({"who": who, "x": [1] * len(who)}) for s, who in zip(shapes, units, strict=False)}
+
+        def layout(table: str) -> CopyLayout:
+            return CopyLayout(table, Scan(table, (("x", "c0"), ("who", "c1"))), "c1", (), ())
+
+        monkeypatch.setattr(ingest, "_SORTED", 0)
+        DuckDBEngine(shapes[: len(units)], None, frames, layouts=layout).close()
+
+    opened(["p", "q", "p"])
+    opened(["p", "q"], ["q", "p", "r"])
+    monkeypatch.setattr(copy_tables, "unit_to_integer", lambda unit, kind: f"length({unit})")
+    opened(["p", "pp", "p"])
+    for units in ([["p", "q"]], [["p"], ["q"]], [["p", "pp"], ["pp", "qq"]]):
+        with pytest.raises(DataError, match="two units have the same hash"):
+            opened(*units)

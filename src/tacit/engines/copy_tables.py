@@ -96,10 +96,8 @@ def check_unit_collisions(connection: DuckDBPyConnection, shapes: Sequence[Table
                 )
     if not units:
         return
-    number = unit_to_integer("unit", "VARCHAR")
-    row = connection.execute(
-        f"SELECT COUNT(*) = COUNT(DISTINCT {number}) FROM ({' UNION '.join(units)}) WHERE unit IS NOT NULL"
-    ).fetchone()
+    counts = f"COUNT(DISTINCT unit) = COUNT(DISTINCT {unit_to_integer('unit', 'VARCHAR')})"
+    row = connection.execute(f"SELECT {counts} FROM ({' UNION ALL '.join(units)})").fetchone()
     if row != (True,):
         what = "two units have the same hash, so their rows cannot be told apart"
         raise DataError(ErrorCode.DATA, what, fix="number the units with integers")

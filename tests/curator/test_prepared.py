@@ -366,7 +366,7 @@ def test_a_large_source_is_read_into_a_file_beside_the_ledger(tmp_path, monkeypa
     del entries["data"]["prepared"]
     monkeypatch.setattr(copies, "_SMALL", 100)
     found = locate_copy(load(entries))
-    assert found is not None and found.path.parent == load(entries).books.witness.parent
+    assert found is not None and found.path == load(entries).books.store.with_suffix(".copy")
     tacit.open(entries).close()
     assert found.path.exists()
 

@@ -28,6 +28,7 @@ from tests.support.policies import caps
 import tacit
 from tacit.aggregates.registry import read_question
 from tacit.curator.prepare import prepare
+from tacit.engines import ingest
 from tacit.errors import DataError, ErrorCode, LedgerError
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
@@ -463,3 +464,23 @@ def test_a_unit_is_found_whatever_letters_the_policy_writes_it_in(tmp_path: Path
     frame = pa.table({"patient_id": [1, 2], "x": [0, 1]})
     with tacit.open(policy, data={"t": frame}) as curator:
         assert curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM t", epsilon=0.5).receipt.entry
+
+
+@pytest.mark.parametrize("step", ["_find_tables", "_digest_sources", "write_plain_table"])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_file_that_changes_while_it_is_read_is_the_owners_error(kind, step, tmp_path, monkeypatch):
+    def write(columns: dict[str, pa.Array]) -> Path:
+        source = tmp_path / f"visits.{kind}"
+        pq.write_table(pa.table(columns), source) if kind == "parquet" else pa.csv.write_csv(pa.table(columns), source)
+        return source
+
+    source, work = write(PLAIN), getattr(ingest, step)
+
+    def change_afterwards(*given):
+        done = work(*given)
+        write({**PLAIN, "cost": pa.array(COST[::-1])})
+        return done
+
+    monkeypatch.setattr(ingest, step, change_afterwards)
+    with pytest.raises(DataError, match=rf"visits\.{kind} was changed while it was read"):
+        tacit.open(policy_of(source, tmp_path))

@@ -24,7 +24,8 @@ _SMALL = 64_000_000  # bytes of a source that is read into memory
 def locate_copy(policy: Policy) -> CopyFile | None:
     """The file that the policy's source is read into; None where it is read into memory.
 
-    A policy that does not say has a file beside its ledger, unless the source is small.
+    A policy that does not say has a file beside its ledger, or beside the key of a ledger in a database, unless the
+    source is small.
     """
     if not isinstance(policy.source, Path) or policy.copy == IN_MEMORY:
         return None
@@ -33,7 +34,8 @@ def locate_copy(policy: Policy) -> CopyFile | None:
     elif policy.books is None or _measure_size(policy.source) <= _SMALL:
         return None
     else:
-        path = policy.books.witness.with_suffix(".copy")
+        beside = policy.books.store if isinstance(policy.books.store, Path) else policy.books.key
+        path = beside.with_suffix(".copy")
     layout_of = layouts_of(policy)
     layouts = [layout for table in policy.tables if (layout := layout_of(table.name)) is not None]
     return CopyFile(path, fingerprint_copy(policy.digest, layouts))

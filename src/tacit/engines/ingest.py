@@ -77,9 +77,9 @@ def read_source(
 
     A table is sorted by unit where it is large, or with `sort_all`, and where the loops that need it are there.
     """
+    files = Files(_list_files(source))  # before anything is read of them
     found = _find_tables(connection, shapes, source, frames)
     declared = {shape.name: _check(connection, declare_table(connection, shape, found[shape.name])) for shape in shapes}
-    files = Files(file for table in declared.values() for file in table.table.files)
     digests = _digest_sources(declared.values())
     staged = {name: _compute_view(connection, table, number) for number, (name, table) in enumerate(declared.items())}
     sources = {name: _read_values(table, readings.get(name, {})) for name, table in staged.items()}
@@ -119,6 +119,14 @@ def digest_source(shapes: Sequence[TableSchema], source: Path) -> dict[str, str]
     with duckdb.connect(":memory:") as connection:
         found = _find_tables(connection, shapes, source, {})
         return _digest_sources(declare_table(connection, shape, found[shape.name]) for shape in shapes)
+
+
+def _list_files(source: Path | None) -> list[Path]:
+    """All files that a source may be read from."""
+    if source is None:
+        return []
+    log = source.with_name(f"{source.name}.wal")
+    return [file for file in source.rglob("*") if file.is_file()] if source.is_dir() else [source, log]
 
 
 def _is_sorted(rows: int, sort_all: bool) -> bool:

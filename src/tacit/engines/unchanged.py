@@ -1,32 +1,28 @@
-"""Files that are read for every question, and are still those that were checked."""
+"""Files that stay the same while they are read."""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from tacit.errors import DataError, ErrorCode
 
-_log = logging.getLogger("tacit")
-
 _Mark = tuple[int, int, int, int]
 
 
 class Files:
-    """Files as they were when they were opened: which they are, how long, and when they were written."""
+    """Files as they are before they are read: which they are, how long, and when they were written."""
 
     def __init__(self, files: Iterable[Path]) -> None:
         self._marks = {file: _mark(file) for file in files}
 
     def check(self) -> None:
-        """Raise where a file is gone or another one: what was checked of it says nothing about this one."""
+        """Raise where a file is gone or another one: what was read may be a part of each."""
         for file, mark in self._marks.items():
             if _mark(file) != mark:
-                _log.error("%s has changed since it was opened", file)  # analysts are not told of files
-                fix = "ask the data owner to open it again, with a new epoch in the policy"
-                raise DataError(ErrorCode.DATA, "the data has changed since it was opened", fix=fix)
+                what = f"{file.name} was changed while it was read"
+                raise DataError(ErrorCode.DATA, what, fix="open it again when nothing writes to it")
 
 
 def _mark(file: Path) -> _Mark | None:

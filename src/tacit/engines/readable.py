@@ -107,6 +107,9 @@ def check_parts(connection: DuckDBPyConnection, table: str, files: Sequence[Path
 def check_frame(table: str, frame: pa.Table, columns: Iterable[str]) -> None:
     """These columns of a data frame hold what their types say."""
     for column in columns:
+        if [name.lower() for name in frame.column_names].count(column.lower()) != 1:
+            what = f"data for {table} has several columns named {column}"
+            raise DataError(ErrorCode.DATA, what, fix="give each column a name of its own")
         row = _find_invalid(frame[column])
         if row is not None:
             what = f"{table}.{column} holds a text that is not UTF-8, in row {row + 1}"

@@ -62,7 +62,7 @@ def _hash_values(column: pa.ChunkedArray) -> Hashes:
     if not len(column):
         return np.zeros(0, np.uint64)
     if pa.types.is_dictionary(kind):
-        return _hash_values(column.cast(kind.value_type))
+        return np.concatenate([_hash_codes(chunk) for chunk in column.chunks])
     if pa.types.is_temporal(kind):
         column = column.cast(pa.int32() if str(kind) in _SHORT_TIMES else pa.int64())
         kind = column.type
@@ -78,6 +78,14 @@ def _hash_values(column: pa.ChunkedArray) -> Hashes:
         values = np.array([_hash_text(value) for value in coded.dictionary.to_pylist()] or [0], np.uint64)
         found = values[coded.indices.fill_null(0).to_numpy()]
     return np.where(nulls, _NULL, _mix(found))
+
+
+def _hash_codes(chunk: pa.DictionaryArray) -> Hashes:
+    """The hash of each value of a column that holds numbers of values."""
+    import pyarrow as pa
+
+    values = np.append(_hash_values(pa.chunked_array([chunk.dictionary])), _NULL)
+    return values[chunk.indices.cast(pa.int64()).fill_null(len(values) - 1).to_numpy()]
 
 
 def _write_values(column: pa.ChunkedArray) -> pa.Array:

@@ -258,7 +258,7 @@ def _of_arrow() -> list[Stored]:
         Stored("null", pa.null(), [None], {}, {declared: [None] for declared in DECLARED}),
         Stored("uuid", pa.uuid(), [bytes(16)], {}, {"text": ["00000000-0000-0000-0000-000000000000"]}),
         Stored("json", pa.json_(), ["7"], {}, {"text": ["7"]}),
-        Stored("bool8", pa.bool8(), [True, False], {}, {"bool": [True, False], "int": [1, 0]}),
+        Stored("bool8", pa.bool8(), [True, False], {}, {"bool": [True, False], "int": [1, 0], "float": [1.0, 0.0]}),
     ]
 
 

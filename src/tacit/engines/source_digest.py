@@ -85,7 +85,8 @@ def _hash_codes(chunk: pa.DictionaryArray) -> Hashes:
     import pyarrow as pa
 
     values = np.append(_hash_values(pa.chunked_array([chunk.dictionary])), _NULL)
-    return values[chunk.indices.cast(pa.int64()).fill_null(len(values) - 1).to_numpy()]
+    found: Hashes = values[chunk.indices.cast(pa.int64()).fill_null(len(values) - 1).to_numpy()]
+    return found
 
 
 def _write_values(column: pa.ChunkedArray) -> pa.Array:

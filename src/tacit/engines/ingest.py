@@ -22,6 +22,7 @@ from tacit.engines import readable
 from tacit.engines.base import Progress, TableSchema
 from tacit.engines.copy_tables import check_unit_collisions, write_plain_table, write_sorted_table
 from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
+from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.layout import CopyLayout
 from tacit.engines.readings import Readings
 from tacit.engines.scalars import quote_name, write_scalar
@@ -116,7 +117,7 @@ def _read_values(table: DeclaredTable, readings: Mapping[str, Scalar]) -> str:
 
 def digest_source(shapes: Sequence[TableSchema], source: Path) -> dict[str, str]:
     """The digest of each table's source as it is now; nothing is read into a copy."""
-    with duckdb.connect(":memory:") as connection:
+    with connect_in_memory() as connection:
         found = _find_tables(connection, shapes, source, {})
         return _digest_sources(declare_table(connection, shape, found[shape.name]) for shape in shapes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
@@ -43,9 +44,19 @@ def find_refusal(
     return None
 
 
-def explain_question(question: Question, plan: Plan, analyst: str, policy: Policy, ledger: Ledger) -> Explanation:
-    """What would be done, what it would cost, and why asking it would be refused now, if it would be."""
-    found = explain(plan, policy.asked_by(analyst), question.level)
+def explain_question(
+    question: Question,
+    plan: Plan,
+    analyst: str,
+    policy: Policy,
+    ledger: Ledger,
+    tell: Callable[..., Explanation] = explain,
+) -> Explanation:
+    """What would be done, what it would cost, and why asking it would be refused now, if it would be.
+
+    `tell` is `explain`, wherever it runs.
+    """
+    found = tell(plan, policy.asked_by(analyst), question.level)
     return found.refused_by(find_refusal(plan, analyst, ledger.standing(analyst), ledger.overall(), ledger))
 
 

@@ -22,9 +22,11 @@ from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
     from tacit.curator.protocols import ChargedPlan, OpenCurator
+    from tacit.engines.base import Engine
     from tacit.ledger.entries import Reservation
     from tacit.plan.plan import Plan
     from tacit.plan.question import Question
+    from tacit.sampling.bits import Bits
 
 
 def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
@@ -33,23 +35,33 @@ def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
     return answer(question, plan, analyst, curator)
 
 
-def answer(question: Question, plan: Plan, analyst: str, curator: OpenCurator, seconds: float | None = None) -> Answer:
+def answer(
+    question: Question,
+    plan: Plan,
+    analyst: str,
+    curator: OpenCurator,
+    run: Callable[[], bytes] | None = None,
+    show: Callable[..., Answer] = post_process,
+) -> Answer:
     """Return the answer to a question that is planned.
+
+    `run` is how the plan is released, here and without a limit by default; `show` is `post_process`, wherever it runs.
+    """
+    run = run or (lambda: release(plan, curator.engine, curator.bits))
+    claim = settle(plan, run, analyst, curator, question.request)
+    assert claim.stored is not None
+    return show(claim.stored, plan.recipe, claim.receipt, question.level)  # what is stored is what is shown
+
+
+def release(plan: Plan, engine: Engine, bits: Bits, seconds: float | None = None) -> bytes:
+    """Return the noisy values of one pass over the data, ready to be stored.
 
     `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
     on rows, so the charge stays, and the question is never taken up again at that charge.
     """
-    level = question.level
-
-    def release() -> bytes:
-        """The noisy values of one pass over the data, ready to be stored."""
-        with time_limit(seconds):
-            exact = curator.engine.run(plan.exact)  # integers, which never leave this function
-        return pack(plan.release(exact, refresh_bits(curator.bits)))
-
-    claim = settle(plan, release, analyst, curator, question.request)
-    assert claim.stored is not None
-    return post_process(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
+    with time_limit(seconds):
+        exact = engine.run(plan.exact)  # integers, which never leave this function
+    return pack(plan.release(exact, refresh_bits(bits)))
 
 
 def settle(

@@ -1,8 +1,8 @@
 """Long computations of the server in a process of its own, so that they do not hold the interpreter's lock.
 
-Planning a text of thousands of characters and writing out an answer of many cells are computations in Python that need
-neither data nor ledger. In a thread each of them would slow down every other thread. Here they are functions of what
-is sent to one process of low priority, which is started when it is needed first and again after it has died.
+Planning a text of thousands of characters, and computing and writing out an answer of many cells, are computations in
+Python that need no ledger. In a thread each of them would slow down every other thread. Here they are functions of what
+is sent to a process of low priority, which is started when it is needed first and again after it has died.
 """
 
 from __future__ import annotations
@@ -23,11 +23,19 @@ _NICE = 5  # below the server itself, where cores are few
 _LENGTH = struct.Struct(">Q")
 
 
+class ProcessDied(Exception):
+    """The process ended during a call, or could not be started."""
+
+
+class ProcessClosed(BaseException):
+    """The process was closed during a call: its owner stops. No error of the call, so nobody settles it as failed."""
+
+
 class BackgroundProcess:
     """Calls functions in another process, one at a time. Threads may share it.
 
     A function is one that can be pickled by its name, and so can its arguments and its result. What it raises is raised
-    here. Where the process dies during a call, the call is made in this process instead.
+    here.
     """
 
     def __init__(self) -> None:
@@ -36,12 +44,22 @@ class BackgroundProcess:
         self._closed = False
 
     def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return what the function returns."""
+        """Return what the function returns. Where the process dies during the call, it is made in this process."""
+        try:
+            return self.call_once(function, *arguments)
+        except (ProcessDied, ProcessClosed):
+            return function(*arguments)
+
+    def call_once(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Return what the function returns in the other process.
+
+        Raise ProcessDied where it does not return, and ProcessClosed where it is closed before that.
+        """
         request = pickle.dumps((function, arguments), protocol=pickle.HIGHEST_PROTOCOL)
         with self._lock:
             reply = self._exchange(request)
         if reply is None:
-            return function(*arguments)
+            raise ProcessClosed if self._closed else ProcessDied
         returned, value = pickle.loads(reply)  # noqa: S301 - from our own child
         if not returned:
             raise value
@@ -49,9 +67,12 @@ class BackgroundProcess:
         return found
 
     def close(self) -> None:
-        """End the process. A call after that is made in this process."""
+        """End the process, also during a call. A `call` after that is made in this process."""
+        self._closed = True
+        running = self._process
+        if running is not None:
+            running.kill()
         with self._lock:
-            self._closed = True
             self._end()
 
     def _exchange(self, request: bytes) -> bytes | None:
@@ -61,6 +82,8 @@ class BackgroundProcess:
         try:
             if self._process is None:
                 self._process = _start_process()
+            if self._closed:  # meanwhile: whichever of the two is later sees the other
+                raise EOFError
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             _send(self._process.stdin, request)

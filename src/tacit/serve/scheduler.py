@@ -173,6 +173,6 @@ def _run(future: Future[Any], work: Callable[[], Any]) -> None:
         future.set_result(found)
 
 
-def stopping() -> Refused:
-    """The refusal of a server that stops."""
-    return Refused(ErrorCode.BUSY, "the server is stopping", fix="ask again in a moment; nothing was charged")
+def stopping(charged: str = "nothing was charged") -> Refused:
+    """The refusal of a server that stops, which says what became of the charge."""
+    return Refused(ErrorCode.BUSY, "the server is stopping", fix=f"ask again in a moment; {charged}")

@@ -13,19 +13,21 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
+from tacit.answers.post_process import post_process
 from tacit.curator.admission import explain_question
-from tacit.curator.ask import answer
+from tacit.curator.ask import answer, release
 from tacit.curator.curator import Curator
 from tacit.curator.views import AnalystBudget, Schema
 from tacit.errors import ErrorCode, ParameterError, Refused
-from tacit.plan.explain import Explanation
+from tacit.plan.explain import Explanation, explain
 from tacit.plan.plan import Plan
 from tacit.plan.planner import Planner, Plans, make_plans
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
-from tacit.serve.background import BackgroundProcess
+from tacit.serve.background import BackgroundProcess, ProcessClosed
 from tacit.serve.cache import AnswerCache, CachedAnswer, RepeatedAnswer, RepeatWriter
 from tacit.serve.limits import RateLimiter
+from tacit.serve.long_questions import LongQuestions
 from tacit.serve.scheduler import Scheduler, stopping
 from tacit.serve.start_limiter import StartLimiter
 from tacit.serve.timing import SMALLEST_BUCKET, delay_to_bucket
@@ -36,6 +38,7 @@ _REPEATS_PER_SLOT = 16  # repeats that may wait for each question that may: they
 MAX_CELLS = 100_000  # values that a question may release or show: some seconds of work
 MAX_ENGINE_SECONDS = 300.0  # that the engine may work on a question
 _SHORT = 2_000  # cells of a question that is soon done; a longer one does not keep others from starting
+_MANY = 25_000  # cells of a question that runs in a process of its own: more than two columns with private keys
 _LONG = 2_000  # characters of a question that takes long to plan
 _FREE_WORKERS = 2  # threads for what is free, so that it never waits behind a long question
 
@@ -78,6 +81,7 @@ class CuratorService:
         self._first = first
         self._limit = limit
         self._background = BackgroundProcess()
+        self._long_questions = LongQuestions(curator)
         self.planner = Planner(
             curator.policy, knows_only=curator.ledger.knows_only, most_cells=cells, make=self._make_plans
         )
@@ -117,10 +121,18 @@ class CuratorService:
 
         def first() -> Answer:
             plan = self.planner.plan(question, analyst)
+            run: Callable[[], bytes] = partial(release, plan, self.curator.engine, self.curator.bits, self._limit)
+            show: Callable[..., Answer] = post_process
+            if plan.cells > _MANY and self._long_questions.is_open():
+                run = partial(self._long_questions.release, plan, self._limit)
+                show = partial(self._background.call, post_process)
             with self._start_limiter if plan.cells <= _SHORT else nullcontext():
                 if self._asking.is_closed:
                     raise stopping()
-                found = answer(question, plan, analyst, self.curator, self._limit)
+                try:
+                    found = answer(question, plan, analyst, self.curator, run, show)
+                except ProcessClosed:
+                    raise stopping("it goes on with the same charge") from None
                 self._answers.keep(question, CachedAnswer(analyst, plan, found, self.curator.ledger))
                 return found
 
@@ -141,7 +153,8 @@ class CuratorService:
 
         def look() -> Explanation:
             plan = self.planner.plan(question, analyst)
-            return explain_question(question, plan, analyst, self.policy, self.curator.ledger)
+            tell = partial(self._background.call, explain) if _is_long(question) else explain
+            return explain_question(question, plan, analyst, self.policy, self.curator.ledger, tell)
 
         return await self._looking.run(analyst, look)
 
@@ -188,10 +201,11 @@ class CuratorService:
         await asyncio.gather(*(each.empty(patience) for each in pools))
         await self._writing.empty(patience)  # last, because it writes what the others found
         self._background.close()
+        self._long_questions.close()
 
     def _make_plans(self, question: Question, policy: Policy, most_cells: int | None) -> Plans:
         """Plan a question; one with a long text in the background."""
-        if len(question.sql) > _LONG:
+        if _is_long(question):
             return self._background.call(make_plans, question, policy, most_cells)
         return make_plans(question, policy, most_cells)
 
@@ -200,6 +214,10 @@ class CuratorService:
         if seconds > 0:
             what = f"{analyst} sent more than {self._rate.per_second:g} requests a second"
             raise Refused(ErrorCode.RATE, what, fix=f"wait {seconds:.1f} seconds", retry_after=seconds)
+
+
+def _is_long(question: Question) -> bool:
+    return len(question.sql) > _LONG
 
 
 class _WorkerPool:

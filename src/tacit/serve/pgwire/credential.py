@@ -23,8 +23,9 @@ class WireCredential:
 
     def check(self) -> None:
         """End the session of someone who was let out, or whose password was changed, since they came in."""
+        if self.authenticator.verifier(self.name) == self.verifier:
+            return
         if self.authenticator.person(self.name) is None:
             raise WireError(FORBIDDEN, f"{self.name} is let in no longer", "ask the data owner", fatal=True)
-        if self.authenticator.verifier(self.name) != self.verifier:
-            what = f"the password of {self.name} was changed"
-            raise WireError(FORBIDDEN, what, "connect again with the new password", fatal=True)
+        what = f"the password of {self.name} was changed"
+        raise WireError(FORBIDDEN, what, "connect again with the new password", fatal=True)

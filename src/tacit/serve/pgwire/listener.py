@@ -36,7 +36,7 @@ from tacit.serve.service import CuratorService
 _log = logging.getLogger("tacit.serve")
 
 AUTHENTICATION_TIMEOUT = 15.0  # to be let in
-_MESSAGES = 40  # a second, for each request a second that an analyst may make
+_MESSAGES = 10  # a second, for each request a second that an analyst may make: a question takes up to seven
 _LEAST_BURST = 100  # messages at once, however few requests are allowed
 _SWEEP = 1.0  # seconds between two looks for sessions whose password was changed
 _DATABASE = "tacit"

@@ -250,7 +250,9 @@ def test_the_choice_among_all_rows_is_fair():
     unit = np.repeat(np.arange(units) * 7919 - 10**6, rows * 3 // 2)
     code = np.tile(np.where(np.arange(rows * 3 // 2) % 3 == 2, -1, np.arange(rows * 3 // 2)), units)
     left = np.empty(len(unit), np.int32)
-    bound_contributions.bound_rows_per_unit(unit, code, 0, 99, total, bound_contributions.hash_salt("salt"), left)
+    runs = bound_contributions.UnitRuns(*np.empty((2, units), np.int64))
+    assert bound_contributions.find_runs(unit, *runs) == units
+    bound_contributions.bound_rows_per_unit(runs, code, 0, 99, total, bound_contributions.hash_salt("salt"), left)
     kept = (left >= 0).reshape(units, -1)
     assert (kept.sum(axis=1) == total).all()
     assert (left[left >= 0] == code[left >= 0]).all()

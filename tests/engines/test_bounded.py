@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from tests.support.counts import FULL
 
 from tacit.engines import aggregate_copy, totals
-from tacit.engines.bound_contributions import BoundingBuffers, bound_contributions, bound_one_group, hash_salt
-from tacit.engines.totals import ExactSums, GroupTotals, ValueCounts
+from tacit.engines.bound_contributions import (
+    BoundingBuffers,
+    UnitRuns,
+    bound_contributions,
+    bound_one_group,
+    find_runs,
+    hash_salt,
+)
+from tacit.engines.totals import ExactSums, GroupTotals, KeptRows, ValueCounts
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +38,24 @@ def batches(units: list[int], lengths: list[int]) -> list[pa.RecordBatch]:
     return [whole.slice(start, end - start) for start, end in pairwise(cuts)]
 
 
-def in_order(stretch: pa.RecordBatch) -> bool:
-    unit = stretch.column(0).to_numpy()
-    buffers, units, rows = BoundingBuffers.of(len(unit)), *np.zeros((2, 1), np.int64)
-    return bool(
-        bound_contributions(unit, np.zeros(len(unit), np.int8), 0, 1, 1, hash_salt(""), buffers, units, rows) >= 0
-    )
+def runs_of(units: np.ndarray) -> UnitRuns:
+    buffers = BoundingBuffers.of(len(units))
+    many = find_runs(units, buffers.who, buffers.ends)
+    assert many >= 0
+    return UnitRuns(buffers.who[:many], buffers.ends[:many])
+
+
+def in_order(stretch: aggregate_copy._Stretch) -> bool:
+    buffers = BoundingBuffers.of(stretch.rows.num_rows)
+    try:
+        stretch.find_runs(buffers)
+    except RuntimeError:
+        return False
+    return True
+
+
+def rows_of(stretch: aggregate_copy._Stretch) -> list[int]:
+    return stretch.rows.column(1).to_pylist()
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -44,8 +63,8 @@ def in_order(stretch: pa.RecordBatch) -> bool:
 def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths):
     units = [unit for unit, size in enumerate(of_units) for _ in range(size)]
     stretches = list(aggregate_copy._split_at_unit_boundaries(batches(units, lengths)))
-    assert sorted(row for stretch in stretches for row in stretch.column(1).to_pylist()) == list(range(len(units)))
-    assert Counter(unit for stretch in stretches for unit in set(stretch.column(0).to_pylist())) == dict.fromkeys(
+    assert sorted(row for stretch in stretches for row in rows_of(stretch)) == list(range(len(units)))
+    assert Counter(unit for stretch in stretches for unit in set(stretch.rows.column(0).to_pylist())) == dict.fromkeys(
         units, 1
     )
     assert all(in_order(stretch) for stretch in stretches)
@@ -55,7 +74,7 @@ def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths
 @given(units=st.lists(st.integers(0, 9), min_size=2, max_size=40), lengths=sizes)
 def test_where_units_are_out_of_order_a_stretch_is(units, lengths):
     stretches = list(aggregate_copy._split_at_unit_boundaries(batches(units, lengths)))
-    assert sorted(row for stretch in stretches for row in stretch.column(1).to_pylist()) == list(range(len(units)))
+    assert sorted(row for stretch in stretches for row in rows_of(stretch)) == list(range(len(units)))
     assert all(in_order(stretch) for stretch in stretches) == (units == sorted(units))
 
 
@@ -69,7 +88,9 @@ def test_the_first_and_last_units_of_some_batches_are_one_stretch():
 
 def test_a_unit_of_more_rows_than_numbers_of_32_bits_is_refused(monkeypatch):
     monkeypatch.setattr(aggregate_copy, "MAX_BATCH_ROWS", 9)
-    assert sum(stretch.num_rows for stretch in aggregate_copy._split_at_unit_boundaries(batches([1] * 9, [4]))) == 9
+    assert (
+        sum(stretch.rows.num_rows for stretch in aggregate_copy._split_at_unit_boundaries(batches([1] * 9, [4]))) == 9
+    )
     with pytest.raises(aggregate_copy.DataError, match="more than two billion rows"):
         list(aggregate_copy._split_at_unit_boundaries(batches([1] * 10, [4])))
 
@@ -89,7 +110,7 @@ def test_sums_are_those_of_integers_without_end(some, others):
         for rows in stretches:
             kept = np.array([i for i, (_, is_kept, _) in enumerate(rows) if is_kept], np.int32)
             code, values = np.array([g for g, *_ in rows], np.int64), np.array([v for *_, v in rows], np.int64)
-            sums.add(code, 0, kept, values)
+            sums.add(KeptRows(code, 0, kept), values)
             for group, is_kept, value in rows:
                 wanted[group] += value if is_kept else 0
         found.append(sums)
@@ -104,14 +125,14 @@ def test_many_stretches_do_not_fill_a_sum(value):
     code, kept = np.zeros(count, np.int8), np.arange(count, dtype=np.int32)
     values = np.full(count, value, np.int64)
     for _ in range(times):
-        sums.add(code, 0, kept, values)
+        sums.add(KeptRows(code, 0, kept), values)
     assert sums.of(np.arange(1)) == [value * count * times]
 
 
 def test_narrow_numbers_are_weighed_by_their_type():
     # 10 numbers of two bytes weigh 10 * 2^15, whatever they are: none is looked at.
     sums = ExactSums(totals.zeros(1), totals.zeros(1))
-    sums.add(np.zeros(10, np.int8), 0, np.arange(10, dtype=np.int32), np.full(10, -(2**15), np.int16))
+    sums.add(KeptRows(np.zeros(10, np.int8), 0, np.arange(10, dtype=np.int32)), np.full(10, -(2**15), np.int16))
     assert sums.weight == 10 * 2**15 == -sums.of(np.arange(1))[0]
 
 
@@ -131,7 +152,7 @@ def test_totals_of_workers_that_have_met_different_groups_are_added_up():
     for some, kept in ((one, [0]), (other, [0, 1, 2])):
         some.rows[kept] += 5
         some.nulls[0][kept] += 2
-        some.sums[0].add(np.array(kept), 0, np.arange(len(kept), dtype=np.int32), np.full(len(kept), 7))
+        some.sums[0].add(KeptRows(np.array(kept), 0, np.arange(len(kept), dtype=np.int32)), np.full(len(kept), 7))
     one.merge(other)
     assert one.rows.tolist() == [10, 5, 5]
     assert one.nulls[0].tolist() == [4, 2, 2]
@@ -149,16 +170,75 @@ def test_one_group_is_bounded_as_any_group_is(runs, most_rows, salt):
     any_group, one_group, counted = (np.zeros((2, 1), np.int64) for _ in range(3))
     buffers = BoundingBuffers.of(len(units))
     code = np.zeros(len(units), np.int8)
-    many = bound_contributions(units, code, 0, 3, most_rows, key, buffers, *any_group)
+    runs = runs_of(units)
+    many = bound_contributions(runs, code, 0, 3, most_rows, key, buffers, *any_group)
     expected = buffers.kept[:many].tolist()
     kept = np.full(len(units) + 1, -1, np.int32)
-    assert bound_one_group(units, most_rows, key, kept, *one_group) == many
-    assert kept[:many].tolist() == expected
-    assert bound_one_group(units, most_rows, key, kept[:0], *counted) == 0
+    found = bound_one_group(runs, most_rows, key, kept, *one_group)
+    are_all_kept = many == len(units)
+    assert found == (-1 if are_all_kept else many)
+    assert are_all_kept or kept[:many].tolist() == expected
+    assert bound_one_group(runs, most_rows, key, kept[:0], *counted) == (-1 if are_all_kept else 0)
     assert any_group.tolist() == one_group.tolist() == counted.tolist()
 
 
-def test_units_out_of_order_are_no_group():
-    units, none = np.array([1, 2, 1], np.int64), np.zeros(1, np.int64)
-    for kept in (np.zeros(4, np.int32), np.zeros(0, np.int32)):
-        assert bound_one_group(units, 1, np.uint64(0), kept, none, none) == -1
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40))
+def test_runs_are_those_of_equal_units_in_order(units):
+    buffers = BoundingBuffers.of(len(units))
+    many = find_runs(np.array(units, np.int64), buffers.who, buffers.ends)
+    if units != sorted(units):
+        assert many == -1
+    else:
+        assert buffers.who[:many].tolist() == sorted(set(units))
+        assert buffers.ends[:many].tolist() == [len(units) - units[::-1].index(unit) for unit in sorted(set(units))]
+
+
+def last_rows(names: list[int], of_units: list[int]) -> list[pa.RecordBatch]:
+    """The units with their last rows, three at a time."""
+    columns = {"unit": pa.array(names, pa.int64()), "last": pa.array(np.cumsum(of_units, dtype=np.int64) - 1)}
+    whole = pa.record_batch(columns)
+    return [whole.slice(i, 3) for i in range(0, len(names), 3)]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(of_units=st.lists(st.integers(1, 7), max_size=40), lengths=sizes)
+def test_numbered_rows_are_in_one_stretch_with_all_rows_of_their_unit_and_its_name(of_units, lengths):
+    names = [7 * number - 3 for number in range(len(of_units))]
+    units = [name for name, size in zip(names, of_units, strict=True) for _ in range(size)]
+    numbered = [batch.select(["row", "unit"]) for batch in batches(units, lengths)]
+    found = {}
+    for stretch in aggregate_copy._split_at_last_rows(numbered, last_rows(names, of_units)):
+        runs, start = stretch.find_runs(BoundingBuffers.of(0)), 0
+        for who, end in zip(runs.who.tolist(), runs.ends.tolist(), strict=True):
+            assert who not in found
+            assert set(stretch.rows.column(1).to_pylist()[start:end]) == {who}
+            found[who] = stretch.rows.column(0).to_pylist()[start:end]
+            start = end
+        assert start == stretch.rows.num_rows
+    assert found == {name: [row for row, unit in enumerate(units) if unit == name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sizes"), [([0, 2, 1], [3]), ([1, 2], [2]), ([0, 1, 2], [1, 1]), ([0, 1], [1, 2]), ([], [1]), ([0], [])]
+)
+def test_rows_that_are_not_those_of_the_units_are_noticed(numbers, sizes):
+    rows = pa.record_batch({"row": pa.array(numbers, pa.int64())})
+    with pytest.raises(RuntimeError):
+        list(aggregate_copy._split_at_last_rows([rows], last_rows(list(range(len(sizes))), sizes)))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.sampled_from([None, -127, 0, 1, 127])), max_size=30))
+def test_narrow_numbers_are_added_up_without_those_that_stand_for_null(rows):
+    kept = np.array([i for i, (_, is_kept, _) in enumerate(rows) if is_kept], np.int32)
+    values = np.array([-128 if v is None else v for *_, v in rows], np.int8)
+    sums, nulls = ExactSums(totals.zeros(3), totals.zeros(3)), totals.zeros(3)
+    sums.add_narrow(KeptRows(np.array([g for g, *_ in rows], np.int64), 0, kept), values, nulls)
+    own = [[v for g, is_kept, v in rows if g == group and is_kept] for group in range(3)]
+    assert sums.of(np.arange(3)) == [sum(v for v in values if v is not None) for values in own]
+    assert nulls.tolist() == [values.count(None) for values in own]
+    whole, missing = ExactSums(totals.zeros(1), totals.zeros(1)), totals.zeros(1)
+    whole.add_narrow(None, values, missing)
+    every = [v for *_, v in rows]
+    assert whole.of(np.arange(1)) == [sum(v for v in every if v is not None)] and missing[0] == every.count(None)

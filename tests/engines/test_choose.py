@@ -13,9 +13,12 @@ from tests.support.counts import FULL
 
 from tacit.engines.bound_contributions import (
     BoundingBuffers,
+    UnitRuns,
     add_by_group,
     bound_contributions,
+    bound_few_groups,
     bound_rows_per_unit,
+    find_runs,
     hash_salt,
 )
 
@@ -60,13 +63,23 @@ def by_the_theorem(some: list[tuple[int, int]], known: range, k: int, r: int, sa
     return sorted(kept)
 
 
+def runs_of(unit: np.ndarray) -> UnitRuns:
+    buffers = BoundingBuffers.of(len(unit))
+    many = find_runs(unit, buffers.who, buffers.ends)
+    return UnitRuns(buffers.who[:many], buffers.ends[:many])
+
+
 def chosen(some: list[tuple[int, int]], known: range, k: int, r: int, salt: str, kind: type = np.int64) -> list[int]:
     """The same by the compiled loop. What it counts is checked on the way."""
     unit = np.array([unit for unit, _ in some], np.int64)
     code = np.array([group for _, group in some], kind)
     buffers, units, counts = BoundingBuffers.of(len(some)), *np.zeros((2, len(known)), np.int64)
-    many = bound_contributions(unit, code, known.start, k, r, hash_salt(salt), buffers, units, counts)
+    many = bound_contributions(runs_of(unit), code, known.start, k, r, hash_salt(salt), buffers, units, counts)
     found = buffers.kept[:many].tolist()
+    if k >= len(known):
+        few, more = BoundingBuffers.of(len(some)).kept, np.zeros((2, len(known)), np.int64)
+        assert bound_few_groups(runs_of(unit), code, known.start, r, hash_salt(salt), few, *more) == many
+        assert few[:many].tolist() == found and more.tolist() == [units.tolist(), counts.tolist()]
     pairs = {some[number] for number in found}
     assert units.tolist() == [sum(group == g for _, g in pairs) for group in known]
     assert counts.tolist() == [sum(some[number][1] == group for number in found) for group in known]
@@ -96,10 +109,10 @@ def test_a_desk_may_be_used_again_whatever_it_was_used_for():
     for array in used:
         array[:] = 99
     for salt in ("a", "b"):
-        bound_contributions(unit, code, -4, 3, 1, hash_salt(salt), used, *np.zeros((2, 9), np.int64))
+        bound_contributions(runs_of(unit), code, -4, 3, 1, hash_salt(salt), used, *np.zeros((2, 9), np.int64))
     counts = [np.zeros((2, 9), np.int64) for _ in range(2)]
     many = [
-        bound_contributions(unit, code, *args, buffers, *count)
+        bound_contributions(runs_of(unit), code, *args, buffers, *count)
         for buffers, count in zip((fresh, used), counts, strict=True)
     ]
     assert many[0] == many[1]
@@ -126,13 +139,6 @@ def test_numbers_at_the_ends_of_64_bits_are_not_taken_for_groups():
     assert chosen(some, known, 9, 9, "salt") == [0, 4]
 
 
-@pytest.mark.parametrize("units", [[2, 1], [1, 1, 3, 2], [5, 5, 5, 4, 6], [0, -1]])
-def test_units_out_of_order_are_noticed(units):
-    args = (0, 1, 1, hash_salt("salt"), BoundingBuffers.of(9), *np.zeros((2, 1), np.int64))
-    assert bound_contributions(np.array(units), np.zeros(len(units), np.int64), *args) == -1
-    assert bound_contributions(np.array(sorted(units)), np.zeros(len(units), np.int64), *args) == len(set(units))
-
-
 def test_every_group_and_every_row_of_it_has_the_same_chance():
     # 40,000 units of 7 groups with 5 rows each, 3 groups and 2 rows of each kept: each group in 3/7 of the units, each
     # row in 6/35. 42 two-sided binomial tests at 1e-11 each: a false alarm in 1e-9. A chance that is a tenth more is
@@ -141,7 +147,7 @@ def test_every_group_and_every_row_of_it_has_the_same_chance():
     unit = np.repeat(np.arange(units) * 7919 - 10**6, 35)
     code = np.tile(np.arange(35) % 7, units)
     buffers, counts, more = BoundingBuffers.of(len(unit)), *np.zeros((2, 7), np.int64)
-    many = bound_contributions(unit, code, 0, k, r, hash_salt("salt"), buffers, counts, more)
+    many = bound_contributions(runs_of(unit), code, 0, k, r, hash_salt("salt"), buffers, counts, more)
     assert many == units * k * r
     of_row = np.bincount(buffers.kept[:many] % 35, minlength=35)
     for found, chance in ((counts, k / 7), (of_row, k * r / 35)):
@@ -157,7 +163,7 @@ def test_of_all_rows_of_a_unit_those_are_left_that_the_theorem_names(some, total
     known = range(-2, 3)
     left = np.empty(len(some), np.int32)
     unit, code = np.array([u for u, _ in some], np.int64), np.array([g for _, g in some], np.int64)
-    bound_rows_per_unit(unit, code, known.start, len(known), total, hash_salt(salt), left)
+    bound_rows_per_unit(runs_of(unit), code, known.start, len(known), total, hash_salt(salt), left)
     sizes = Counter(u for u, g in some if g in known)
     met: Counter[int] = Counter()
     wanted = []

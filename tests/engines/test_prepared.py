@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -20,13 +21,16 @@ from tacit.engines.copy_file import CopyFile
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import UNIT_COLUMN, CopyLayout, plan_copy_scan, scalar_column, text_code_column
 from tacit.errors import DataError
+from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
+    Call,
     Clamp,
     ColumnReference,
     ContributionBounds,
     ExactStatistic,
     GroupKey,
+    Literal,
     Quantize,
     Scan,
 )
@@ -43,14 +47,15 @@ SCALARS = (
         ColumnReference("who"), Fraction(0), Fraction(5), whole=True
     ),  # the unit's own column, that the copy has as UNIT only
 )
-LAYOUT = CopyLayout("t", ROWS, "c3", SCALARS, ("s",))
+RANGES = ((-3, 9), (-8, 400), (0, 5))
+LAYOUT = CopyLayout("t", ROWS, "c3", SCALARS, RANGES, ("s",))
 
 
 def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
     """The rows of a copy as they lie, and the types of its columns."""
     types = {"who": kind, "x": pa.int64(), "s": pa.string(), "y": pa.float64()}
     pq.write_table(pa.table({c: pa.array([r[c] for r in rows], t) for c, t in types.items()}), folder / "t.parquet")
-    layout = LAYOUT if kind == pa.int64() else replace(LAYOUT, scalars=SCALARS[:2])
+    layout = LAYOUT if kind == pa.int64() else replace(LAYOUT, scalars=SCALARS[:2], ranges=RANGES[:2])
     DuckDBEngine(
         [SHAPE], folder / "t.parquet", layouts=lambda table: layout, copy=CopyFile(folder / "copy", "s")
     ).close()
@@ -98,9 +103,10 @@ def test_what_a_copy_holds_ready_is_computed_from_the_row_it_lies_in(tmp_path):
     for who, x, y, *ready in zip(
         *(copy[c].to_pylist() for c in (UNIT_COLUMN, "x", "y", *map(scalar_column, range(3)))), strict=True
     ):
-        # 0.3 and 0.25 are nearest to one quarter, -1.5 is -6 of them, and 99.9 is 399.6, so 400.
-        assert ready[0] == (None if x is None else min(max(x, -3), 9))
-        assert ready[1] == {None: None, 0.3: 1, 0.25: 1, -1.5: -6, 99.9: 400}[y]
+        # 0.3 and 0.25 are nearest to one quarter, -1.5 is -6 of them, and 99.9 is 399.6, so 400. The least value of a
+        # type stands for NULL.
+        assert ready[0] == (-(2**7) if x is None else min(max(x, -3), 9))
+        assert ready[1] == {None: -(2**15), 0.3: 1, 0.25: 1, -1.5: -6, 99.9: 400}[y]
         assert ready[2] == min(who, 5)
 
 
@@ -118,12 +124,28 @@ def test_a_unit_of_another_type_has_a_number_beside_it_or_is_one(tmp_path, kind,
     assert len(set(copy[UNIT_COLUMN].to_pylist())) == 2
 
 
-@pytest.mark.parametrize(("order", "is_order"), [('"#unit", x', True), ("x", False), ('"#unit" DESC', False)])
+ORDERS = [('"#unit", x', True), ("x", False), ('"#unit" DESC', False)]
+
+
+@pytest.mark.parametrize(("order", "is_order"), ORDERS)
+def test_a_table_that_is_not_in_the_order_of_its_units_is_never_a_copy(order, is_order):
+    with duckdb.connect() as connection:
+        connection.execute("ATTACH ':memory:' AS copy")
+        rows = 'SELECT CAST(i % 40 AS BIGINT) AS "#unit", i % 7 AS x FROM range(5000) AS r(i)'
+        connection.execute(f"CREATE TABLE copy.t AS {rows} ORDER BY {order}")
+        with nullcontext() if is_order else pytest.raises(RuntimeError, match="not in the order of their units"):
+            copy_tables._write_units(connection, "t")
+            found = connection.execute(f"SELECT unit, last - first + 1 FROM {copy_tables.locate_units('t')}").fetchall()
+            assert found == [(unit, 125) for unit in range(40)]
+
+
+@pytest.mark.parametrize(("order", "is_order"), ORDERS)
 def test_a_copy_that_is_not_in_the_order_of_its_units_is_never_added_up(tmp_path, order, is_order):
     engine = ordered(tmp_path, order)
     keep = ContributionBounds(2, 3)
+    some = Call(Function.LESS, (ColumnReference("c3"), Literal(40)))  # all of them: where rows are left out, who says
     node = Aggregation(
-        ROWS, None, "c3", (GroupKey(ColumnReference("c1"), None),), keep, (ExactStatistic("count", None),), "salt"
+        ROWS, some, "c3", (GroupKey(ColumnReference("c1"), None),), keep, (ExactStatistic("count", None),), "salt"
     )
     assert plan_copy_scan(node, {"t": LAYOUT}) is not None
     try:
@@ -145,7 +167,7 @@ def test_units_that_share_a_number_are_found_in_whichever_tables_they_are(tmp_pa
         frames = {s.name: pa.table({"who": who, "x": [1] * len(who)}) for s, who in zip(shapes, units, strict=False)}
 
         def layout(table: str) -> CopyLayout:
-            return CopyLayout(table, Scan(table, (("x", "c0"), ("who", "c1"))), "c1", (), ())
+            return CopyLayout(table, Scan(table, (("x", "c0"), ("who", "c1"))), "c1", (), (), ())
 
         monkeypatch.setattr(ingest, "_SORTED", 0)
         DuckDBEngine(shapes[: len(units)], None, frames, layouts=layout).close()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 from tacit.engines.copy_file import CopyFile, fingerprint_copy
 from tacit.engines.ingest import LayoutOf
-from tacit.engines.layout import CopyLayout, substitute
+from tacit.engines.layout import CopyLayout, Range, substitute
 from tacit.engines.readings import Readings, use_readings
 from tacit.errors import Refused
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.plan.scope import clamp_column
 from tacit.policy.model import IN_MEMORY, ROW_UNIT, Policy, Table, UnitForeignKey
-from tacit.query.nodes import Aggregation, ColumnReference, Scalar, children
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregation, Call, Clamp, ColumnReference, Literal, Quantize, Scalar, children
 from tacit.query.types import Type
 
 _SMALL = 64_000_000  # bytes of a source that is read into memory
@@ -87,19 +89,36 @@ def _plan_layout(policy: Policy, readings: Readings, table: Table) -> CopyLayout
     plain = plan_aggregation(policy, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
     assert plain is not None
     assert plain.unit is not None
-    scalars: dict[Scalar, None] = {}
+    scalars: dict[Scalar, Range | None] = {}
     for asked in _typical_questions(policy, table):
         exact = use_readings(asked, readings)
-        leaf = CopyLayout(table.name, exact.source, exact.unit or "", (), ()).scan
+        leaf = CopyLayout(table.name, exact.source, exact.unit or "", (), (), ()).scan
         there: dict[Scalar, Scalar] = {
             ColumnReference(here): ColumnReference(declared) for declared, here in leaf.columns
         }
-        found = [key.scalar for key in exact.keys] + [m.argument for m in exact.measures if m.argument is not None]
-        for scalar in found:
-            if children(scalar):  # a bare column is there already
-                scalars[substitute(scalar, there)] = None
+        for planned, scalar in zip(_scalars(asked), _scalars(exact), strict=True):
+            integers = find_range(planned)
+            if children(scalar) or integers is not None:  # another column is there already
+                scalars[substitute(scalar, there)] = integers
     texts = tuple(column.name for column in table.columns if column.type is Type.TEXT)
-    return CopyLayout(table.name, plain.source, plain.unit, tuple(scalars), texts)
+    return CopyLayout(table.name, plain.source, plain.unit, tuple(scalars), tuple(scalars.values()), texts)
+
+
+def _scalars(node: Aggregation) -> list[Scalar]:
+    return [key.scalar for key in node.keys] + [m.argument for m in node.measures if m.argument is not None]
+
+
+def find_range(scalar: Scalar) -> Range | None:
+    """The least and the largest that a planned integer can be, where that is seen at once."""
+    match scalar:
+        case Clamp(_, Fraction() as lower, Fraction() as upper, True):
+            return int(lower), int(upper)
+        case Quantize(_, _, int(lower), int(upper)):
+            return lower, upper
+        case Call(Function.COALESCE, (value, Literal(int(otherwise)))) if not isinstance(otherwise, bool):
+            found = find_range(value)
+            return None if found is None else (min(found[0], otherwise), max(found[1], otherwise))
+    return None
 
 
 def _typical_questions(policy: Policy, table: Table) -> Iterator[Aggregation]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +21,22 @@ from tacit.engines.base import GroupedMeasures
 from tacit.engines.bound_contributions import (
     MAX_BATCH_ROWS,
     BoundingBuffers,
-    add_by_group,
+    UnitRuns,
+    are_consecutive,
     bound_contributions,
+    bound_few_groups,
     bound_one_group,
     bound_rows_per_unit,
+    find_runs,
     hash_salt,
 )
-from tacit.engines.copy_tables import unit_to_integer
-from tacit.engines.layout import UNIT_COLUMN, CopyScan
+from tacit.engines.copy_tables import locate_units, unit_to_integer
+from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, text_code_column
 from tacit.engines.scalars import quote_name, write_scalar
-from tacit.engines.totals import GroupTotals
+from tacit.engines.totals import GroupTotals, KeptRows
 from tacit.errors import DataError, ErrorCode
-from tacit.query.nodes import Aggregation, ExactStatistic, Scalar
+from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, GroupKey, Scalar, walk
+from tacit.query.types import Key
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -41,20 +47,29 @@ if TYPE_CHECKING:
 _BATCH = 1 << 20
 _BATCH_ROWS = 1 << 17  # rows of a batch, at most, as DuckDB has them in groups
 _WORKERS = 2
+_FEW = 16  # groups that are gone through for each unit
 _MAX_HELD_SLICES = 4  # parts of batches that wait for others; each holds its batch in memory
 
 
 @dataclass(frozen=True)
 class UnitOrderedRows:
-    """Rows in the order of their units, as a statement: the unit as an integer, the keys, and the arguments."""
+    """Rows in the order of their units, as a statement: whose each is, the keys, and the arguments.
+
+    Where `units` is None, the first column is the unit as an integer. Otherwise it is the number of the row, all rows
+    are there, and `units` is a statement for the units in the same order, with the number of the last row of each.
+    `narrow` are the arguments whose least value stands for NULL.
+    """
 
     statement: str
     keys: list[group_codes.KeyEncoder]
     whole: list[Scalar]
     listed: list[Scalar]
+    narrow: frozenset[Scalar] = frozenset()
+    units: str | None = None
 
 
 def read_straight(
+    cursor: DuckDBPyConnection,
     node: Aggregation,
     scan: CopyScan,
     sources: sql_statements.TableExpressions,
@@ -62,15 +77,36 @@ def read_straight(
 ) -> UnitOrderedRows:
     """The rows of a table that is sorted by unit, as they lie. `texts` are those of each numbered column, in order."""
     keys = [
-        group_codes.make_key_encoder(key, texts[scan.texts[i]] if i in scan.texts else None)
+        _number_texts(cursor, key, scan.texts[i], texts[scan.texts[i]])
+        if i in scan.texts
+        else group_codes.make_key_encoder(key)
         for i, key in enumerate(scan.keys)
     ]
     whole, listed = _arguments(node)
-    results = [quote_name(UNIT_COLUMN), *(coder.sql for coder in keys)]
-    results += [write_scalar(scan.arguments[argument]) for argument in [*whole, *listed]]
+    results = [quote_name(ROW_COLUMN if scan.is_whole else UNIT_COLUMN), *(coder.sql for coder in keys)]
+    results += [write_scalar(scan.narrow.get(argument) or scan.arguments[argument]) for argument in whole]
+    results += [write_scalar(scan.arguments[argument]) for argument in listed]
     where = "" if scan.where is None else f" WHERE {write_scalar(scan.where)}"
     rows = sql_statements.write_rows(scan.source, sources)
-    return UnitOrderedRows(f"SELECT {_number(results)} FROM ({rows}){where}", keys, whole, listed)
+    units = f"SELECT unit, last FROM {locate_units(scan.table)}" if scan.is_whole else None
+    return UnitOrderedRows(
+        f"SELECT {_number(results)} FROM ({rows}){where}", keys, whole, listed, frozenset(scan.narrow), units
+    )
+
+
+def _number_texts(
+    cursor: DuckDBPyConnection, key: GroupKey, column: str, texts: Sequence[str]
+) -> group_codes.NumberedKeyEncoder:
+    """A key that follows from one column of numbered texts: computed for each text, not for each row."""
+    there: list[Key | None] = [*texts, None]
+    if not isinstance(key.scalar, ColumnReference):
+        (name,) = {part.name for part in walk(key.scalar) if isinstance(part, ColumnReference)}
+        values = f"(SELECT unnest(CAST(? AS VARCHAR[])) AS {quote_name(name)}, unnest(range({len(there)})) AS n)"
+        found = cursor.execute(f"SELECT {write_scalar(key.scalar)} FROM {values} ORDER BY n", [there]).fetchall()
+        there = [row[0] for row in found]
+    kind = "UTINYINT" if len(texts) < 2**8 else "USMALLINT"
+    sql = f"CAST(enum_code({quote_name(text_code_column(column))}) AS {kind})"
+    return group_codes.NumberedKeyEncoder(key.values, sql, there)
 
 
 def read_sorted(
@@ -83,7 +119,7 @@ def read_sorted(
     """
     assert node.unit is not None
     rows, unit = sql_statements.write_rows(node.source, sources), quote_name(node.unit)
-    keys = [group_codes.make_key_encoder(key, None) for key in node.keys]
+    keys = [group_codes.make_key_encoder(key) for key in node.keys]
     whole, listed = _arguments(node)
     results = [unit_to_integer(unit, type_of(f"SELECT {unit} FROM ({rows})")), *(coder.sql for coder in keys)]
     results += [write_scalar(argument) for argument in [*whole, *listed]]
@@ -93,6 +129,18 @@ def read_sorted(
     return UnitOrderedRows(statement, keys, whole, listed)
 
 
+def count_rows(cursor: DuckDBPyConnection, node: Aggregation, scan: CopyScan) -> GroupedMeasures | None:
+    """The cells of a question that only counts the rows or the units of a whole table, from how many each unit has;
+    None where it is another."""
+    if not scan.is_whole or scan.keys or scan.arguments:
+        return None
+    most = min(node.keep.rows, node.keep.rows if node.keep.total is None else node.keep.total)
+    statement = f"SELECT COUNT(*), COALESCE(SUM(LEAST(last - first + 1, {most})), 0) FROM {locate_units(scan.table)}"
+    row = cursor.execute(statement).fetchone()
+    assert row is not None
+    return {(): tuple(int(row[0] if measure.function == "units" else row[1]) for measure in node.measures)}
+
+
 def aggregate_rows(
     cursor: DuckDBPyConnection, node: Aggregation, rows: UnitOrderedRows, *, is_large: bool
 ) -> GroupedMeasures:
@@ -100,10 +148,15 @@ def aggregate_rows(
 
     Rows of a table that is not large are added up by this thread alone: starting others would take longer.
     """
-    summed = {measure.argument for measure in node.measures if measure.function == "sum"}
-    plan = _BatchAggregator(node, rows.keys, rows.whole, rows.listed, summed)
-    stretches = _split_at_unit_boundaries(cursor.sql(rows.statement).to_arrow_reader(_BATCH))
-    return plan.groups(_aggregate_in_parallel(plan, stretches, _WORKERS if is_large else 1))
+    plan = _BatchAggregator(node, rows)
+    with closing(cursor.cursor()) as beside:
+        batches = cursor.sql(rows.statement).to_arrow_reader(_BATCH)
+        stretches = (
+            _split_at_unit_boundaries(batches)
+            if rows.units is None
+            else _split_at_last_rows(batches, beside.sql(rows.units).to_arrow_reader(_BATCH))
+        )
+        return plan.groups(_aggregate_in_parallel(plan, stretches, _WORKERS if is_large else 1))
 
 
 def _arguments(node: Aggregation) -> tuple[list[Scalar], list[Scalar]]:
@@ -117,9 +170,24 @@ def _number(results: Iterable[str]) -> str:
     return ", ".join(f"{text} AS x{i}" for i, text in enumerate(results))
 
 
-def _aggregate_in_parallel(
-    plan: _BatchAggregator, stretches: Generator[pa.RecordBatch], workers: int
-) -> list[GroupTotals]:
+@dataclass(frozen=True)
+class _Stretch:
+    """Rows that hold all rows of each of their units; `runs` are these units, or None where the rows say so."""
+
+    rows: pa.RecordBatch
+    runs: UnitRuns | None = None
+
+    def find_runs(self, buffers: BoundingBuffers) -> UnitRuns:
+        """The units, and where the rows of each end."""
+        if self.runs is not None:
+            return self.runs
+        many = find_runs(self.rows.column(0).to_numpy(), buffers.who, buffers.ends)
+        if many < 0:
+            raise RuntimeError("rows are not in the order of their units")
+        return UnitRuns(buffers.who[:many], buffers.ends[:many])
+
+
+def _aggregate_in_parallel(plan: _BatchAggregator, stretches: Generator[_Stretch], workers: int) -> list[GroupTotals]:
     """The totals of each worker. They take turns to fetch a stretch, and add it up while others fetch."""
     turn = Lock()
 
@@ -130,9 +198,9 @@ def _aggregate_in_parallel(
                 stretch = next(stretches, None)
                 if stretch is None:
                     return totals
-                coded = None if plan.combined.is_fixed else plan.encode(stretch)
-            buffers = buffers.for_rows(stretch.num_rows)
-            plan.add(stretch, coded or plan.encode(stretch), totals, buffers)
+                coded = None if plan.combined.is_fixed else plan.encode(stretch.rows)
+            buffers = buffers.for_rows(stretch.rows.num_rows)
+            plan.add(stretch, coded or plan.encode(stretch.rows), totals, buffers)
 
     if workers == 1:
         return [work()]
@@ -145,7 +213,7 @@ def _aggregate_in_parallel(
             raise
 
 
-def _split_at_unit_boundaries(batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
+def _split_at_unit_boundaries(batches: Iterable[pa.RecordBatch]) -> Generator[_Stretch]:
     """The same rows in stretches that hold all rows of each of their units.
 
     The first and the last unit of a batch may have more rows in the batches beside it. So these are put aside, and
@@ -166,13 +234,93 @@ def _split_at_unit_boundaries(batches: Iterable[pa.RecordBatch]) -> Generator[pa
         aside.append(batch.slice(0, first))
         if first < batch.num_rows:
             if len(aside) > _MAX_HELD_SLICES:
-                yield _concatenate(aside)
+                yield _Stretch(_concatenate(aside))
                 aside = []
             if first < last:
-                yield batch.slice(first, last - first)
+                yield _Stretch(batch.slice(first, last - first))
             aside.append(batch.slice(last))
     if aside:
-        yield _concatenate(aside)
+        yield _Stretch(_concatenate(aside))
+
+
+def _split_at_last_rows(batches: Iterable[pa.RecordBatch], units: Iterable[pa.RecordBatch]) -> Generator[_Stretch]:
+    """The same of all rows of a table, numbered as they lie, with the last row of each unit.
+
+    **Theorem.** A unit is in one stretch, with all of its rows. Proof: rows come in the order of their numbers, which
+    is checked, and are cut only after the last row of a unit. What is aside are whole units and the beginning of one,
+    and it is a stretch of its own only where there is no beginning.
+    """
+    known = _Units(units)
+    aside: list[pa.RecordBatch] = []
+    whole: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # the units aside, and how many rows each has
+    row, is_begun = 0, False
+    for batch in batches:
+        if not are_consecutive(batch.column(0).to_numpy(), row):
+            raise RuntimeError("rows are not in the order in which they lie")
+        start, end = row, row + batch.num_rows
+        begun_at = known.row
+        who, ends = known.take(end)
+        row = end
+        if is_begun:
+            cut = int(ends[0]) if len(ends) else end
+            aside.append(batch.slice(0, cut - start))
+            if not len(ends):
+                continue
+            whole.append((who[:1], ends[:1] - begun_at))
+            who, ends, offset, is_begun = who[1:], ends[1:], cut - start, False
+        else:
+            offset = 0
+        if len(aside) > _MAX_HELD_SLICES:
+            yield _join(aside, whole)
+            aside, whole = [], []
+        if len(ends):
+            length = int(ends[-1]) - start - offset
+            yield _Stretch(batch.slice(offset, length), UnitRuns(who, (ends - start - offset).astype(np.int32)))
+            offset += length
+        if start + offset < end:
+            aside.append(batch.slice(offset))
+            is_begun = True
+    if is_begun or known.has_more():
+        raise RuntimeError("there are other rows than those of the units")
+    if aside:
+        yield _join(aside, whole)
+
+
+class _Units:
+    """Units in order, some at a time. `row` is the number of the row after those of the units that were taken."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self.row = 0
+        self._batches = iter(batches)
+        self._who, self._ends = np.empty((2, 0), np.int64)
+
+    def take(self, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The next units whose rows all come before a row, and where the rows of each end."""
+        while not len(self._ends) or self._ends[-1] <= end:
+            if not self._read():
+                break
+        many = int(np.searchsorted(self._ends, end, "right"))
+        who, ends = self._who[:many], self._ends[:many]
+        self._who, self._ends = self._who[many:], self._ends[many:]
+        self.row = int(ends[-1]) if many else self.row
+        return who, ends
+
+    def has_more(self) -> bool:
+        """Whether there are units that were not taken."""
+        return len(self._who) > 0 or self._read()
+
+    def _read(self) -> bool:
+        batch = next(self._batches, None)
+        if batch is None:
+            return False
+        self._who = np.concatenate([self._who, batch.column(0).to_numpy()])
+        self._ends = np.concatenate([self._ends, batch.column(1).to_numpy() + 1])
+        return True
+
+
+def _join(aside: list[pa.RecordBatch], whole: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> _Stretch:
+    who, sizes = (np.concatenate(each) for each in zip(*whole, strict=True))
+    return _Stretch(_concatenate(aside), UnitRuns(who, np.cumsum(sizes).astype(np.int32)))
 
 
 def _concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -187,57 +335,56 @@ class _BatchAggregator:
     """What is computed of each stretch of rows."""
 
     node: Aggregation
-    coders: list[group_codes.KeyEncoder]
-    whole: list[Scalar]
-    listed: list[Scalar]
-    summed: set[Scalar | None]
+    rows: UnitOrderedRows
     combined: group_codes.GroupEncoder = field(init=False)
 
     def __post_init__(self) -> None:
-        self.combined = group_codes.GroupEncoder(self.coders)
+        self.combined = group_codes.GroupEncoder(self.rows.keys)
 
     def encode(self, batch: pa.RecordBatch) -> Coded:
         """The group of each row, the number of the first group, and how many are known by now.
 
         One caller at a time, unless the numbers of groups are fixed: others are numbered as they are met.
         """
-        columns = [batch.column(i + 1) for i in range(len(self.coders))]
+        columns = [batch.column(i + 1) for i in range(len(self.rows.keys))]
         return *self.combined.encode(columns, batch.num_rows), self.combined.size
 
-    def add(self, batch: pa.RecordBatch, coded: Coded, totals: GroupTotals, buffers: BoundingBuffers) -> None:
+    def add(self, stretch: _Stretch, coded: Coded, totals: GroupTotals, buffers: BoundingBuffers) -> None:
         """Choose the rows of each unit and add them up."""
         code, first, size = coded
         totals.grow(size)
-        unit, keep, key = batch.column(0).to_numpy(), self.node.keep, hash_salt(self.node.salt)
+        batch, runs = stretch.rows, stretch.find_runs(buffers)
+        keep, key = self.node.keep, hash_salt(self.node.salt)
         if keep.total is not None:
-            left = np.empty(len(unit), np.int32)
-            bound_rows_per_unit(unit, code, first, size, keep.total, key, left)
+            left = np.empty(batch.num_rows, np.int32)
+            bound_rows_per_unit(runs, code, first, size, keep.total, key, left)
             code, first = left, 0
-        if not self.coders and keep.total is None:
-            kept = buffers.kept if self.whole or self.listed else buffers.kept[:0]
-            many = bound_one_group(unit, keep.rows, key, kept, totals.units, totals.rows)
+        if not self.rows.keys and keep.total is None:
+            kept = buffers.kept if self.rows.whole or self.rows.listed else buffers.kept[:0]
+            many = bound_one_group(runs, keep.rows, key, kept, totals.units, totals.rows)
+        elif size <= min(keep.groups, _FEW):
+            many = bound_few_groups(runs, code, first, keep.rows, key, buffers.kept, totals.units, totals.rows)
         else:
             many = bound_contributions(
-                unit, code, first, keep.groups, keep.rows, key, buffers, totals.units, totals.rows
+                runs, code, first, keep.groups, keep.rows, key, buffers, totals.units, totals.rows
             )
-        if many < 0:
-            raise RuntimeError("rows are not in the order of their units")
-        kept = buffers.kept[:many]
-        at = 1 + len(self.coders)
-        for argument, column, nulls, sums in zip(
-            self.whole, batch.columns[at:], totals.nulls, totals.sums, strict=False
-        ):
-            if column.null_count:
-                add_by_group(code, first, kept, column.is_null().to_numpy(zero_copy_only=False), nulls)
-            if argument in self.summed:
-                sums.add(code, first, kept, (column.fill_null(0) if column.null_count else column).to_numpy())
-        at += len(self.whole)
+        rows = None if many < 0 else KeptRows(code, first, buffers.kept[:many])
+        at = 1 + len(self.rows.keys)
+        for position, argument in enumerate(self.rows.whole):
+            is_narrow, is_summed = argument in self.rows.narrow, argument in self._summed
+            totals.add(position, rows, batch.column(at + position), is_narrow=is_narrow, is_summed=is_summed)
+        at += len(self.rows.whole)
         for column, lists in zip(batch.columns[at:], totals.lists, strict=True):
+            kept = (rows or KeptRows.all_in_one_group(len(column))).kept
             lists.add(code[kept].astype(np.int64) - first, column.take(pa.array(kept)))
+
+    @cached_property
+    def _summed(self) -> set[Scalar | None]:
+        return {measure.argument for measure in self.node.measures if measure.function == "sum"}
 
     def none(self) -> GroupTotals:
         """Totals of no rows."""
-        return GroupTotals.none(len(self.whole), len(self.listed))
+        return GroupTotals.none(len(self.rows.whole), len(self.rows.listed))
 
     def groups(self, parts: Iterable[GroupTotals]) -> GroupedMeasures:
         """The cells of each group, in the order of the measures."""
@@ -257,13 +404,13 @@ class _BatchAggregator:
                 return list(totals.units[shown].tolist())
             case ExactStatistic("count", None):
                 return rows
-            case ExactStatistic("count", argument) if argument in self.whole:
-                nulls = totals.nulls[self.whole.index(argument)][shown].tolist()
+            case ExactStatistic("count", argument) if argument in self.rows.whole:
+                nulls = totals.nulls[self.rows.whole.index(argument)][shown].tolist()
                 return [all_ - none for all_, none in zip(rows, nulls, strict=True)]
-            case ExactStatistic("sum", argument) if argument in self.whole:
-                return totals.sums[self.whole.index(argument)].of(shown)
+            case ExactStatistic("sum", argument) if argument in self.rows.whole:
+                return totals.sums[self.rows.whole.index(argument)].of(shown)
         assert measure.argument is not None
-        lists = totals.lists[self.listed.index(measure.argument)].of(shown)
+        lists = totals.lists[self.rows.listed.index(measure.argument)].of(shown)
         return [_compute_measure(measure.function, values) for values in lists]
 
 

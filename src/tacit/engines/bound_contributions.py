@@ -40,13 +40,23 @@ def hash_salt(salt: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(salt.encode(), digest_size=8).digest(), "big"))
 
 
-class BoundingBuffers(NamedTuple):
-    """What `bound_contributions` writes on, the next time again: fresh memory would take as long as the work.
+class UnitRuns(NamedTuple):
+    """Rows in the order of their units: each unit, and the number of the row after its last one."""
 
-    Each group of each unit has a place. `place` says that of a row, `found` which group it is and above that its size,
-    `how` which of its rows are kept, `turn` where their choice stands. `kept` are the numbers of the rows kept.
+    who: NDArray[np.int64]
+    ends: NDArray[np.int32]
+
+
+class BoundingBuffers(NamedTuple):
+    """What the loops write on, the next time again: fresh memory would take as long as the work.
+
+    `who` and `ends` are for `UnitRuns`. Each group of each unit has a place. `place` says that of a row, `found` which
+    group it is and above that its size, `how` which of its rows are kept, `turn` where their choice stands. `kept` are
+    the numbers of the rows kept.
     """
 
+    who: NDArray[np.int64]
+    ends: NDArray[np.int32]
     kept: NDArray[np.int32]
     place: NDArray[np.int32]
     found: NDArray[np.int64]
@@ -56,8 +66,9 @@ class BoundingBuffers(NamedTuple):
     @classmethod
     def of(cls, rows: int) -> BoundingBuffers:
         """A desk for so many rows."""
-        kept, place, turn = np.empty((3, rows + 1), np.int32)
-        return cls(kept, place, np.empty(rows + 1, np.int64), np.empty(rows + 1, np.uint8), turn)
+        ends, kept, place, turn = np.empty((4, rows + 1), np.int32)
+        who, found = np.empty((2, rows + 1), np.int64)
+        return cls(who, ends, kept, place, found, np.empty(rows + 1, np.uint8), turn)
 
     def for_rows(self, rows: int) -> BoundingBuffers:
         """This one, or a larger one if it is too small."""
@@ -85,9 +96,38 @@ def _divide_unsigned(number: Any, by: Any) -> Any:
     return np.int64(one // other), np.int64(one % other)
 
 
+@njit(nogil=True, cache=True)
+def find_runs(unit: NDArray[np.int64], who: NDArray[np.int64], ends: NDArray[np.int32]) -> int:
+    """Write the runs of equal units, and return how many they are; -1 if units are out of order."""
+    count, many = np.uint64(unit.shape[0]), np.uint64(0)
+    if not count:
+        return 0
+    last = unit[0]
+    who[0] = last
+    for row in range(np.uint64(1), count):
+        now = unit[row]
+        if now != last:
+            if now < last:
+                return -1
+            ends[many] = row
+            many += np.uint64(1)
+            who[many] = last = now
+    ends[many] = count
+    return int(many) + 1
+
+
+@njit(nogil=True, cache=True)
+def are_consecutive(numbers: NDArray[np.int64], first: int) -> bool:
+    """Whether these are `first`, `first` + 1, and so on."""
+    wrong = 0
+    for i in range(numbers.shape[0]):
+        wrong += numbers[i] != first + i
+    return wrong == 0
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def bound_contributions(
-    unit: NDArray[np.int64],
+    runs: UnitRuns,
     code: NDArray[Any],
     low: int,
     most_groups: int,
@@ -97,22 +137,22 @@ def bound_contributions(
     units: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> int:
-    """Write the rows that are kept to the desk, in order, and return how many they are; -1 if units are out of order.
+    """Write the rows that are kept to the buffers, in order, and return how many they are.
 
-    At most as many rows as the desk is for, in the order of their units. `code` less `low` numbers the groups; a row
-    with any other number is in none. Units and rows that are kept are added to those of their groups.
+    At most as many rows as the buffers are for, in the order of their units. `code` less `low` numbers the groups; a
+    row with any other number is in none. Units and rows that are kept are added to those of their groups.
     """
-    kept, place, found, how, turn = buffers
-    count, sizes = unit.shape[0], units.shape[0]
+    _, _, kept, place, found, how, turn = buffers
+    count, sizes = code.shape[0], units.shape[0]
     # Places are numbered on over all units, so that one before the unit's first is an earlier unit's. The last one is
     # that of rows in no group.
     place_of = np.full(sizes + 1, -1, np.int32)
     place_of[sizes] = count
     how[: count + 1] = _NONE
     free, row = np.int64(0), 0
-    while row < count:
-        who, first = unit[row], free
-        while row < count and unit[row] == who:
+    for run in range(runs.who.shape[0]):
+        first, end = free, runs.ends[run]
+        while row < end:
             less = np.int64(code[row]) - low
             c = np.uint64(less if np.uint64(less) < np.uint64(sizes) else sizes)
             at = np.int64(place_of[c])
@@ -124,11 +164,9 @@ def bound_contributions(
             group = found[np.uint64(at)]
             found[np.uint64(at)] = (group ^ ((group ^ np.int64(c)) & new)) + _ONE
             row += 1
-        if row < count and unit[row] < who:
-            return -1
         groups = int(free - first)
         if groups:
-            number = _mix_bits(np.uint64(who) ^ key)
+            number = _mix_bits(np.uint64(runs.who[run]) ^ key)
             step = min(most_groups, groups)
             at, rest = _divide_unsigned(groups - _scale_to_range(number, groups) - 1, step)
             whole, part = _divide_unsigned(groups, step)
@@ -159,52 +197,102 @@ def bound_contributions(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_one_group(
-    unit: NDArray[np.int64],
+def bound_few_groups(
+    runs: UnitRuns,
+    code: NDArray[Any],
+    low: int,
     most_rows: int,
     key: np.uint64,
     kept: NDArray[np.int32],
     units: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> int:
-    """What `bound_contributions` does where all rows are in one group, and keeps the same rows. -1 if out of order.
+    """What `bound_contributions` does where a unit keeps every group there is, and keeps the same rows.
 
-    Where `kept` is empty, rows are only counted.
+    Then only units with more than `most_rows` rows in a group need a choice, and most have none.
     """
-    count, row, many, people, total = unit.shape[0], 0, 0, 0, 0
-    lists = kept.shape[0] > 0
-    while row < count:
-        who, first = unit[row], row
-        row += 1
-        while row < count and unit[row] == who:
-            row += 1
-        if row < count and unit[row] < who:
-            return -1
-        size = row - first
-        people += 1
+    sizes, row, many, one = np.uint64(units.shape[0]), np.uint64(0), np.uint64(0), np.uint64(1)
+    size_of, turn = np.zeros(sizes + one, np.int32), np.full(sizes, -1, np.int32)  # the last size: rows in no group
+    for run in range(runs.who.shape[0]):
+        first, end, most = row, np.uint64(runs.ends[run]), np.int32(0)
+        while row < end:
+            size_of[min(np.uint64(np.int64(code[row]) - low), sizes)] += 1
+            row += one
+        for c in range(sizes):
+            size = size_of[c]
+            most = max(most, size)
+            units[c] += size > 0
+            rows[c] += min(size, most_rows)
+        if most <= most_rows:
+            for each in range(first, end):
+                kept[many] = each
+                many += np.uint64(np.uint64(np.int64(code[each]) - low) < sizes)
+        else:
+            number, met = _mix_bits(np.uint64(runs.who[run]) ^ key), np.uint64(0)
+            for each in range(first, end):
+                group = np.uint64(np.int64(code[each]) - low)
+                if group >= sizes:
+                    continue
+                size, now = np.int64(size_of[group]), np.int64(turn[group])
+                if now < 0:  # the first row of its group
+                    met += one
+                    now = _scale_to_range(_mix_bits(number + met), size)
+                now += most_rows
+                now -= size * (now >= size)
+                turn[group] = now
+                kept[many] = each
+                many += np.uint64(size <= most_rows or now < most_rows)
+            turn[:] = -1
+        size_of[:] = 0
+    return int(many)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_one_group(
+    runs: UnitRuns,
+    most_rows: int,
+    key: np.uint64,
+    kept: NDArray[np.int32],
+    units: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> int:
+    """What `bound_contributions` does where all rows are in one group, and keeps the same rows.
+
+    Where `kept` is empty, rows are only counted. -1 where all rows are kept: then none is written.
+    """
+    first, many, total, most = np.int64(0), 0, 0, 0
+    for run in range(runs.who.shape[0]):
+        size = int(runs.ends[run] - first)
+        first = np.int64(runs.ends[run])
+        total, most = total + min(size, most_rows), max(most, size)
+    units[0] += runs.who.shape[0]
+    rows[0] += total
+    if most <= most_rows:
+        return -1
+    if not kept.shape[0]:
+        return 0
+    first = np.int64(0)
+    for run in range(runs.who.shape[0]):
+        end = np.int64(runs.ends[run])
+        size = int(end - first)
         if size <= most_rows:
-            total += size
-            if lists:
-                for each in range(first, row):
-                    kept[many] = each
-                    many += 1
-            continue
-        total += most_rows
-        if lists:
-            now = _scale_to_range(_mix_bits(_mix_bits(np.uint64(who) ^ key) + np.uint64(1)), size)
-            for each in range(first, row):
+            for each in range(first, end):
+                kept[many] = each
+                many += 1
+        else:
+            now = _scale_to_range(_mix_bits(_mix_bits(np.uint64(runs.who[run]) ^ key) + np.uint64(1)), size)
+            for each in range(first, end):
                 now += most_rows
                 now -= size * (now >= size)
                 kept[many] = each
                 many += now < most_rows
-    units[0] += people
-    rows[0] += total
+        first = end
     return many
 
 
 @njit(nogil=True, cache=True)
 def bound_rows_per_unit(
-    unit: NDArray[np.int64],
+    runs: UnitRuns,
     code: NDArray[Any],
     low: int,
     sizes: int,
@@ -212,31 +300,40 @@ def bound_rows_per_unit(
     key: np.uint64,
     left: NDArray[np.int32],
 ) -> None:
-    """The number of each row's group, from 0 to `sizes` - 1; -1 where it is in none, or is not among the `total` left.
-
-    Rows are in the order of their units, as `bound_contributions` finds out.
-    """
-    count, i = unit.shape[0], 0
-    while i < count:
-        who, j, rows = unit[i], i, 0
-        while j < count and unit[j] == who:
-            c = np.int64(code[j]) - low
+    """Number each row's group from 0 to `sizes` - 1; -1 where it is in none, or is not among the `total` left."""
+    first = 0
+    for run in range(runs.who.shape[0]):
+        end, rows = runs.ends[run], 0
+        for row in range(first, end):
+            c = np.int64(code[row]) - low
             if 0 <= c < sizes:
-                left[j] = c
+                left[row] = c
                 rows += 1
             else:
-                left[j] = -1
-            j += 1
+                left[row] = -1
         if rows > total:
-            place = _scale_to_range(_mix_bits(_mix_bits(np.uint64(who) ^ key)), rows)
-            for row in range(i, j):
+            place = _scale_to_range(_mix_bits(_mix_bits(np.uint64(runs.who[run]) ^ key)), rows)
+            for row in range(first, end):
                 if left[row] >= 0:
                     place += total
                     if place >= rows:
                         place -= rows
                     if place >= total:
                         left[row] = -1
-        i = j
+        first = end
+
+
+@njit(nogil=True, cache=True)
+def add_all_valid(values: NDArray[Any], null: int, sums: NDArray[np.int64], nulls: NDArray[np.int64]) -> None:
+    """What `add_valid_by_group` does where all rows are kept and in the first group."""
+    total, missing = np.int64(0), np.int64(0)
+    for i in range(values.shape[0]):
+        value = np.int64(values[i])
+        is_missing = np.int64(value == null)
+        missing += is_missing
+        total += value & (is_missing - 1)
+    sums[0] += total
+    nulls[0] += missing
 
 
 @njit(nogil=True, cache=True)
@@ -245,5 +342,24 @@ def add_by_group(
 ) -> None:
     """Add up the values of the rows that are kept, in each group."""
     for i in range(kept.shape[0]):
-        row = kept[i]
-        sums[np.int64(code[row]) - low] += np.int64(values[row])
+        row = np.uint64(kept[i])
+        sums[np.uint64(np.int64(code[row]) - low)] += np.int64(values[row])
+
+
+@njit(nogil=True, cache=True)
+def add_valid_by_group(
+    code: NDArray[Any],
+    low: int,
+    kept: NDArray[np.int32],
+    values: NDArray[Any],
+    null: int,
+    sums: NDArray[np.int64],
+    nulls: NDArray[np.int64],
+) -> None:
+    """The same where the value `null` stands for NULL: these are counted, and not added."""
+    for i in range(kept.shape[0]):
+        row = np.uint64(kept[i])
+        c, value = np.uint64(np.int64(code[row]) - low), np.int64(values[row])
+        missing = np.int64(value == null)
+        nulls[c] += missing
+        sums[c] += value & (missing - 1)

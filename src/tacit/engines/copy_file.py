@@ -31,9 +31,9 @@ from tacit.query.canonical import NODES
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FORMAT = 3
+FORMAT = 4
 _METADATA_TABLE = "tacit_copy"
-_LAYOUTS: Table = {**NODES, CopyLayout: tag("Layout", "table rows unit scalars texts")}
+_LAYOUTS: Table = {**NODES, CopyLayout: tag("Layout", "table rows unit scalars ranges texts")}
 _MEMORY = 3_200_000_000  # bytes to sort in, the largest part of 4 GB; what does not fit goes to disk
 
 ReadTables = dict[str, ReadTable]

@@ -9,21 +9,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.engines import sql_statements
 from tacit.engines.base import Progress, TableSchema
-from tacit.engines.layout import UNIT_COLUMN, CopyLayout, narrow_column, scalar_column, text_code_column
+from tacit.engines.layout import (
+    ROW_COLUMN,
+    UNIT_COLUMN,
+    CopyLayout,
+    Range,
+    narrow_column,
+    narrow_type,
+    scalar_column,
+    text_code_column,
+)
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.errors import DataError, ErrorCode
-from tacit.query.nodes import Clamp, EquiJoin, Quantize, RelationalNode, Scalar, Scan
+from tacit.query.nodes import EquiJoin, RelationalNode, Scan
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MOST_TEXTS = 65_535  # numbers of two bytes
-_NARROW = {"TINYINT", "SMALLINT", "INTEGER"}
 
 
 @dataclass(frozen=True)
@@ -75,13 +82,30 @@ def write_sorted_table(
     again += [f"CAST({quote_name(text_code_column(c))} AS VARCHAR) AS {quote_name(c)}" for c in found]
     written = [quote_name(column) for _, column in results]
     written += [
-        f"{_narrowest_type(value, write_scalar(value))} AS {quote_name(scalar_column(i))}"
-        for i, value in enumerate(layout.scalars)
+        f"{_narrow(write_scalar(value), integers)} AS {quote_name(scalar_column(i))}"
+        for i, (value, integers) in enumerate(zip(layout.scalars, layout.ranges, strict=True))
     ]
     source = f"(SELECT {', '.join(['*', *again])} FROM ({ordered}))"
     statement = f"CREATE TABLE {table} AS SELECT {', '.join(written)} FROM {source}"
     _execute_with_progress(connection, statement, lambda share: progress(shape.name, share))
+    _write_units(connection, shape.name)
     return found
+
+
+def _write_units(connection: DuckDBPyConnection, table: str) -> None:
+    """Write which rows each unit has, and make sure that they lie together, in the order of the units."""
+    units = locate_units(table)
+    connection.execute("CREATE SCHEMA IF NOT EXISTS copy.units")
+    connection.execute(
+        f"CREATE TABLE {units} AS SELECT {quote_name(UNIT_COLUMN)} AS unit, MIN(rowid) AS first, MAX(rowid) AS last"
+        f" FROM {_locate_table(table)} GROUP BY unit ORDER BY unit"
+    )
+    row = connection.execute(
+        f"SELECT COUNT(*) FROM (SELECT first, LAG(last, 1, -1) OVER (ORDER BY unit) AS before FROM {units})"
+        " WHERE first <> before + 1"
+    ).fetchone()
+    if row != (0,):
+        raise RuntimeError(f"the rows of {table} are not in the order of their units")
 
 
 def check_unit_collisions(connection: DuckDBPyConnection, shapes: Sequence[TableSchema]) -> None:
@@ -133,6 +157,11 @@ def unit_to_integer(unit: str, kind: str) -> str:
     return f"CAST(md5_number_lower(CAST({unit} AS VARCHAR)) >> 1 AS BIGINT)"
 
 
+def locate_units(table: str) -> str:
+    """The units of a table that is sorted by them, in order, with the numbers of their first and last rows."""
+    return f"copy.units.{quote_name(table)}"
+
+
 def _locate_table(table: str) -> str:
     return f"copy.main.{quote_name(table)}"
 
@@ -146,16 +175,10 @@ def _replace_scan(node: RelationalNode, scan: Scan) -> RelationalNode:
     )
 
 
-def _narrowest_type(value: Scalar, written: str) -> str:
-    """An integer in the least type that holds all it can be."""
-    match value:
-        case Clamp(_, Fraction() as lower, Fraction() as upper, True) | Quantize(_, _, int(lower), int(upper)):
-            bits = max(abs(int(lower)), abs(int(upper))).bit_length()
-            kind = next(
-                (kind for size, kind in ((7, "TINYINT"), (15, "SMALLINT"), (31, "INTEGER")) if bits <= size), None
-            )
-            return written if kind is None else f"CAST({written} AS {kind})"
-    return written
+def _narrow(written: str, integers: Range | None) -> str:
+    """An integer within bounds in few bytes, and what stands for NULL in its place."""
+    found = narrow_type(integers)
+    return written if found is None else f"COALESCE(CAST({written} AS {found[0]}), {found[1]})"
 
 
 def _create_enum(
@@ -203,17 +226,16 @@ def _table_expression(connection: DuckDBPyConnection, shape: TableSchema, layout
     """What stands for a table that is sorted by unit. Texts are put back for their numbers; integers are computed with
     as wide ones."""
     table = _locate_table(layout.table)
-    columns = []
-    for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall():
+    columns = [f"rowid AS {quote_name(ROW_COLUMN)}"]
+    for column, *_ in connection.execute(f"DESCRIBE {table}").fetchall():
         columns.append(quote_name(column))
         if column == UNIT_COLUMN and shape.unit is not None:
             columns.append(f"{quote_name(column)} AS {quote_name(shape.unit)}")
         number = next((i for i in range(len(layout.scalars)) if column == scalar_column(i)), None)
         text_column = next((c for c in layout.texts if column == text_code_column(c)), None)
-        if number is not None:
-            wide = f"CAST({quote_name(column)} AS BIGINT)" if kind in _NARROW else quote_name(column)
+        if number is not None and (narrow := narrow_type(layout.ranges[number])) is not None:
             columns[-1:] = [
-                f"{wide} AS {quote_name(column)}",
+                f"CAST(NULLIF({quote_name(column)}, {narrow[1]}) AS BIGINT) AS {quote_name(column)}",
                 f"{quote_name(column)} AS {quote_name(narrow_column(number))}",
             ]
         elif text_column is not None:

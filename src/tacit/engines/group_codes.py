@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from tacit.engines.scalars import quote_name, write_scalar
-from tacit.query.nodes import ColumnReference, GroupKey
+from tacit.engines.scalars import write_scalar
+from tacit.query.nodes import GroupKey
 from tacit.query.types import Key
 
 if TYPE_CHECKING:
@@ -35,35 +35,39 @@ class KeyEncoder(Protocol):
         """The number of each row's value."""
 
 
-def make_key_encoder(key: GroupKey, texts: Sequence[str] | None) -> KeyEncoder:
-    """The quickest way to number a key. `texts` are those of a column that is read by its numbers."""
-    if texts is not None:
-        assert isinstance(key.scalar, ColumnReference)
-        return _EnumKeyEncoder(key, texts)
+def make_key_encoder(key: GroupKey) -> KeyEncoder:
+    """The quickest way to number a key."""
     if key.values and all(type(value) in {int, datetime.date} for value in key.values):
         numbers = [_to_ordinal(value) for value in key.values]
         if max(numbers) - min(numbers) < _WIDEST:
             return _RangeKeyEncoder(key, numbers)
+    if key.values and all(type(value) is bool for value in key.values):
+        return NumberedKeyEncoder(key.values, f"CAST({write_scalar(key.scalar)} AS UTINYINT)", [False, True, None])
     return _DictionaryKeyEncoder(key)
 
 
-class _EnumKeyEncoder:
-    """A column of text that the copy holds as numbers."""
+class NumberedKeyEncoder:
+    """A key that follows from small numbers: `there` is its value for each of them, the last one for NULL."""
 
-    def __init__(self, key: GroupKey, texts: Sequence[str]) -> None:
-        assert isinstance(key.scalar, ColumnReference)
-        self.sql = f"COALESCE(CAST(enum_code({quote_name(key.scalar.name)}) AS INTEGER), {len(texts)})"
-        if key.values is None:
-            self.values: Sequence[Key | None] = [*texts, None]
-            self._codes = np.arange(len(texts) + 1, dtype=np.int32)
-        else:
-            known = {value: number for number, value in enumerate(key.values)}
-            self.values = key.values
-            self._codes = np.array([*(known.get(text, -1) for text in texts), -1], np.int32)
+    def __init__(self, values: Sequence[Key | None] | None, sql: str, there: Sequence[Key | None]) -> None:
+        self.sql = sql
+        self.values: Sequence[Key | None] = list(dict.fromkeys(there)) if values is None else values
+        self._none = len(there) - 1
+        known = {value: number for number, value in enumerate(self.values)}
+        codes = [known.get(value, -1) for value in there]
+        self._codes = np.array(codes, np.int32)
+        # Where NULL is in no group, its number must be one that no group has.
+        ends = codes[-1] == self._none or (codes[-1] < 0 and len(self.values) == self._none)
+        self.is_offset = ends and codes[:-1] == list(range(self._none))
 
     def encode(self, column: pa.Array) -> Codes:
-        codes: Codes = self._codes[column.to_numpy()]
+        """The number of each row's value."""
+        codes: Codes = self._codes[self.offset(column)[0]]
         return codes
+
+    def offset(self, column: pa.Array) -> tuple[NDArray[Any], int]:
+        """The numbers as they are stored."""
+        return (column.fill_null(self._none) if column.null_count else column).to_numpy(), 0
 
 
 class _RangeKeyEncoder:
@@ -155,7 +159,7 @@ class GroupEncoder:
             return np.zeros(rows, np.int8), 0
         if len(columns) == 1:
             (only,) = self._coders
-            if isinstance(only, _RangeKeyEncoder) and only.is_offset:
+            if isinstance(only, _RangeKeyEncoder | NumberedKeyEncoder) and only.is_offset:
                 return only.offset(columns[0])
             return only.encode(columns[0]), 0
         keys = [coder.encode(column) for coder, column in zip(self._coders, columns, strict=True)]
@@ -170,17 +174,24 @@ class GroupEncoder:
 
     def _number_keys(self, keys: Sequence[Codes]) -> NDArray[np.int64]:
         """Combinations, numbered as they are met."""
-        both = keys[0].astype(np.int64)
-        for codes in keys[1:]:
-            width = int(codes.max(initial=0)) + 2
-            _, both = np.unique(both * width + codes + 1, return_inverse=True)
-        _, first, inverse = np.unique(both, return_index=True, return_inverse=True)
+        widths = [int(codes.max(initial=0)) + 2 for codes in keys]
+        numbers = np.zeros(len(keys[0]), np.int64)
+        for codes, width in zip(keys, widths, strict=True):
+            if int(numbers.max(initial=0)) >= 2**62 // width:  # number those anew that there are
+                met = pa.array(numbers).dictionary_encode()
+                numbers = met.indices.to_numpy().astype(np.int64)
+            numbers = numbers * width + codes + 1
+        met = pa.array(numbers).dictionary_encode()
+        indices = met.indices.to_numpy()
+        first = np.empty(len(met.dictionary), np.int64)
+        first[indices[::-1]] = np.arange(len(indices))[::-1]  # the last one written is the first row
         known = []
         for row in first.tolist():
             combination = tuple(int(codes[row]) for codes in keys)
             absent = min(combination) < 0
             known.append(-1 if absent else self._met.setdefault(combination, len(self._met)))
-        return np.array(known, np.int64)[inverse]
+        codes_met: NDArray[np.int64] = np.array(known or [-1], np.int64)[indices]
+        return codes_met
 
     def keys(self, codes: NDArray[np.int64]) -> list[tuple[Key | None, ...]]:
         """The keys behind these numbers."""

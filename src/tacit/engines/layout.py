@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tacit.query.nodes import (
     Aggregation,
@@ -21,9 +21,18 @@ from tacit.query.nodes import (
     ToFloat,
     walk,
 )
+from tacit.query.types import Key
 
 UNIT_COLUMN = "#unit"
 """The column of a copy that says whose row it is, as an integer."""
+
+ROW_COLUMN = "#row"
+"""The column of a copy that numbers its rows from 0, as they lie."""
+
+Range = tuple[int, int]
+"""The least and the largest that an integer can be."""
+
+_NARROW = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31}  # bits without the sign
 
 
 @dataclass(frozen=True)
@@ -31,14 +40,16 @@ class CopyLayout:
     """A table with units, as a copy of it holds them.
 
     `rows` are its rows with the column `unit`, as questions ask for them. `scalars` are what questions compute from
-    its columns most often, in terms of the declared names: a copy holds them ready. `texts` are its columns of text:
-    a copy holds the few texts of a column once, and each row their number.
+    its columns most often, in terms of the declared names: a copy holds them ready. `ranges` are those of scalars that
+    are integers within bounds, by their position: a copy holds these in as few bytes as they need. `texts` are its
+    columns of text: a copy holds the few texts of a column once, and each row their number.
     """
 
     table: str
     rows: RelationalNode
     unit: str
     scalars: tuple[Scalar, ...]
+    ranges: tuple[Range | None, ...]
     texts: tuple[str, ...]
 
     @property
@@ -57,8 +68,17 @@ def scalar_column(number: int) -> str:
 
 
 def narrow_column(number: int) -> str:
-    """The column that holds the same in as few bytes as it needs, to be read but not to be computed with."""
+    """The column that holds the same in as few bytes as it needs, to be read but not to be computed with.
+
+    It has no NULL: the least value of its type stands for one.
+    """
     return f"#narrow {number}"
+
+
+def narrow_type(integers: Range | None) -> tuple[str, int] | None:
+    """The least type for integers within bounds whose least value is none of them, and that value."""
+    bits = 64 if integers is None else max(abs(end) for end in integers).bit_length()
+    return next(((kind, -(1 << size)) for kind, size in _NARROW.items() if bits <= size), None)
 
 
 def text_code_column(text: str) -> str:
@@ -70,7 +90,8 @@ def text_code_column(text: str) -> str:
 class CopyScan:
     """An aggregation over one copied table: `source` gives its rows in the copy's order, with the column UNIT.
 
-    A key that is a column of text is read by its number; `texts` says which column, by the key's position.
+    A key that follows from one column of numbered text is read by its number; `texts` says which column, by the key's
+    position. `narrow` are those arguments that can be read from a narrow column.
     """
 
     table: str
@@ -79,6 +100,12 @@ class CopyScan:
     keys: tuple[GroupKey, ...]
     texts: Mapping[int, str]
     arguments: Mapping[Scalar, Scalar]
+    narrow: Mapping[Scalar, Scalar] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it reads every row of the table."""
+        return self.where is None and isinstance(self.source, Scan)
 
 
 def plan_copy_scan(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> CopyScan | None:
@@ -101,30 +128,39 @@ def plan_copy_scan(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Copy
     named: dict[Scalar, Scalar] = {ColumnReference(there): column for there, column in here.items()}
     ready: dict[Scalar, Scalar] = {}
     bare: dict[Scalar, Scalar] = {}
-    for number, scalar in enumerate(layout.scalars):
+    ranges: dict[Scalar, Range] = {}
+    for number, (scalar, integers) in enumerate(zip(layout.scalars, layout.ranges, strict=True)):
         if {part.name for part in walk(scalar) if isinstance(part, ColumnReference)} <= set(here):
-            ready[substitute(scalar, named)] = ColumnReference(scalar_column(number))
-            bare[substitute(scalar, named)] = ColumnReference(narrow_column(number))
+            if not isinstance(scalar, ColumnReference):  # a column is there already, to be computed with
+                ready[substitute(scalar, named)] = ColumnReference(scalar_column(number))
+            if integers is not None and narrow_type(integers) is not None:
+                bare[substitute(scalar, named)] = ColumnReference(narrow_column(number))
+                ranges[substitute(scalar, named)] = integers
     texts = {}
     keys = []
     for position, key in enumerate(node.keys):
-        column = next((there for there in layout.texts if here.get(there) == key.scalar), None)
+        used = {part for part in walk(key.scalar) if isinstance(part, ColumnReference)}
+        column = next((there for there in layout.texts if {here.get(there)} == used), None)
         if column is not None:
             texts[position] = column
-        keys.append(
-            replace(
-                key,
-                scalar=ColumnReference(text_code_column(column))
-                if column
-                else bare.get(key.scalar) or substitute(key.scalar, ready),
-            )
-        )
+            keys.append(key)
+        elif key.scalar in bare and _are_within(key.values, ranges[key.scalar]):
+            keys.append(replace(key, scalar=bare[key.scalar]))
+        else:
+            keys.append(replace(key, scalar=substitute(key.scalar, ready)))
     extra = [(c.name, c.name) for c in [*ready.values(), *bare.values()] if isinstance(c, ColumnReference)]
+    extra.append((ROW_COLUMN, ROW_COLUMN))
     extra += [(text_code_column(column), text_code_column(column)) for column in dict.fromkeys(texts.values())]
     where = None if node.where is None else substitute(node.where, ready)
     source = Scan(leaf.table, (*leaf.columns, *extra))
-    arguments = {argument: bare.get(argument, value) for argument, value in _arguments(node, ready).items()}
-    return CopyScan(leaf.table, source, where, tuple(keys), texts, arguments)
+    arguments = _arguments(node, ready)
+    narrow = {argument: bare[argument] for argument in arguments if argument in bare}
+    return CopyScan(leaf.table, source, where, tuple(keys), texts, arguments, narrow)
+
+
+def _are_within(values: tuple[Key, ...] | None, integers: Range) -> bool:
+    """Whether all keys are such integers, so that none is what stands for NULL in a narrow column."""
+    return values is not None and all(isinstance(v, int) and integers[0] <= v <= integers[1] for v in values)
 
 
 def _arguments(node: Aggregation, ready: Mapping[Scalar, Scalar]) -> dict[Scalar, Scalar]:

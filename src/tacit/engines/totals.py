@@ -6,12 +6,12 @@ Every worker has totals of its own, into which compiled loops add; they are adde
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tacit.engines.bound_contributions import add_by_group
+from tacit.engines.bound_contributions import add_all_valid, add_by_group, add_valid_by_group
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 
 _FULL = 1 << 62
 _MOST_LISTED = 1 << 22
+
+
+class KeptRows(NamedTuple):
+    """The number of each row's group, the number of the first group, and the rows that are kept."""
+
+    code: NDArray[Any]
+    first: int
+    kept: NDArray[np.int32]
+
+    @classmethod
+    def all_in_one_group(cls, rows: int) -> KeptRows:
+        """All of so many rows."""
+        return cls(np.zeros(rows, np.int8), 0, np.arange(rows, dtype=np.int32))
 
 
 @dataclass
@@ -37,16 +50,28 @@ class ExactSums:
     high: Numbers
     weight: int = 0
 
-    def add(self, code: NDArray[Any], first: int, kept: NDArray[np.int32], values: NDArray[Any]) -> None:
+    def add(self, rows: KeptRows, values: NDArray[Any]) -> None:
         """Add the values of the rows that are kept to their groups."""
-        weight = _max_magnitude(values) * len(kept)
+        weight = _max_magnitude(values) * len(rows.kept)
         if weight < _FULL:
             self._reserve(weight)
-            add_by_group(code, first, kept, values, self.low)
+            add_by_group(*rows, values, self.low)
         else:
-            self._reserve(len(kept) << 32)
-            add_by_group(code, first, kept, values & 0xFFFFFFFF, self.low)
-            add_by_group(code, first, kept, values >> 32, self.high)
+            self._reserve(len(rows.kept) << 32)
+            add_by_group(*rows, values & 0xFFFFFFFF, self.low)
+            add_by_group(*rows, values >> 32, self.high)
+
+    def add_narrow(self, rows: KeptRows | None, values: NDArray[Any], nulls: Numbers) -> None:
+        """The same of narrow integers, whose least value stands for NULL: those are counted in `nulls`, and not added.
+
+        None are all rows, in one group. Rows and values are of 31 bits at most, so their weight is below 2^62.
+        """
+        null = int(np.iinfo(values.dtype).min)
+        self._reserve(-null * len(values))
+        if rows is None:
+            add_all_valid(values, null, self.low, nulls)
+        else:
+            add_valid_by_group(*rows, values, null, self.low, nulls)
 
     def _reserve(self, weight: int) -> None:
         if self.weight + weight > _FULL:
@@ -141,6 +166,18 @@ class GroupTotals:
         """No rows, no groups yet."""
         exact = [ExactSums(zeros(), zeros()) for _ in range(sums)]
         return cls(zeros(), zeros(), [zeros() for _ in exact], exact, [ValueCounts() for _ in range(lists)])
+
+    def add(self, position: int, rows: KeptRows | None, column: pa.Array, *, is_narrow: bool, is_summed: bool) -> None:
+        """Add the values of an argument, and count its NULLs. None are all rows, in one group."""
+        nulls, sums = self.nulls[position], self.sums[position]
+        if is_narrow:
+            sums.add_narrow(rows, column.to_numpy(), nulls)
+            return
+        rows = rows or KeptRows.all_in_one_group(len(column))
+        if column.null_count:
+            add_by_group(*rows, column.is_null().to_numpy(zero_copy_only=False), nulls)
+        if is_summed:
+            sums.add(rows, (column.fill_null(0) if column.null_count else column).to_numpy())
 
     def grow(self, size: int) -> None:
         """Make room for more groups."""

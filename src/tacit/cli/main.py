@@ -209,7 +209,9 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
         plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, analyst)
         found = explain(plan, policy.asked_by(analyst), question.level)
         return found.refused_by(
-            find_refusal(plan, analyst, *read_standings(budget_limits(policy), analyst, history), history)
+            find_refusal(
+                plan, analyst, *read_standings(budget_limits(policy), analyst, history), history, policy.live_tables
+            )
         )
 
     books = policy.books

@@ -57,7 +57,10 @@ def settle(
 ) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
     ledger = curator.ledger
-    claim = ledger.reserve(analyst, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
+    live = plan.tables & curator.live_tables
+    claim = ledger.reserve(  # durable, or Refused
+        analyst, plan.loss, plan.key, delta=plan.delta, request=request, tables=live
+    )
     if claim.stored is not None:  # a repeat: it is already there
         return claim
     with ledger.hold(claim):

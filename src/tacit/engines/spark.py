@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.base import GroupedMeasures, TableSchema
+from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
 from tacit.engines.run_statements import run_aggregation
@@ -96,6 +96,12 @@ class SparkEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
+        try:
+            begin, end, _ = _job_tag_functions(self._session)
+            begin("tacit")
+            end("tacit")
+        except Exception as error:  # a session that is stopped; whatever comes later may be due to rows
+            raise NothingSent from error
         return run_aggregation(aggregation, self._sources, SPARK, self._rows)
 
     def is_unique(self, table: str, column: str) -> bool:

@@ -29,6 +29,7 @@ from tacit.ledger.entries import (
 )
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.store import Row, SqlTransaction
+from tacit.ledger.table_locks import TableLock, collect_locks, read_tables
 
 ZERO_COST = BudgetCharge.zero()
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
@@ -155,6 +156,26 @@ class LedgerTransaction:
         return next(
             (claim for claim in claims if (claim.analyst, claim.question) == (asked.analyst, asked.question)), None
         )
+
+    def tables_of(self, reserved: Entry) -> frozenset[str]:
+        """The live tables that the question of a RESERVE reads."""
+        try:
+            return read_tables(reserved)
+        except ValueError as error:
+            raise tampering_error(f"entry {reserved.sequence} cannot be read") from error
+
+    def locks(self) -> dict[str, TableLock]:
+        """The tables that are locked, by their names in lower case."""
+        rows = self.session.run(
+            f"{_SELECT} WHERE who = ? AND kind IN ('lock', 'unlock') ORDER BY sequence", (ALL_ANALYSTS,)
+        )
+        entries = [_entry(row) for row in rows]
+        for entry in entries:
+            self._whole(entry)
+        try:
+            return collect_locks(entries)
+        except ValueError as error:
+            raise tampering_error("a lock cannot be read") from error
 
     def check_chain(self, count: int) -> None:
         """The newest entries follow from each other; earlier ones are left to `verify`."""

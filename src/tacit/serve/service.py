@@ -141,7 +141,7 @@ class CuratorService:
 
         def look() -> Explanation:
             plan = self.planner.plan(question, analyst)
-            return explain_question(question, plan, analyst, self.policy, self.curator.ledger)
+            return explain_question(question, plan, analyst, self.curator)
 
         return await self._looking.run(analyst, look)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from tacit import __version__
-from tacit.cli import analysts, audit, ledger, survey, usage
+from tacit.cli import analysts, audit, ledger, survey, tables, usage
 from tacit.cli.attack import attack
 from tacit.cli.options import (
     DEFAULT_POLICY,
@@ -59,6 +59,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(audit.app, name="audit")
 app.add_typer(analysts.app, name="analyst")
 app.add_typer(survey.app, name="survey")
+app.add_typer(tables.app, name="tables")
 app.command()(init)
 app.command()(check)
 app.command()(attack)

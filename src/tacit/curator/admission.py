@@ -43,7 +43,7 @@ def find_refusal(
                 return None
             if book.open_claim(asked) is not None:
                 return None
-            locks = book.locks() if answer is None else {}
+            locks = book.locks_of(plan.tables & live) if answer is None else {}
     try:
         check_unlocked(locks, plan.tables & live)
         admit(cost, analyst, own, shared if answer is None else None)

@@ -28,7 +28,7 @@ def table_schemas(policy: Policy) -> list[TableSchema]:
 
 
 def find_live_tables(policy: Policy, engine: Engine) -> frozenset[str]:
-    """The private tables of which questions read the owner's own rows, where no check excludes that a row makes one fail.
+    """The private tables that questions read where they are, so that no check excludes that a row makes one fail.
 
     A copy is known by the digest of what it was made of. An engine that knows of none is taken to read live.
     """

@@ -48,9 +48,9 @@ class Entry:
     `everyone` are sums after this entry, so that the last entries alone say what was spent: the analyst's in their
     month, that of all shared charges, and that of all charges to anyone. `month` is that in which a refreshing cap
     counts, else empty. `claim` is the sequence of the RESERVE that a COMMIT, FAIL, RESUME or LOCK is about, else 0.
-    `request` is the analyst's own name for the question, if they gave one. `note` holds the terms of an OPEN, the reason
-    of an ACCEPT, and what `ledger/table_locks.py` writes: the table of a LOCK or UNLOCK, the live tables that a RESERVE
-    reads, and of a FAIL that nothing was sent.
+    `request` is the analyst's own name for the question, if they gave one. `note` holds the terms of an OPEN, the
+    reason of an ACCEPT, and what `ledger/table_locks.py` needs: the table of a LOCK or UNLOCK, the live tables that a
+    RESERVE reads, and of a FAIL whether nothing was sent.
     """
 
     sequence: int

@@ -416,7 +416,7 @@ class Ledger(LedgerReader):
     ) -> Reservation | None:
         """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
         if asked.tables:
-            check_unlocked(book.locks(), asked.tables)
+            check_unlocked(book.locks_of(asked.tables), asked.tables)
         open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
         me = self.store.holder(book.session)
         if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):

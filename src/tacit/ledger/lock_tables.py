@@ -7,7 +7,7 @@ import logging
 from tacit.errors import ParameterError
 from tacit.ledger.entries import Entry, EntryKind
 from tacit.ledger.signing import SigningKey
-from tacit.ledger.table_locks import UNSENT, TableLock, encode_lock, share_table, signed_text
+from tacit.ledger.table_locks import UNSENT, TableLock, encode_lock, lock_key, share_table, signed_text
 from tacit.ledger.transaction import LedgerTransaction
 
 _log = logging.getLogger("tacit")
@@ -33,19 +33,19 @@ def append_failure(
 
 def append_lock(book: LedgerTransaction, table: str, cause: str, key: SigningKey | None, *, claim: int = 0) -> None:
     """Lock a table, unless it is locked already."""
-    if table.lower() not in book.locks():
+    if not book.locks_of([table]):
         note = encode_lock(table, cause, _sign(book, EntryKind.LOCK, table, key))
-        entry = book.append(EntryKind.LOCK, claim=claim, note=note)
+        entry = book.append(EntryKind.LOCK, key=lock_key(table), claim=claim, note=note)
         _log.error("table %s is locked by entry %d: run tacit tables unlock %s", table, entry.sequence, table)
 
 
 def append_unlock(book: LedgerTransaction, table: str, key: SigningKey | None) -> TableLock:
     """Unlock a table, and return the lock that this ends."""
-    lock = book.locks().get(table.lower())
+    lock = book.locks_of([table]).get(table.lower())
     if lock is None:
         raise ParameterError("table", f"{table} is not locked", fix="list the tables that are: tacit tables")
     note = encode_lock(lock.table, "", _sign(book, EntryKind.UNLOCK, lock.table, key))
-    book.append(EntryKind.UNLOCK, note=note)
+    book.append(EntryKind.UNLOCK, key=lock_key(table), note=note)
     return lock
 
 

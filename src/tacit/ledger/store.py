@@ -75,7 +75,7 @@ class LedgerStore(ABC):
 
     @abstractmethod
     def upgrade(self, session: SqlTransaction) -> None:
-        """Bring the tables of the former version to this one, inside the caller's transaction; entries stay as they are."""
+        """Bring the tables of the former version to this one, inside the caller's transaction."""
 
     @abstractmethod
     def damage(self, session: SqlTransaction) -> str:

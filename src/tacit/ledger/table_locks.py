@@ -4,8 +4,8 @@ Where an engine reads the owner's own tables, no check excludes that a row makes
 fails is then an output without noise, and n questions could tell n bits. So one failure is allowed for each table, and
 the next one only after the owner has looked at the cause.
 
-A *run* is the work on one RESERVE or RESUME. A run over a table ends in one of four ways, and which of them is known from
-the ledger and from the process that runs it:
+A *run* is the work on one RESERVE or RESUME. A run over a table ends in one of four ways, and which of them is known
+from the ledger and from the process that runs it:
 
 - with an answer: a COMMIT, or an answer that the ledger could not store, which its process lets go of and nobody sees;
 - before any statement was sent to the engine: nothing of the table was read;
@@ -15,8 +15,8 @@ the ledger and from the process that runs it:
 **Rule.** The last two lock every private table that the run reads. A LOCK is written for each, and in the same
 transaction every charge that is open over one of these tables fails, so that no run which was in flight shows anything
 afterwards. A run that never ended is found by whoever next asks about one of its tables, before anything is charged.
-While a table is locked nothing is charged that reads it; stored answers are shown as before, because nothing is read for
-them. Only the owner's UNLOCK ends this.
+While a table is locked nothing is charged that reads it; stored answers are shown as before, because nothing is read
+for them. Only the owner's UNLOCK ends this.
 
 **Theorem.** From one UNLOCK of a table to the next, or from the beginning, let n runs over it be admitted, by whomever
 and however many at a time, each question chosen after seeing all that came before. Beyond the answers, whose privacy
@@ -26,10 +26,10 @@ log2(n + 1) bits.
 Proof. Put the runs in the order in which they end in the ledger, which is a matter of times. While none has failed,
 each that ended has shown an answer or nothing, and what is asked next is a function of answers and times. Let run k be
 the first that ends otherwise. Its transaction locks the table and fails all runs that are in flight; so none of those
-shows which of them it was, none ends with an answer afterwards, and none begins before the owner's UNLOCK. Given answers
-and times the whole sequence is thus a function of k, which is one of 1, ..., n, or of there being no such run: n + 1
-sequences. A crash changes nothing: LOCK and FAIL are one transaction, and as long as it is not written, the charge is
-open and in flight nowhere, so that the rule locks the table before anything else is charged.
+shows which of them it was, none ends with an answer afterwards, and none begins before the owner's UNLOCK. Given the
+answers and the times, the whole sequence is thus a function of k, which is one of 1, ..., n, or of there being no such
+run: n + 1 sequences. A crash changes nothing: LOCK and FAIL are one transaction, and as long as it is not written, the
+charge is open and in flight nowhere, so that the rule locks the table before anything else is charged.
 
 For several tables the counts multiply, and the bits add up. A run that fails before any statement is sent reads no row;
 it may show that a server is down. Where an earlier run has brought the server down, that one fails too.
@@ -91,10 +91,15 @@ def encode_lock(table: str, cause: str, signature: str) -> str:
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 
+def lock_key(table: str) -> str:
+    """Return the key under which the entries of a table's locks are found; those of questions are hexadecimal."""
+    return f"table {table.lower()}"
+
+
 def decode_lock(entry: Entry) -> tuple[str, str, str]:
     """Return the table, the cause and the signature of a LOCK or UNLOCK; anything else is a ValueError."""
     match json.loads(entry.note):
-        case {"table": str(table), **more}:
+        case {"table": str(table), **more} if entry.key == lock_key(table):
             return table, str(more.get("cause", "")), str(more.get("signature", ""))
     raise ValueError("this is no lock")
 
@@ -114,6 +119,21 @@ def collect_locks(entries: Iterable[Entry]) -> dict[str, TableLock]:
         else:
             found.pop(table.lower(), None)
     return found
+
+
+def count_runs(entries: Iterable[Entry], table: str) -> int:
+    """Return how many runs over a table these entries begin after its last UNLOCK: the n of the theorem."""
+    claims: set[int] = set()
+    runs = 0
+    for entry in entries:
+        if entry.kind is EntryKind.RESERVE and share_table(read_tables(entry), [table]):
+            claims.add(entry.sequence)
+            runs += 1
+        elif entry.kind is EntryKind.RESUME and entry.claim in claims:
+            runs += 1
+        elif entry.kind is EntryKind.UNLOCK and decode_lock(entry)[0].lower() == table.lower():
+            runs = 0
+    return runs
 
 
 def share_table(one: Collection[str], other: Collection[str]) -> bool:

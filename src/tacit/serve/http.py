@@ -7,6 +7,7 @@ curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -175,7 +176,10 @@ async def get_metrics(request: Request, caller: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
     if caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
-    text: str = request.app.state.metrics.text(seats_taken=_service(request).in_use)
+    service, gauges = _service(request), {}
+    with suppress(TacitError):  # the other counts are there all the same
+        gauges["tables_locked"] = len(await service.look(caller.name, service.curator.ledger.locks))
+    text: str = request.app.state.metrics.text(seats_taken=service.in_use, **gauges)
     return text
 
 

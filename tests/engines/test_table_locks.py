@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from tests.engines.conftest import in_schema
 from tests.support.policies import policy_of
 
 import tacit
+from tacit.curator.ask import answer
 from tacit.errors import Failed, Refused
 from tacit.ledger.entries import EntryKind
+from tacit.plan.question import Question
 
 _schemas = itertools.count(1)
 COLUMNS = {"x": {"type": "int", "lower": 0, "upper": 9}}
@@ -74,3 +77,111 @@ def test_a_question_that_a_row_makes_fail_locks_the_table(view, database, tmp_pa
         *(EntryKind.OPEN, EntryKind.RESERVE, EntryKind.LOCK, EntryKind.FAIL),
         *(EntryKind.RESERVE, EntryKind.COMMIT, EntryKind.UNLOCK, EntryKind.RESERVE, EntryKind.COMMIT),
     ]
+
+
+def test_a_time_limit_locks_too(database, tmp_path):
+    # That it was reached may depend on rows.
+    url, run = database
+    with tacit.open(policy(tmp_path, url)) as curator:
+        run("ALTER TABLE visits RENAME TO stored")
+        run("CREATE VIEW visits AS SELECT who, x FROM stored WHERE pg_sleep(x) IS NOT NULL")
+        ada, question = curator.analyst("ada"), Question("SELECT SUM(x) FROM visits", 1)
+        with pytest.raises(Failed):
+            answer(question, curator.planner.plan(question, "ada"), "ada", curator, seconds=0.2)
+        with pytest.raises(Refused) as refused:
+            ada.ask("SELECT COUNT(*) FROM visits", epsilon=1)
+        assert refused.value.code == "table-locked"
+        (lock,) = curator.ledger.locks().values()
+        assert lock.cause == "psycopg.errors.QueryCanceled"
+
+
+def test_a_server_that_cannot_be_reached_locks_nothing(database, tmp_path):
+    url, _ = database
+    with tacit.open(policy(tmp_path, url)) as curator:
+        engine = curator.engine
+        engine.close()
+        engine._dsn = "host=/nowhere dbname=none"  # where the server was
+        with pytest.raises(Failed):
+            curator.analyst("ada").ask("SELECT SUM(x) FROM visits", epsilon=1)
+        engine._dsn = url
+        curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=1)
+        assert curator.ledger.locks() == {}
+        assert curator.analyst("ada").budget.remaining == 98  # both are charged
+
+
+def test_a_server_that_is_lost_after_a_statement_was_sent_locks(database, tmp_path):
+    url, run = database
+    with tacit.open(policy(tmp_path, url)) as curator:
+        run("ALTER TABLE visits RENAME TO stored")
+        ends = "pg_terminate_backend(pg_backend_pid())"
+        run(f"CREATE VIEW visits AS SELECT who, x FROM stored WHERE x <> 3 OR {ends}")
+        with pytest.raises(Failed):
+            curator.analyst("ada").ask("SELECT SUM(x) FROM visits", epsilon=1)
+        assert set(curator.ledger.locks()) == {"visits"}
+
+
+def test_every_private_table_that_is_joined_is_locked_and_no_public_one(database, tmp_path):
+    url, run = database
+    run(
+        "CREATE TABLE wards AS SELECT CAST(i AS BIGINT) AS x, CAST(i AS BIGINT) AS beds FROM generate_series(0, 9) s(i)"
+    )
+    shared = {**BOUNDS, "people": "patients"}
+    columns = {"x": {"type": "int", "unique": True}, "beds": {"type": "int", "lower": 0, "upper": 9}}
+    wards = {"public": True, "columns": columns}
+    tables = {"visits": shared, "stays": shared, "wards": wards}
+    whole = {"data": {"engine": "postgres", "source": url}, **policy_of(tables, own={"epsilon": 100}, folder=tmp_path)}
+    with tacit.open(whole) as curator:
+        run("ALTER TABLE wards RENAME TO stored")
+        run("CREATE VIEW wards AS SELECT x, 1 / beds AS beds FROM stored")
+        joined = "SELECT SUM(w.beds) FROM visits AS v JOIN wards AS w ON v.x = w.x"
+        with pytest.raises(Failed):
+            curator.analyst("ada").ask(joined, epsilon=1)
+        assert set(curator.ledger.locks()) == {"visits"}
+        curator.ledger.unlock("visits")
+        with pytest.raises(Failed):
+            curator.analyst("ada").ask(
+                "SELECT SUM(w.beds) FROM visits AS v JOIN stays AS s ON v.who = s.who JOIN wards AS w ON v.x = w.x",
+                epsilon=1,
+            )
+        assert set(curator.ledger.locks()) == {"visits", "stays"}
+
+
+def test_explaining_says_that_a_table_is_locked(database, tmp_path):
+    url, run = database
+    with tacit.open(policy(tmp_path, url)) as curator:
+        ada = curator.analyst("ada")
+        before = ada.ask("SELECT COUNT(*) FROM visits", epsilon=1)
+        run("ALTER TABLE visits RENAME TO stored")
+        with pytest.raises(Failed):
+            ada.ask("SELECT SUM(x) FROM visits", epsilon=1)
+        refused = ada.explain("SELECT COUNT(*) FROM visits WHERE x > 2", epsilon=1).refused
+        assert refused is not None and refused.code == "table-locked"
+        # What is stored is shown, and explained, as before.
+        assert ada.explain("SELECT COUNT(*) FROM visits", epsilon=1).refused is None
+        assert ada.ask("SELECT COUNT(*) FROM visits", epsilon=1).value == before.value
+
+
+def test_a_copy_is_never_locked(tmp_path):
+    # Ingest has read every value: what fails there is no row's doing, and the question may be asked again.
+    rows = pa.table({"who": list(range(50)), "x": [i % 10 for i in range(50)]})
+    with tacit.open(policy_of({"visits": BOUNDS}, folder=tmp_path), data={"visits": rows}) as curator:
+        assert curator.live_tables == frozenset()
+        curator.engine._connection.execute("DROP TABLE copy.main.visits")
+        for _ in range(2):
+            with pytest.raises(Failed):
+                curator.analyst("ada").ask("SELECT SUM(x) FROM visits", epsilon=1)
+        assert curator.ledger.locks() == {}
+
+
+@pytest.mark.slow
+def test_a_row_that_makes_a_spark_job_fail_locks_the_table(spark, tmp_path):
+    frames = {"visits": spark.sql("SELECT id AS who, id % 10 AS x FROM range(50)")}
+    with tacit.open({"data": {"engine": "spark"}, **policy_of({"visits": BOUNDS}, folder=tmp_path)}, frames) as curator:
+        failing = "SELECT id AS who, IF(id = 7, CAST(raise_error('row 7') AS BIGINT), id % 10) AS x FROM range(50)"
+        curator.engine._sources["visits"] = f"({failing}) AS source"  # as a table that changed after it was opened
+        ada = curator.analyst("ada")
+        with pytest.raises(Failed):
+            ada.ask("SELECT SUM(x) FROM visits", epsilon=1)
+        with pytest.raises(Refused) as refused:
+            ada.ask("SELECT COUNT(*) FROM visits WHERE x > 2", epsilon=1)
+        assert refused.value.code == "table-locked"

@@ -55,7 +55,8 @@ class CuratorService:
 
     **Theorem.** Whatever is cut off by a cancellation, a stop or a kill costs at most what its question costs, and
     asking it again goes on with the same charge. Proof: a question that waits for a thread has charged nothing, and one
-    that runs is charged by `Ledger.reserve`, which promises it.
+    that runs is charged by `Ledger.reserve`, which promises it. Over live tables a question that is cut off while it
+    runs has failed, and its tables are locked (`ledger/table_locks.py`).
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from tests.engines.conftest import in_schema
 from tests.support.policies import policy_of
 
 import tacit
+from tacit import learn
 from tacit.curator.ask import answer
 from tacit.errors import Failed, Refused
 from tacit.ledger.entries import EntryKind
@@ -173,11 +174,28 @@ def test_a_copy_is_never_locked(tmp_path):
         assert curator.ledger.locks() == {}
 
 
+def test_a_fit_that_fails_locks_like_a_question(tmp_path):
+    # Models are fitted over a copy today; what settles a fit is what settles a question, over whatever engine.
+    rows = pa.table({"who": list(range(50)), "x": [i % 10 for i in range(50)], "y": [i % 2 for i in range(50)]})
+    columns = {**COLUMNS, "y": {"type": "int", "lower": 0, "upper": 1}}
+    table = {**BOUNDS, "columns": columns}
+    with tacit.open(policy_of({"visits": table}, folder=tmp_path), data={"visits": rows}) as curator:
+        curator.live_tables = frozenset({"visits"})
+        curator.engine._connection.execute("DROP TABLE copy.main.visits")
+        ada, model = curator.analyst("ada"), learn.Ridge(missing=0)
+        with pytest.raises(Failed):
+            ada.fit(model, "SELECT x, y FROM visits", target="y", epsilon=1)
+        with pytest.raises(Refused) as refused:
+            ada.fit(model, "SELECT x, y FROM visits WHERE x > 1", target="y", epsilon=1)
+        assert refused.value.code == "table-locked"
+        assert set(curator.ledger.locks()) == {"visits"}
+
+
 @pytest.mark.slow
 def test_a_row_that_makes_a_spark_job_fail_locks_the_table(spark, tmp_path):
-    frames = {"visits": spark.sql("SELECT id AS who, id % 10 AS x FROM range(50)")}
+    frames = {"visits": spark.sql("SELECT id AS who, id % 10 AS x FROM range(9)")}
     with tacit.open({"data": {"engine": "spark"}, **policy_of({"visits": BOUNDS}, folder=tmp_path)}, frames) as curator:
-        failing = "SELECT id AS who, IF(id = 7, CAST(raise_error('row 7') AS BIGINT), id % 10) AS x FROM range(50)"
+        failing = "SELECT id AS who, IF(id = 7, CAST(raise_error('row 7') AS BIGINT), id % 10) AS x FROM range(9)"
         curator.engine._sources["visits"] = f"({failing}) AS source"  # as a table that changed after it was opened
         ada = curator.analyst("ada")
         with pytest.raises(Failed):

@@ -124,6 +124,17 @@ def test_an_answer_that_cannot_be_stored_is_no_failure_of_the_data(place, monkey
     assert in_order(place)
 
 
+def test_a_charge_whose_run_never_began_is_no_failure_of_the_data(place):
+    with Ledger(place, LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "a", tables=VISITS)
+        ledger._drop(claim)  # whoever asked was interrupted before the charge was handed over
+        again = ledger.reserve("ada", ONE, "a", tables=VISITS)
+        assert (again.entry, ledger.locks()) == (claim.entry, {})
+        with pytest.raises(KeyboardInterrupt), ledger.hold(again):
+            raise KeyboardInterrupt  # this run did begin
+        assert set(ledger.locks()) == {"visits"}
+
+
 def _full() -> Any:
     raise LedgerError(ErrorCode.LEDGER_FULL, "cannot grow", fix="free some space")
 
@@ -518,6 +529,40 @@ def test_a_ledger_of_the_former_version_goes_on(place, key, witness):
         ledger.fail(ledger.reserve("ada", ONE, "b", tables=VISITS))
         assert set(ledger.locks()) == {"visits"}
     assert in_order(place, witness)
+
+
+def test_an_upgrade_that_is_cut_off_leaves_a_ledger_of_either_version(tmp_path, monkeypatch):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS) as ledger:
+        ledger.commit(ledger.reserve("ada", ONE, "a"), b"a")
+    make_former(path)
+    original = sqlite.SqliteStore.upgrade
+    for step in range(1, 6):  # each statement of it
+
+        def upgrade(store: Any, session: Any, step: int = step) -> None:
+            class Session:
+                count = 0
+
+                def run(self, statement: str, values: Sequence[Any] = ()) -> Any:
+                    found = session.run(statement, values)
+                    self.count += statement.startswith(("PRAGMA writable", "UPDATE", "PRAGMA schema_version ="))
+                    self.count += statement.startswith("PRAGMA user_version =")
+                    if self.count == step:
+                        raise Cut
+                    return found
+
+            original(store, Session())
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite.SqliteStore, "upgrade", upgrade)
+            with pytest.raises(Cut):
+                Ledger(path, LIMITS)
+        assert by_hand(path, "PRAGMA user_version") == [(schema.FORMER_VERSION,)]
+        assert in_order(path)
+    with Ledger(path, LIMITS) as ledger:
+        assert ledger.reserve("ada", ONE, "a").stored == b"a"
+    assert by_hand(path, "PRAGMA user_version", "PRAGMA integrity_check") == [("ok",)]
+    assert in_order(path)
 
 
 def test_a_ledger_of_the_former_version_whose_locks_were_altered_is_noticed(tmp_path):

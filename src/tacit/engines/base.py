@@ -34,7 +34,7 @@ class TableSchema:
     links: tuple[str, ...] = ()
 
 
-class NothingSent(Exception):
+class NothingSent(RuntimeError):
     """A question failed before any statement of it was sent, so that no row can be the cause."""
 
 

@@ -110,7 +110,9 @@ class Ledger(LedgerReader):
         self._witness = witness
         self._patience = patience
         self._flying: set[int] = set()  # the claims that are worked on through this object
-        self._unstored: set[int] = set()  # the claims whose run gave an answer that could not be written
+        self._unfailed: set[int] = (
+            set()
+        )  # open claims whose run never began, or gave an answer that could not be written
         self._process = os.getpid()
         self._turns = GroupCommit(self._writing)
         try:
@@ -226,7 +228,7 @@ class Ledger(LedgerReader):
         try:
             shown, entry = self._turns.take(settle)
         except BaseException:
-            self._unstored.add(claim.entry)  # the run itself did not fail
+            self._unfailed.add(claim.entry)  # the run itself did not fail
             raise
         self._flying.discard(claim.entry)
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
@@ -276,7 +278,7 @@ class Ledger(LedgerReader):
 
     def _let_go(self, book: LedgerTransaction, claim: Reservation) -> None:
         """Nobody works on a claim any longer, of which no outcome is known."""
-        failed = claim.tables and claim.entry not in self._unstored and book.settlement(claim.entry) is None
+        failed = claim.tables and claim.entry not in self._unfailed and book.settlement(claim.entry) is None
         if failed:
             append_failure(book, _load_reserve_entry(book, claim), INTERRUPTED, self._key)
         else:
@@ -330,7 +332,7 @@ class Ledger(LedgerReader):
         """A durable transaction on a ledger that the witness knows. The witness is told before anything is shown."""
         if self._process != os.getpid():  # forked: what was worked on is the parent's
             self._process = os.getpid()
-            self._flying, self._unstored = set(), set()
+            self._flying, self._unfailed = set(), set()
         seen = self._witness.last() if self._witness is not None else None
         book = None
         try:
@@ -355,6 +357,7 @@ class Ledger(LedgerReader):
         """Whoever asked was interrupted and works on nothing."""
         if claim is not None:
             self._flying.discard(claim.entry)
+            self._unfailed.add(claim.entry)
 
     def _claim(self, book: LedgerTransaction, asked: ChargeRequest, *, patient: bool) -> Reservation | None:
         """The claim on an answer, or None where it is in flight and worth waiting for."""
@@ -432,7 +435,7 @@ class Ledger(LedgerReader):
             resumed = replace(asked, request="") if named is not None else asked
             self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me)
-        self._unstored.discard(entry.sequence)
+        self._unfailed.discard(entry.sequence)
         return self._make_reservation(entry, None, entry, asked, guards)
 
     def _fail_abandoned(self, book: LedgerTransaction, tables: Collection[str]) -> bool:
@@ -442,7 +445,7 @@ class Ledger(LedgerReader):
         """
         me, found = self.store.holder(book.session), False
         for claim, holder in book.open_claims():
-            if not holder or not share_table(book.tables_of(claim), tables) or claim.sequence in self._unstored:
+            if not holder or not share_table(book.tables_of(claim), tables) or claim.sequence in self._unfailed:
                 continue
             flies = claim.sequence in book.taken or any(claim.sequence in each._flying for each in self._siblings())
             if flies or (holder != me and self.store.is_known_alive(book.session, holder)):

@@ -122,7 +122,10 @@ class SqliteStore(LedgerStore):
         return number.isdecimal() and _is_running(int(number)) and started == _start_time(int(number))
 
     def is_known_alive(self, session: SqlTransaction, holder: str) -> bool:
-        """Whether that process runs; of one of another host nothing is known."""
+        """Whether that process runs; of one of another host nothing is known.
+
+        Where the system does not say when a process started, one that was given the same number is taken for it.
+        """
         return holder.partition(" ")[0] == socket.gethostname() and self.is_alive(session, holder)
 
     @contextmanager

@@ -8,7 +8,7 @@ A *run* is the work on one RESERVE or RESUME. A run over a table ends in one of 
 from the ledger and from the process that runs it:
 
 - with an answer: a COMMIT, or an answer that the ledger could not store, which its process lets go of and nobody sees;
-- before any statement was sent to the engine: nothing of the table was read;
+- before any statement was sent to the engine, or before it began: nothing of the table was read;
 - with any other failure: an error of the engine, a limit of time, an error while noise is added, an interrupt;
 - never: its process is gone, or cannot be shown to run.
 

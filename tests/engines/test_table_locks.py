@@ -182,7 +182,7 @@ def test_a_fit_that_fails_locks_like_a_question(tmp_path):
     with tacit.open(policy_of({"visits": table}, folder=tmp_path), data={"visits": rows}) as curator:
         curator.live_tables = frozenset({"visits"})
         curator.engine._connection.execute("DROP TABLE copy.main.visits")
-        ada, model = curator.analyst("ada"), learn.Ridge(missing=0)
+        ada, model = curator.analyst("ada"), learn.Ridge(missing=0, rows=50)
         with pytest.raises(Failed):
             ada.fit(model, "SELECT x, y FROM visits", target="y", epsilon=1)
         with pytest.raises(Refused) as refused:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,7 +28,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, compute_charge, format_epsilon
 from tacit.accounting.receipt import Receipt
@@ -68,8 +67,7 @@ __all__ = ["Ledger", "format_epsilon"]
 _ENTRIES_CHECKED_AT_OPEN = 1000  # entries walked at every opening; `verify` walks them all
 _LONGEST_REQUEST = 200
 _log = logging.getLogger("tacit")
-_opened: WeakSet[Ledger] = WeakSet()
-_opened_lock = threading.Lock()
+_opened: dict[int, ref[Ledger]] = {}  # the ledgers that are open in this process
 
 
 class Ledger(LedgerReader):
@@ -110,9 +108,8 @@ class Ledger(LedgerReader):
         self._witness = witness
         self._patience = patience
         self._flying: set[int] = set()  # the claims that are worked on through this object
-        self._unfailed: set[int] = (
-            set()
-        )  # open claims whose run never began, or gave an answer that could not be written
+        # Open claims whose run never began, or gave an answer that could not be written.
+        self._unfailed: set[int] = set()
         self._process = os.getpid()
         self._turns = GroupCommit(self._writing)
         try:
@@ -120,13 +117,11 @@ class Ledger(LedgerReader):
         except BaseException:
             self.store.close()
             raise
-        with _opened_lock:
-            _opened.add(self)
+        _opened[id(self)] = ref(self)
 
     def close(self) -> None:
         """Let go of the database. What is still worked on through this object comes to nothing."""
-        with _opened_lock:
-            _opened.discard(self)
+        _opened.pop(id(self), None)
         super().close()
 
     def reserve(
@@ -456,8 +451,8 @@ class Ledger(LedgerReader):
 
     def _siblings(self) -> list[Ledger]:
         """All objects of this process that are open on this ledger, this one among them."""
-        with _opened_lock:
-            return [each for each in _opened if each.store.name == self.store.name]
+        opened = [found() for found in list(_opened.values())]
+        return [each for each in opened if each is not None and each.store.name == self.store.name]
 
     def _is_flying(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
         """Whether an answer may still come of a claim."""

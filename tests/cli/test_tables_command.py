@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from tacit.cli.tables import complete_table
 from tacit.curator.resources import budget_limits, ledger_files
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
@@ -109,3 +111,9 @@ def test_explaining_says_that_a_table_is_locked(owner):
 
 def test_the_history_names_locks(owner):
     assert [row["kind"] for row in json.loads(owner("ledger", "history", "--json").stdout)][-2:] == ["lock", "fail"]
+
+
+def test_a_shell_completes_the_tables_of_the_policy(owner, tmp_path):
+    context = SimpleNamespace(params={"policy": tmp_path / "clinic.toml"})
+    assert complete_table(context, "v") == ["visits"]
+    assert complete_table(SimpleNamespace(params={"policy": tmp_path / "none.toml"}), "v") == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ from tests.support.policies import policy_of
 import tacit
 from tacit import learn
 from tacit.curator.ask import answer
-from tacit.errors import Failed, Refused
+from tacit.errors import ErrorCode, Failed, LedgerError, Refused
 from tacit.ledger.entries import EntryKind
+from tacit.ledger.verify import verify
 from tacit.plan.question import Question
 
 _schemas = itertools.count(1)
@@ -203,3 +206,60 @@ def test_a_row_that_makes_a_spark_job_fail_locks_the_table(spark, tmp_path):
         with pytest.raises(Refused) as refused:
             ada.ask("SELECT COUNT(*) FROM visits WHERE x > 2", epsilon=1)
         assert refused.value.code == "table-locked"
+
+
+def test_eight_threads_over_a_row_that_fails(database, tmp_path):
+    # Questions that read the failing row, and questions that do not: whatever the order, one failure is seen as all.
+    url, run = database
+    with tacit.open(policy(tmp_path, url)) as curator:
+        run("ALTER TABLE visits RENAME TO stored")
+        run("CREATE VIEW visits AS SELECT who, CASE WHEN x = 0 THEN 1 / x ELSE x END AS x FROM stored")
+        together, outcomes = threading.Barrier(8), Counter[str]()
+
+        def ask(thread: int) -> None:
+            together.wait()
+            for again in range(3):
+                sql = f"SELECT {'SUM(x)' if thread == again == 1 else 'COUNT(*)'} FROM visits"
+                try:
+                    curator.analyst("ada").ask(sql, epsilon=1 + thread / 10 + again / 100)
+                    outcomes["answered"] += 1
+                except (Failed, Refused) as error:
+                    outcomes[str(error.code)] += 1
+
+        threads = [threading.Thread(target=ask, args=(thread,)) for thread in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        kinds = [entry.kind for entry in curator.ledger.entries()]
+        first = kinds.index(EntryKind.LOCK)
+        assert kinds.count(EntryKind.LOCK) == 1 and set(kinds[first + 1 :]) == {EntryKind.FAIL}
+        assert kinds.count(EntryKind.RESERVE) == outcomes["answered"] + outcomes["failed"]
+        assert sum(outcomes.values()) == 24 and set(outcomes) <= {"answered", "failed", "table-locked"}
+        assert verify(curator.ledger).ok
+
+
+def test_a_failure_that_cannot_be_written_down_locks_before_the_next_question(database, tmp_path, monkeypatch):
+    url, _ = database
+    with tacit.open(policy(tmp_path, url)) as curator:
+        ada, write, open_ledger = curator.analyst("ada"), curator.ledger.store.write, [True]
+
+        def full() -> Any:
+            if open_ledger[0]:
+                return write()
+            raise LedgerError(ErrorCode.LEDGER_FULL, "cannot grow", fix="free some space")
+
+        def fails(aggregation: Any) -> Any:
+            open_ledger[0] = False  # the disk is full from the charge on
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(curator.ledger.store, "write", full)
+        monkeypatch.setattr(curator.engine, "run", fails)
+        with pytest.raises(LedgerError):
+            ada.ask("SELECT SUM(x) FROM visits", epsilon=1)
+        monkeypatch.undo()
+        with pytest.raises(Refused) as refused:
+            ada.ask("SELECT COUNT(*) FROM visits", epsilon=1)
+        assert refused.value.code == "table-locked"
+        assert ada.budget.remaining == 99
+        assert verify(curator.ledger).ok

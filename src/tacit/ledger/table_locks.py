@@ -32,7 +32,8 @@ run: n + 1 sequences. A crash changes nothing: LOCK and FAIL are one transaction
 charge is open and in flight nowhere, so that the rule locks the table before anything else is charged.
 
 For several tables the counts multiply, and the bits add up. A run that fails before any statement is sent reads no row;
-it may show that a server is down. Where an earlier run has brought the server down, that one fails too.
+it may show that a server is down. Where an earlier run has brought the server down, that one fails too. A run whose
+charge was settled meanwhile with the stored answer to the same question shows that answer, whatever becomes of it.
 
 >>> read_tables(Entry(2, "", EntryKind.RESERVE, note=encode_tables({"visits", "stays"})))
 frozenset({'stays', 'visits'})

@@ -37,6 +37,7 @@ class ErrorCode(StrEnum):
     PARAMETER = "parameter"
     BUDGET = "budget"
     REQUEST = "request"
+    TABLE_LOCKED = "table-locked"
     # Of a served curator.
     AUTHENTICATION = "authentication"
     FORBIDDEN = "forbidden"

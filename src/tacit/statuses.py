@@ -48,6 +48,7 @@ STATUSES: dict[ErrorCode, Status] = {
     ErrorCode.PARAMETER: Status(400, "22023", 2),
     ErrorCode.BUDGET: Status(402, "53400", 3),
     ErrorCode.REQUEST: Status(409, "23505", 3),
+    ErrorCode.TABLE_LOCKED: Status(423, "55006", 3),
     ErrorCode.AUTHENTICATION: Status(401, "28P01", 3),
     ErrorCode.FORBIDDEN: Status(403, _NO_RIGHT, 3),
     ErrorCode.RATE: Status(429, "53400", 3),

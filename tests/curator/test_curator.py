@@ -90,6 +90,9 @@ class Raising:
         self.runs += 1
         raise RuntimeError("row 17: age 42 of patient Smith")
 
+    def source_digests(self) -> dict[str, str]:
+        return {"visits": "of a copy"}
+
     def close(self) -> None:
         pass
 
@@ -521,7 +524,7 @@ def test_a_failed_question_may_be_asked_again_and_is_charged_again(broken):
 
 
 def test_a_failure_that_cannot_be_written_down_carries_no_trace_either(broken, monkeypatch):
-    def fail(claim):
+    def fail(claim, **more):
         raise LedgerError(ErrorCode.LEDGER_FULL, "no room")
 
     monkeypatch.setattr(broken.ledger, "fail", fail)

@@ -180,6 +180,44 @@ def test_units_are_written_as_they_are_stored(spark):
         SparkEngine([shape(unit="x", x="float")], spark, {"t": spark.createDataFrame([], "x INT")})
 
 
+def test_a_padded_text_is_not_stored_like_a_plain_one(spark):
+    # Spark pads what is stored as CHAR when it reads it: 'ab' would be 'ab  ' there, and one person two.
+    from tacit.engines.spark import SparkEngine
+
+    spark.sql("CREATE SCHEMA padded")
+    spark.sql("CREATE TABLE padded.t (who CHAR(4), v VARCHAR(4), x INT) USING parquet")
+    spark.sql("INSERT INTO padded.t VALUES ('ab', 'ab', 1)")
+    try:
+        for unit, written in (("who", "char(4)"), ("v", "text")):
+            engine = SparkEngine([shape(unit=unit, x="int")], spark, source="spark_catalog.padded")
+            assert engine.written_as("t", unit) == written
+            engine.close()
+    finally:
+        spark.sql("DROP SCHEMA padded CASCADE")
+
+
+def test_a_temporary_view_is_said_at_open(spark):
+    from tacit.engines.spark import SparkEngine
+
+    spark.sql("CREATE TEMPORARY VIEW t AS SELECT CAST(s AS INT) AS x FROM VALUES ('1') AS v(s)")
+    try:
+        with pytest.raises(DataError, match="t is a view") as caught:
+            SparkEngine([shape(x="int")], spark)
+        assert "CREATE TABLE" in caught.value.fix
+    finally:
+        spark.catalog.dropTempView("t")
+
+
+def test_a_unit_that_is_no_text_is_nobody_whether_or_not_it_is_declared(spark):
+    from tacit.engines.spark import SparkEngine
+
+    frame = spark.sql("SELECT CAST(X'61ff' AS STRING) AS who, 1 AS x UNION ALL SELECT 'a', 1")
+    for declared in ({"x": "int"}, {"x": "int", "who": "text"}):
+        engine = SparkEngine([shape(unit="who", **declared)], spark, {"t": frame})
+        assert engine.run(by("x", unit="who")) == {(1,): (1,)}
+        engine.close()
+
+
 def test_columns_that_differ_in_capitals_alone_are_said(engine):
     with pytest.raises(DataError, match="t cannot be read"):
         engine([], "x INT, X INT", shape(x="int"))

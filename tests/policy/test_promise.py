@@ -45,6 +45,16 @@ def test_the_promise_of_the_clinic():
     )
 
 
+def test_the_promise_of_live_tables_says_what_failures_can_tell():
+    live = load(QUIET | {"data": {"engine": "postgres", "source": "postgresql://reader@host/office"}})
+    assert describe_guarantee(live).endswith(
+        'Questions read "visits" live, where a row may make one fail. The first failure locks the tables that the '
+        "question reads until the owner unlocks them. So, beyond the answers, n questions about a table can learn at "
+        "most log2(n + 1) bits per unlock by whether and when one fails."
+    )
+    assert "unlock" not in describe_guarantee(load(QUIET))
+
+
 def test_where_no_cap_refreshes_months_are_not_mentioned():
     assert "epsilon: ada 0.5; bo 0.5" in describe_guarantee(load(QUIET))
     assert "refresh" not in describe_guarantee(load(QUIET))

@@ -157,15 +157,27 @@ def accept_loss(
         name = open_store(books.store).name  # without a password
         typer.confirm(f"Charge all that may be missing from {name}, to everyone and for good?", abort=True, err=True)
     key = SigningKey.at(books.key, create=True)
-    done = accept(books.store, budget_limits(loaded), key=key, witness=Witness(books.witness), because=because)
+    done = accept(
+        books.store,
+        budget_limits(loaded),
+        key=key,
+        witness=Witness(books.witness),
+        because=because,
+        live=loaded.live_tables,
+    )
     if as_json:
         charged = {analyst or "all": format_epsilon(cost.epsilon) for analyst, cost in done.charged.items()}
-        _print_json({"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept)})
+        locked = {"locked": sorted(loaded.live_tables)} if loaded.live_tables else {}
+        _print_json(
+            {"charged_epsilon": charged, "failed": done.failed, "old_witness": done.kept and str(done.kept), **locked}
+        )
         return
     for analyst, cost in done.charged.items():
         typer.echo(f"charged to {'all together' if analyst == ALL_ANALYSTS else analyst}: epsilon {cost.text}")
     if done.failed:
         typer.echo(f"{done.failed} charges without an answer failed: their answers may be among what was lost")
+    if loaded.live_tables:
+        typer.echo(f"locked, because a lock may be among what was lost: {', '.join(sorted(loaded.live_tables))}")
     if done.kept is not None:
         typer.echo(f"the old witness is kept as {done.kept}")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from tacit import __version__
-from tacit.cli import analysts, audit, ledger, survey, usage
+from tacit.cli import analysts, audit, ledger, survey, tables, usage
 from tacit.cli.attack import attack
 from tacit.cli.options import (
     DEFAULT_POLICY,
@@ -59,6 +59,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(audit.app, name="audit")
 app.add_typer(analysts.app, name="analyst")
 app.add_typer(survey.app, name="survey")
+app.add_typer(tables.app, name="tables")
 app.command()(init)
 app.command()(check)
 app.command()(attack)
@@ -209,7 +210,9 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
         plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, analyst)
         found = explain(plan, policy.asked_by(analyst), question.level)
         return found.refused_by(
-            find_refusal(plan, analyst, *read_standings(budget_limits(policy), analyst, history), history)
+            find_refusal(
+                plan, analyst, *read_standings(budget_limits(policy), analyst, history), history, policy.live_tables
+            )
         )
 
     books = policy.books

@@ -97,7 +97,10 @@ def check(
 
 
 def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdvice]]:
-    """What the policy's ledger has charged. None where there is none yet; and a remark where it cannot be read."""
+    """What the policy's ledger has charged, None where there is none yet; and remarks on locked tables, or that it
+    cannot be read.
+    """
+    from tacit.curator.table_status import list_lock_remarks
     from tacit.curator.views import load_spent
     from tacit.ledger.reader import LedgerReader
     from tacit.policy.check import PolicyAdvice
@@ -107,7 +110,7 @@ def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdv
         return None, []
     try:
         with LedgerReader(books.store, wait=5.0) as history:
-            return load_spent(policy, history), []
+            return load_spent(policy, history), list(list_lock_remarks(policy, history))
     except LedgerError as error:
         return None, [PolicyAdvice("ledger.store", f"was not read, so what is spent is not known: {error.what}")]
 

@@ -6,28 +6,35 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
+from tacit.curator.protocols import OpenCurator
 from tacit.errors import Refused
 from tacit.ledger.budget import BudgetLimits, admit
 from tacit.ledger.entries import ChargeRequest
-from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
+from tacit.ledger.table_locks import TableLock, check_unlocked
 from tacit.ledger.transaction import LedgerTransaction
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.plan import Plan
 from tacit.plan.question import Question
-from tacit.policy.model import Policy
 from tacit.privacy.loss import encode
 
 
 def find_refusal(
-    plan: Plan, analyst: str, own: BudgetStatus, shared: BudgetStatus, history: LedgerReader | None
+    plan: Plan,
+    analyst: str,
+    own: BudgetStatus,
+    shared: BudgetStatus,
+    history: LedgerReader | None,
+    live: frozenset[str] = frozenset(),
 ) -> Refused | None:
     """The refusal that an analyst would get for asking a plan now; None where it is admitted or free.
 
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
-    None where there is none yet. It is about now only: others may spend before the question is asked.
+    None where there is none yet. `live` are the tables that can be locked. It is about now only: others may spend
+    before the question is asked.
     """
     cost, answer = compute_charge(plan.loss, plan.delta), None
+    locks: dict[str, TableLock] = {}
     if history is not None:
         asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), cost)
         with history.store.read() as session:
@@ -37,7 +44,9 @@ def find_refusal(
                 return None
             if book.open_claim(asked) is not None:
                 return None
+            locks = book.locks_of(plan.tables & live) if answer is None else {}
     try:
+        check_unlocked(locks, plan.tables & live)
         admit(cost, analyst, own, shared if answer is None else None)
     except Refused as refused:
         return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
@@ -48,16 +57,16 @@ def explain_question(
     question: Question,
     plan: Plan,
     analyst: str,
-    policy: Policy,
-    ledger: Ledger,
+    curator: OpenCurator,
     tell: Callable[..., Explanation] = explain,
 ) -> Explanation:
     """What would be done, what it would cost, and why asking it would be refused now, if it would be.
 
     `tell` is `explain`, wherever it runs.
     """
-    found = tell(plan, policy.asked_by(analyst), question.level)
-    return found.refused_by(find_refusal(plan, analyst, ledger.standing(analyst), ledger.overall(), ledger))
+    found, ledger = tell(plan, curator.policy.asked_by(analyst), question.level), curator.ledger
+    standings = ledger.standing(analyst), ledger.overall()
+    return found.refused_by(find_refusal(plan, analyst, *standings, ledger, curator.live_tables))
 
 
 def read_standings(

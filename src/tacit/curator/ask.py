@@ -5,7 +5,8 @@ the answers together are (epsilon, delta)-DP for the policy's unit and relation,
 Proof: an answer is a function of its release, which has the plan's privacy loss (`plan/plan.py`); the loss is on the
 ledger before data is touched and is never given back, and the ledger admits losses by filters that are valid for
 adaptive questions (`accounting/filters.py`). A refusal, a plan and its loss depend on the question, the policy and the
-ledger.
+ledger. That a question failed is no answer: over a copy no row decides it, and over live tables `ledger/table_locks.py`
+bounds what it tells.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def settle(
 ) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
     ledger = curator.ledger
-    claim = ledger.reserve(analyst, plan.loss, plan.key, delta=plan.delta, request=request)  # durable, or Refused
+    live = plan.tables & curator.live_tables
+    claim = ledger.reserve(  # durable, or Refused
+        analyst, plan.loss, plan.key, delta=plan.delta, request=request, tables=live
+    )
     if claim.stored is not None:  # a repeat: it is already there
         return claim
     with ledger.hold(claim):

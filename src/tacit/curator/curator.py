@@ -20,9 +20,9 @@ from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask
 from tacit.curator.ibis_expressions import IbisExpression
 from tacit.curator.resources import open_engine, open_ledger
-from tacit.curator.tables import check_join_columns
+from tacit.curator.tables import check_join_columns, find_live_tables
 from tacit.curator.views import AnalystBudget, Schema
-from tacit.engines.base import Engine
+from tacit.engines.base import Engine, NothingSent
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
@@ -136,6 +136,7 @@ class Curator:
         self.engine = engine
         self.ledger = ledger
         self.bits = bits
+        self.live_tables = find_live_tables(policy, engine)
         self.planner = Planner(policy, knows_only=ledger.knows_only)
 
     def analyst(self, name: str) -> Analyst:
@@ -207,6 +208,8 @@ class Curator:
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.
 
+        Live tables that the question reads are locked, unless no statement was sent (`ledger/table_locks.py`).
+
         Parameters
         ----------
         claim : Reservation
@@ -220,7 +223,8 @@ class Curator:
             The answer, where the charge was answered meanwhile by whoever took it up: it stands.
         """
         _log.error("entry %d failed", claim.entry, exc_info=cause)
-        return self.ledger.fail(claim)
+        kind = f"{type(cause).__module__}.{type(cause).__qualname__}"
+        return self.ledger.fail(claim, cause=kind, sent=not isinstance(cause, NothingSent))
 
     def close(self) -> None:
         """Close the data and the ledger."""
@@ -414,7 +418,7 @@ class Analyst:
         """
         question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence)
         plan = self._curator.planner.plan(question, self.name)
-        return explain_question(question, plan, self.name, self._curator.policy, self._curator.ledger)
+        return explain_question(question, plan, self.name, self._curator)
 
     def table(self, name: str) -> ibis.Table:
         """Return a table as Ibis has it, to build questions with: its names and types, and no data.

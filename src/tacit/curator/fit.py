@@ -37,7 +37,7 @@ from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, Literal, Query, Scalar
+from tacit.query.nodes import Call, Literal, Query, Scalar, scanned_tables
 from tacit.query.types import NUMERIC_TYPES, Type
 from tacit.sampling.bits import refresh_bits
 
@@ -114,6 +114,11 @@ class ChargedFit:
         key = _fit_key(policy, node, features, plan, ready)
         salted = OneRowPerUnit(node.source, node.where, node.unit, node.columns, key[:16])
         return cls(ready, plan, features, salted, loss, room, key)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that the engine reads, private and public ones."""
+        return scanned_tables(self.node.source)
 
     def release(self, curator: OpenCurator) -> bytes:
         """The released weights, ready to be stored."""

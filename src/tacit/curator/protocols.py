@@ -22,6 +22,7 @@ class OpenCurator(Protocol):
     ledger: Ledger
     planner: Planner
     bits: Bits
+    live_tables: frozenset[str]  # the private ones that the engine reads whenever they are asked about
 
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a claim failed; return what to show where it was answered meanwhile."""
@@ -37,6 +38,10 @@ class ChargedPlan(Protocol):
     @property
     def key(self) -> str:
         """The name of the question, equal for equal questions."""
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that the engine reads."""
 
     @property
     def delta(self) -> Fraction:

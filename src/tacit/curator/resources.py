@@ -14,6 +14,7 @@ from tacit.errors import ParameterError
 from tacit.ledger.budget import PUBLIC, AnalystLimit, BudgetLimits
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.witness import Witness
 from tacit.policy.model import LedgerLocation, Policy
@@ -73,6 +74,17 @@ def open_ledger(policy: Policy, engine: TableEngine) -> Ledger:
     key = SigningKey.at(books.key, create=not witness.exists())
     source = epoch_source(policy, engine, key)
     return Ledger(books.store, budget_limits(policy), key=key, witness=witness, source=source)
+
+
+def reopen_ledger(policy: Policy) -> Ledger:
+    """The policy's ledger as it was opened last, for what the owner writes to it; the data is not looked at."""
+    books = ledger_files(policy)
+    with LedgerReader(books.store) as history:
+        terms = history.terms()
+    if terms is None:
+        raise ParameterError("ledger", "nothing was ever opened with it", fix="ask a question first")
+    key = SigningKey.at(books.key, create=False)
+    return Ledger(books.store, terms.limits, key=key, witness=Witness(books.witness), source=terms.source)
 
 
 def epoch_source(policy: Policy, engine: TableEngine, key: SigningKey) -> EpochSource:

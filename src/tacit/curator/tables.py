@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tacit.engines.base import TableEngine, TableSchema
+from collections.abc import Mapping
+
+from tacit.engines.base import Engine, TableEngine, TableSchema
 from tacit.errors import DataError, ErrorCode
 from tacit.policy.model import ROW_UNIT, Policy, UnitForeignKey
 
@@ -23,6 +25,15 @@ def table_schemas(policy: Policy) -> list[TableSchema]:
         )
         for table in policy.tables
     ]
+
+
+def find_live_tables(policy: Policy, engine: Engine) -> frozenset[str]:
+    """The private tables that questions read where they are, so that no check excludes that a row makes one fail.
+
+    A copy is known by the digest of what it was made of. An engine that knows of none is taken to read live.
+    """
+    digests: Mapping[str, str] = getattr(engine, "source_digests", dict)()
+    return frozenset(table.name for table in policy.tables if not table.public and not digests.get(table.name))
 
 
 def check_join_columns(policy: Policy, engine: TableEngine) -> None:

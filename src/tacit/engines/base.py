@@ -34,6 +34,10 @@ class TableSchema:
     links: tuple[str, ...] = ()
 
 
+class NothingSent(RuntimeError):
+    """A question failed before any statement of it was sent, so that no row can be the cause."""
+
+
 class Engine(Protocol):
     """Runs aggregations over private data. Its results are exact and never leave `ask`."""
 

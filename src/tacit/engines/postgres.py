@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tacit.engines.base import GroupedMeasures, TableSchema
+from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.run_statements import run_aggregation
@@ -138,8 +138,11 @@ class PostgresEngine:
     def _snapshot(self) -> Iterator[Connection]:
         """A connection that sees one state of the tables. One that fails is not used again."""
         if self._process != os.getpid():
-            raise RuntimeError("a connection does not survive a fork: open the curator in the process that asks")
-        connection = self._begin()
+            raise NothingSent("a connection does not survive a fork: open the curator in the process that asks")
+        try:
+            connection = self._begin()
+        except Exception as error:
+            raise NothingSent from error
         try:
             yield connection
             connection.execute("COMMIT")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.base import GroupedMeasures, TableSchema
+from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
 from tacit.engines.run_statements import run_aggregation
@@ -47,6 +47,8 @@ _REQUIRED_SETTINGS = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.caseSensitive": "false",
 }
+
+_CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps a type that it reads as a string
 
 _view_numbers = count(1)
 
@@ -96,6 +98,12 @@ class SparkEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
+        try:
+            begin, end, _ = _job_tag_functions(self._session)
+            begin("tacit")
+            end("tacit")
+        except Exception as error:  # a session that is stopped; whatever comes later may be due to rows
+            raise NothingSent from error
         return run_aggregation(aggregation, self._sources, SPARK, self._rows)
 
     def is_unique(self, table: str, column: str) -> bool:
@@ -194,7 +202,8 @@ def _load_table(session: SparkSession, source: str | None, name: str) -> DataFra
         where = "the session's own schema" if source is None else source
         fix = 'name catalog and schema as source in [data], or open(policy, data={"name": frame})'
         raise DataError(ErrorCode.DATA, f"table {name} was not found in {where}", fix=fix) from error
-    if session.catalog.getTable(named).tableType == "VIEW":
+    found = session.catalog.getTable(named)
+    if found.isTemporary or found.tableType == "VIEW":
         # In which order a question's filters and a view's casts are computed is not known.
         what, fix = (
             f"{name} is a view, which could fail on a row",
@@ -206,7 +215,7 @@ def _load_table(session: SparkSession, source: str | None, name: str) -> DataFra
 
 def _storage_forms(shape: TableSchema, frame: DataFrame) -> dict[str, str]:
     """How the unit and what matches tables is written: columns that are written alike hold one value as one."""
-    stored = {found.name.lower(): found.dataType.simpleString() for found in frame.schema.fields}
+    stored = {column.lower(): kind for column, kind in _stored_types(frame).items()}
     kinds, written = dict(shape.columns), {}
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         found = stored[column.lower()]
@@ -222,7 +231,7 @@ def _storage_forms(shape: TableSchema, frame: DataFrame) -> dict[str, str]:
 
 def _read_declared_columns(shape: TableSchema, frame: DataFrame, view: str) -> tuple[str, dict[str, Type]]:
     """The declared columns, each read in its declared type, and the types of all that are read."""
-    stored = {found.name: found.dataType.simpleString() for found in frame.schema.fields}
+    stored = _stored_types(frame)
     exact = {column.lower(): column for column in stored}
     columns, kinds = [], {}
     for column, kind in shape.columns:
@@ -264,7 +273,7 @@ def _read_undeclared_column(shape: TableSchema, column: str, found: str, stored:
     if _family(stored) not in _MATCHED:
         what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
         raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text")
-    return f"CAST({found} AS STRING)", Type.TEXT
+    return _read(found, Type.TEXT) if _family(stored) in _TEXT else f"CAST({found} AS STRING)", Type.TEXT
 
 
 def _find_column(shape: TableSchema, column: str, exact: dict[str, str]) -> str:
@@ -274,6 +283,14 @@ def _find_column(shape: TableSchema, column: str, exact: dict[str, str]) -> str:
     if "${" in column:  # which Spark would take for a setting, wherever it stands in a statement
         raise DataError(ErrorCode.DATA, f"{shape.name}.{column} has a name with ${{", fix="rename the column")
     return exact[column.lower()]
+
+
+def _stored_types(frame: DataFrame) -> dict[str, str]:
+    """The type of each column. CHAR, which Spark pads, and VARCHAR are strings in a schema: the metadata names them."""
+    return {
+        found.name: str(found.metadata.get(_CHAR_OR_VARCHAR, found.dataType.simpleString()))
+        for found in frame.schema.fields
+    }
 
 
 def _family(stored: str) -> str:

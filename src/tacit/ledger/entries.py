@@ -36,6 +36,8 @@ class EntryKind(StrEnum):
     REPEAT = "repeat"  # a stored answer shown to one more analyst, at a charge; once written for free ones too
     CARRY = "carry"  # a cap begins to refresh and keeps what was spent, or ceases to and counts all months
     ACCEPT = "accept"  # the owner accepts a loss of entries, and all that may be missing is charged
+    LOCK = "lock"  # a question over live data failed, and nothing more is charged that reads this table
+    UNLOCK = "unlock"  # the owner has looked at the cause
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,10 @@ class Entry:
     `charge` is what the analyst pays; where `shared` is 1, all of them together pay it too. `spent`, `overall` and
     `everyone` are sums after this entry, so that the last entries alone say what was spent: the analyst's in their
     month, that of all shared charges, and that of all charges to anyone. `month` is that in which a refreshing cap
-    counts, else empty. `claim` is the sequence of the RESERVE that a COMMIT, FAIL or RESUME is about, else 0.
-    `request` is the analyst's own name for the question, if they gave one. `note` holds the terms of an OPEN and the
-    reason of an ACCEPT.
+    counts, else empty. `claim` is the sequence of the RESERVE that a COMMIT, FAIL, RESUME or LOCK is about, else 0.
+    `request` is the analyst's own name for the question, if they gave one. `note` holds the terms of an OPEN, the
+    reason of an ACCEPT, and what `ledger/table_locks.py` needs: the table of a LOCK or UNLOCK, the live tables that a
+    RESERVE reads, and of a FAIL whether nothing was sent.
     """
 
     sequence: int
@@ -128,6 +131,7 @@ class ChargeRequest:
     question: tuple[str, str]
     cost: BudgetCharge
     request: str = ""
+    tables: frozenset[str] = frozenset()  # the private ones that it reads live
 
     @property
     def key(self) -> str:
@@ -144,3 +148,4 @@ class Reservation:
     key: str
     stored: bytes | None
     receipt: Receipt
+    tables: frozenset[str] = frozenset()  # the live ones that the question reads

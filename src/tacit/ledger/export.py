@@ -77,6 +77,7 @@ def describe_deployment(history: LedgerReader, epsilon: Fraction, delta: Fractio
         "failures": counts[EntryKind.FAIL],
         "repeats": counts[EntryKind.REPEAT],
         "accepted_losses": counts[EntryKind.ACCEPT],
+        **({"locks": counts[EntryKind.LOCK], "unlocks": counts[EntryKind.UNLOCK]} if counts[EntryKind.LOCK] else {}),
         "first": first,
         "last": last,
         "entries": counts.total(),

@@ -18,14 +18,17 @@ b'41 patients'
 
 from __future__ import annotations
 
+import logging
+import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits, compute_charge, format_epsilon
 from tacit.accounting.receipt import Receipt
@@ -43,9 +46,18 @@ from tacit.ledger.entries import ALL_ANALYSTS, ChargeRequest, Entry, EntryKind, 
 from tacit.ledger.epochs import NO_SOURCE, EpochSource, check_epoch
 from tacit.ledger.files import tighten
 from tacit.ledger.group_commit import GroupCommit
+from tacit.ledger.lock_tables import append_failure, append_settlement, append_unlock
 from tacit.ledger.open_store import open_store
 from tacit.ledger.reader import LedgerReader, standing_in_month, unknown_analyst_error
 from tacit.ledger.signing import SigningKey
+from tacit.ledger.table_locks import (
+    ABANDONED,
+    INTERRUPTED,
+    TableLock,
+    check_unlocked,
+    encode_tables,
+    share_table,
+)
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction, hash_answer, tampering_error
 from tacit.ledger.witness import Witness, WitnessedHead
 from tacit.privacy.loss import Loss, encode
@@ -54,6 +66,8 @@ __all__ = ["Ledger", "format_epsilon"]
 
 _ENTRIES_CHECKED_AT_OPEN = 1000  # entries walked at every opening; `verify` walks them all
 _LONGEST_REQUEST = 200
+_log = logging.getLogger("tacit")
+_opened: dict[int, ref[Ledger]] = {}  # the ledgers that are open in this process
 
 
 class Ledger(LedgerReader):
@@ -94,15 +108,31 @@ class Ledger(LedgerReader):
         self._witness = witness
         self._patience = patience
         self._flying: set[int] = set()  # the claims that are worked on through this object
+        # Open claims whose run never began, or gave an answer that could not be written.
+        self._unfailed: set[int] = set()
+        self._process = os.getpid()
         self._turns = GroupCommit(self._writing)
         try:
             self._open()
         except BaseException:
             self.store.close()
             raise
+        _opened[id(self)] = ref(self)
+
+    def close(self) -> None:
+        """Let go of the database. What is still worked on through this object comes to nothing."""
+        _opened.pop(id(self), None)
+        super().close()
 
     def reserve(
-        self, analyst: str, loss: Loss, key: str, *, delta: Fraction = Fraction(0), request: str = ""
+        self,
+        analyst: str,
+        loss: Loss,
+        key: str,
+        *,
+        delta: Fraction = Fraction(0),
+        request: str = "",
+        tables: Collection[str] = (),
     ) -> Reservation:
         """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
 
@@ -115,8 +145,12 @@ class Ledger(LedgerReader):
         charged once, with one outcome; another question under that name is refused. What writes nothing binds no name:
         it is free, and the same, under every name. `delta` is what Gaussian noise may
         be charged by basic composition.
+
+        `tables` are the private ones that the question reads live: where one of them is locked it is refused
+        (`ledger/table_locks.py`).
         """
         asked = self.describe_request(analyst, loss, key, delta=delta, request=request)
+        asked = replace(asked, tables=frozenset(tables))
         deadline, pause = time.monotonic() + self._patience, 0.002
 
         def claim_of(book: LedgerTransaction) -> Reservation | None:
@@ -176,7 +210,7 @@ class Ledger(LedgerReader):
             entry = book.settlement(claim.entry)
             if entry is None:
                 shown = answer if stored is None else stored
-                entry = _append_settlement(book, EntryKind.COMMIT, reserved, hash_answer(shown))
+                entry = append_settlement(book, EntryKind.COMMIT, reserved, hash_answer(shown))
                 if stored is None:
                     book.store_answer(entry, reserved.loss, answer)
                 return shown, entry
@@ -186,16 +220,21 @@ class Ledger(LedgerReader):
                 raise tampering_error("a stored answer is missing")
             return stored, entry
 
-        shown, entry = self._turns.take(settle)
+        try:
+            shown, entry = self._turns.take(settle)
+        except BaseException:
+            self._unfailed.add(claim.entry)  # the run itself did not fail
+            raise
         self._flying.discard(claim.entry)
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
         return replace(claim, stored=shown, receipt=receipt)
 
-    def fail(self, claim: Reservation) -> bytes | None:
+    def fail(self, claim: Reservation, *, cause: str = "", sent: bool = True) -> bytes | None:
         """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak.
 
         One charge has one outcome. Where the claim was answered meanwhile, that stands and is returned: show it, and
-        nothing of the failure.
+        nothing of the failure. Otherwise the live tables that the question reads are locked in the same transaction,
+        unless no statement was `sent` to the engine. `cause` is the kind of the error, for the owner.
         """
         if claim.stored is not None:
             return claim.stored
@@ -203,7 +242,7 @@ class Ledger(LedgerReader):
         def settle(book: LedgerTransaction) -> bytes | None:
             reserved, entry = _load_reserve_entry(book, claim), book.settlement(claim.entry)
             if entry is None:
-                _append_settlement(book, EntryKind.FAIL, reserved)
+                append_failure(book, reserved, cause, self._key, sent=sent)
             return (
                 book.stored_answer(reserved.question) if entry is not None and entry.kind is EntryKind.COMMIT else None
             )
@@ -214,14 +253,31 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def hold(self, claim: Reservation) -> Iterator[None]:
-        """Work on a claim. Where that is interrupted, whoever asks again goes on with the same charge at once."""
+        """Work on a claim. Where that is interrupted, whoever asks again goes on with the same charge at once.
+
+        Over live tables an interrupted run is a failed one: nobody knows whether the data had to do with it.
+        """
         try:
             yield
         finally:
             if claim.entry in self._flying:
                 self._flying.discard(claim.entry)
                 with suppress(LedgerError):
-                    self._turns.take(lambda book: book.release(claim.entry))
+                    self._turns.take(lambda book: self._let_go(book, claim))
+
+    def unlock(self, table: str) -> TableLock:
+        """Write down that the owner has looked at why a table is locked, and return the lock that this ends."""
+        found = self._turns.take(lambda book: append_unlock(book, table, self._key))
+        _log.warning("table %s is unlocked", found.table)
+        return found
+
+    def _let_go(self, book: LedgerTransaction, claim: Reservation) -> None:
+        """Nobody works on a claim any longer, of which no outcome is known."""
+        failed = claim.tables and claim.entry not in self._unfailed and book.settlement(claim.entry) is None
+        if failed:
+            append_failure(book, _load_reserve_entry(book, claim), INTERRUPTED, self._key)
+        else:
+            book.release(claim.entry)
 
     def _open(self) -> None:
         """Make the ledger where there is none, check what is there, and write down new terms."""
@@ -245,6 +301,7 @@ class Ledger(LedgerReader):
                 self.store.create(session)
             if not self.store.is_whole(session):
                 raise tampering_error("the tables or their locks were altered")
+            self.store.upgrade(session)
         with self._writing() as book:
             book.check_chain(_ENTRIES_CHECKED_AT_OPEN)
             for _ in book.totals():
@@ -257,6 +314,9 @@ class Ledger(LedgerReader):
             if new is not None and book.last is not None:
                 self._note(book.last)  # before the ledger says that it was seen
             book.record(terms)
+            for claim, holder in book.open_claims():
+                if holder and book.tables_of(claim) and not self.store.is_alive(book.session, holder):
+                    append_failure(book, claim, ABANDONED, self._key)
         if self._key is not None:
             self._key.mark()  # before anything is signed, and not before there is a ledger that names it
         if self._witness is not None:
@@ -265,6 +325,9 @@ class Ledger(LedgerReader):
     @contextmanager
     def _writing(self) -> Iterator[LedgerTransaction]:
         """A durable transaction on a ledger that the witness knows. The witness is told before anything is shown."""
+        if self._process != os.getpid():  # forked: what was worked on is the parent's
+            self._process = os.getpid()
+            self._flying, self._unfailed = set(), set()
         seen = self._witness.last() if self._witness is not None else None
         book = None
         try:
@@ -289,9 +352,12 @@ class Ledger(LedgerReader):
         """Whoever asked was interrupted and works on nothing."""
         if claim is not None:
             self._flying.discard(claim.entry)
+            self._unfailed.add(claim.entry)
 
     def _claim(self, book: LedgerTransaction, asked: ChargeRequest, *, patient: bool) -> Reservation | None:
         """The claim on an answer, or None where it is in flight and worth waiting for."""
+        if asked.tables and self._fail_abandoned(book, asked.tables):
+            return None  # the next look finds what was written here
         guards = self._guards(book, asked.analyst)
         named = book.of_request(asked.analyst, asked.request) if asked.request else None
         if named is not None and named.question != asked.question:
@@ -306,7 +372,7 @@ class Ledger(LedgerReader):
             if settled is not None and settled.kind is EntryKind.FAIL:
                 raise Failed
             if stored is not None and charge.kind is EntryKind.RESERVE:
-                settled = settled or _append_settlement(book, EntryKind.COMMIT, charge, hash_answer(stored))
+                settled = settled or append_settlement(book, EntryKind.COMMIT, charge, hash_answer(stored))
                 return self._make_reservation(charge, stored, settled, asked, guards)
             if stored is not None and charge.charge == asked.cost:
                 return self._make_reservation(charge, stored, charge, asked, guards)
@@ -337,7 +403,7 @@ class Ledger(LedgerReader):
         claim = book.open_claim(asked)
         if claim is not None:  # settled here and now: whatever else comes of its work is not shown
             self._write(book, EntryKind.RESUME, written, claim=claim.sequence)
-            settled = _append_settlement(book, EntryKind.COMMIT, claim, hash_answer(stored))
+            settled = append_settlement(book, EntryKind.COMMIT, claim, hash_answer(stored))
             return self._make_reservation(claim, stored, settled, asked, guards)
         admit(asked.cost, asked.analyst, guards.own, None)
         entry = self._write(book, EntryKind.REPEAT, written, charge=asked.cost, month=guards.month)
@@ -347,6 +413,8 @@ class Ledger(LedgerReader):
         self, book: LedgerTransaction, asked: ChargeRequest, named: Entry | None, guards: _Accounts, *, patient: bool
     ) -> Reservation | None:
         """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
+        if asked.tables:
+            check_unlocked(book.locks_of(asked.tables), asked.tables)
         open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
         me = self.store.holder(book.session)
         if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):
@@ -354,12 +422,37 @@ class Ledger(LedgerReader):
         entry = next((claim for claim, _ in open_claims if claim.analyst == asked.analyst), None)
         if entry is None:
             admit(asked.cost, asked.analyst, guards.own, guards.shared)
-            entry = self._write(book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1)
+            note = encode_tables(asked.tables)
+            entry = self._write(
+                book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1, note=note
+            )
         else:
             resumed = replace(asked, request="") if named is not None else asked
             self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me)
+        self._unfailed.discard(entry.sequence)
         return self._make_reservation(entry, None, entry, asked, guards)
+
+    def _fail_abandoned(self, book: LedgerTransaction, tables: Collection[str]) -> bool:
+        """Fail the claims over these tables of which no outcome will come, and lock what they read.
+
+        A holder who let go says that its run did not fail. Any other must be known to run.
+        """
+        me, found = self.store.holder(book.session), False
+        for claim, holder in book.open_claims():
+            if not holder or not share_table(book.tables_of(claim), tables) or claim.sequence in self._unfailed:
+                continue
+            flies = claim.sequence in book.taken or any(claim.sequence in each._flying for each in self._siblings())
+            if flies or (holder != me and self.store.is_known_alive(book.session, holder)):
+                continue
+            append_failure(book, claim, ABANDONED, self._key)
+            found = True
+        return found
+
+    def _siblings(self) -> list[Ledger]:
+        """All objects of this process that are open on this ledger, this one among them."""
+        opened = [found() for found in list(_opened.values())]
+        return [each for each in opened if each is not None and each.store.name == self.store.name]
 
     def _is_flying(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
         """Whether an answer may still come of a claim."""
@@ -388,7 +481,7 @@ class Ledger(LedgerReader):
             signature="" if stored is None else self._signature(head.hash),  # where not yet, it is signed at the commit
             request=asked.request,
         )
-        return Reservation(entry.sequence, asked.analyst, asked.key, stored, receipt)
+        return Reservation(entry.sequence, asked.analyst, asked.key, stored, receipt, asked.tables)
 
     def _signature(self, head: str) -> str:
         return self._key.sign(head) if self._key else ""
@@ -435,12 +528,4 @@ def _load_reserve_entry(book: LedgerTransaction, claim: Reservation) -> Entry:
     entry = book.entry_at(claim.entry)
     if entry is None or (entry.kind, entry.analyst, entry.key) != (EntryKind.RESERVE, claim.analyst, claim.key):
         raise ParameterError("claim", "it is not from this ledger", fix="commit what reserve returned")
-    return entry
-
-
-def _append_settlement(book: LedgerTransaction, kind: EntryKind, reserved: Entry, answer_digest: str = "") -> Entry:
-    entry = book.append(
-        kind, analyst=reserved.analyst, key=reserved.key, claim=reserved.sequence, answer_digest=answer_digest
-    )
-    book.release(reserved.sequence)
     return entry

@@ -92,7 +92,7 @@ class PostgresStore(LedgerStore):
             for trigger in _trigger_statements(lock):
                 session.run(trigger)
         session.run("INSERT INTO head VALUES (1, 0, ?)", (GENESIS,))
-        session.run(f"COMMENT ON SCHEMA \"{self._schema}\" IS 'tacit ledger {schema.SCHEMA_VERSION}'")
+        self._mark_version(session)
 
     def is_blank(self, session: SqlTransaction) -> bool:
         """Whether there is no table yet."""
@@ -119,6 +119,14 @@ class PostgresStore(LedgerStore):
             and set(map(_decode_row, rest)) == _expected_constraints()
         )
 
+    def upgrade(self, session: SqlTransaction) -> None:
+        """Admit the kinds of entries that the former version had not."""
+        if self._version(session) != str(schema.FORMER_VERSION):
+            return
+        session.run("ALTER TABLE entries DROP CONSTRAINT entries_kind_check")
+        session.run(f"ALTER TABLE entries ADD CONSTRAINT entries_kind_check CHECK ({schema.kind_condition()})")
+        self._mark_version(session)
+
     def damage(self, session: SqlTransaction) -> str:
         """What the database finds wrong with itself."""
         return ""  # the server checks its own pages as it reads them
@@ -132,6 +140,10 @@ class PostgresStore(LedgerStore):
         """Whether that connection is still there, from whichever host."""
         found = session.run(f"SELECT 1 FROM pg_stat_activity WHERE {_HOLDER} = ?", (holder,))
         return bool(found)
+
+    def is_known_alive(self, session: SqlTransaction, holder: str) -> bool:
+        """Whether that connection is there: the server knows all of them."""
+        return self.is_alive(session, holder)
 
     @contextmanager
     def _transaction_of(self, writing: bool) -> Iterator[SqlTransaction]:
@@ -193,14 +205,21 @@ class PostgresStore(LedgerStore):
             if not self._writable:
                 raise self.error("does not exist", "check the URL", ErrorCode.LEDGER_MISSING)
             return
-        ((mark,),) = session.run("SELECT obj_description(to_regnamespace(?))", (f'"{self._schema}"',))
-        if not str(mark).startswith("tacit ledger "):
+        version = self._version(session)
+        if version is None:
             raise self.error("is not a ledger", "name another one: postgresql://host/database#name")
-        version = str(mark).removeprefix("tacit ledger ")
-        if version != str(schema.SCHEMA_VERSION):
+        if version not in (str(schema.FORMER_VERSION), str(schema.SCHEMA_VERSION)):
             raise self.error(
                 f"has version {version}; this Tacit reads {schema.SCHEMA_VERSION}", "use the Tacit that wrote it"
             )
+
+    def _version(self, session: SqlTransaction) -> str | None:
+        """The version that the schema's comment names; None where it is not a ledger's."""
+        ((mark,),) = session.run("SELECT obj_description(to_regnamespace(?))", (f'"{self._schema}"',))
+        return str(mark).removeprefix("tacit ledger ") if str(mark).startswith("tacit ledger ") else None
+
+    def _mark_version(self, session: SqlTransaction) -> None:
+        session.run(f"COMMENT ON SCHEMA \"{self._schema}\" IS 'tacit ledger {schema.SCHEMA_VERSION}'")
 
     def _translate_error(self, error: psycopg.Error) -> LedgerError:
         """PostgreSQL's errors in our words. Its own text is kept as the cause, out of what is shown."""

@@ -16,6 +16,7 @@ from tacit.ledger.entries import ALL_ANALYSTS, GENESIS, Entry
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.open_store import open_store
 from tacit.ledger.store import LedgerStore
+from tacit.ledger.table_locks import TableLock
 from tacit.ledger.transaction import BudgetTotal, LedgerTransaction
 
 _PAGE = 1000
@@ -61,6 +62,11 @@ class LedgerReader:
         """The data of every opening under this public key."""
         with self.store.read() as session:
             return LedgerTransaction(session).sources(key)
+
+    def locks(self) -> dict[str, TableLock]:
+        """The tables that are locked, by their names in lower case."""
+        with self.store.read() as session:
+            return LedgerTransaction(session).locks()
 
     def knows_only(self, former: str, key: str) -> bool:
         """Whether a question was asked under its former key, and never under the one it has now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -23,9 +23,11 @@ from tacit.ledger.consistency import check_scope
 from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
 from tacit.ledger.epochs import NO_SOURCE
 from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.lock_tables import append_failure, append_lock
 from tacit.ledger.open_store import open_store
 from tacit.ledger.reader import standing_in_month
 from tacit.ledger.signing import SigningKey
+from tacit.ledger.table_locks import LOST_ENTRIES
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction
 from tacit.ledger.witness import Witness, WitnessedHead
 from tacit.privacy.loss import ApproximateDp
@@ -43,7 +45,13 @@ class AcceptedLoss:
 
 
 def accept_loss(
-    place: Path | str, limits: BudgetLimits, *, key: SigningKey, witness: Witness, because: str
+    place: Path | str,
+    limits: BudgetLimits,
+    *,
+    key: SigningKey,
+    witness: Witness,
+    because: str,
+    live: Collection[str] = (),
 ) -> AcceptedLoss:
     """Go on with the ledger that is there, after charging all that may be missing from it.
 
@@ -53,6 +61,9 @@ def accept_loss(
     to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
     charged in full; one that has seen nothing is a lost one, beside a key that signs a ledger or a ledger whose key is
     lost. A charge without an answer fails, because its answer may be among what was lost.
+
+    A lock may be among what was lost too, so all tables that are read live are locked (`ledger/table_locks.py`): those
+    that `live` names, and those that a charge without an answer reads.
 
     The sums are those of all together, and of the analysts whom the ledger or `limits` name. What an analyst was told
     whom only the lost entries named is in the sum of all together.
@@ -65,6 +76,7 @@ def accept_loss(
         with store.write() as session:
             if store.is_blank(session):
                 store.create(session)
+            store.upgrade(session)
             book = LedgerTransaction(session)
             recorded = book.terms()
             check_scope(book.scopes(), limits)
@@ -77,7 +89,9 @@ def accept_loss(
                 raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
             source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
             book.record(Terms(limits, key.public, witnessed=True, source=source))
-            failed = _fail_open_claims(book)
+            for table in sorted(live):
+                append_lock(book, table, LOST_ENTRIES, key)
+            failed = _fail_open_claims(book, key)
             charged = {}
             for analyst, total in list(book.totals()):
                 month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
@@ -133,11 +147,10 @@ def _remaining_budget(spent: BudgetCharge, cap: FilterLimits) -> BudgetCharge:
     return BudgetCharge(*(max(0, limit - gone, all_of - gone) for limit, all_of, gone in sides))
 
 
-def _fail_open_claims(book: LedgerTransaction) -> int:
+def _fail_open_claims(book: LedgerTransaction, key: SigningKey) -> int:
     claims = [claim for claim, _ in book.open_claims()]
     for claim in claims:
-        book.append(EntryKind.FAIL, analyst=claim.analyst, key=claim.key, claim=claim.sequence)
-        book.release(claim.sequence)
+        append_failure(book, claim, LOST_ENTRIES, key)
     return len(claims)
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from tacit.ledger.entries import COST_COLUMNS, EntryKind
 
 APPLICATION_ID = 0x54414349  # "TACI" in the header of a file
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+FORMER_VERSION = 2  # which has no locks; opening a ledger for charges upgrades it
 
-_KINDS = ", ".join(f"'{kind}'" for kind in EntryKind)
+_FORMER_KINDS = tuple(kind for kind in EntryKind if kind not in {EntryKind.LOCK, EntryKind.UNLOCK})
 
 
 def _cost_columns(*prefixes: str) -> str:
@@ -25,7 +26,7 @@ _TABLES = f"""
 CREATE TABLE entries (
     sequence {{integer}} PRIMARY KEY CHECK (sequence > 0),
     time TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ({_KINDS})),
+    kind TEXT NOT NULL CHECK ({{kinds}}),
     who TEXT NOT NULL,
     month TEXT NOT NULL,
     request TEXT NOT NULL,
@@ -119,7 +120,14 @@ TRIGGERS = (
 )
 
 
-def create_statements(*, integer: str, blob: str, strict: str) -> list[str]:
-    """The statements that make the tables, in a database's own words for its types."""
-    text = _TABLES.format(integer=integer, blob=blob, strict=strict)
+def kind_condition(version: int = SCHEMA_VERSION) -> str:
+    """What holds of the kind of every entry in a version."""
+    kinds = EntryKind if version == SCHEMA_VERSION else _FORMER_KINDS
+    listing = ", ".join(f"'{kind}'" for kind in kinds)
+    return f"kind IN ({listing})"
+
+
+def create_statements(*, integer: str, blob: str, strict: str, version: int = SCHEMA_VERSION) -> list[str]:
+    """The statements that make the tables of a version, in a database's own words for its types."""
+    text = _TABLES.format(integer=integer, blob=blob, strict=strict, kinds=kind_condition(version))
     return [statement.strip() for statement in text.split(";")]

@@ -34,11 +34,19 @@ _CAUSES: tuple[tuple[type[apsw.Error], ErrorCode, str, str], ...] = (
     (apsw.ConstraintError, ErrorCode.LEDGER_TAMPERED, "does not accept this entry", _DAMAGE_FIX),
     (apsw.IOError, ErrorCode.LEDGER_DISK, "cannot be read or written", "check the disk, and that it is a local one"),
 )
-_STATEMENTS = schema.create_statements(integer="INTEGER", blob="BLOB", strict=" STRICT") + [
-    f"CREATE TRIGGER {lock.name} BEFORE {lock.event} ON {lock.table} WHEN {lock.condition}"
-    f" BEGIN SELECT RAISE(ABORT, '{lock.name}'); END"
-    for lock in schema.TRIGGERS
-]
+
+
+def _statements(version: int) -> list[str]:
+    """All statements that make the tables and locks of a version."""
+    return schema.create_statements(integer="INTEGER", blob="BLOB", strict=" STRICT", version=version) + [
+        f"CREATE TRIGGER {lock.name} BEFORE {lock.event} ON {lock.table} WHEN {lock.condition}"
+        f" BEGIN SELECT RAISE(ABORT, '{lock.name}'); END"
+        for lock in schema.TRIGGERS
+    ]
+
+
+_STATEMENTS = _statements(schema.SCHEMA_VERSION)
+_FORMER_STATEMENTS = _statements(schema.FORMER_VERSION)
 
 
 def is_too_old(version: str) -> bool:
@@ -77,7 +85,24 @@ class SqliteStore(LedgerStore):
     def is_whole(self, session: SqlTransaction) -> bool:
         """Whether the tables and the locks are those written at the start."""
         found = session.run("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
-        return sorted(str(sql) for (sql,) in found) == sorted(_STATEMENTS)
+        wanted = _FORMER_STATEMENTS if self._marks(session)[1] == schema.FORMER_VERSION else _STATEMENTS
+        return sorted(str(sql) for (sql,) in found) == sorted(wanted)
+
+    def upgrade(self, session: SqlTransaction) -> None:
+        """Admit the kinds of entries that the former version had not: a condition, so that no page of rows changes.
+
+        https://www.sqlite.org/lang_altertable.html#otheralter describes this way of changing one.
+        """
+        if self._marks(session)[1] != schema.FORMER_VERSION:
+            return
+        ((count,),) = session.run("PRAGMA schema_version")
+        session.run("PRAGMA writable_schema = ON")
+        for former, now in zip(_FORMER_STATEMENTS, _STATEMENTS, strict=True):
+            if former != now:
+                session.run("UPDATE sqlite_schema SET sql = ? WHERE sql = ?", (now, former))
+        session.run(f"PRAGMA schema_version = {count + 1}")
+        session.run("PRAGMA writable_schema = RESET")
+        session.run(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
 
     def damage(self, session: SqlTransaction) -> str:
         """What the database finds wrong with itself."""
@@ -95,6 +120,13 @@ class SqliteStore(LedgerStore):
             return bool(holder)
         number, _, started = process.partition(" ")
         return number.isdecimal() and _is_running(int(number)) and started == _start_time(int(number))
+
+    def is_known_alive(self, session: SqlTransaction, holder: str) -> bool:
+        """Whether that process runs; of one of another host nothing is known.
+
+        Where the system does not say when a process started, one that was given the same number is taken for it.
+        """
+        return holder.partition(" ")[0] == socket.gethostname() and self.is_alive(session, holder)
 
     @contextmanager
     def _transaction_of(self, writing: bool) -> Iterator[SqlTransaction]:
@@ -180,7 +212,7 @@ class SqliteStore(LedgerStore):
         application, version = self._marks(session)
         if application != schema.APPLICATION_ID:
             raise self.error("is not a ledger", _ANOTHER)
-        if version != schema.SCHEMA_VERSION:
+        if version not in (schema.FORMER_VERSION, schema.SCHEMA_VERSION):
             raise self.error(
                 f"has version {version}; this Tacit reads {schema.SCHEMA_VERSION}", "use the Tacit that wrote it"
             )

@@ -74,6 +74,10 @@ class LedgerStore(ABC):
         """Whether the tables and the locks are those written at the start."""
 
     @abstractmethod
+    def upgrade(self, session: SqlTransaction) -> None:
+        """Bring the tables of the former version to this one, inside the caller's transaction."""
+
+    @abstractmethod
     def damage(self, session: SqlTransaction) -> str:
         """What the database itself finds wrong with its pages and indexes, or nothing."""
 
@@ -84,6 +88,10 @@ class LedgerStore(ABC):
     @abstractmethod
     def is_alive(self, session: SqlTransaction, holder: str) -> bool:
         """Whether a holder may still run. A wrong verdict costs time or budget, never privacy."""
+
+    @abstractmethod
+    def is_known_alive(self, session: SqlTransaction, holder: str) -> bool:
+        """Whether a holder surely runs. A wrong no locks a table for nothing; a yes is never wrong."""
 
     @abstractmethod
     def _transaction_of(self, writing: bool) -> Any:

@@ -6,7 +6,7 @@ What was spent stands in two places, the totals and the last entries. They must 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -29,6 +29,7 @@ from tacit.ledger.entries import (
 )
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.store import Row, SqlTransaction
+from tacit.ledger.table_locks import TableLock, collect_locks, lock_key, read_tables
 
 ZERO_COST = BudgetCharge.zero()
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
@@ -155,6 +156,34 @@ class LedgerTransaction:
         return next(
             (claim for claim in claims if (claim.analyst, claim.question) == (asked.analyst, asked.question)), None
         )
+
+    def tables_of(self, reserved: Entry) -> frozenset[str]:
+        """The live tables that the question of a RESERVE reads."""
+        try:
+            return read_tables(reserved)
+        except ValueError as error:
+            raise tampering_error(f"entry {reserved.sequence} cannot be read") from error
+
+    def locks(self) -> dict[str, TableLock]:
+        """All tables that are locked, by their names in lower case."""
+        return self._locks("WHERE who = ? AND kind IN ('lock', 'unlock') ORDER BY sequence", (ALL_ANALYSTS,))
+
+    def locks_of(self, tables: Iterable[str]) -> dict[str, TableLock]:
+        """Those of these tables that are locked, by their names in lower case."""
+        where = "WHERE key = ? AND who = ? AND kind IN ('lock', 'unlock') ORDER BY sequence DESC LIMIT 1"
+        found: dict[str, TableLock] = {}
+        for table in tables:
+            found |= self._locks(where, (lock_key(table), ALL_ANALYSTS))
+        return found
+
+    def _locks(self, where: str, given: Sequence[Any]) -> dict[str, TableLock]:
+        entries = [_entry(row) for row in self.session.run(f"{_SELECT} {where}", given)]
+        for entry in entries:
+            self._whole(entry)
+        try:
+            return collect_locks(entries)
+        except ValueError as error:
+            raise tampering_error("a lock cannot be read") from error
 
     def check_chain(self, count: int) -> None:
         """The newest entries follow from each other; earlier ones are left to `verify`."""

@@ -15,6 +15,7 @@ from tacit.ledger.entries import ALL_ANALYSTS, COST_COLUMNS, GENESIS, Entry, Ent
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import is_valid_signature
 from tacit.ledger.store import LedgerStore, Row, SqlTransaction
+from tacit.ledger.table_locks import UNSENT, decode_lock, read_tables, signed_text
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction, hash_answer, read_entries
 from tacit.ledger.witness import Witness, WitnessedHead
 
@@ -110,6 +111,7 @@ class _ChainVerifier:
     failures: Counter[tuple[str, QuestionKey]] = field(default_factory=Counter)
     shown: set[tuple[str, QuestionKey]] = field(default_factory=set)  # who was shown which stored answer
     requests: set[tuple[str, str]] = field(default_factory=set)
+    locked: dict[str, int] = field(default_factory=dict)  # each table in lower case with the claim that locked it
 
     def say(self, problem: str) -> None:
         self.problems.append(problem)
@@ -189,17 +191,48 @@ class _ChainVerifier:
                 pass  # the owner's word, whatever it charges
             case _ if entry.charge != ZERO_COST:
                 yield f"a {entry.kind} charges nothing"
+            case EntryKind.LOCK | EntryKind.UNLOCK:
+                yield from self._lock(entry)
         if entry.kind in (EntryKind.COMMIT, EntryKind.FAIL):
             yield from self._settle(entry)
         elif entry.kind is EntryKind.RESUME:
             reserved = self.open_claims.get(entry.claim)
             if reserved is None or (reserved.analyst, reserved.question) != (entry.analyst, entry.question):
                 yield f"no open claim {entry.claim} of this analyst and question"
+            else:
+                yield from self._check_unlocked(reserved)
+
+    def _lock(self, entry: Entry) -> Iterator[str]:
+        """A table is locked by a charge that is open and reads it, or by no charge at all; only what is locked is
+        unlocked.
+        """
+        table, _, signature = decode_lock(entry)
+        key, locks = "" if self.terms is None else self.terms.key, entry.kind is EntryKind.LOCK
+        if key and not is_valid_signature(signed_text(entry.kind, table, entry.previous), signature, key):
+            yield f"the {entry.kind} is not signed by this ledger"
+        if locks is (table.lower() in self.locked):
+            yield f"{table} is {'locked already' if locks else 'not locked'}"
+        if locks and entry.claim:
+            reserved = self.open_claims.get(entry.claim)
+            if reserved is None or table not in read_tables(reserved):
+                yield f"no open claim {entry.claim} that reads {table}"
+        if locks:
+            self.locked[table.lower()] = entry.claim
+        else:
+            self.locked.pop(table.lower(), None)
+
+    def _check_unlocked(self, reserved: Entry) -> Iterator[str]:
+        """Nothing runs over a locked table."""
+        yield from (f"it reads {table}, which is locked" for table in self._locked_of(reserved))
+
+    def _locked_of(self, reserved: Entry) -> list[str]:
+        return sorted(table for table in read_tables(reserved) if table.lower() in self.locked)
 
     def _reserve(self, entry: Entry) -> Iterator[str]:
         if not entry.shared:
             yield "a first answer is charged to the analyst and to all alike"
         yield from self._check_caps(entry, (entry.analyst, ALL_ANALYSTS))
+        yield from self._check_unlocked(entry)
         self.open_claims[entry.sequence] = entry
         self.charges[entry.analyst, entry.question] += 1
 
@@ -246,13 +279,18 @@ class _ChainVerifier:
         if reserved is None or (reserved.analyst, reserved.key) != (entry.analyst, entry.key):
             yield f"no open claim {entry.claim} of this analyst and question"
             return
-        about = entry.analyst, reserved.question
+        about, tables = (entry.analyst, reserved.question), read_tables(reserved)
         if entry.kind is EntryKind.COMMIT:
+            yield from self._check_unlocked(reserved)
             self.shown.add(about)
             self.prices.setdefault(reserved.question, reserved.charge)
             if self.answered.setdefault(reserved.question, entry).answer_digest != entry.answer_digest:
                 yield "its answer is not the one stored first"
         else:
+            locked = self._locked_of(reserved)
+            causes = entry.claim in self.locked.values()  # or else another charge locked a table that it reads
+            if tables and entry.note != UNSENT and (not locked or (causes and len(locked) < len(tables))):
+                yield f"its charge failed, and {', '.join(sorted(tables - set(locked)))} was not locked"
             self.failures[about] += 1
             if about in self.shown and self.failures[about] + 1 > self.charges[about]:
                 yield "its charge failed, and has paid for an answer that was shown"

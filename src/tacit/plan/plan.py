@@ -48,7 +48,16 @@ from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregation, Call, ColumnReference, ExactStatistic, Query, Scalar, find_location
+from tacit.query.nodes import (
+    Aggregation,
+    Call,
+    ColumnReference,
+    ExactStatistic,
+    Query,
+    Scalar,
+    find_location,
+    scanned_tables,
+)
 from tacit.query.types import Key
 from tacit.sampling.bits import Bits
 
@@ -79,6 +88,11 @@ class Plan:
         """(epsilon, delta) of the answer by itself."""
         found = compute_charge(self.loss, self.delta)
         return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that the engine reads, private and public ones."""
+        return scanned_tables(self.exact.source)
 
     @property
     def cells(self) -> int:

@@ -139,6 +139,12 @@ class Policy:
         """The analyst of exactly that name, or None."""
         return next((a for a in self.analysts if a.name == name), None)
 
+    @property
+    def live_tables(self) -> frozenset[str]:
+        """The private tables that the policy's engine reads whenever they are asked about, and not from a copy."""
+        live = self.engine != ENGINES[0]
+        return frozenset(table.name for table in self.tables if live and not table.public)
+
     def asked_by(self, name: str) -> Policy:
         """The policy for the questions of one analyst: they use no delta where the analyst's own budget has none."""
         analyst = self.analyst(name)

@@ -79,7 +79,7 @@ def describe_guarantee(policy: Policy, spent: RecordedSpending | None = None) ->
         f"{_change(policy.neighbors)} changes the probability of any outcome, over the answers to all analysts "
         f"together, by a factor of at most exp({format_decimal(whole.epsilon)}){delta}{start}. "
         f"The caps of single analysts ({_caps(policy, spent)}) hold for what each of them is told alone: "
-        f"analysts who pool their answers are bound by the overall cap only.{_refreshing(policy, whole)}"
+        f"analysts who pool their answers are bound by the overall cap only.{_refreshing(policy, whole)}{_live(policy)}"
     )
 
 
@@ -148,6 +148,18 @@ def _cap(analyst: DeclaredAnalyst, spent: RecordedSpending | None) -> str:
     now = f" and {format_decimal(bound)} in this one already" if bound > epsilon else ""
     year = f"so {format_decimal(12 * epsilon)} over a year"
     return f"{analyst.name} {format_decimal(epsilon)} in each calendar month{now}, {year}"
+
+
+def _live(policy: Policy) -> str:
+    """What failures can tell of tables that are read where they are; `ledger/table_locks.py` has the theorem."""
+    live = [quote_string(table.name) for table in policy.tables if table.name in policy.live_tables]
+    if not live:
+        return ""
+    return (
+        f" Questions read {_join_names(live)} live, where a row may make one fail. The first failure locks the tables "
+        "that the question reads until the owner unlocks them. So, beyond the answers, n questions about a table can "
+        "learn at most log2(n + 1) bits per unlock by whether and when one fails."
+    )
 
 
 def _refreshing(policy: Policy, whole: PrivacyBudget) -> str:

@@ -284,6 +284,18 @@ class Aggregation:
     salt: str = ""
 
 
+def scanned_tables(node: RelationalNode) -> frozenset[str]:
+    """The tables whose rows a node reads."""
+    match node:
+        case Scan(table):
+            return frozenset({table})
+        case EquiJoin(left, right):
+            return scanned_tables(left) | scanned_tables(right)
+        case RowUnion(parts):
+            return frozenset().union(*map(scanned_tables, parts))
+    return scanned_tables(node.source)
+
+
 def is_star(scalar: Scalar) -> bool:
     """Whether this is * in a select list."""
     return isinstance(scalar, ColumnReference) and scalar.name == STAR

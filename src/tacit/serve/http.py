@@ -7,6 +7,7 @@ curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -49,6 +50,7 @@ _STATUS_DESCRIPTIONS = {
     406: "No media type of Accept is offered.",
     409: "The Idempotency-Key belongs to another question.",
     422: "The question was understood and is not answered; nothing was charged.",
+    423: "A table is locked since a question failed, until the owner unlocks it; nothing was charged.",
     429: "Too often.",
     503: "Busy, stopping, or the ledger cannot be used.",
 }
@@ -175,7 +177,10 @@ async def get_metrics(request: Request, caller: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
     if caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
-    text: str = request.app.state.metrics.text(seats_taken=_service(request).in_use)
+    service, gauges = _service(request), {}
+    with suppress(TacitError):  # the other counts are there all the same
+        gauges["tables_locked"] = len(await service.look(caller.name, service.curator.ledger.locks))
+    text: str = request.app.state.metrics.text(seats_taken=service.in_use, **gauges)
     return text
 
 

@@ -58,7 +58,8 @@ class CuratorService:
 
     **Theorem.** Whatever is cut off by a cancellation, a stop or a kill costs at most what its question costs, and
     asking it again goes on with the same charge. Proof: a question that waits for a thread has charged nothing, and one
-    that runs is charged by `Ledger.reserve`, which promises it.
+    that runs is charged by `Ledger.reserve`, which promises it. Over live tables a question that is cut off while it
+    runs has failed, and its tables are locked (`ledger/table_locks.py`).
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class CuratorService:
         def look() -> Explanation:
             plan = self.planner.plan(question, analyst)
             tell = partial(self._background.call, explain) if _is_long(question) else explain
-            return explain_question(question, plan, analyst, self.policy, self.curator.ledger, tell)
+            return explain_question(question, plan, analyst, self.curator, tell)
 
         return await self._looking.run(analyst, look)
 

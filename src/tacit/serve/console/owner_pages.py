@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from tacit.curator.curator import Curator
 from tacit.curator.resources import ledger_files
+from tacit.curator.table_status import list_lock_remarks
 from tacit.curator.views import load_spent
 from tacit.errors import LedgerError
 from tacit.ledger.entries import ALL_ANALYSTS
@@ -63,7 +64,11 @@ async def _page(visit: PageRequest, report: VerificationReport | None) -> Respon
         spent = load_spent(policy, ledger)
         return {
             "promise": describe_guarantee(policy, spent),
-            "remarks": (*find_overspent(policy, spent), *check_policy(policy)),
+            "remarks": (
+                *list_lock_remarks(policy, ledger),
+                *find_overspent(policy, spent),
+                *check_policy(policy),
+            ),
             "whole": whole,
             "balances": [
                 whole.balance,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,12 @@ from tacit.engines.bound_contributions import (
     hash_salt,
 )
 from tacit.engines.copy_tables import locate_units, unit_to_integer
-from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, text_code_column
+from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, Range, substitute, text_code_column
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.totals import GroupTotals, KeptRows
 from tacit.errors import DataError, ErrorCode
-from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, GroupKey, Scalar, walk
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregation, Call, Clamp, ColumnReference, ExactStatistic, GroupKey, Scalar, walk
 from tacit.query.types import Key
 
 if TYPE_CHECKING:
@@ -57,13 +59,14 @@ class UnitOrderedRows:
 
     Where `units` is None, the first column is the unit as an integer. Otherwise it is the number of the row, all rows
     are there, and `units` is a statement for the units in the same order, with the number of the last row of each.
-    `narrow` are the arguments whose least value stands for NULL.
+    `narrow` are the arguments whose least value stands for NULL. `clamps` are arguments that are still to be clamped.
     """
 
     statement: str
     keys: list[group_codes.KeyEncoder]
     whole: list[Scalar]
     listed: list[Scalar]
+    clamps: Mapping[Scalar, Range]
     narrow: frozenset[Scalar] = frozenset()
     units: str | None = None
 
@@ -84,14 +87,17 @@ def read_straight(
     ]
     whole, listed = _arguments(node)
     results = [quote_name(ROW_COLUMN if scan.is_whole else UNIT_COLUMN), *(coder.sql for coder in keys)]
-    results += [write_scalar(scan.narrow.get(argument) or scan.arguments[argument]) for argument in whole]
+    values, clamps = _write_arguments({argument: scan.arguments[argument] for argument in whole})
+    results += [
+        write_scalar(scan.narrow[argument]) if argument in scan.narrow else value
+        for argument, value in zip(whole, values, strict=True)
+    ]
     results += [write_scalar(scan.arguments[argument]) for argument in listed]
     where = "" if scan.where is None else f" WHERE {write_scalar(scan.where)}"
     rows = sql_statements.write_rows(scan.source, sources)
     units = f"SELECT unit, last FROM {locate_units(scan.table)}" if scan.is_whole else None
-    return UnitOrderedRows(
-        f"SELECT {_number(results)} FROM ({rows}){where}", keys, whole, listed, frozenset(scan.narrow), units
-    )
+    statement = f"SELECT {_number(results)} FROM ({rows}){where}"
+    return UnitOrderedRows(statement, keys, whole, listed, clamps, frozenset(scan.narrow), units)
 
 
 def _number_texts(
@@ -122,11 +128,12 @@ def read_sorted(
     keys = [group_codes.make_key_encoder(key) for key in node.keys]
     whole, listed = _arguments(node)
     results = [unit_to_integer(unit, type_of(f"SELECT {unit} FROM ({rows})")), *(coder.sql for coder in keys)]
-    results += [write_scalar(argument) for argument in [*whole, *listed]]
+    values, clamps = _write_arguments({argument: argument for argument in whole})
+    results += [*values, *(write_scalar(argument) for argument in listed)]
     where = f"{unit} IS NOT NULL" + ("" if node.where is None else f" AND ({write_scalar(node.where)})")
     order = ", ".join(f"x{i}" for i in range(len(results)))
     statement = f"SELECT {_number(results)} FROM ({rows}) WHERE {where} ORDER BY {order}"
-    return UnitOrderedRows(statement, keys, whole, listed)
+    return UnitOrderedRows(statement, keys, whole, listed, clamps)
 
 
 def count_rows(cursor: DuckDBPyConnection, node: Aggregation, scan: CopyScan) -> GroupedMeasures | None:
@@ -164,6 +171,31 @@ def _arguments(node: Aggregation) -> tuple[list[Scalar], list[Scalar]]:
     listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct"}]
     whole = [m.argument for m in node.measures if m.argument is not None and m.argument not in listed]
     return list(dict.fromkeys(whole)), list(dict.fromkeys(argument for argument in listed if argument is not None))
+
+
+def _write_arguments(arguments: Mapping[Scalar, Scalar]) -> tuple[list[str], dict[Scalar, Range]]:
+    """The arguments as SQL, and between which integers those are to be clamped that are written without their clamp.
+
+    SQL would compute what is clamped up to three times.
+    """
+    written, clamps = [], {}
+    for argument, value in arguments.items():
+        match value:
+            case Clamp(operand, Fraction() as lower, Fraction() as upper, True):
+                clamps[argument] = int(lower), int(upper)
+                written.append(write_scalar(_simplify_null_tests(operand)))
+            case _:
+                written.append(write_scalar(_simplify_null_tests(value)))
+    return written, clamps
+
+
+def _simplify_null_tests(scalar: Scalar) -> Scalar:
+    """The same scalar. A clamped integer is NULL just where the integer is."""
+    clamped = {part for part in walk(scalar) if isinstance(part, Clamp) and part.whole}
+    tests: dict[Scalar, Scalar] = {
+        Call(Function.IS_NULL, (part,)): Call(Function.IS_NULL, (part.operand,)) for part in clamped
+    }
+    return substitute(scalar, tests)
 
 
 def _number(results: Iterable[str]) -> str:
@@ -371,8 +403,11 @@ class _BatchAggregator:
         rows = None if many < 0 else KeptRows(code, first, buffers.kept[:many])
         at = 1 + len(self.rows.keys)
         for position, argument in enumerate(self.rows.whole):
-            is_narrow, is_summed = argument in self.rows.narrow, argument in self._summed
-            totals.add(position, rows, batch.column(at + position), is_narrow=is_narrow, is_summed=is_summed)
+            column, clamp = batch.column(at + position), self.rows.clamps.get(argument)
+            if argument in self.rows.narrow:
+                totals.add_narrow(position, rows, column)
+            else:
+                totals.add(position, rows, column, clamp, is_summed=argument in self._summed)
         at += len(self.rows.whole)
         for column, lists in zip(batch.columns[at:], totals.lists, strict=True):
             kept = (rows or KeptRows.all_in_one_group(len(column))).kept

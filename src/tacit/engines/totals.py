@@ -167,17 +167,34 @@ class GroupTotals:
         exact = [ExactSums(zeros(), zeros()) for _ in range(sums)]
         return cls(zeros(), zeros(), [zeros() for _ in exact], exact, [ValueCounts() for _ in range(lists)])
 
-    def add(self, position: int, rows: KeptRows | None, column: pa.Array, *, is_narrow: bool, is_summed: bool) -> None:
-        """Add the values of an argument, and count its NULLs. None are all rows, in one group."""
-        nulls, sums = self.nulls[position], self.sums[position]
-        if is_narrow:
-            sums.add_narrow(rows, column.to_numpy(), nulls)
-            return
+    def add(
+        self,
+        position: int,
+        rows: KeptRows | None,
+        column: pa.Array,
+        clamp: tuple[int, int] | None = None,
+        *,
+        is_summed: bool,
+    ) -> None:
+        """Add the values of an argument, clamped where `clamp` says so, and count its NULLs.
+
+        None are all rows, in one group.
+        """
         rows = rows or KeptRows.all_in_one_group(len(column))
-        if column.null_count:
-            add_by_group(*rows, column.is_null().to_numpy(zero_copy_only=False), nulls)
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        if missing is not None:
+            add_by_group(*rows, missing, self.nulls[position])
         if is_summed:
-            sums.add(rows, (column.fill_null(0) if column.null_count else column).to_numpy())
+            values = (column if missing is None else column.fill_null(0)).to_numpy()
+            if clamp is not None:
+                values = np.clip(values, *clamp)
+                if missing is not None and not clamp[0] <= 0 <= clamp[1]:
+                    values[missing] = 0
+            self.sums[position].add(rows, values)
+
+    def add_narrow(self, position: int, rows: KeptRows | None, column: pa.Array) -> None:
+        """The same of narrow integers."""
+        self.sums[position].add_narrow(rows, column.to_numpy(), self.nulls[position])
 
     def grow(self, size: int) -> None:
         """Make room for more groups."""

@@ -31,6 +31,7 @@ try:
     from tacit.engines.relations import (
         Connection,
         check_read_access,
+        check_zones,
         declarable_type,
         find_table,
         list_tables,
@@ -81,6 +82,7 @@ class PostgresEngine:
                     shape, table, tables[table]
                 )
                 self._written[shape.name] = written_as(shape, tables[table])
+                check_zones(connection, shape)
                 check_read_access(connection, shape, self._sources[shape.name])
                 check_computed(connection, shape, table)
                 self._advise(connection, table)

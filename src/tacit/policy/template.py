@@ -104,6 +104,7 @@ _COLUMNS = {
     Type.TEXT: '{ type = "text" }    # values = ["A", "B"] makes these its public keys, other = "C" takes all others',
     Type.BOOL: '{ type = "bool" }',
     Type.DATE: '{ type = "date" }    # lower = 2025-01-01, upper = 2025-12-31 allow MIN, MAX, MEDIAN and public keys',
+    Type.TIMESTAMP: '{ type = "timestamp" }    # zone = "Europe/Zurich", lower = 2025-01-01T00:00:00, upper = ...',
 }
 
 

@@ -22,13 +22,31 @@ BOOL, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
 DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC = 1082, 1114, 1184, 1700
 
-_SIZES = {BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4}
-_ARRAYS = {BOOL: 1000, INT2: 1005, INT4: 1007, TEXT: 1009, INT8: 1016, FLOAT8: 1022, DATE: 1182, NUMERIC: 1231}
+_SIZES = {BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIMESTAMP: 8}
+_ARRAYS = {
+    BOOL: 1000,
+    INT2: 1005,
+    INT4: 1007,
+    TEXT: 1009,
+    INT8: 1016,
+    FLOAT8: 1022,
+    TIMESTAMP: 1115,
+    DATE: 1182,
+    NUMERIC: 1231,
+}
 _ELEMENTS = {array: element for element, array in _ARRAYS.items()}
 _TEXTS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN, 0})
 _INTEGERS = {INT2: 2, INT4: 4, INT8: 8, OID: 4}
-_OID_BY_TYPE = {Type.INT: INT8, Type.FLOAT: FLOAT8, Type.TEXT: TEXT, Type.BOOL: BOOL, Type.DATE: DATE}
+_OID_BY_TYPE = {
+    Type.INT: INT8,
+    Type.FLOAT: FLOAT8,
+    Type.TEXT: TEXT,
+    Type.BOOL: BOOL,
+    Type.DATE: DATE,
+    Type.TIMESTAMP: TIMESTAMP,
+}
 _EPOCH = datetime.date(2000, 1, 1)
+_EPOCH_MOMENT = datetime.datetime(2000, 1, 1)
 _SECOND = 1_000_000
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9:.]+))? ?(?:Z|[+-][0-9:]+)?")
 _MOST_DIGITS = 400  # before or after the point of a number that is given
@@ -104,6 +122,8 @@ def _text(value: Any) -> str:
         return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else repr(value)
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ")
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
 
 
@@ -116,6 +136,8 @@ def _binary(value: Any, oid: int) -> bytes:
         return struct.pack(">d" if oid == FLOAT8 else ">f", value)
     if oid == DATE:
         return struct.pack(">i", (value - _EPOCH).days)
+    if oid == TIMESTAMP:
+        return struct.pack(">q", (value - _EPOCH_MOMENT) // datetime.timedelta(microseconds=1))
     if oid == NUMERIC:
         return _binary_number(Decimal(value))
     return _text(value).encode()

@@ -448,7 +448,7 @@ def test_an_absent_unit():
         ("ward", pa.array([1, 2, 3, 4])),
         ("urgent", pa.array([1, 0, 1, 0])),
         ("day", pa.array(["2025-01-01"] * 4)),
-        ("day", pa.array([datetime.datetime(2025, 1, 1)] * 4)),
+        ("day", pa.array([datetime.time(10)] * 4)),
         ("cost", pa.array([[1.0]] * 4)),
     ],
 )

@@ -28,7 +28,16 @@ from fractions import Fraction
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.casts import cast
 from tacit.plan.mixed import mixed_types_error
-from tacit.plan.operands import any_null, as_date, as_float, constant_date, drop_clamp, is_constant, scalars_of
+from tacit.plan.operands import (
+    any_null,
+    as_date,
+    as_float,
+    constant_date,
+    drop_clamp,
+    is_constant,
+    scalars_of,
+    within_years,
+)
 from tacit.plan.ranges import (
     ALSO,
     curve_range,
@@ -390,7 +399,10 @@ class _Binder:
         (operand,) = self.dates(operands, node, f"{function.upper()} takes a date")
         lower, upper = part_range(function, operand)
         nullable = operand.nullable or not operand.is_bounded
-        return TypedScalar(Call(function, (operand.scalar,)), Type.INT, lower, upper, Fraction(1), nullable)
+        scalar: Scalar = Call(function, (operand.scalar,))
+        if function is Function.WEEK:
+            scalar, _ = within_years(operand, scalar)
+        return TypedScalar(scalar, Type.INT, lower, upper, Fraction(1), nullable)
 
     def date_trunc(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """The first day of the year, quarter, month or week; it increases, so its bounds are at the ends.
@@ -415,18 +427,10 @@ class _Binder:
         (operand,) = self.dates(operands[1:], node, "DATE_TRUNC takes a date")
         if unit == "day" or unit in ALSO.get(operand.unit or "", ()):
             return operand
-        scalar: Scalar = Call(Function.DATE_TRUNC, (Literal(unit), operand.scalar))
         lower = None if operand.lower is None else day_of(unit, operand.lower)
         upper = None if operand.upper is None else day_of(unit, operand.upper)
-        safe = operand.is_bounded or operand.unit is not None
-        if not safe:
-            first, last = Literal(datetime.date.min), Literal(datetime.date.max)
-            after, before = (
-                Call(Function.GREATER_EQUAL, (operand.scalar, first)),
-                Call(Function.LESS_EQUAL, (operand.scalar, last)),
-            )
-            scalar = Case(((Call(Function.AND, (after, before)), scalar),), Literal(None))
-        return TypedScalar(scalar, Type.DATE, lower, upper, Fraction(1), operand.nullable or not safe, unit)
+        scalar, nullable = within_years(operand, Call(Function.DATE_TRUNC, (Literal(unit), operand.scalar)))
+        return TypedScalar(scalar, Type.DATE, lower, upper, Fraction(1), nullable, unit)
 
     def days(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """DAYS(a, b), or a - b, is the days from b to a; without declared bounds where one of the dates has none.

@@ -32,7 +32,6 @@ _HOLDERS = {
     Function.MONTH: ("year", 12),
     Function.DAY: ("month", 31),
     Function.WEEKDAY: ("week", 7),
-    Function.WEEK: ("week", 53),
 }
 _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
 
@@ -109,6 +108,11 @@ def part_range(function: Function, operand: TypedScalar) -> tuple[Fraction, Frac
     if function is Function.YEAR:
         lower = LEAST_INT if first is None else Fraction(first.year)
         return lower, MOST_INT if last is None else Fraction(last.year)
+    if function is Function.WEEK:  # of ISO 8601, whose years begin with a week
+        years = {day.isocalendar().year for day in (first, last) if day is not None}
+        if first is None or last is None or len(years) > 1:
+            return Fraction(1), Fraction(53)
+        return Fraction(first.isocalendar().week), Fraction(last.isocalendar().week)
     holder, natural = _HOLDERS[function]
     if first is None or last is None or truncate_date(holder, first) != truncate_date(holder, last):
         return Fraction(1), Fraction(natural)

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from tacit.engines.evaluate import truncate_date
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.operands import within_years
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Literal, Scalar, find_location
@@ -76,14 +77,16 @@ def as_timestamp(operand: TypedScalar, node: Scalar) -> TypedScalar:
 def _midnight(operand: TypedScalar, scalar: Scalar) -> TypedScalar:
     """The microseconds of the days before a date."""
     days = Call(Function.DAYS, (scalar, Literal(datetime.date.min)))
+    midnight, nullable = within_years(operand, Call(Function.MULTIPLY, (days, Literal(DAY))))
     lower, upper = (None if end is None else (end - 1) * DAY for end in (operand.lower, operand.upper))
     return replace(
         operand,
-        scalar=Call(Function.MULTIPLY, (days, Literal(DAY))),
+        scalar=midnight,
         type=Type.TIMESTAMP,
         lower=lower,
         upper=upper,
         step=Fraction(1),
+        nullable=nullable,
         unit=operand.unit or "day",
     )
 

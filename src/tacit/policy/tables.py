@@ -132,7 +132,7 @@ def _total(at: Section, unit: str | UnitForeignKey, others: dict[str, int]) -> i
 
 
 def _column(at: Section, *, public: bool) -> Column:
-    at.only("type", "zone", "lower", "upper", "step", "values", "other", "unique", "nullable")
+    at.only("type", "lower", "upper", "step", "values", "other", "unique", "nullable", "zone")
     kind = Type(at.choice("type", *Type))
     zone = _zone(at, kind)
     lower, upper = _bounds(at, kind)

@@ -280,7 +280,7 @@ def _read_timestamp(column: str, stored: str, zone: str) -> str:
         return f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {wall} END"
     days = f"CAST(datediff(CAST({column} AS DATE), {FIRST_DAY}) AS BIGINT) * {DAY}"
     if stored == "timestamp_ntz":
-        days += f" + hour({column}) * {HOUR} + minute({column}) * {MINUTE}"
+        days += f" + CAST(hour({column}) AS BIGINT) * {HOUR} + CAST(minute({column}) AS BIGINT) * {MINUTE}"
         days += f" + CAST(EXTRACT(SECOND FROM {column}) * {SECOND} AS BIGINT)"
     return f"CASE WHEN CAST({column} AS DATE) BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {days} END"
 

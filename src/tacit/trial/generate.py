@@ -114,7 +114,8 @@ def _ends(column: Column) -> tuple[Any, Any]:
     """The bounds, or some where none are declared."""
     if column.lower is None or column.upper is None:
         if column.type is Type.TIMESTAMP:
-            return tuple(to_microseconds(datetime.date.fromordinal(day)) for day in _DAYS)
+            first, last = (to_microseconds(datetime.date.fromordinal(day)) for day in _DAYS)
+            return first, last
         return _DAYS if column.type is Type.DATE else (-5, 5)
     return column.lower, column.upper
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.engines.base import TableSchema
+from tacit.engines.left_out import suggest_type
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, MOMENTS, read_date, read_timestamp
 from tacit.engines.readable import family, written_as
 from tacit.engines.scalars import quote_name
@@ -79,7 +80,7 @@ def declare_table(connection: DuckDBPyConnection, shape: TableSchema, found: Sto
             raise DataError(
                 ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {types[here]}",
-                fix=f"declare it as {to_declared_type(types[here]) or 'another type'}, or convert the data",
+                fix=suggest_type(to_declared_type(types[here]), types[here]),
             )
         reads[column], stored[column] = _read(quote_name(here), kind, family(types[here]), zones.get(column)), here
     known = dict(shape.columns)

@@ -8,6 +8,7 @@ import psycopg
 
 from tacit.engines.base import TableSchema
 from tacit.engines.dialect import POSTGRES
+from tacit.engines.left_out import suggest_type
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
@@ -90,7 +91,7 @@ def select_declared_columns(
             raise DataError(
                 ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
-                fix=f"declare it as {declarable_type(stored[found]) or 'another type'}, or convert the column",
+                fix=suggest_type(declarable_type(stored[found]), stored[found]),
             )
         value = _cast_to_declared(POSTGRES.name(found), kind, stored[found], zones.get(column, UTC))
         columns.append(f"{value} AS {POSTGRES.name(column)}")

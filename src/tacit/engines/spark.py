@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.engines.base import GroupedMeasures, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
+from tacit.engines.left_out import suggest_type
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.zones import UTC
@@ -240,7 +241,7 @@ def _read_declared_columns(shape: TableSchema, frame: DataFrame, view: str) -> t
             raise DataError(
                 ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
-                fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
+                fix=suggest_type(_declarable(stored[found]), stored[found]),
             )
         value = _read(SPARK.name(found), kind, stored[found], zones.get(column, UTC))
         columns.append(f"{value} AS {SPARK.name(column)}")

@@ -20,7 +20,7 @@ FINEST = 2**40  # steps between zero and the larger bound; a finer grid than thi
 FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
 _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
 _DEFAULT = 10**6  # steps of a float that has no grid of its own
-_MOST_MOMENTS = 10**8  # seconds of three years, or minutes of 190
+_MOST_MOMENTS = 10**6  # seconds of 11 days, or minutes of two years
 _INSTEAD: dict[Type | None, str] = {
     Type.BOOL: "COUNT(*) FILTER (WHERE x)",
     Type.TIMESTAMP: "MEDIAN(x) takes timestamps; or count hours first: DATE_DIFF('hour', TIMESTAMP '2025-01-01', x)",

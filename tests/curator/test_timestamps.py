@@ -168,3 +168,15 @@ def test_what_is_no_question_about_a_timestamp_says_what_is(ada: Analyst, text: 
 def test_a_constant_beyond_the_bounds_is_noted(ada: Analyst) -> None:
     notes = ask(ada, "SELECT COUNT(*) FROM visits WHERE t > '2025-04-01 08:00'").notes
     assert any("t is declared from 2025-03-29 00:00:00 to 2025-03-31 23:59:59.999999" in note for note in notes)
+
+
+def test_ibis_names_and_compares_timestamps(ada: Analyst) -> None:
+    ibis = pytest.importorskip("ibis", reason="an extra")
+    visits = ada.table("visits")
+    for question, count in (
+        (visits.filter(visits.t >= datetime.datetime(2025, 3, 30, 10, 7, 30, 500_000)).agg(n=ibis._.count()), 151),
+        (visits.filter(visits.t.between("2025-03-29 10:00", "2025-03-29 11:00")).agg(n=ibis._.count()), 5),
+    ):
+        assert ask(ada, question).value == count
+    assert len(ask(ada, visits.group_by(k=visits.t.truncate("D")).agg(n=ibis._.count()))) == 3
+    assert len(ask(ada, visits.group_by(k=visits.t.hour()).agg(n=ibis._.count()))) == 24

@@ -151,8 +151,9 @@ class Schema:
         for table in self.policy.tables:
             lines.append(f"{table.name}: {_describe_protection(table)}")
             wide = max(len(column.name) for column in table.columns)
+            types = max(5, *(len(column.type) for column in table.columns))
             lines += [
-                f"  {column.name.ljust(wide)}  {column.type:<5}  {_describe_domain(column)}".rstrip()
+                f"  {column.name.ljust(wide)}  {column.type.ljust(types)}  {_describe_domain(column)}".rstrip()
                 for column in table.columns
             ]
         return "\n".join(lines)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.functions import DATE_UNITS, MOST_POSITION, TIME_UNITS, Function
@@ -323,6 +324,22 @@ def _timestamp(written: CallSyntax) -> Literal:
     return build_timestamp(written.arguments[0], written.at)
 
 
+def _make_timestamp(written: CallSyntax) -> Literal:
+    """MAKE_TIMESTAMP(2025, 12, 31, 10, 0, 0.5) of constants, as Ibis writes a timestamp."""
+    usage = "TIMESTAMP '2025-12-31 10:00:00'"
+    _count(written, 6, 6, usage)
+    values = [part.value if isinstance(part, Literal) else None for part in written.arguments]
+    numbers = [Fraction(value) for value in values if isinstance(value, int | Fraction) and not isinstance(value, bool)]
+    moment = None
+    if len(numbers) == 6 and all(number >= 0 and (number % 1 == 0 or number is numbers[5]) for number in numbers):
+        year, month, day, hour, minute, second = map(int, numbers)
+        rest = int(numbers[5] % 1 * 10**6)
+        moment = parse_iso_timestamp(f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{rest:06}")
+    if moment is None:
+        raise refuse_unsupported("MAKE_TIMESTAMP of anything but a time of constants", f"write {usage}", written.at)
+    return Literal(moment, written.at)
+
+
 def _date(written: CallSyntax) -> Literal:
     _count(written, 1, 1, "DATE '2025-12-31'")
     return build_date(written.arguments[0], written.at)
@@ -350,4 +367,5 @@ _SPECIAL: dict[str, Callable[[CallSyntax], Scalar]] = {
     "datediff": _difference,
     "date": _date,
     "timestamp": _timestamp,
+    "make_timestamp": _make_timestamp,
 }

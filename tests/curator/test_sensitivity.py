@@ -42,6 +42,7 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
+from tacit.query.timestamps import HOUR, LAST, to_datetime, to_microseconds
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +50,7 @@ NAN, INF = math.nan, math.inf
 TIMES = 20 if FULL else 1
 FIRST = datetime.date(2025, 1, 28)
 DELTA = Fraction(1, 10**6)
+MOMENT = to_microseconds(datetime.datetime(2025, 1, 30, 23, 30))
 
 Row = dict[str, Any]
 Database = dict[str, list[Row]]
@@ -64,12 +66,14 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "z": {"type": "int", "lower": 2, "upper": 6, "nullable": False},
     "w": {"type": "bool"},
     "d": {"type": "date", "lower": "2025-01-28", "upper": "2025-02-06"},
+    "s": {"type": "timestamp", "lower": "2025-01-30 22:30", "upper": "2025-02-01 03:15:00.5", "zone": "Europe/Zurich"},
     "ward": {"type": "text"},
 }
 WARDS = [
     {"ward": ward, "beds": beds, "side": side} for ward, beds, side in zip("ABZ", (3, 99, None), "NSN", strict=True)
 ]
 TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_(), "date": pa.date32()}
+TYPES |= {"timestamp": pa.timestamp("us")}
 
 
 @lru_cache
@@ -181,6 +185,10 @@ AGGREGATES: list[tuple[str, str]] = [
     ("MAX(y)", "y"),
     ("MIN(d)", "d"),
     ("MEDIAN(d)", "d"),
+    ("MEDIAN(s)", "s"),
+    ("MAX(s)", "s"),
+    ("SUM(DATE_DIFF('hour', TIMESTAMP '2025-01-30', s))", "s"),
+    ("SUM(HOUR(s) - MINUTE(s))", "s"),
     ("MEDIAN(x)", "x"),
     ("QUANTILE_CONT(x, 0.9)", "x"),
     ("MEDIAN(y)", "y"),
@@ -206,6 +214,10 @@ KEYS: list[tuple[str, str]] = [
     ("g, w", "g w"),
     ("MONTH(d)", "d"),
     ("DATE_TRUNC('month', d)", "d"),
+    ("CAST(s AS DATE)", "s"),
+    ("DATE_TRUNC('hour', s)", "s"),
+    ("DATE_TRUNC('month', s), w", "s w"),
+    ("s", "s"),
     ("CASE WHEN x > 3 THEN 1 ELSE 0 END", "x"),
     ("FLOOR(x / 5)", "x"),
     ("side", "side"),
@@ -213,7 +225,14 @@ KEYS: list[tuple[str, str]] = [
     ("g, t", "g t"),
     ("LOWER(t)", "t"),
 ]
-WHERE: list[tuple[str, str]] = [("", ""), ("", ""), ("x <> 5", "x"), ("w", "w"), ("x >= 2 OR y IS NULL", "x y")]
+WHERE: list[tuple[str, str]] = [
+    ("", ""),
+    ("", ""),
+    ("x <> 5", "x"),
+    ("w", "w"),
+    ("x >= 2 OR y IS NULL", "x y"),
+    ("s > '2025-01-31'", "s"),
+]
 
 
 def asked(source: str, aggregates: list[str], keys: str, where: str) -> str:
@@ -232,13 +251,21 @@ def planned(text: str, neighbors: str, *caps: int) -> Plan:
     return plan_for(parse(text), policy_of(neighbors, *caps), 1)
 
 
+def as_stored(kind: pa.DataType, value: Any) -> Any:
+    """A timestamp, which is an integer in rows, as a date and a time."""
+    return to_datetime(value) if kind == TYPES["timestamp"] and value is not None else value
+
+
 def arrow(policy: Policy, database: Database) -> dict[str, pa.Table]:
     """The same rows as tables that DuckDB reads."""
     hidden = {"visits": (), "notes": ("who",), "orders": ("who", "id"), "lines": ("order_id",)}
     frames = {}
     for table in policy.tables:
         kinds = {c.name: TYPES[c.type] for c in table.columns} | dict.fromkeys(hidden.get(table.name, ()), pa.int64())
-        columns = {name: pa.array([row[name] for row in database[table.name]], kind) for name, kind in kinds.items()}
+        columns = {
+            name: pa.array([as_stored(kind, row[name]) for row in database[table.name]], kind)
+            for name, kind in kinds.items()
+        }
         frames[table.name] = pa.table(columns)
     return frames
 
@@ -365,6 +392,7 @@ VALUES: dict[str, list[Any]] = {
     "z": [2, 3, 6, -(2**63), 2**63 - 1, None],
     "w": [True, True, True, False, None],
     "d": [FIRST, FIRST + datetime.timedelta(9), datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None],
+    "s": [0, LAST, MOMENT, MOMENT + 1, MOMENT + 1_799_999_999, MOMENT + 26 * HOUR, None],
     "ward": ["A", "B", "Z", "Q", None],
 }
 NOTES: dict[str, list[Any]] = {"m": [0, 1, 5, 99, -7, None], "k": VALUES["g"]}

@@ -15,17 +15,30 @@ import pytest
 from tests.support.counts import FULL
 
 from tacit.engines.base import TableSchema
-from tacit.engines.dialect import POSTGRES, POSTGRES_17, SPARK
+from tacit.engines.dialect import POSTGRES, POSTGRES_17, SPARK, Dialect
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.engines.scalars import write_scalar
 from tacit.query.nodes import Scalar
+from tacit.query.timestamps import to_datetime
 from tacit.query.types import Type
 
 # {table: ({column: type}, rows)}
 Tables = dict[str, tuple[dict[str, str], list[dict[str, Any]]]]
 
 TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_(), "date": pa.date32()}
+TYPES |= {"timestamp": pa.timestamp("us")}
+
+
+def stored(kind: str, value: Any) -> Any:
+    """A value as it is stored: a timestamp, which is an integer in rows, as a date and a time."""
+    return value if value is None or kind != "timestamp" else to_datetime(value)
+
+
+def stored_type(dialect: Dialect, kind: str) -> str:
+    """The type in which an engine stores a column."""
+    times = {SPARK.title: "TIMESTAMP_NTZ", POSTGRES.title: "TIMESTAMP"}
+    return times[dialect.title] if kind == "timestamp" else dialect.types[Type(kind)]
 
 
 def shapes_of(tables: Tables) -> list[TableSchema]:
@@ -37,7 +50,7 @@ def shapes_of(tables: Tables) -> list[TableSchema]:
 
 def duckdb_over(tables: Tables, shapes: list[TableSchema] | None = None) -> DuckDBEngine:
     frames = {
-        table: pa.table({c: pa.array([row[c] for row in rows], TYPES[t]) for c, t in columns.items()})
+        table: pa.table({c: pa.array([stored(t, row[c]) for row in rows], TYPES[t]) for c, t in columns.items()})
         for table, (columns, rows) in tables.items()
     }
     return DuckDBEngine(shapes or shapes_of(tables), None, frames)
@@ -81,8 +94,9 @@ def spark_over(session: Any, tables: Tables, shapes: list[TableSchema] | None = 
 
     frames = {}
     for table, (columns, rows) in tables.items():
-        listed = ", ".join(f"{SPARK.name(name)} {SPARK.types[Type(kind)]}" for name, kind in columns.items())
-        frames[table] = session.createDataFrame([tuple(row[name] for name in columns) for row in rows], listed)
+        listed = ", ".join(f"{SPARK.name(name)} {stored_type(SPARK, kind)}" for name, kind in columns.items())
+        cells = [tuple(stored(kind, row[name]) for name, kind in columns.items()) for row in rows]
+        frames[table] = session.createDataFrame(cells, listed)
     return SparkEngine(shapes or shapes_of(tables), session, frames)
 
 
@@ -135,11 +149,11 @@ def postgres_over(url: str, tables: Tables, shapes: list[TableSchema] | None = N
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {schema}")
         for table, (columns, rows) in tables.items():
-            listed = ", ".join(f"{POSTGRES.name(name)} {POSTGRES.types[Type(kind)]}" for name, kind in columns.items())
+            listed = ", ".join(f"{POSTGRES.name(name)} {stored_type(POSTGRES, kind)}" for name, kind in columns.items())
             connection.execute(f"CREATE UNLOGGED TABLE {schema}.{POSTGRES.name(table)} ({listed})")
             with connection.cursor().copy(f"COPY {schema}.{POSTGRES.name(table)} FROM STDIN") as copy:
                 for row in rows:
-                    copy.write_row([row[name] for name in columns])
+                    copy.write_row([stored(kind, row[name]) for name, kind in columns.items()])
     return PostgresEngine(shapes or shapes_of(tables), in_schema(url, schema))
 
 

@@ -23,6 +23,7 @@ from tacit.curator.tables import check_join_columns
 from tacit.engines.base import TableSchema
 from tacit.engines.deadline import time_limit
 from tacit.engines.dialect import POSTGRES
+from tacit.engines.left_out import LeftOut
 from tacit.engines.postgres import PostgresEngine, read_columns
 from tacit.engines.reference import ReferenceEngine
 from tacit.engines.scalars import write_scalar
@@ -136,7 +137,7 @@ def test_dates_that_python_has_not_are_null(place):
     [
         ("x TEXT", {"x": "int"}, "t.x is declared int but stored as text"),
         ("x NUMERIC", {"x": "int"}, "t.x is declared int but stored as numeric"),
-        ("x TIMESTAMPTZ", {"x": "date"}, "t.x is declared date but stored as timestamp with time zone"),
+        ("x TIMETZ", {"x": "date"}, "t.x is declared date but stored as time with time zone"),
         ("x JSON", {"x": "text"}, "t.x is declared text but stored as json"),
         ("y TEXT", {"x": "text"}, "t has no column x"),
     ],
@@ -262,10 +263,12 @@ def test_tables_are_found_along_the_search_path_and_in_any_case(place):
 
 def test_columns_of_a_database(place):
     place.do(
-        "CREATE TABLE t (a INTEGER, b NUMERIC, c TEXT, d BOOLEAN, e DATE, f JSON)", "CREATE VIEW v AS SELECT a FROM t"
+        "CREATE TABLE t (a INTEGER, b NUMERIC, c TEXT, d BOOLEAN, e DATE, f JSON, g TIMESTAMP, h TIMESTAMPTZ, i TIME)",
+        "CREATE VIEW v AS SELECT a FROM t",
     )
-    kinds: list[Any] = [Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE, None]
-    assert read_columns(place.dsn()) == {"t": list(zip("abcdef", kinds, strict=True)), "v": [("a", Type.INT)]}
+    kinds: list[Any] = [Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE, LeftOut("json"), Type.TIMESTAMP]
+    kinds += [Type.TIMESTAMP, LeftOut("time without time zone")]
+    assert read_columns(place.dsn()) == {"t": list(zip("abcdefghi", kinds, strict=True)), "v": [("a", Type.INT)]}
 
 
 def test_texts_dates_and_times_mean_the_same_whatever_the_role_prefers(place):

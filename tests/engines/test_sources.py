@@ -18,6 +18,7 @@ import pytest
 
 from tacit.engines.base import TableSchema
 from tacit.engines.duckdb import DuckDBEngine, read_columns
+from tacit.engines.left_out import LeftOut
 from tacit.errors import DataError, ErrorCode
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
@@ -377,6 +378,61 @@ def test_names_and_types_of_a_source(tmp_path):
     assert set(found) == {"visits", "urgent_visits", "elsewhere"}
 
 
+READ = {
+    "TINYINT": Type.INT,
+    "UBIGINT": Type.INT,
+    "HUGEINT": Type.INT,
+    "DECIMAL(9,2)": Type.FLOAT,
+    "ENUM('a', 'b')": Type.TEXT,
+    "UUID": Type.TEXT,
+    "DATE": Type.DATE,
+    "TIMESTAMP": Type.TIMESTAMP,
+    "TIMESTAMP_S": Type.TIMESTAMP,
+    "TIMESTAMP_MS": Type.TIMESTAMP,
+    "TIMESTAMP_NS": Type.TIMESTAMP,
+    "TIMESTAMPTZ": Type.TIMESTAMP,
+}
+LEFT_OUT = {
+    "TIME": "time of day",
+    "TIMETZ": "time of day",
+    "INTERVAL": "length of time",
+    "BLOB": "bytes",
+    "BIT": "bytes",
+    "INTEGER[]": "several values",
+    "INTEGER[3]": "several values",
+    "STRUCT(a INTEGER)": "several values",
+    "MAP(VARCHAR, INTEGER)": "several values",
+    "UNION(a INTEGER, b VARCHAR)": "several values",
+    "JSON": "several values",
+    "UHUGEINT": "more than 64 bits",
+}
+
+
+def test_every_stored_type_is_read_or_left_out_with_a_reason(tmp_path):
+    with duckdb.connect(str(tmp_path / "odd.duckdb")) as made:
+        columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate([*READ, *LEFT_OUT]))
+        made.execute(f"CREATE TABLE t ({columns})")
+    found = [kind for _, kind in read_columns(tmp_path / "odd.duckdb")["t"]]
+    assert found[: len(READ)] == list(READ.values())
+    for (stored, reason), kind in zip(LEFT_OUT.items(), found[len(READ) :], strict=True):
+        assert isinstance(kind, LeftOut), stored
+        assert reason in str(kind)
+
+
+@pytest.mark.parametrize("stored", ["TIME", "INTEGER[]"])
+def test_a_column_of_a_type_that_is_not_read_is_refused_with_the_reason(tmp_path, stored):
+    with duckdb.connect(str(tmp_path / "odd.duckdb")) as made:
+        made.execute(f"CREATE TABLE t (c {stored})")
+    with pytest.raises(DataError) as caught:
+        DuckDBEngine([TableSchema("t", (("c", Type.TEXT),), None)], tmp_path / "odd.duckdb")
+    assert f"leave it out: stored as {stored}" in caught.value.fix and LEFT_OUT[stored] in caught.value.fix
+
+
+def test_a_csv_file_of_times_is_declared_as_timestamps(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n2025-01-01,2025-01-01 10:00,2025-01-01\n2025-01-02,2025-01-02T10:00Z,x\n")
+    assert dict(read_columns(tmp_path / "t.csv")["t"]) == {"a": Type.DATE, "b": Type.TIMESTAMP, "c": Type.TEXT}
+
+
 def test_the_source_is_opened_read_only(tmp_path):
     source = database(tmp_path / "clinic.duckdb")
     before = source.read_bytes()
@@ -448,7 +504,7 @@ def test_an_absent_unit():
         ("ward", pa.array([1, 2, 3, 4])),
         ("urgent", pa.array([1, 0, 1, 0])),
         ("day", pa.array(["2025-01-01"] * 4)),
-        ("day", pa.array([datetime.datetime(2025, 1, 1)] * 4)),
+        ("day", pa.array([datetime.time(10)] * 4)),
         ("cost", pa.array([[1.0]] * 4)),
     ],
 )

@@ -83,7 +83,7 @@ def test_every_stored_type_is_read_as_the_declared_one(engine):
     ("schema", "declared", "said"),
     [
         ("x STRING", {"x": "int"}, "t.x is declared int but stored as string"),
-        ("x TIMESTAMP", {"x": "date"}, "t.x is declared date but stored as timestamp"),
+        ("x BINARY", {"x": "date"}, "t.x is declared date but stored as binary"),
         ("x STRING COLLATE UNICODE_CI", {"x": "text"}, "stored as string collate UNICODE_CI"),
         ("y STRING", {"x": "text"}, "t has no column x"),
         ("`a${x}` INT", {"a${x}": "int"}, "has a name with ${"),

@@ -31,6 +31,7 @@ KINDS: dict[str, Any] = {
 # A schema sees shapes. That two values belong together, or that a file is another's, only `load` sees.
 BEYOND = """
 bound_off_the_grid bounds_swapped column_by_dotted_keys column_in_a_section column_names_differ_in_case
+column_moments_swapped
 date_bound_no_such_day date_bounds_swapped delta_per_question_too_large groups_above_max_rows key_is_the_data
 max_groups_missing max_rows_missing nullable_without_bounds other_is_listed people_of_a_table_that_reaches_its_unit
 postgres_source_a_file postgres_without_source prepared_is_the_data prepared_of_spark public_only

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.engines.left_out import LeftOut
 from tacit.errors import PolicyError
 from tacit.policy.check import DELTA_RULE
 from tacit.policy.load import load
@@ -27,6 +28,16 @@ def refusal(file: Path, text: str) -> PolicyError:
     with pytest.raises(PolicyError) as caught:
         load(file)
     return caught.value
+
+
+def test_a_column_that_is_left_out_is_a_comment_with_the_reason(tmp_path: Path):
+    columns = [("age", Type.INT), ("tags", LeftOut("VARCHAR[]")), ("seen at", LeftOut("TIME"))]
+    text = render_template(None, {"visits": columns})
+    assert "# tags      is left out, stored as VARCHAR[]: holds several values" in text
+    assert '# "seen at" is left out, stored as TIME: a time of day' in text
+    assert list(tomllib.loads(text)["tables"]["visits"]["columns"]) == ["age"]
+    nested = LeftOut('STRUCT(a VARCHAR,\n"x" = 1)')
+    assert list(tomllib.loads(render_template(None, {"t": [("s", nested)]}))["tables"]["t"]["columns"]) == []
 
 
 def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):

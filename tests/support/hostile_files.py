@@ -66,7 +66,7 @@ _EVERY_DAY = """
     frame-objects-surrogates frame-categorical-text frame-nullable-uint frame-arrow-chunked
     frame-arrow-sliced frame-arrow-dictionary frame-arrow-dictionary-beyond frame-arrow-dictionary-bad-text
     frame-arrow-bad-text frame-arrow-null-type
-    types-together unit-types-together
+    types-together times-together unit-types-together
 """
 
 

@@ -169,6 +169,10 @@ def listed(values: list[str]) -> dict:
 
 FLOATS = [{"type": "float"}, {"type": "float", "lower": -1, "upper": 1}]
 DATES = [{"type": "date"}, {"type": "date", "lower": "2025-01-01", "upper": "2025-01-09"}]
+TIMES = [
+    {"type": "timestamp"},
+    {"type": "timestamp", "lower": "2025-01-01 10:00", "upper": "2025-01-09 12:00:00.5", "zone": "Europe/Zurich"},
+]
 COLUMNS = st.fixed_dictionaries(
     {},
     optional={
@@ -177,6 +181,7 @@ COLUMNS = st.fixed_dictionaries(
         "c": st.lists(st.text("xyz' ", min_size=1, max_size=3), min_size=1, max_size=3, unique=True).map(listed),
         "order": st.just({"type": "bool"}),
         "e f": st.sampled_from(DATES),
+        "at": st.sampled_from(TIMES),
         "g": st.just({"type": "text"}),
         "who": st.sampled_from([{"type": "int"}, {"type": "text"}]),
     },

@@ -13,14 +13,17 @@ from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.function_calls import CallSyntax, single_operand
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, find_location
-from tacit.query.types import NUMERIC_TYPES, Type
+from tacit.query.timestamps import HOUR, MINUTE, SECOND
+from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
 FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
 FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
 _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
 _DEFAULT = 10**6  # steps of a float that has no grid of its own
+_MOST_MOMENTS = 10**6  # seconds of 11 days, or minutes of two years
 _INSTEAD: dict[Type | None, str] = {
     Type.BOOL: "COUNT(*) FILTER (WHERE x)",
+    Type.TIMESTAMP: "MEDIAN(x) takes timestamps; or count hours first: DATE_DIFF('hour', TIMESTAMP '2025-01-01', x)",
     Type.DATE: "MEDIAN(x) takes dates; or count days first: x - DATE '2025-01-01'",
 }
 
@@ -30,9 +33,11 @@ def quantize_argument(
 ) -> QuantizedArgument:
     """Return the argument on its grid, rounded outward; refused where it has no bounds."""
     name = quote_aggregate(aggregate)
+    if dates and argument.type is Type.TIMESTAMP and argument.lower is not None and argument.upper is not None:
+        return _quantize_timestamp(argument.scalar, int(argument.lower), int(argument.upper))
     if dates and argument.type is Type.DATE and argument.lower is not None and argument.upper is not None:
         return QuantizedArgument(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
-    if argument.type not in ({*NUMERIC_TYPES, Type.DATE} if dates else NUMERIC_TYPES):
+    if argument.type not in (ORDERED_TYPES if dates else NUMERIC_TYPES):
         needed = "a number or a date" if dates else "a number"
         fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
         raise Refused(ErrorCode.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
@@ -59,6 +64,17 @@ def quantize_argument(
     return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
 
 
+def _quantize_timestamp(scalar: Scalar, lower: int, upper: int) -> QuantizedArgument:
+    """Return a timestamp in whole seconds, minutes or hours, rounded down: the finest of them that are not too many.
+
+    A histogram has an entry for each value that occurs, and microseconds hardly ever occur twice.
+    """
+    step = next((unit for unit in (SECOND, MINUTE) if (upper - lower) // unit <= _MOST_MOMENTS), HOUR)
+    low, high = lower // step, upper // step
+    whole = Clamp(Call(Function.QUOTIENT, (scalar, Literal(step))), Fraction(low), Fraction(high), whole=True)
+    return QuantizedArgument(whole, Fraction(step), low, high)
+
+
 def read_argument(function: str) -> Callable[[CallSyntax], Aggregate]:
     """Return the reader of an aggregate with one argument."""
     return lambda written: Aggregate(function, single_operand(written), written.distinct)
@@ -80,7 +96,7 @@ def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
         low, high = argument.lower != LEAST_INT, argument.upper != MOST_INT
     missing = "bound" if low == high else "upper bound" if low else "lower bound"
     what = f"{quote_aggregate(aggregate)} has no {missing}, so one row could move it without limit"
-    if argument.type is Type.DATE:
+    if argument.type in TIME_TYPES:
         fix = "ask the owner for lower and upper"
         return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
     capped = inner if high else f"LEAST({inner}, 1000)"

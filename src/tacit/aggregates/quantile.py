@@ -33,7 +33,7 @@ _LEVELS = {"min": Fraction(0), "max": Fraction(1)}
 
 @dataclass(frozen=True)
 class QuantileEstimator:
-    """A selected point of a grid: a number, or a day."""
+    """A selected point of a grid: a number, a day, or a moment."""
 
     position: int
     step: Fraction
@@ -53,7 +53,7 @@ class QuantileEstimator:
         numbers = released[self.position]
         if self.type is Type.DATE:
             return None, pa.array([datetime.date.fromordinal(number) for number in numbers], pa.date32()), None
-        if self.type is Type.INT:
+        if self.type in {Type.INT, Type.TIMESTAMP}:  # which is an integer until it is shown
             return None, pa.array([int(number * self.step) for number in numbers], pa.int64()), None
         return None, pa.array([float(number * self.step) for number in numbers], pa.float64()), None
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
@@ -22,6 +23,7 @@ from tacit.answers.propagate import render_result_sql, simulate_intervals
 from tacit.answers.stored import GroupKeys, Release, unpack
 from tacit.engines import scalars as sql
 from tacit.query.nodes import OrderItem, ReleasedValue, walk
+from tacit.query.timestamps import UNIX_EPOCH
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ _ARROW = {
     Type.TEXT: pa.string(),
     Type.BOOL: pa.bool_(),
     Type.DATE: pa.date32(),
+    Type.TIMESTAMP: pa.int64(),  # until it is shown
 }
 
 
@@ -46,7 +49,9 @@ def post_process(stored: bytes, recipe: PostProcessingPlan, receipt: Receipt, co
         table = pa.table({name: noisy.column(source) for source, name in columns})
     else:
         table = _compute_table(noisy, release, recipe, headings, confidence, stored)
-    return Answer(table, headings, confidence, _notes(recipe, headings, confidence), receipt)
+    return Answer(
+        _show_timestamps(table, headings), headings, confidence, _notes(recipe, headings, confidence), receipt
+    )
 
 
 def answer_columns(recipe: PostProcessingPlan) -> tuple[AnswerColumn, ...]:
@@ -73,6 +78,24 @@ def _compute_table(
         return table
     finally:
         cursor.close()
+
+
+def _show_timestamps(table: Any, headings: tuple[AnswerColumn, ...]) -> Any:
+    """The table with dates and times for the integers that timestamps are: what the clock showed, without a zone."""
+    for position, heading in enumerate(headings):
+        if heading.type is Type.TIMESTAMP:
+            integers = table.column(f"c{position}").combine_chunks()
+            if heading.many:
+                moments = _to_moments(integers.flatten())
+                shown = pa.ListArray.from_arrays(integers.offsets, moments, mask=integers.is_null())
+            else:
+                shown = _to_moments(integers)
+            table = table.set_column(table.column_names.index(f"c{position}"), f"c{position}", shown)
+    return table
+
+
+def _to_moments(integers: Any) -> Any:
+    return pc.subtract(integers, UNIX_EPOCH).cast(pa.timestamp("us"))
 
 
 def _columns(position: int, recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...]) -> list[tuple[str, str]]:

@@ -29,7 +29,14 @@ _MOST_ROWS = 2_000_000
 _MOST_DRAWS = 1_000
 _LEAST_DRAWS = 200
 _MOST_VALUES = 4_000_000  # of all columns that are held at a time, of 8 bytes each
-_SHOWN_AS = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
+_SHOWN_AS = {
+    Type.INT: "BIGINT",
+    Type.FLOAT: "DOUBLE",
+    Type.TEXT: "VARCHAR",
+    Type.BOOL: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "BIGINT",
+}
 
 
 def simulate_intervals(

@@ -35,8 +35,7 @@ def init(
         raise ParameterError("policy", f"{policy} exists already", fix="name another file with --policy")
     tables: dict[str, Any] = {}
     if source is not None:
-        named = _read_columns(source)
-        tables = {name: [(c, kind) for c, kind in found if kind is not None] for name, found in named.items()}
+        tables = _read_columns(source)
         source = source if is_database_url(source) else _path_from_policy(Path(source), policy)
     policy.write_text(render_template(source, tables), encoding="utf-8")
     todo = 'Fill in each "?"' if tables else "It is an example: put your own tables and columns in"
@@ -44,7 +43,7 @@ def init(
 
 
 def _read_columns(source: str) -> dict[str, list[tuple[str, Any]]]:
-    """The tables of a source, and their columns with the types to declare."""
+    """The tables of a source, and their columns with the types to declare, or why there is none."""
     from tacit.engines import duckdb
     from tacit.policy.model import is_database_url
 

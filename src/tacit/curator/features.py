@@ -116,6 +116,10 @@ def bind_feature(field: Field, *, nulls: bool, at: SourceLocation | None) -> Fea
                 ErrorCode.TYPE, f"{field.name} may be NULL, and the estimator has no rule for it", at=at, fix=fix
             )
         return Feature(field.name, float(bound.lower), float(bound.upper))
+    if bound.type is Type.TIMESTAMP:
+        what = f"{field.name} is a timestamp, and an estimator learns from numbers"
+        fix = f"make numbers of it: HOUR({field.name}), or DATE_DIFF('day', DATE '2025-01-01', {field.name})"
+        raise Refused(ErrorCode.TYPE, what, at=at, fix=fix)
     if field.values is not None:
         extra = () if field.other is None or field.other in field.values else (field.other,)
         if len(field.values) > _MOST_CATEGORIES:

@@ -27,6 +27,7 @@ class IbisExpression(Protocol):
 
 
 _TYPES = {"int": "int64", "float": "float64", "text": "string", "bool": "boolean", "date": "date"}
+_TYPES |= {"timestamp": "timestamp(6)"}  # without a zone: what the clock of the column's own shows
 
 
 def make_table(policy: Policy, name: str) -> ibis.Table:

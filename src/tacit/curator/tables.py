@@ -22,6 +22,7 @@ def table_schemas(policy: Policy) -> list[TableSchema]:
             tuple((c.name, c.type) for c in table.columns),
             table.unit if isinstance(table.unit, str) and table.unit != ROW_UNIT else None,
             tuple(links[table.name]),
+            tuple((c.name, c.zone) for c in table.columns if c.zone is not None),
         )
         for table in policy.tables
     ]

@@ -19,6 +19,8 @@ from tacit.ledger.reader import LedgerReader
 from tacit.policy.check import format_decimal
 from tacit.policy.model import ROW_UNIT, Column, Policy, Table, UnitForeignKey
 from tacit.policy.promise import RecordedSpending
+from tacit.query.timestamps import to_datetime
+from tacit.query.types import TIME_TYPES
 
 _READABLE = GRAINS_PER_EPSILON // 10**6  # to which an epsilon that is left is rounded down in a sentence
 
@@ -149,8 +151,9 @@ class Schema:
         for table in self.policy.tables:
             lines.append(f"{table.name}: {_describe_protection(table)}")
             wide = max(len(column.name) for column in table.columns)
+            types = max(5, *(len(column.type) for column in table.columns))
             lines += [
-                f"  {column.name.ljust(wide)}  {column.type:<5}  {_describe_domain(column)}".rstrip()
+                f"  {column.name.ljust(wide)}  {column.type.ljust(types)}  {_describe_domain(column)}".rstrip()
                 for column in table.columns
             ]
         return "\n".join(lines)
@@ -179,13 +182,16 @@ def _describe_domain(column: Column) -> str:
         shown = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in column.values[:8])
         return f"keys {shown}" + (f", ... ({len(column.values)} in all)" if len(column.values) > 8 else "")
     if column.lower is not None and column.upper is not None:
+        zone = f", {column.zone}" if column.zone is not None else ""
         grid = f" in steps of {_format_number(column.step)}" if column.step is not None else ""
-        return f"from {_format_bound(column, column.lower)} to {_format_bound(column, column.upper)}{grid}"
+        return f"from {_format_bound(column, column.lower)} to {_format_bound(column, column.upper)}{grid}{zone}"
     return "no bounds: compare and count it" if column.type in {"int", "float"} else "compare, count or group it"
 
 
 def _format_bound(column: Column, value: Fraction) -> str:
-    """A bound as it is written: that of a date is a day."""
+    """A bound as it is written: that of a date is a day, that of a timestamp a moment."""
+    if column.type == "timestamp":
+        return to_datetime(int(value)).isoformat()
     return date.fromordinal(int(value)).isoformat() if column.type == "date" else _format_number(value)
 
 
@@ -211,10 +217,12 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": str(column.type)}
     for name in ("lower", "upper", "step"):
         value = getattr(column, name)
-        if value is not None and column.type == "date":
+        if value is not None and column.type in TIME_TYPES:
             shown[name] = _format_bound(column, value)
         elif value is not None:
             shown[name] = int(value) if value.denominator == 1 else float(value)
+    if column.zone is not None:
+        shown["zone"] = column.zone
     if column.values is not None:
         shown["values"] = [value if isinstance(value, str | int) else value.isoformat() for value in column.values]
     if column.other is not None:

@@ -25,13 +25,15 @@ class TableSchema:
 
     `unit` is the column that says whose row it is, unless each row is a unit of its own or the table is public.
     `links` are further columns by which tables are matched. Both may be columns that analysts cannot name: then they
-    have no declared type, and are read as integers if they are stored so and as texts otherwise.
+    have no declared type, and are read as integers if they are stored so and as texts otherwise. `zones` are those of
+    columns whose clock is not that of UTC.
     """
 
     name: str
     columns: tuple[tuple[str, Type], ...]
     unit: str | None
     links: tuple[str, ...] = ()
+    zones: tuple[tuple[str, str], ...] = ()
 
 
 class NothingSent(RuntimeError):

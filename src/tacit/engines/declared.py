@@ -2,6 +2,7 @@
 
 **Rule.** A column is read in its declared type, value by value, by an expression that gives NULL where a value does not
 fit. Which stored types a declared one may be read from does not depend on the rows; all others are the owner's error.
+How times are read, `engines/read_times.py` says.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.engines.base import TableSchema
+from tacit.engines.left_out import suggest_type
+from tacit.engines.read_times import FIRST_DAY, LAST_DAY, MOMENTS, read_date, read_timestamp
 from tacit.engines.readable import family, written_as
 from tacit.engines.scalars import quote_name
 from tacit.engines.stored import Kind, Stored
+from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.query.types import Type
 
@@ -28,9 +32,17 @@ _STORED = {
     Type.FLOAT: {"FLOAT", "DOUBLE", "DECIMAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"},
     Type.TEXT: {"VARCHAR", "ENUM", "UUID"},
     Type.BOOL: {"BOOLEAN"},
-    Type.DATE: {"DATE"},
+    Type.DATE: {"DATE", *MOMENTS},
+    Type.TIMESTAMP: {"DATE", *MOMENTS},
 }
-SQL_TYPES = {Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"}
+SQL_TYPES = {
+    Type.INT: "BIGINT",
+    Type.FLOAT: "DOUBLE",
+    Type.TEXT: "VARCHAR",
+    Type.BOOL: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "BIGINT",
+}
 _WIDE = {"UBIGINT", "HUGEINT"}
 
 
@@ -61,20 +73,24 @@ def declare_table(connection: DuckDBPyConnection, shape: TableSchema, found: Sto
     exact = {column.lower(): column for column in types}
     is_csv = found.kind is Kind.CSV
     reads, stored, written = {}, {}, {}
+    zones = dict(shape.zones)
     for column, kind in shape.columns:
         here = _find_column(shape, column, exact)
         if not is_csv and family(types[here]) not in _STORED[kind]:
             raise DataError(
                 ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {types[here]}",
-                fix=f"declare it as {to_declared_type(types[here]) or 'another type'}, or convert the data",
+                fix=suggest_type(to_declared_type(types[here]), types[here]),
             )
-        reads[column], stored[column] = _read(quote_name(here), kind), here
+        reads[column], stored[column] = _read(quote_name(here), kind, family(types[here]), zones.get(column)), here
     known = dict(shape.columns)
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         here = _find_column(shape, column, exact)
         if column not in known:
             reads[column], stored[column] = f"TRY_CAST({quote_name(here)} AS {_undeclared_type(types[here])})", here
+        if known.get(column) is Type.TIMESTAMP or (known.get(column) is Type.DATE and types[here] in MOMENTS):
+            what = f"{shape.name}.{column} says whose row it is or matches tables, and is a time that is read in a zone"
+            raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text, and declare it so")
         # What a CSV file holds is what it is read as, and a unit that is read as a float is one.
         is_read = column in known and (is_csv or known[column] is Type.FLOAT)
         written[column] = _storage_form(shape, column, SQL_TYPES[known[column]] if is_read else types[here])
@@ -93,6 +109,8 @@ def stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, s
 
 def to_declared_type(stored: str) -> Type | None:
     """The type to declare for a stored one; None where none fits."""
+    if family(stored) in MOMENTS:
+        return Type.TIMESTAMP
     order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
     return next((kind for kind in order if family(stored) in _STORED[kind]), None)
 
@@ -105,12 +123,16 @@ def _storage_form(shape: TableSchema, column: str, stored: str) -> str:
     return found
 
 
-def _read(column: str, kind: Type) -> str:
+def _read(column: str, kind: Type, stored: str, zone: str | None) -> str:
     """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL too."""
+    if kind is Type.TIMESTAMP:
+        return read_timestamp(column, stored, zone or UTC)
     value = f"TRY_CAST({column} AS {SQL_TYPES[kind]})"
     if kind is not Type.DATE:
         return value
-    return f"CASE WHEN {value} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {value} END"
+    if stored in MOMENTS or (stored == "VARCHAR" and zone is not None):
+        return read_date(column, stored, zone or UTC)
+    return f"CASE WHEN {value} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {value} END"
 
 
 def _undeclared_type(stored: str) -> str:

@@ -39,6 +39,7 @@ class Dialect:
     hashed: str = "CAST(md5_number({0}) >> 65 AS BIGINT)"  # 63 bits of a text
     total: str = "SUM({0})"  # of 64-bit integers, without overflow
     quotient: str = "({0} // {1})"  # of integers that are not negative, rounded down
+    after_first_day: str = "(DATE '0001-01-01' + {0})"  # so many days
     narrowed: str = "TRY_CAST({0} AS BIGINT)"  # a total that 64 bits hold, where CASE has found that they do
     order: str = "{0}"  # of rows, NULL last
     qualify: bool = True
@@ -93,7 +94,14 @@ def _escape_for_java(character: str) -> str:
 
 DUCKDB = Dialect(
     "DuckDB",
-    types={Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"},
+    types={
+        Type.INT: "BIGINT",
+        Type.FLOAT: "DOUBLE",
+        Type.TEXT: "VARCHAR",
+        Type.BOOL: "BOOLEAN",
+        Type.DATE: "DATE",
+        Type.TIMESTAMP: "BIGINT",
+    },
     like=_like_duckdb,
     quick=True,
 )
@@ -116,6 +124,7 @@ POSTGRES = Dialect(
         Type.TEXT: "TEXT",
         Type.BOOL: "BOOLEAN",
         Type.DATE: "DATE",
+        Type.TIMESTAMP: "BIGINT",
     },
     calls={
         Function.DIVIDE: f"({_FLUSHED} / NULLIF({_FLUSHED.replace('{0}', '{1}')}, 0))",
@@ -157,7 +166,14 @@ SPARK = Dialect(
     # In a text a backslash escapes, and ${x} would be the value of a setting.
     escapes=(("\\", "\\\\"), ("'", "\\'"), ("$", "\\u0024")),
     real="{0}D",
-    types={Type.INT: "BIGINT", Type.FLOAT: "DOUBLE", Type.TEXT: "STRING", Type.BOOL: "BOOLEAN", Type.DATE: "DATE"},
+    types={
+        Type.INT: "BIGINT",
+        Type.FLOAT: "DOUBLE",
+        Type.TEXT: "STRING",
+        Type.BOOL: "BOOLEAN",
+        Type.DATE: "DATE",
+        Type.TIMESTAMP: "BIGINT",
+    },
     calls={
         # FLOOR and CEIL give a BIGINT; a double beyond 2^52 is whole already.
         Function.FLOOR: "transform(array({0}), v -> CASE WHEN abs(v) < 4503599627370496D THEN CAST(floor(v) AS DOUBLE)"
@@ -169,6 +185,7 @@ SPARK = Dialect(
         Function.MONTH: "CAST(month({0}) AS BIGINT)",
         Function.DAY: "CAST(day({0}) AS BIGINT)",
         Function.WEEKDAY: "CAST(weekday({0}) + 1 AS BIGINT)",
+        Function.WEEK: "CAST(weekofyear({0}) AS BIGINT)",
         Function.DATE_TRUNC: "trunc({1}, {0})",
         Function.DAYS: "CAST(datediff({0}, {1}) AS BIGINT)",
     },
@@ -178,6 +195,7 @@ SPARK = Dialect(
     " '$8$7$6$5$4$3$2$1'), 16, -10) AS BIGINT), 1)",
     total="SUM(CAST({0} AS DECIMAL(28, 0)))",
     quotient="({0} DIV {1})",
+    after_first_day="date_add(DATE '0001-01-01', {0})",
     order="{0} NULLS LAST",
     qualify=False,
     wide=True,

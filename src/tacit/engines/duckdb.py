@@ -25,6 +25,7 @@ from tacit.engines.duckdb_connection import connect_in_memory, spill_privately
 from tacit.engines.infer_csv import infer_csv_types
 from tacit.engines.ingest import LayoutOf, read_source
 from tacit.engines.layout import plan_copy_scan
+from tacit.engines.left_out import LeftOut
 from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.scalars import quote_name
@@ -166,13 +167,13 @@ class DuckDBEngine:
         self._forget()
 
 
-def read_columns(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
-    """The tables of a source with the names and types of their columns; None where no declared type fits.
+def read_columns(source: Path) -> dict[str, list[tuple[str, Type | LeftOut]]]:
+    """The tables of a source with the names and types of their columns, and why where no declared type fits.
 
     Names and types only; of a CSV file, which has no types, they are guessed from its values.
     """
     with connect_in_memory() as connection:
-        found: dict[str, list[tuple[str, Type | None]]] = {}
+        found: dict[str, list[tuple[str, Type | LeftOut]]] = {}
         for table, there in tables_of(connection, source).items():
             stored = stored_types(connection, there.expression)
             if there.kind is Kind.CSV:
@@ -180,7 +181,7 @@ def read_columns(source: Path) -> dict[str, list[tuple[str, Type | None]]]:
                     zip(stored, infer_csv_types(connection, there.expression, list(stored)), strict=True)
                 )
             else:
-                found[table] = [(column, to_declared_type(kind)) for column, kind in stored.items()]
+                found[table] = [(column, to_declared_type(kind) or LeftOut(kind)) for column, kind in stored.items()]
         return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tacit.query.functions import DATE_PARTS, Function
 from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Quantize, Scalar, ToFloat
+from tacit.query.timestamps import to_day
 
 Row = Mapping[str, Any]
 
@@ -74,7 +75,7 @@ def truncate_date(unit: str, day: datetime.date) -> datetime.date:
 
 
 def extract_date_part(function: Function, day: datetime.date) -> int:
-    """A part of a date, by its function; weekdays are counted from Monday = 1."""
+    """A part of a date, by its function; weekdays are counted from Monday = 1, weeks as ISO 8601 does."""
     match function:
         case Function.YEAR:
             return day.year
@@ -86,6 +87,8 @@ def extract_date_part(function: Function, day: datetime.date) -> int:
             return day.day
         case Function.WEEKDAY:
             return day.isoweekday()
+        case Function.WEEK:
+            return day.isocalendar().week
     raise AssertionError(f"no part of dates: {function}")
 
 
@@ -203,5 +206,7 @@ _FUNCTIONS: dict[Function, Callable[..., Any]] = {
     Function.SUBSTRING: lambda x, start, length: x[start - 1 : start - 1 + length],
     Function.LIKE: is_like,
     Function.DATE_TRUNC: truncate_date,
+    Function.QUOTIENT: lambda x, y: x // y,
+    Function.DATE_OF: to_day,
     Function.DAYS: lambda x, y: x.toordinal() - y.toordinal(),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.engines.read_times import read_timestamp
 from tacit.engines.scalars import quote_name
 from tacit.query.types import Type
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 _TESTS = {
     Type.INT: "regexp_full_match({}, '[+-]?(0|[1-9][0-9]*)') AND TRY_CAST({} AS BIGINT) IS NOT NULL",
     Type.FLOAT: "NOT regexp_matches({}, '^[+-]?0[0-9]') AND TRY_CAST({} AS DOUBLE) IS NOT NULL",
-    Type.DATE: "TRY_CAST({} AS DATE) IS NOT NULL",
+    Type.DATE: "TRY_CAST({} AS DATE) IS NOT NULL AND NOT contains({}, ':')",
+    Type.TIMESTAMP: f"({read_timestamp('{}', 'VARCHAR')}) IS NOT NULL",
     Type.BOOL: "lower({}) IN ('true', 'false')",
 }
 

@@ -31,7 +31,7 @@ from tacit.engines.stored import TABLES, Kind, Stored, frame_table, tables_of
 from tacit.engines.unchanged import Files
 from tacit.errors import DataError, ErrorCode
 from tacit.query.nodes import Scalar
-from tacit.query.types import Type
+from tacit.query.types import TIME_TYPES, Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -217,7 +217,7 @@ def _count(connection: DuckDBPyConnection, declared: DeclaredTable) -> tuple[int
     doubtful = [
         column
         for column, kind in declared.shape.columns
-        if kind is Type.DATE or (types[declared.stored[column]] != SQL_TYPES[kind] and kind is not Type.TEXT)
+        if kind in TIME_TYPES or (types[declared.stored[column]] != SQL_TYPES[kind] and kind is not Type.TEXT)
     ]
     counts = ["COUNT(*)", "0" if unit is None else f"COUNT(*) - COUNT({declared.reads[unit]})"]
     counts += [f"COUNT({quote_name(declared.stored[c])}) - COUNT({declared.reads[c]})" for c in doubtful]

@@ -17,6 +17,7 @@ from typing import Any
 from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
+from tacit.engines.left_out import LeftOut
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.underflow import guard_products
 from tacit.errors import DataError, ErrorCode, ParameterError
@@ -31,6 +32,7 @@ try:
     from tacit.engines.relations import (
         Connection,
         check_read_access,
+        check_zones,
         declarable_type,
         find_table,
         list_tables,
@@ -81,6 +83,7 @@ class PostgresEngine:
                     shape, table, tables[table]
                 )
                 self._written[shape.name] = written_as(shape, tables[table])
+                check_zones(connection, shape)
                 check_read_access(connection, shape, self._sources[shape.name])
                 check_computed(connection, shape, table)
                 self._advise(connection, table)
@@ -181,16 +184,17 @@ class PostgresEngine:
             _log.warning("the role of %s may write to %s: name one that can only read", self._place, named)
 
 
-def read_columns(dsn: str) -> dict[str, list[tuple[str, Type | None]]]:
-    """The tables of a database with the names and types of their columns; None where no declared type fits.
+def read_columns(dsn: str) -> dict[str, list[tuple[str, Type | LeftOut]]]:
+    """The tables of a database with the names and types of their columns, and why where no declared type fits.
 
     Names and types only: no row is read.
     """
     place = _describe_database(dsn)
     with _translate_errors(place), _connect_read_only(dsn, place, timeout=60) as connection:
-        found: dict[str, list[tuple[str, Type | None]]] = {}
+        found: dict[str, list[tuple[str, Type | LeftOut]]] = {}
         for (_, table), columns in list_tables(connection).items():
-            found.setdefault(table, [(column, declarable_type(stored)) for column, stored in columns.items()])
+            kinds = [(column, declarable_type(stored) or LeftOut(stored)) for column, stored in columns.items()]
+            found.setdefault(table, kinds)
         return found
 
 

@@ -25,6 +25,7 @@ from tacit.query.nodes import (
     Scalar,
     ToFloat,
 )
+from tacit.query.timestamps import DAY
 from tacit.query.types import Type
 
 _INFIX = {
@@ -65,7 +66,7 @@ def write_literal(value: object, dialect: Dialect = DUCKDB) -> str:
             return dialect.real.format(repr(float(value)))
         case str():
             return dialect.text(value)
-        case datetime.date():
+        case datetime.date() if not isinstance(value, datetime.datetime):
             return f"DATE '{value.isoformat()}'"
     raise AssertionError(f"no literal: {value!r}")
 
@@ -153,6 +154,11 @@ def _call(function: Function, nodes: tuple[Scalar, ...], dialect: Dialect) -> st
     if function in DATE_PARTS:
         return f"CAST(EXTRACT({function.upper()} FROM {arguments[0]}) AS BIGINT)"
     match function:
+        case Function.QUOTIENT:
+            return dialect.quotient.format(*arguments)
+        case Function.DATE_OF:  # the days of an integer of the years 1 to 9999, which fit any date
+            days = dialect.quotient.format(arguments[0], write_literal(DAY))
+            return dialect.after_first_day.format(f"CAST({days} AS INTEGER)")
         case Function.DIVIDE:
             return f"({arguments[0]} / NULLIF({arguments[1]}, 0))"
         case Function.MOD:

@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Any
 from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
+from tacit.engines.left_out import suggest_type
+from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.run_statements import run_aggregation
+from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.extras import missing_extra
 from tacit.query.nodes import Aggregation
+from tacit.query.timestamps import DAY, HOUR, MINUTE, SECOND, UNIX_EPOCH
 from tacit.query.types import Type
 
 try:
@@ -32,13 +36,16 @@ if TYPE_CHECKING:
 
 _WHOLE = {"tinyint", "smallint", "int", "bigint"}
 _TEXT = {"string", "varchar", "char"}
+_INSTANT = "timestamp"
+_MOMENTS = {"timestamp_ntz", _INSTANT}
 # The types of Spark that each declared type may be stored in. Others are said at open.
 _STORED = {
     Type.INT: _WHOLE,
     Type.FLOAT: {"float", "double", "decimal", *_WHOLE},
     Type.TEXT: _TEXT,
     Type.BOOL: {"boolean"},
-    Type.DATE: {"date"},
+    Type.DATE: {"date", *_MOMENTS},
+    Type.TIMESTAMP: {"date", *_MOMENTS},
 }
 _MATCHED = {*_TEXT, "decimal", "date", "boolean"}
 # Settings that would change what a statement says.
@@ -222,6 +229,9 @@ def _storage_forms(shape: TableSchema, frame: DataFrame) -> dict[str, str]:
         if kinds.get(column) is Type.FLOAT:
             what = f"{shape.name}.{column} says whose row it is or matches tables, and is declared float"
             raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text, and declare it so")
+        if kinds.get(column) is Type.TIMESTAMP or (kinds.get(column) is Type.DATE and found in _MOMENTS):
+            what = f"{shape.name}.{column} says whose row it is or matches tables, and is a time that is read in a zone"
+            raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text, and declare it so")
         plain = "integer" if found in _WHOLE else "text" if _family(found) in {"string", "varchar"} else found
         written[column] = (
             plain if _family(found) != "decimal" else f"decimal of scale {found.rstrip(')').split(',')[-1]}"
@@ -233,16 +243,17 @@ def _read_declared_columns(shape: TableSchema, frame: DataFrame, view: str) -> t
     """The declared columns, each read in its declared type, and the types of all that are read."""
     stored = _stored_types(frame)
     exact = {column.lower(): column for column in stored}
-    columns, kinds = [], {}
+    columns, kinds, zones = [], {}, dict(shape.zones)
     for column, kind in shape.columns:
         found = _find_column(shape, column, exact)
         if _family(stored[found]) not in _STORED[kind]:
             raise DataError(
                 ErrorCode.DATA,
                 f"{shape.name}.{column} is declared {kind} but stored as {stored[found]}",
-                fix=f"declare it as {_declarable(stored[found]) or 'another type'}, or convert the data",
+                fix=suggest_type(_declarable(stored[found]), stored[found]),
             )
-        columns.append(f"{_read(SPARK.name(found), kind)} AS {SPARK.name(column)}")
+        value = _read(SPARK.name(found), kind, stored[found], zones.get(column, UTC))
+        columns.append(f"{value} AS {SPARK.name(column)}")
         kinds[column] = kind
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         if column not in kinds:
@@ -252,15 +263,36 @@ def _read_declared_columns(shape: TableSchema, frame: DataFrame, view: str) -> t
     return f"(SELECT {', '.join(columns)} FROM {SPARK.name(view)}) AS source", kinds
 
 
-def _read(column: str, kind: Type) -> str:
+def _read(column: str, kind: Type, stored: str, zone: str) -> str:
     """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL, and so are
     texts that are not UTF-8."""
     match kind:
         case Type.TEXT:
             return f"try_validate_utf8(CAST({column} AS STRING))"
+        case Type.TIMESTAMP:
+            return _read_timestamp(column, stored, zone)
+        case Type.DATE if stored in _MOMENTS:
+            return to_date(_read_timestamp(column, stored, zone), SPARK)
         case Type.DATE:
             return f"CASE WHEN {column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {column} END"
     return f"CAST({column} AS {SPARK.types[kind]})"
+
+
+def _read_timestamp(column: str, stored: str, zone: str) -> str:
+    """A stored time as a timestamp, by the rule of `engines/read_times.py`; the cluster's own database has the zones.
+
+    A time without a zone is taken apart, and an instant is moved as an integer: the session's zone has no part in it.
+    """
+    if stored == _INSTANT:
+        first, last = "TIMESTAMP '0001-01-01 00:00:00Z'", "TIMESTAMP '9999-12-31 23:59:59.999999Z'"
+        clock = column if zone == UTC else f"from_utc_timestamp({column}, {SPARK.text(zone)})"
+        wall = keep_within_years(f"(unix_micros({clock}) + {UNIX_EPOCH})")
+        return f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {wall} END"
+    days = f"CAST(datediff(CAST({column} AS DATE), {FIRST_DAY}) AS BIGINT) * {DAY}"
+    if stored == "timestamp_ntz":
+        days += f" + CAST(hour({column}) AS BIGINT) * {HOUR} + CAST(minute({column}) AS BIGINT) * {MINUTE}"
+        days += f" + CAST(EXTRACT(SECOND FROM {column}) * {SECOND} AS BIGINT)"
+    return f"CASE WHEN CAST({column} AS DATE) BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {days} END"
 
 
 def _read_undeclared_column(shape: TableSchema, column: str, found: str, stored: str) -> tuple[str, Type]:
@@ -300,5 +332,7 @@ def _family(stored: str) -> str:
 
 def _declarable(stored: str) -> Type | None:
     """The type to declare for a stored one."""
+    if stored in _MOMENTS:
+        return Type.TIMESTAMP
     order = (Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE)
     return next((kind for kind in order if _family(stored) in _STORED[kind]), None)

@@ -32,13 +32,13 @@ SELECT relname::text, relkind::text, row_security_active(pg_class.oid),
 FROM parts JOIN pg_class ON pg_class.oid = parts.oid ORDER BY relname
 """
 # Comparisons of two values of one type, which PostgreSQL has itself and which raise for no value.
-_COMPARISONS = """
+_COMPARED = """ANY(CAST(ARRAY['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
+    'character', 'boolean', 'date', 'uuid', 'timestamp', 'timestamptz'] AS regtype[]))"""
+_COMPARISONS = f"""
 SELECT amopopr::bigint FROM pg_amop JOIN pg_am ON amopmethod = pg_am.oid
-WHERE amname = 'btree' AND amoplefttype = amoprighttype AND amoplefttype = ANY(CAST(ARRAY['smallint', 'integer',
-    'bigint', 'numeric', 'real', 'double precision', 'text', 'character', 'boolean', 'date', 'uuid'] AS regtype[]))
+WHERE amname = 'btree' AND amoplefttype = amoprighttype AND amoplefttype = {_COMPARED}
 UNION SELECT oid::bigint FROM pg_operator WHERE oprname = '<>' AND oprnamespace = CAST('pg_catalog' AS regnamespace)
-    AND oprleft = oprright AND oprleft = ANY(CAST(ARRAY['smallint', 'integer', 'bigint', 'numeric', 'real',
-    'double precision', 'text', 'character', 'boolean', 'date', 'uuid'] AS regtype[]))
+    AND oprleft = oprright AND oprleft = {_COMPARED}
 """
 # The nodes of a view's tree that raise for no row; those that apply an operator say which.
 _NODE, _OPERATOR = re.compile(r"\{([A-Z_]+)"), re.compile(r":opno ([0-9]+)")

@@ -4,9 +4,10 @@ A bound scalar is lowered for an engine: integers that meet floats are made floa
 by interval arithmetic over declared bounds, never from the data.
 
 **Rule.** For every row, whatever it holds, a bound scalar is NULL or a value of its type; a bound INT lies in
-[lower, upper], which lies in 64 bits, and a DATE in [lower, upper] where these are known; a FLOAT computed in doubles
-may pass its bounds by rounding, so whoever adds it up clamps it once more, as an integer. The bounds of a DATE are
-days, counted as `date.toordinal` does.
+[lower, upper], which lies in 64 bits, and a DATE or TIMESTAMP in [lower, upper] where these are known; a FLOAT computed
+in doubles may pass its bounds by rounding, so whoever adds it up clamps it once more, as an integer. The bounds of a
+DATE are days, counted as `date.toordinal` does. A TIMESTAMP is an integer (`query/timestamps.py`) and its functions are
+made of those of integers and dates (`plan/timestamps.py`), so it needs no rules of its own.
 
 *Proof*, by induction: the rule of each function maps every choice of operands within their bounds into the result's.
 What depends on the rounding of a double is claimed of no INT and no DATE, and never excludes NULL: SIGN of a float may
@@ -27,7 +28,16 @@ from fractions import Fraction
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.casts import cast
 from tacit.plan.mixed import mixed_types_error
-from tacit.plan.operands import any_null, as_date, as_float, constant_date, drop_clamp, is_constant, scalars_of
+from tacit.plan.operands import (
+    any_null,
+    as_date,
+    as_float,
+    constant_date,
+    drop_clamp,
+    is_constant,
+    scalars_of,
+    within_years,
+)
 from tacit.plan.ranges import (
     ALSO,
     curve_range,
@@ -40,6 +50,7 @@ from tacit.plan.ranges import (
     part_range,
 )
 from tacit.plan.ranges import domain as domain
+from tacit.plan.timestamps import FINER_UNITS, as_timestamp, constant_timestamp, date_of, quotient, time_part, truncate
 from tacit.query.bound import LEAST_INT as LEAST_INT
 from tacit.query.bound import MOST_INT as MOST_INT
 from tacit.query.bound import TypedScalar as TypedScalar
@@ -53,10 +64,13 @@ from tacit.query.functions import (
     MOST_POSITION,
     MOST_TEXTS,
     POST_PROCESSING_ONLY,
+    TIME_PARTS,
+    TIME_UNITS,
     Function,
 )
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
-from tacit.query.types import NUMERIC_TYPES, Type
+from tacit.query.timestamps import PERIODS
+from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
 MOST_PARTS = 10_000
 _LARGEST_FLOAT = Fraction(10) ** 200
@@ -75,6 +89,7 @@ _ARGUMENTS = dict.fromkeys(
         Function.TRIM,
         Function.LENGTH,
         *DATE_PARTS,
+        *TIME_PARTS,
     ],
     1,
 )
@@ -84,6 +99,7 @@ _ARGUMENTS |= {
     Function.LIKE: 2,
     Function.DATE_TRUNC: 2,
     Function.DAYS: 2,
+    Function.QUOTIENT: 2,
     Function.SUBSTRING: 3,
 }
 # Functions that an engine keeps from what they have no value for. It copies the last operand for that, and works on
@@ -160,6 +176,8 @@ class _Binder:
                 return TypedScalar(node, Type.FLOAT, number, number, abs(number), nullable=False)
             case str():
                 return TypedScalar(node, Type.TEXT, nullable=False)
+            case datetime.datetime():
+                return constant_timestamp(node.value)
             case datetime.date():
                 return constant_date(node.value, node)
 
@@ -182,6 +200,9 @@ class _Binder:
             return self.comparison(node, function, operands)
         if function in DATE_PARTS:
             return self.date_part(node, function, operands)
+        if function in TIME_PARTS:
+            (operand,) = self.timestamps(operands, node, f"{function.upper()} takes a timestamp")
+            return time_part(function, operand)
         match function:
             case Function.IS_NULL:
                 return TypedScalar(Call(function, scalars_of(operands)), Type.BOOL, nullable=False)
@@ -205,7 +226,9 @@ class _Binder:
                 return self.date_trunc(node, operands)
             case Function.DAYS:
                 return self.days(node, operands)
-            case Function.SUBTRACT if any(o.type is Type.DATE for o in operands):
+            case Function.QUOTIENT:
+                return self.periods(node, operands)
+            case Function.SUBTRACT if any(o.type in TIME_TYPES for o in operands):
                 return self.days(node, operands)
             case Function.ROUND:
                 return self.bind_round(node, operands)
@@ -230,7 +253,7 @@ class _Binder:
         """LEAST, GREATEST and COALESCE skip NULLs, so an operand that may be NULL bounds nothing from its own side."""
         operands = self.same(node, operands)
         if function is not Function.COALESCE:
-            self.expect(operands, {*NUMERIC_TYPES, Type.DATE}, node, f"{function.upper()} compares numbers and dates")
+            self.expect(operands, ORDERED_TYPES, node, f"{function.upper()} compares numbers and dates")
         sure = [o for o in operands if not o.nullable]
         result = one_of(Call(function, scalars_of(operands)), operands, nullable=not sure)
         if function is Function.LEAST:
@@ -369,44 +392,55 @@ class _Binder:
         return TypedScalar(Call(Function.LIKE, scalars_of(operands)), Type.BOOL, nullable=operands[0].nullable)
 
     def date_part(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
-        """A part of a date: YEAR, QUARTER, MONTH, DAY, or WEEKDAY from Monday = 1.
+        """A part of a date: YEAR, QUARTER, MONTH, DAY, WEEK of ISO 8601, or WEEKDAY from Monday = 1.
 
         A date without bounds may be one that has no end, whose parts are NULL.
         """
         (operand,) = self.dates(operands, node, f"{function.upper()} takes a date")
         lower, upper = part_range(function, operand)
         nullable = operand.nullable or not operand.is_bounded
-        return TypedScalar(Call(function, (operand.scalar,)), Type.INT, lower, upper, Fraction(1), nullable)
+        scalar: Scalar = Call(function, (operand.scalar,))
+        if function is Function.WEEK:
+            scalar, _ = within_years(operand, scalar)
+        return TypedScalar(scalar, Type.INT, lower, upper, Fraction(1), nullable)
 
     def date_trunc(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """The first day of the year, quarter, month or week; it increases, so its bounds are at the ends.
+
+        That of a timestamp is a timestamp, and may be the first moment of an hour, minute or second too.
 
         A date without bounds may lie where an engine has no first day for it, so outside of the years 1 to 9999 the
         result is NULL.
         """
         unit = operands[0].scalar.value if isinstance(operands[0].scalar, Literal) else None
-        if not isinstance(unit, str) or unit.lower() not in DATE_UNITS:
-            what = f"DATE_TRUNC takes one of {', '.join(DATE_UNITS)}"
+        if not isinstance(unit, str) or unit.lower() not in DATE_UNITS + TIME_UNITS:
+            what = f"DATE_TRUNC takes one of {', '.join(DATE_UNITS + TIME_UNITS)}"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix="DATE_TRUNC('month', d)")
         unit = unit.lower()
+        if operands[1].type is Type.TIMESTAMP or unit in TIME_UNITS:
+            (moment,) = self.timestamps(operands[1:], node, f"DATE_TRUNC to {unit} takes a timestamp")
+            if unit in FINER_UNITS.get(moment.unit or "", ()):
+                return moment
+            if unit in PERIODS:
+                return truncate(unit, moment)
+            return as_timestamp(self.date_trunc(node, [operands[0], date_of(moment)]), node)
         (operand,) = self.dates(operands[1:], node, "DATE_TRUNC takes a date")
         if unit == "day" or unit in ALSO.get(operand.unit or "", ()):
             return operand
-        scalar: Scalar = Call(Function.DATE_TRUNC, (Literal(unit), operand.scalar))
         lower = None if operand.lower is None else day_of(unit, operand.lower)
         upper = None if operand.upper is None else day_of(unit, operand.upper)
-        safe = operand.is_bounded or operand.unit is not None
-        if not safe:
-            first, last = Literal(datetime.date.min), Literal(datetime.date.max)
-            after, before = (
-                Call(Function.GREATER_EQUAL, (operand.scalar, first)),
-                Call(Function.LESS_EQUAL, (operand.scalar, last)),
-            )
-            scalar = Case(((Call(Function.AND, (after, before)), scalar),), Literal(None))
-        return TypedScalar(scalar, Type.DATE, lower, upper, Fraction(1), operand.nullable or not safe, unit)
+        scalar, nullable = within_years(operand, Call(Function.DATE_TRUNC, (Literal(unit), operand.scalar)))
+        return TypedScalar(scalar, Type.DATE, lower, upper, Fraction(1), nullable, unit)
 
     def days(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
-        """DAYS(a, b), or a - b, is the days from b to a; without declared bounds where one of the dates has none."""
+        """DAYS(a, b), or a - b, is the days from b to a; without declared bounds where one of the dates has none.
+
+        DAYS of timestamps is that of their dates: how many midnights lie between. Their difference is no number.
+        """
+        if node.function == Function.SUBTRACT and any(o.type is Type.TIMESTAMP for o in operands):
+            what = "a timestamp less another is an interval, which is no number"
+            fix = "count hours, minutes or seconds: DATE_DIFF('hour', a, b)"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
         takes = "DAYS takes dates" if node.function == Function.DAYS else "a date is subtracted from a date"
         left, right = self.dates(operands, node, takes)
         lower = None if left.lower is None or right.upper is None else left.lower - right.upper
@@ -414,6 +448,13 @@ class _Binder:
         low, high = LEAST_INT if lower is None else lower, MOST_INT if upper is None else upper
         nullable = any_null([left, right]) or not (left.is_bounded and right.is_bounded)
         return TypedScalar(Call(Function.DAYS, scalars_of([left, right])), Type.INT, low, high, Fraction(1), nullable)
+
+    def periods(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
+        """How many hours, minutes or seconds there are before a timestamp: what DATE_DIFF subtracts."""
+        (operand,) = self.timestamps(operands[:1], node, "DATE_DIFF in hours, minutes or seconds takes timestamps")
+        period = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
+        assert isinstance(period, int)  # of the parser
+        return quotient(operand, period)
 
     def bind_round(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """ROUND of a released value, to a constant number of digits."""
@@ -456,6 +497,8 @@ class _Binder:
         kinds = {o.type for o in operands if o.type is not None}
         if Type.FLOAT in kinds | ({Type.FLOAT} if force_float else set()) and kinds <= NUMERIC_TYPES:
             return [as_float(o) for o in operands]
+        if Type.TIMESTAMP in kinds and kinds <= {*TIME_TYPES, Type.TEXT}:
+            return [as_timestamp(o, node) for o in operands]
         if kinds == {Type.DATE, Type.TEXT}:
             return [as_date(o, node) for o in operands]
         if len(kinds) > 1:
@@ -463,9 +506,20 @@ class _Binder:
         return operands
 
     def dates(self, operands: list[TypedScalar], node: Scalar, what: str) -> list[TypedScalar]:
-        """The operands as dates: a text that is a date is read as one."""
+        """The operands as dates: a text that is a date is read as one, and a timestamp as its date."""
         read = [as_date(o, node) if isinstance(o.scalar, Literal) else o for o in operands]
+        read = [date_of(o) if o.type is Type.TIMESTAMP else o for o in read]
         self.expect(read, {Type.DATE}, node, what)
+        return read
+
+    def timestamps(self, operands: list[TypedScalar], node: Scalar, what: str) -> list[TypedScalar]:
+        """The operands as timestamps: a constant text that is one is read as one."""
+        read = [as_timestamp(o, node) if isinstance(o.scalar, Literal) and o.type is Type.TEXT else o for o in operands]
+        for operand in read:
+            if operand.type is Type.DATE:
+                fix = "a date has no time of day: use DATE_TRUNC('day', d), DAY(d) or DATE_DIFF('day', a, b)"
+                raise Refused(ErrorCode.TYPE, f"{what}, got date", at=find_location(node), fix=fix)
+        self.expect(read, {Type.TIMESTAMP}, node, what)
         return read
 
     def expect(

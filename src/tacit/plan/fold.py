@@ -33,7 +33,7 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
-from tacit.query.types import NUMERIC_TYPES, Type
+from tacit.query.types import ORDERED_TYPES, Type
 
 INNER = frozenset({"count", "sum", "avg", "min", "max"})
 
@@ -119,7 +119,7 @@ class _Fold:
                 return known
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
-            ordered = self.relation.field_of(node).bound.type in {*NUMERIC_TYPES, Type.DATE}
+            ordered = self.relation.field_of(node).bound.type in ORDERED_TYPES
             instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
         return None

@@ -8,7 +8,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan.operands import kind_of, words_of
 from tacit.query.bound import TypedScalar
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
-from tacit.query.types import NUMERIC_TYPES, Type
+from tacit.query.types import NUMERIC_TYPES, TIME_TYPES, Type
 
 _TRUTHS = dict.fromkeys(("true", "t", "yes", "1"), "TRUE") | dict.fromkeys(("false", "f", "no", "0"), "FALSE")
 
@@ -29,7 +29,13 @@ def mixed_types_error(node: Scalar, operands: list[TypedScalar]) -> Refused:
 
 
 def _go_together(one: Type | None, other: Type | None) -> bool:
-    return one == other or {one, other} <= NUMERIC_TYPES or {one, other} == {Type.DATE, Type.TEXT}
+    together = {one, other}
+    return (
+        one == other
+        or together <= NUMERIC_TYPES
+        or together <= TIME_TYPES
+        or (bool(together & TIME_TYPES) and Type.TEXT in together)
+    )
 
 
 def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> str:
@@ -48,7 +54,7 @@ def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> str:
         case Type.BOOL:
             truth = _TRUTHS.get(str(value).lower())
             return "compare with TRUE or FALSE" if truth is None else f"write {truth} in place of {written}"
-        case Type.DATE if number:
+        case Type.DATE | Type.TIMESTAMP if number:
             return f"compare YEAR({words_of(beside)}), or write a day: DATE '2025-12-31'"
     return ""
 

@@ -27,6 +27,7 @@ from tacit.query.nodes import (
     walk_clauses,
 )
 from tacit.query.refusals import to_printable
+from tacit.query.timestamps import parse_iso_timestamp, to_datetime, to_microseconds
 from tacit.query.types import NUMERIC_TYPES, Key, Type, parse_iso_date
 
 _MOST = 5  # notes about constants
@@ -144,10 +145,21 @@ def _convert_constant(value: LiteralValue, kind: Type | None) -> Key | Fraction 
     """A constant as a value of the column's type, as comparing reads it; None for what is none."""
     if kind is Type.DATE and isinstance(value, str):
         return parse_iso_date(value)
+    if kind is Type.TIMESTAMP:
+        moment = parse_iso_timestamp(value) if isinstance(value, str) else value
+        return moment if isinstance(moment, datetime.datetime) else _midnight(moment)
+    if isinstance(value, datetime.datetime):
+        return None  # a date that is compared with a timestamp
     return None if kind in {Type.BOOL, None} else value
 
 
+def _midnight(value: LiteralValue) -> datetime.datetime | None:
+    return datetime.datetime.combine(value, datetime.time()) if isinstance(value, datetime.date) else None
+
+
 def _number(value: Key | Fraction) -> Fraction | None:
+    if isinstance(value, datetime.datetime):
+        return Fraction(to_microseconds(value))
     if isinstance(value, datetime.date):
         return Fraction(value.toordinal())
     return None if isinstance(value, str) else Fraction(value)
@@ -179,6 +191,8 @@ def _range(field: Field) -> str:
     ends = [end for end in (field.bound.lower, field.bound.upper) if end is not None]
     if field.bound.type in NUMERIC_TYPES:
         return " to ".join(_format_constant(end) for end in ends)
+    if field.bound.type is Type.TIMESTAMP:
+        return " to ".join(str(to_datetime(int(end))) for end in ends)
     return " to ".join(str(datetime.date.fromordinal(int(end))) for end in ends)
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from tacit.errors import ErrorCode, Refused
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, Clamp, Literal, Scalar, ToFloat, find_location
+from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, ToFloat, find_location
 from tacit.query.refusals import to_printable
 from tacit.query.types import Type, parse_iso_date
 
@@ -76,6 +76,18 @@ def as_float(operand: TypedScalar) -> TypedScalar:
     upper = None if operand.upper == MOST_INT else operand.upper
     step = None if operand.is_undeclared else operand.step
     return replace(operand, scalar=ToFloat(operand.scalar), type=Type.FLOAT, lower=lower, upper=upper, step=step)
+
+
+def within_years(operand: TypedScalar, scalar: Scalar) -> tuple[Scalar, bool]:
+    """What is computed from a date, and whether it may be NULL: it is outside of the years 1 to 9999.
+
+    A date without bounds may lie where an engine has no value for it.
+    """
+    if operand.is_bounded or operand.unit is not None:
+        return scalar, operand.nullable
+    after = Call(Function.GREATER_EQUAL, (operand.scalar, Literal(datetime.date.min)))
+    before = Call(Function.LESS_EQUAL, (operand.scalar, Literal(datetime.date.max)))
+    return Case(((Call(Function.AND, (after, before)), scalar),), Literal(None)), True
 
 
 def as_date(operand: TypedScalar, node: Scalar) -> TypedScalar:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from tacit.arithmetic import common_grid_step, to_interval, working_precision
 from tacit.engines.evaluate import extract_date_part, truncate_date
+from tacit.plan.timestamps import FINER_UNITS, list_starts, start_of
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import Scalar
-from tacit.query.types import Key, Type
+from tacit.query.types import TIME_TYPES, Key, Type
 
 if TYPE_CHECKING:
     from flint import arb
@@ -38,8 +39,9 @@ _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
 def domain(bound: TypedScalar, most: int) -> tuple[Key, ...] | None:
     """All values that are not NULL, in increasing order: public, for bounds and grids are. None if more than `most`.
 
-    Integers with declared bounds, floats on a grid of whole numbers, booleans, and dates with bounds have such a list,
-    of which every value may occur as far as is publicly known. A float that rounding moves off its grid is not in it.
+    Integers with declared bounds, floats on a grid of whole numbers, booleans, and dates and timestamps with bounds
+    have such a list, of which every value may occur as far as is publicly known. A float that rounding moves off its
+    grid is not in it. A timestamp is an integer here, as it is in an engine.
     """
     if bound.type is Type.BOOL:
         return (False, True) if most >= 2 else None
@@ -48,6 +50,8 @@ def domain(bound: TypedScalar, most: int) -> tuple[Key, ...] | None:
     values: Iterator[Key]
     if bound.type is Type.DATE:
         values = _dates(bound.unit, int(bound.lower), int(bound.upper))
+    elif bound.type is Type.TIMESTAMP and bound.unit is not None:
+        values = list_starts(bound.unit, int(bound.lower), int(bound.upper))
     elif bound.step is not None and bound.step.denominator == 1:
         values = _multiples(int(bound.step), bound.lower, bound.upper)
     elif bound.type is Type.INT:
@@ -77,17 +81,20 @@ def one_of(scalar: Scalar, operands: list[TypedScalar], nullable: bool) -> Typed
 
 
 def _common_unit(operands: list[TypedScalar]) -> str | None:
-    """The longest unit on whose first days all operands lie, if they are dates."""
+    """The longest unit on whose first days, or first moments, all operands lie, if they are dates or timestamps."""
     known = [o for o in operands if o.type is not None]
-    if any(o.type is not Type.DATE for o in known):
+    if not known or any(o.type not in TIME_TYPES or o.type is not known[0].type for o in known):
         return None
-    return next((unit for unit in ALSO if known and all(_lies_on(unit, o) for o in known)), None)
+    units = ALSO if known[0].type is Type.DATE else FINER_UNITS
+    return next((unit for unit in units if all(_lies_on(unit, o) for o in known)), None)
 
 
 def _lies_on(unit: str, operand: TypedScalar) -> bool:
+    is_date = operand.type is Type.DATE
     if operand.unit is not None:
-        return unit in ALSO[operand.unit]
-    return operand.lower is not None and operand.lower == operand.upper == day_of(unit, operand.lower)
+        return unit in (ALSO if is_date else FINER_UNITS)[operand.unit]
+    first = day_of if is_date else start_of
+    return operand.lower is not None and operand.lower == operand.upper == first(unit, operand.lower)
 
 
 def day_of(unit: str, day: Fraction) -> Fraction:
@@ -101,6 +108,11 @@ def part_range(function: Function, operand: TypedScalar) -> tuple[Fraction, Frac
     if function is Function.YEAR:
         lower = LEAST_INT if first is None else Fraction(first.year)
         return lower, MOST_INT if last is None else Fraction(last.year)
+    if function is Function.WEEK:  # of ISO 8601, whose years begin with a week
+        years = {day.isocalendar().year for day in (first, last) if day is not None}
+        if first is None or last is None or len(years) > 1:
+            return Fraction(1), Fraction(53)
+        return Fraction(first.isocalendar().week), Fraction(last.isocalendar().week)
     holder, natural = _HOLDERS[function]
     if first is None or last is None or truncate_date(holder, first) != truncate_date(holder, last):
         return Fraction(1), Fraction(natural)

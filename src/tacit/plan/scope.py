@@ -225,6 +225,9 @@ def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
         case Type.FLOAT:
             clamped = Clamp(plain, column.lower, column.upper, whole=False)
             return TypedScalar(clamped, Type.FLOAT, column.lower, column.upper, column.step)
+        case Type.TIMESTAMP if column.lower is not None:  # an integer
+            clamped = Clamp(plain, column.lower, column.upper, whole=True)
+            return TypedScalar(clamped, Type.TIMESTAMP, column.lower, column.upper, Fraction(1))
         case Type.DATE if column.lower is not None and column.upper is not None:
             first, last = (Literal(datetime.date.fromordinal(int(day))) for day in (column.lower, column.upper))
             early, late = Call(Function.LESS, (plain, first)), Call(Function.GREATER, (plain, last))

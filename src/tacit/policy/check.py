@@ -155,9 +155,15 @@ def _about_column(column: Column) -> str:
 
 
 def _about_keys(column: Column, hidden: str) -> str:
-    if column.type not in (Type.TEXT, Type.DATE) or column.values is not None or column.lower is not None:
+    if (
+        column.type not in (Type.TEXT, Type.DATE, Type.TIMESTAMP)
+        or column.values is not None
+        or column.lower is not None
+    ):
         return ""
     public = "values make its keys public" if column.type is Type.TEXT else "lower and upper make its days public"
+    if column.type is Type.TIMESTAMP:
+        public = "lower and upper make its hours, days and months public: GROUP BY DATE_TRUNC('day', x)"
     if hidden:
         return f"no GROUP BY key, because which values occur is private and {hidden}; {public}"
     return f"in GROUP BY a value is shown only where enough units hold it; {public}"

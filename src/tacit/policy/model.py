@@ -28,11 +28,13 @@ def is_database_url(source: str) -> bool:
 class Column:
     """A column that analysts may name.
 
-    `lower` and `upper` bound a number or a date: a value outside is read as the nearest bound; those of a date are days
-    as `date.toordinal` counts them. `step` is the grid of a float. `values` are the public keys of GROUP BY: every one
-    appears in an answer, and a value outside belongs to no group, or to the key `other`. `unique` says of a public
-    table's column that no two rows share a value. Where a number is not `nullable`, a missing one is read as `lower`:
-    then COUNT(*) serves its average too, which leaves more of the epsilon to the sum.
+    `lower` and `upper` bound a number, a date or a timestamp: a value outside is read as the nearest bound; those of a
+    date are days as `date.toordinal` counts them, those of a timestamp microseconds (`query/timestamps.py`). `zone` is
+    where the clock hangs whose times a timestamp or a date has; None is UTC. `step` is the grid of a float. `values`
+    are the public keys of GROUP BY: every one appears in an answer, and a value outside belongs to no group, or to the
+    key `other`. `unique` says of a public table's column that no two rows share a value. Where a number is not
+    `nullable`, a missing one is read as `lower`: then COUNT(*) serves its average too, which leaves more of the epsilon
+    to the sum.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Column:
     other: Key | None = None
     unique: bool = False
     nullable: bool = True
+    zone: str | None = None
 
 
 @dataclass(frozen=True)

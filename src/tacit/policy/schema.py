@@ -20,6 +20,10 @@ _TEXT: Json = {"type": "string", "minLength": 1}
 _WHOLE: Json = {"type": "integer", "minimum": INT64[0], "maximum": INT64[-1]}
 _REAL: Json = {"type": "number", "minimum": -MAX_FLOAT, "maximum": MAX_FLOAT}
 _DATE: Json = {"type": "string", "pattern": _DAY}
+_TIME = "[ Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?"
+_DAY_OR_MOMENT: Json = {"type": "string", "pattern": f"{_DAY[:-1]}({_TIME})?$"}
+_MOMENT: Json = {"type": "string", "pattern": f"{_DAY[:-1]}{_TIME}$"}
+_ZONE: Json = {"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$"}
 _YES: Json = {"type": "boolean"}
 
 
@@ -118,6 +122,7 @@ def _columns(**more: Json) -> Json:
     ends = {"lower": _WHOLE, "upper": _WHOLE}
     reals = {"lower": _REAL, "upper": _REAL, "step": {"type": "number", "exclusiveMinimum": 0}}
     days = {"lower": _DATE, "upper": _DATE}
+    zone = _describe_shape(_ZONE, "Where the clock hangs: a place such as Europe/Zurich; UTC without it.")
     return _entries_by_name(
         {
             "anyOf": [
@@ -125,7 +130,8 @@ def _columns(**more: Json) -> Json:
                 _column(Type.FLOAT, {**reals, "nullable": never}, more),
                 _column(Type.TEXT, {**_keys({"type": "string"}), "other": {"type": "string"}}, more),
                 _column(Type.BOOL, {}, more),
-                _column(Type.DATE, {**days, **_keys(_DATE)}, more),
+                _column(Type.DATE, {**days, **_keys(_DATE), "zone": zone}, more),
+                _column(Type.TIMESTAMP, {"lower": _DAY_OR_MOMENT, "upper": _MOMENT, "zone": zone}, more),
             ]
         }
     )

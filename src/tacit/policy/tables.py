@@ -5,16 +5,20 @@ from __future__ import annotations
 import datetime
 from dataclasses import replace
 from fractions import Fraction
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tacit.policy.check import INT64, KEY_DESCRIPTIONS, MAX_NAME, describe_value, format_decimal, parse_key
 from tacit.policy.model import ROW_UNIT, Column, Key, Table, Type, UnitForeignKey
 from tacit.policy.section import Section
+from tacit.query.timestamps import parse_iso_timestamp, to_datetime, to_microseconds
+from tacit.query.types import ORDERED_TYPES, TIME_TYPES
 
 UNFILLED = "?"
 MAX_GROUPS = 10_000
 MAX_ROWS_PER_GROUP = 1_000_000
 MAX_VALUES = 10_000
 MAX_FLOAT = 10**15
+UTC = "UTC"
 MAX_STEPS = 2**52  # so that every point of a float's grid, and its number, is exact in double precision
 
 _MEANING = {
@@ -128,8 +132,9 @@ def _total(at: Section, unit: str | UnitForeignKey, others: dict[str, int]) -> i
 
 
 def _column(at: Section, *, public: bool) -> Column:
-    at.only("type", "lower", "upper", "step", "values", "other", "unique", "nullable")
+    at.only("type", "lower", "upper", "step", "values", "other", "unique", "nullable", "zone")
     kind = Type(at.choice("type", *Type))
+    zone = _zone(at, kind)
     lower, upper = _bounds(at, kind)
     values = _values(at, kind, lower, upper)
     unique = at.entries.get("unique", False)
@@ -138,11 +143,11 @@ def _column(at: Section, *, public: bool) -> Column:
         at.fail("must be true or false, and stands in public tables only", "unique", fix=fix)
     other = _other(at, kind, values)
     nullable = at.entries.get("nullable", True)
-    if not isinstance(nullable, bool) or (not nullable and (lower is None or kind is Type.DATE)):
+    if not isinstance(nullable, bool) or (not nullable and (lower is None or kind in TIME_TYPES)):
         fix = "leave it out; nullable = false is for numbers with bounds, and reads a missing one as lower"
         at.fail("must be true or false, and false needs a number with bounds", "nullable", fix=fix)
     step = _step(at, kind, lower, upper)
-    return Column(str(at.path[-1]), kind, lower, upper, step, values, other, unique, nullable)
+    return Column(str(at.path[-1]), kind, lower, upper, step, values, other, unique, nullable, zone)
 
 
 def _other(at: Section, kind: Type, values: tuple[Key, ...] | None) -> Key | None:
@@ -161,14 +166,17 @@ def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
     given = [name for name in ("lower", "upper") if name in at.entries]
     if not given:
         return None, None
-    if kind not in (Type.INT, Type.FLOAT, Type.DATE):
-        at.fail(f"{kind} columns have no bounds", given[0], fix="leave them out; bounds are for int, float and date")
+    if kind not in ORDERED_TYPES:
+        fix = "leave them out; bounds are for int, float, date and timestamp"
+        at.fail(f"{kind} columns have no bounds", given[0], fix=fix)
     for name in given:
         if isinstance(at.entries[name], str) and at.entries[name] == UNFILLED:
             fix = "choose them from what the column means, or leave both out: it can then be counted and compared only"
             at.fail("fill in lower and upper: bounds are never read from the data", name, fix=fix)
     if kind is Type.DATE:
         lower, upper = _day(at, "lower"), _day(at, "upper")
+    elif kind is Type.TIMESTAMP:
+        lower, upper = _moment(at, "lower"), _moment(at, "upper")
     elif kind is Type.INT:
         rule = "that is whole and fits 64 bits"
         lower, upper = (at.number(name, rule, _is_whole) for name in ("lower", "upper"))
@@ -181,7 +189,9 @@ def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
 
 
 def _bound_text(kind: Type, bound: Fraction) -> str:
-    """A bound as its owner wrote it: that of a date is a day."""
+    """A bound as its owner wrote it: that of a date is a day, that of a timestamp a moment."""
+    if kind is Type.TIMESTAMP:
+        return to_datetime(int(bound)).isoformat()
     return datetime.date.fromordinal(int(bound)).isoformat() if kind is Type.DATE else format_decimal(bound)
 
 
@@ -196,6 +206,39 @@ def _day(at: Section, name: str) -> Fraction:
     if not isinstance(day, datetime.date):
         at.fail(f"must be {KEY_DESCRIPTIONS[Type.DATE]}, not {describe_value(at.entries[name])}", name, fix=fix)
     return Fraction(day.toordinal())
+
+
+def _moment(at: Section, name: str) -> Fraction:
+    """A timestamp in the column's own zone. A day alone is its first moment, so it is no upper bound."""
+    example = "2025-01-01T00:00:00" if name == "lower" else "2025-12-31T23:59:59"
+    fix = f'write {name} = {example}, or "{example}": the time in the column\'s zone, without an offset'
+    given = at.need(name, fix)
+    moment = parse_iso_timestamp(given) if isinstance(given, str) else given
+    if not isinstance(moment, datetime.date) or (isinstance(moment, datetime.datetime) and moment.tzinfo is not None):
+        at.fail(f"must be a time such as {example}, not {describe_value(given)}", name, fix=fix)
+    is_day = not isinstance(moment, datetime.datetime) or (isinstance(given, str) and len(given) == len("2025-12-31"))
+    if is_day and name == "upper":
+        what = f"{describe_value(given)} is the first moment of that day, so the day itself would be cut off"
+        at.fail(what, name, fix=f"write upper = {moment.isoformat()[:10]}T23:59:59")
+    return Fraction(to_microseconds(moment))
+
+
+def _zone(at: Section, kind: Type) -> str | None:
+    """The zone of a column, if one is named: one that Python's time zone database has."""
+    if "zone" not in at.entries:
+        return None
+    fix = 'name a place of the time zone database: zone = "Europe/Zurich"; or leave it out for UTC'
+    if kind not in TIME_TYPES:
+        at.fail(f"{kind} columns have no zone", "zone", fix="leave it out; zones are for timestamp and date")
+    zone = at.text("zone", fix)
+    if zone == UTC:
+        return None
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        found = f"{describe_value(zone)} is not in this machine's time zone database"
+        at.fail(found, "zone", fix=f"{fix}; where a place is missing: pip install tzdata")
+    return zone
 
 
 def _step(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | None) -> Fraction | None:
@@ -220,9 +263,12 @@ def _values(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | N
     if "values" not in at.entries:
         return (False, True) if kind is Type.BOOL else None
     values = at.entries["values"]
-    if kind in (Type.BOOL, Type.FLOAT):
+    if kind in (Type.BOOL, Type.FLOAT, Type.TIMESTAMP):
         why = "are always false and true" if kind is Type.BOOL else "cannot be listed"
-        at.fail(f"the keys of {kind} columns {why}", "values", fix="leave it out")
+        fix = "leave it out"
+        if kind is Type.TIMESTAMP:
+            fix += "; with lower and upper, the hours, days, weeks and months of DATE_TRUNC are public keys"
+        at.fail(f"the keys of {kind} columns {why}", "values", fix=fix)
     if not isinstance(values, list | tuple) or not 1 <= len(values) <= MAX_VALUES:
         size = f"{len(values)} of them" if isinstance(values, list | tuple) else describe_value(values)
         at.fail(f"must be a list of 1 to {MAX_VALUES} keys, not {size}", "values", fix="list the public keys")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tacit.engines.left_out import LeftOut
 from tacit.policy.check import DELTA_RULE
 from tacit.policy.locate import format_key, quote_string
 from tacit.policy.model import Type, is_database_url
+from tacit.terminal import one_line
 
 _TOP = """\
 # Who is protected, what may be asked about, and how much may be told. Everything in this file is public.
@@ -104,13 +106,18 @@ _COLUMNS = {
     Type.TEXT: '{ type = "text" }    # values = ["A", "B"] makes these its public keys, other = "C" takes all others',
     Type.BOOL: '{ type = "bool" }',
     Type.DATE: '{ type = "date" }    # lower = 2025-01-01, upper = 2025-12-31 allow MIN, MAX, MEDIAN and public keys',
+    Type.TIMESTAMP: '{ type = "timestamp" }    # zone = "Europe/Zurich", lower = 2025-01-01T00:00:00, upper = ...',
 }
 
 
-def render_template(source: str | None, tables: Mapping[str, Sequence[tuple[str, Type]]]) -> str:
+ColumnTypes = Sequence[tuple[str, Type | LeftOut]]
+
+
+def render_template(source: str | None, tables: Mapping[str, ColumnTypes]) -> str:
     """The text of a policy for these tables, with a "?" wherever the owner must decide.
 
-    `load` refuses it, naming the line, until every "?" is filled in. Without tables it is a complete example.
+    `load` refuses it, naming the line, until every "?" is filled in. Without tables it is a complete example. A column
+    of a type that is not read is a comment with the reason.
     """
     engine = "postgres" if source is not None and is_database_url(source) else "duckdb"
     named = _NO_SOURCE if source is None else _SOURCE.format(quote_string(source))
@@ -124,11 +131,13 @@ def render_template(source: str | None, tables: Mapping[str, Sequence[tuple[str,
     return _TOP.format(hint=hint) + data + body + _ANALYSTS
 
 
-def _table(name: str, columns: Sequence[tuple[str, Type]]) -> str:
+def _table(name: str, columns: ColumnTypes) -> str:
     keys = [format_key(column) for column, _ in columns]
     width = max(map(len, keys), default=0)
     lines = [
-        f"{'# ' * is_identifier_name(column)}{key:<{width}} = {_COLUMNS[kind]}\n"
+        f"# {key:<{width}} is left out, {one_line(str(kind))}\n"
+        if isinstance(kind, LeftOut)
+        else f"{'# ' * is_identifier_name(column)}{key:<{width}} = {_COLUMNS[kind]}\n"
         for key, (column, kind) in zip(keys, columns, strict=True)
     ]
     unit = next((column for column, _ in columns if is_identifier_name(column)), None)

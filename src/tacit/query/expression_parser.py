@@ -11,8 +11,16 @@ from typing import NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.cursor import TokenCursor
-from tacit.query.function_calls import Aggregates, CallSyntax, build_call, build_date, build_like, is_known_function
-from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, Function
+from tacit.query.function_calls import (
+    Aggregates,
+    CallSyntax,
+    build_call,
+    build_date,
+    build_like,
+    build_timestamp,
+    is_known_function,
+)
+from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, TIME_PARTS, Function
 from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
 from tacit.query.refusals import (
     CAST_SUGGESTIONS,
@@ -54,7 +62,7 @@ _WORDS = {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS} | di
 )
 _RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
 _CASTING = frozenset({"cast", "try_cast"})
-_HAS_TYPE = {Type.DATE: {Function.DATE_TRUNC}, Type.INT: DATE_PARTS | {Function.FLOOR, Function.CEIL}}
+_IS_WHOLE = DATE_PARTS | TIME_PARTS | {Function.FLOOR, Function.CEIL}
 _MATCHES = frozenset({"SIMILAR", "GLOB", "REGEXP", "RLIKE"})
 _IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
@@ -227,8 +235,13 @@ class ExpressionParser(TokenCursor):
                 self.index += 1
                 operand = self._primary()
                 return build_date(operand, self.since(start))
-            case _, "TIMESTAMP" | "TIMESTAMPTZ" | "TIME" | "DATETIME" if self.tokens[self.index + 1].kind == "text":
-                raise refuse_unsupported(token.key, "write DATE '2025-12-31'", self.through(start, start + 1))
+            case _, "TIMESTAMP" | "DATETIME" if self.tokens[self.index + 1].kind == "text":
+                self.index += 1
+                operand = self._primary()
+                return build_timestamp(operand, self.since(start))
+            case _, "TIMESTAMPTZ" | "TIME" if self.tokens[self.index + 1].kind == "text":
+                fix = "write DATE '2025-12-31', or TIMESTAMP '2025-12-31 10:00:00' in the column's zone"
+                raise refuse_unsupported(token.key, fix, self.through(start, start + 1))
             case _, "INTERVAL" if self.tokens[self.index + 1].kind in {"text", "number"} or self.after() == "(":
                 raise refuse_unknown_function("interval", self.here())
         if token.kind == "word" and self.after() == "(":
@@ -419,13 +432,15 @@ class ExpressionParser(TokenCursor):
             self.index = self.closing[self.index] + 1
         elif kind == "double":
             self.accept("PRECISION")
+        if kind == "timestamp":
+            self.accept("WITHOUT", "TIME", "ZONE")
         return kind
 
     def _cast(self, operand: Scalar, start: int, kind: str) -> Scalar:
-        """The casts there are: a text to a date, numbers to a float, conditions to 1 and 0, and what changes nothing.
+        """The casts there are: a text to a date or a timestamp, numbers to a float, conditions to 1 and 0, and others.
 
-        What changes nothing is to make a date of DATE_TRUNC, an integer of what is whole already, or of a column what
-        it is declared as, which is known where its name is: what the form does not show is left to `plan/bounds.py`.
+        The others change nothing, as to make an integer of what is whole already, or of a column what it is declared
+        as; or go between dates and timestamps. What the form does not show is left to `plan/casts.py`.
         """
         at, wanted = self.since(start), TYPES_BY_NAME.get(kind)
         match operand:
@@ -436,7 +451,9 @@ class ExpressionParser(TokenCursor):
                 return Call(Function.MULTIPLY, (Literal(Fraction(1)), operand), at)
             case Literal() if wanted is Type.DATE:
                 return build_date(operand, at)
-            case Call(function=function) if function in _HAS_TYPE.get(wanted, ()):
+            case Literal() if wanted is Type.TIMESTAMP:
+                return build_timestamp(operand, at)
+            case Call(function=function) if wanted is Type.INT and function in _IS_WHOLE:
                 return operand
             case Call(function=function) if wanted is Type.INT and function in _IS_CONDITION:
                 opposite = Call(Function.NOT, (operand,), at)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
-from tacit.query.functions import DATE_UNITS, MOST_POSITION, Function
+from tacit.query.functions import DATE_UNITS, MOST_POSITION, TIME_UNITS, Function
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Scalar
 from tacit.query.refusals import MAX_ITEMS, refuse_too_large, refuse_unsupported, to_printable
+from tacit.query.timestamps import PERIODS, parse_iso_timestamp
 from tacit.query.types import parse_iso_date
 
 MANY = MAX_ITEMS
@@ -79,6 +81,11 @@ _PLAIN: dict[str, tuple[Function, int, int, str]] = {
     "day": (Function.DAY, 1, 1, "DAY(d)"),
     "dayofmonth": (Function.DAY, 1, 1, "DAYOFMONTH(d)"),
     "isodow": (Function.WEEKDAY, 1, 1, "ISODOW(d)"),
+    "week": (Function.WEEK, 1, 1, "WEEK(d)"),
+    "weekofyear": (Function.WEEK, 1, 1, "WEEKOFYEAR(d)"),
+    "hour": (Function.HOUR, 1, 1, "HOUR(t)"),
+    "minute": (Function.MINUTE, 1, 1, "MINUTE(t)"),
+    "second": (Function.SECOND, 1, 1, "SECOND(t)"),
 }
 _PARTS = {
     "year": Function.YEAR,
@@ -86,7 +93,12 @@ _PARTS = {
     "month": Function.MONTH,
     "day": Function.DAY,
     "isodow": Function.WEEKDAY,
+    "week": Function.WEEK,
+    "hour": Function.HOUR,
+    "minute": Function.MINUTE,
+    "second": Function.SECOND,
 }
+_SUNDAY_FIRST = "dow"  # the part that counts from Sunday = 0
 
 
 def is_known_function(name: str, aggregates: Aggregates) -> bool:
@@ -245,9 +257,11 @@ def _part(written: CallSyntax) -> Call:
     _count(written, 2, 2, "DATE_PART('month', d)")
     named, value = written.arguments
     part = str(named.value).lower() if isinstance(named, Literal) else ""
+    if part == _SUNDAY_FIRST:
+        return Call(Function.MOD, (Call(Function.WEEKDAY, (value,), written.at), Literal(7)), written.at)
     if part not in _PARTS:
         what = f"the part {to_printable(part)} of a date" if part else "a part of a date that is not a constant"
-        raise refuse_unsupported(what, f"a date has {', '.join(_PARTS)}", written.at)
+        raise refuse_unsupported(what, f"a date has {', '.join([*_PARTS, _SUNDAY_FIRST])}", written.at)
     return Call(_PARTS[part], (value,), written.at)
 
 
@@ -256,19 +270,26 @@ def _truncate(written: CallSyntax) -> Call:
     _count(written, 2, 2, "DATE_TRUNC('month', d)")
     named, value = written.arguments
     unit = str(named.value).lower() if isinstance(named, Literal) else ""
-    if unit not in DATE_UNITS:
+    if unit not in DATE_UNITS + TIME_UNITS:
         what = f"DATE_TRUNC to {to_printable(unit)}" if unit else "DATE_TRUNC to a unit that is not a constant"
-        raise refuse_unsupported(what, f"cut to {', '.join(DATE_UNITS)}", written.at)
+        raise refuse_unsupported(what, f"cut to {', '.join(DATE_UNITS + TIME_UNITS)}", written.at)
     return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
 
 
 def _difference(written: CallSyntax) -> Call:
-    """DATE_DIFF('day', from, to) is DAYS(to, from), the days from one date to the other."""
+    """DATE_DIFF('day', from, to) is DAYS(to, from), the days from one date to the other.
+
+    In hours, minutes or seconds it is how many of them begin between two timestamps, as engines count it.
+    """
     _count(written, 3, 3, "DATE_DIFF('day', a, b)")
     named, earlier, later = written.arguments
-    if not isinstance(named, Literal) or str(named.value).lower() != "day":
+    unit = str(named.value).lower() if isinstance(named, Literal) else ""
+    if unit in TIME_UNITS:
+        ends = (Call(Function.QUOTIENT, (end, Literal(PERIODS[unit])), written.at) for end in (later, earlier))
+        return Call(Function.SUBTRACT, tuple(ends), written.at)
+    if unit != "day":
         fix = "count days: FLOOR(DATE_DIFF('day', a, b) / 7) is whole weeks"
-        raise refuse_unsupported("DATE_DIFF in anything but days", fix, written.at)
+        raise refuse_unsupported("DATE_DIFF in anything but days, hours, minutes and seconds", fix, written.at)
     return Call(Function.DAYS, (later, earlier), written.at)
 
 
@@ -283,6 +304,40 @@ def build_date(scalar: Scalar, at: SourceLocation) -> Literal:
             f"the date '{to_printable(text)}'", "write a day that there is, as DATE '2025-12-31'", at
         )
     return Literal(found, at)
+
+
+def build_timestamp(scalar: Scalar, at: SourceLocation) -> Literal:
+    """TIMESTAMP '2025-12-31 10:00', of a constant."""
+    text = scalar.value if isinstance(scalar, Literal) else None
+    usage = "write TIMESTAMP '2025-12-31 10:00:00'"
+    if not isinstance(text, str):
+        raise refuse_unsupported("TIMESTAMP of anything but a constant text", usage, at)
+    found = parse_iso_timestamp(text)
+    if found is None:
+        fix = f"{usage}: the time in the column's zone, without an offset"
+        raise refuse_unsupported(f"the timestamp '{to_printable(text)}'", fix, at)
+    return Literal(found, at)
+
+
+def _timestamp(written: CallSyntax) -> Literal:
+    _count(written, 1, 1, "TIMESTAMP '2025-12-31 10:00:00'")
+    return build_timestamp(written.arguments[0], written.at)
+
+
+def _make_timestamp(written: CallSyntax) -> Literal:
+    """MAKE_TIMESTAMP(2025, 12, 31, 10, 0, 0.5) of constants, as Ibis writes a timestamp."""
+    usage = "TIMESTAMP '2025-12-31 10:00:00'"
+    _count(written, 6, 6, usage)
+    values = [part.value if isinstance(part, Literal) else None for part in written.arguments]
+    numbers = [Fraction(value) for value in values if isinstance(value, int | Fraction) and not isinstance(value, bool)]
+    moment = None
+    if len(numbers) == 6 and all(number >= 0 and (number % 1 == 0 or number is numbers[5]) for number in numbers):
+        year, month, day, hour, minute, second = map(int, numbers)
+        rest = int(numbers[5] % 1 * 10**6)
+        moment = parse_iso_timestamp(f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{rest:06}")
+    if moment is None:
+        raise refuse_unsupported("MAKE_TIMESTAMP of anything but a time of constants", f"write {usage}", written.at)
+    return Literal(moment, written.at)
 
 
 def _date(written: CallSyntax) -> Literal:
@@ -311,4 +366,6 @@ _SPECIAL: dict[str, Callable[[CallSyntax], Scalar]] = {
     "date_diff": _difference,
     "datediff": _difference,
     "date": _date,
+    "timestamp": _timestamp,
+    "make_timestamp": _make_timestamp,
 }

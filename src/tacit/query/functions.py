@@ -54,8 +54,14 @@ class Function(StrEnum):
     MONTH = "month"
     DAY = "day"
     WEEKDAY = "isodow"
+    WEEK = "week"
+    HOUR = "hour"  # as MINUTE and SECOND, of integers in the end: no engine sees it
+    MINUTE = "minute"
+    SECOND = "second"
     DATE_TRUNC = "date_trunc"
     DAYS = "days"
+    QUOTIENT = "quotient"  # of an integer that is not negative and a positive constant, rounded down
+    DATE_OF = "date_of"  # the date of a timestamp (`query/timestamps.py`)
     CAST = "cast"  # bound by the types of columns, and seen by no engine
 
 
@@ -64,9 +70,11 @@ COMPARISONS = frozenset(
     {Function.EQUAL, Function.UNEQUAL, Function.LESS, Function.LESS_EQUAL, Function.GREATER, Function.GREATER_EQUAL}
 )
 CONDITIONS = frozenset({Function.AND, Function.OR, Function.NOT})
-DATE_PARTS = frozenset({Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.WEEKDAY})
+DATE_PARTS = frozenset({Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.WEEKDAY, Function.WEEK})
+TIME_PARTS = frozenset({Function.HOUR, Function.MINUTE, Function.SECOND})
 
 DATE_UNITS = ("year", "quarter", "month", "week", "day")  # of DATE_TRUNC; a week starts on Monday
+TIME_UNITS = ("hour", "minute", "second")  # of timestamps only
 MAX_POWER = 10  # the largest exponent of POWER
 MOST_TEXTS = 8  # texts that one text may be put together from
 MOST_PATTERN = 100  # characters of a pattern of LIKE

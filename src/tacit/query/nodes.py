@@ -17,7 +17,7 @@ from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.types import Key
 
 STAR = "*"  # the name of a column that stands for all of them
-LiteralValue = int | Fraction | str | bool | datetime.date | None
+LiteralValue = int | Fraction | str | bool | datetime.date | None  # a date may have a time
 
 
 def _place() -> Any:

@@ -97,7 +97,7 @@ _WINDOW = "rows are not numbered or compared in turn; aggregate with GROUP BY"
 _TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
 _CLOCK = "write the date itself: DATE '2025-12-31'"
 _WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
-_HOUR = "a date has no time of day; use YEAR, QUARTER, MONTH, DAY or ISODOW"
+_HOUR = "use YEAR, QUARTER, MONTH, WEEK, DAY or ISODOW; of a timestamp also HOUR, MINUTE and SECOND"
 _LOGARITHM = "write LN(x) / LN(10), or LN(x) / LN(2)"
 _TOGETHER = "made of others: COVAR_POP(y, x) / VAR_POP(x) is the slope"
 _CHANCE = "the answer depends on the data alone; leave it out"
@@ -121,8 +121,8 @@ _INSTEAD = {
         "make_date strptime to_date to_timestamp"
     ),
     _WEEKDAY: "dayofweek dow weekday dayname day_of_week",
-    _HOUR: "hour minute second millisecond microsecond epoch timezone century decade millennium era julian",
-    "use DATE_TRUNC('week', d)": "week weekofyear yearweek isoyear dayofyear time_bucket date_bin",
+    _HOUR: "millisecond microsecond epoch timezone century decade millennium era julian",
+    "use DATE_TRUNC('week', d)": "yearweek isoyear dayofyear time_bucket date_bin",
     "count days: DATE_DIFF('day', a, b) < 30": "date_add date_sub datesub age interval add_months last_day",
     "use YEAR(d), MONTH(d) or DAY(d)": "strftime monthname to_char date_format",
     _LOGARITHM: "log log10 log2",
@@ -160,7 +160,8 @@ _CASTS = {
         "smallint tinyint hugeint int2 signed long"
     ),
     "write CAST(x AS TEXT) of a text, or compare the value itself: x = 3": "char bpchar",
-    "leave it out: a date has no time of day": "timestamp timestamptz datetime time",
+    "write CAST(x AS TIMESTAMP): the time in the column's zone": "timestamptz timestamp_s timestamp_ms timestamp_ns",
+    "leave it out: HOUR(x) and MINUTE(x) tell the time of day": "time timetz",
 }
 CAST_SUGGESTIONS = {name: fix for fix, names in _CASTS.items() for name in names.split()}
 

@@ -16,9 +16,12 @@ class Type(StrEnum):
     TEXT = "text"
     BOOL = "bool"
     DATE = "date"
+    TIMESTAMP = "timestamp"
 
 
 NUMERIC_TYPES = frozenset({Type.INT, Type.FLOAT})
+TIME_TYPES = frozenset({Type.DATE, Type.TIMESTAMP})
+ORDERED_TYPES = NUMERIC_TYPES | TIME_TYPES
 
 _CALLED = {
     Type.INT: "int integer bigint int4 int8 int64",
@@ -26,6 +29,7 @@ _CALLED = {
     Type.TEXT: "text varchar string",
     Type.BOOL: "bool boolean logical",
     Type.DATE: "date",
+    Type.TIMESTAMP: "timestamp datetime timestamp_ntz",
 }
 TYPES_BY_NAME = {
     name: kind for kind, names in _CALLED.items() for name in names.split()

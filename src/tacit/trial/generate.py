@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.policy.model import Column
+from tacit.query.timestamps import DAY, LAST, to_datetime, to_microseconds
 from tacit.query.types import Type
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import draw_below
@@ -42,6 +43,9 @@ def ordinary(column: Column, bits: Bits) -> Any:
         case Type.DATE:
             first, last = _range(column)
             return datetime.date.fromordinal(first + draw_below(last - first + 1, bits))
+        case Type.TIMESTAMP:
+            first, last = _range(column)
+            return to_datetime(first + draw_below(last - first + 1, bits))
         case Type.INT:
             first, last = _range(column)
             return first + draw_below(last - first + 1, bits)
@@ -109,6 +113,9 @@ def _odd(column: Column) -> list[Any]:
 def _ends(column: Column) -> tuple[Any, Any]:
     """The bounds, or some where none are declared."""
     if column.lower is None or column.upper is None:
+        if column.type is Type.TIMESTAMP:
+            first, last = (to_microseconds(datetime.date.fromordinal(day)) for day in _DAYS)
+            return first, last
         return _DAYS if column.type is Type.DATE else (-5, 5)
     return column.lower, column.upper
 
@@ -127,11 +134,14 @@ def _beyond(column: Column, side: int) -> Any:
     """Far outside a bound, as far as the type goes; true or false of a bool."""
     if column.type is Type.BOOL:
         return side > 0
-    return _as(column, _ends(column)[side > 0] + side * (400 if column.type is Type.DATE else _FAR))
+    far = {Type.DATE: 400, Type.TIMESTAMP: 400 * DAY}.get(column.type, _FAR)
+    return _as(column, _ends(column)[side > 0] + side * far)
 
 
 def _as(column: Column, number: Any) -> Any:
     """A number in the column's own type, where that can hold it."""
     if column.type is Type.DATE:
         return datetime.date.fromordinal(max(1, min(datetime.date.max.toordinal(), int(number))))
+    if column.type is Type.TIMESTAMP:
+        return to_datetime(max(0, min(LAST, int(number))))
     return max(-_LARGEST, min(_LARGEST, int(number))) if column.type is Type.INT else float(number)

@@ -36,6 +36,7 @@ ARROW_TYPES = {
     Type.TEXT: pa.string(),
     Type.BOOL: pa.bool_(),
     Type.DATE: pa.date32(),
+    Type.TIMESTAMP: pa.timestamp("us"),
 }
 _MOST_ROWS = 600  # of one unit in one table
 _MOST_GROUPS = 20  # of one unit

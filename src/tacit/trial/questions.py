@@ -44,6 +44,7 @@ def _about(policy: Policy, table: Table) -> Iterator[str]:
     private = [quote_identifier(c.name) for c in table.columns if c.type is Type.TEXT and c.values is None]
     conditions = [quote_identifier(c.name) for c in table.columns if c.type is Type.BOOL]
     dates = [quote_identifier(c.name) for c in table.columns if c.type is Type.DATE and c.lower is not None]
+    times = [quote_identifier(c.name) for c in table.columns if c.type is Type.TIMESTAMP and c.lower is not None]
     yield f"SELECT COUNT(*) AS n FROM {source}"
     if table.columns:
         yield f"SELECT COUNT({quote_identifier(table.columns[0].name)}) AS n FROM {source}"
@@ -58,6 +59,11 @@ def _about(policy: Policy, table: Table) -> Iterator[str]:
         yield f"SELECT SUM({one}) AS x, COUNT({one}) AS n FROM {source}"
     for day in dates[:1]:
         yield f"SELECT MEDIAN({day}) AS x FROM {source}"
+    for time in times[:1]:
+        yield f"SELECT MEDIAN({time}) AS x FROM {source}"
+        yield f"SELECT HOUR({time}) AS h, COUNT(*) AS n FROM {source} GROUP BY 1"
+        yield f"SELECT DATE_TRUNC('month', {time}) AS m, COUNT(*) AS n FROM {source} GROUP BY 1"
+        yield f"SELECT SUM(DATE_DIFF('hour', {time}, {time})) AS x FROM {source}"
     for key in listed[:1]:
         yield f"SELECT MODE({key}) AS x FROM {source}"
         yield f"SELECT TOP_K({key}, 2) AS x FROM {source}"

@@ -23,12 +23,13 @@ from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import KeyColumn, OutputColumn, PostProcessingPlan
 from tacit.answers.stored import GroupKeys, Release, pack
 from tacit.query.nodes import ReleasedKey, ReleasedValue
+from tacit.query.timestamps import to_microseconds
 from tacit.query.types import Type
 
 Rows = list[tuple[Any, ...]]
 _STACKED = 4_000  # rows finished at once
 _LEVEL = Fraction(19, 20)
-_NUMBERS = frozenset({Type.INT, Type.FLOAT, Type.DATE})
+_NUMBERS = frozenset({Type.INT, Type.FLOAT, Type.DATE, Type.TIMESTAMP})
 
 
 def postprocess_all(releases: Sequence[Release], recipe: PostProcessingPlan) -> Iterator[Rows]:
@@ -159,6 +160,8 @@ def _words(row: tuple[Any, ...], words: list[int], counted: list[int]) -> str:
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, datetime.datetime):
+        return float(to_microseconds(value))
     return float(value.toordinal()) if isinstance(value, datetime.date) else float(value)
 
 

@@ -249,3 +249,14 @@ def test_pandas_reads_an_answer_and_its_intervals(engine):
         frame = pandas.read_sql(GROUPED, connection)
     assert list(frame.columns) == ["ward", "n", "n_low", "n_high", "c", "c_low", "c_high"]
     assert (frame["n_low"] < frame["n"]).all()
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_timestamps_come_and_go_as_they_are_in_postgresql(connected, binary):
+    key = "DATE_TRUNC('month', CAST(visited AS TIMESTAMP))"
+    text = f"SELECT {key} AS m, COUNT(*) FROM visits WHERE visited < %s GROUP BY m"
+    cursor = connected.cursor(binary=binary)
+    for before in (datetime.datetime(2025, 3, 1, 10, 30), datetime.datetime(2025, 3, 2)):
+        rows = cursor.execute(text, (before,)).fetchall()
+        assert cursor.description[0].type_code == 1114
+        assert rows[0][0] == datetime.datetime(2025, 1, 1) and type(rows[0][0]) is datetime.datetime

@@ -22,6 +22,7 @@ from tacit.serve.pgwire.types import (
     NUMERIC,
     TEXT,
     TIMESTAMP,
+    TIMESTAMPTZ,
     decode,
     duckdb_type_oid,
     encode,
@@ -78,7 +79,29 @@ def test_an_infinite_number_is_no_parameter():
 def test_a_moment_is_a_date_only_at_midnight():
     assert decode(b"2025-01-02 00:00:00", TIMESTAMP, binary=False) == datetime.date(2025, 1, 2)
     with pytest.raises(WireError, match="time of day"):
-        decode(b"2025-01-02 00:00:01", TIMESTAMP, binary=False)
+        decode(b"2025-01-02 00:00:01", DATE, binary=False)
+
+
+@pytest.mark.parametrize("text", ["2025-01-02 00:00:01", "2025-01-02 00:00:01+05", "2025-01-02T00:00:01.000000"])
+def test_a_timestamp_is_what_the_clock_showed_where_it_was_written(text):
+    moment = datetime.datetime(2025, 1, 2, 0, 0, 1)
+    assert decode(text.encode(), TIMESTAMP, binary=False) == moment
+    assert decode(encode(moment, TIMESTAMP, binary=True), TIMESTAMP, binary=True) == moment
+    assert encode(moment, TIMESTAMP, binary=False) == b"2025-01-02 00:00:01"
+
+
+def test_an_instant_needs_the_zone_of_a_column_so_it_is_no_parameter():
+    with pytest.raises(WireError, match="zone"):
+        decode(b"2025-01-02 10:00:00+00", TIMESTAMPTZ, binary=False)
+    with pytest.raises(WireError, match="not of its type"):
+        decode(b"2025-01-02 10:00:61", TIMESTAMP, binary=False)
+
+
+@pytest.mark.parametrize("moment", [datetime.datetime.min, datetime.datetime.max, datetime.datetime(1999, 12, 31, 23)])
+def test_timestamps_of_all_years_go_over_the_wire(moment):
+    expected = moment if moment.time() != datetime.time() else moment.date()
+    assert decode(encode(moment, TIMESTAMP, binary=True), TIMESTAMP, binary=True) == expected
+    assert encode([moment], 1115, binary=False).decode() == "{" + moment.isoformat(" ") + "}"
 
 
 @pytest.mark.parametrize(

@@ -62,13 +62,16 @@ def private(columns: Mapping[str, Any], unit: Any = "id", **more: Any) -> dict[s
     return {"unit": unit, **caps(1, 1), "columns": dict(columns), **more}
 
 
-INT, FLOAT, TEXT, BOOL, DATE = ({"type": name} for name in ("int", "float", "text", "bool", "date"))
+INT, FLOAT, TEXT, BOOL, DATE, TIMESTAMP = (
+    {"type": name} for name in ["int", "float", "text", "bool", "date", "timestamp"]
+)
 BOUNDED = {
     "int": INT | {"lower": 0, "upper": 9},
     "float": FLOAT | {"lower": 0, "upper": 9, "step": 0.5},
     "text": TEXT | {"values": ["a", "b"], "other": "else"},
     "bool": BOOL,
     "date": DATE | {"lower": datetime.date(2025, 1, 1), "upper": datetime.date(2025, 1, 9)},
+    "timestamp": TIMESTAMP | {"lower": datetime.datetime(2025, 1, 1), "upper": datetime.datetime(2025, 1, 9, 12)},
 }
 
 

@@ -33,8 +33,11 @@ from tests.support.hostile.case import (
 ANY = object()
 """A value of which nothing is claimed."""
 
-DECLARED = ("int", "float", "text", "bool", "date")
+DECLARED = ("int", "float", "text", "bool", "date", "timestamp")
 DAY = datetime.date(2025, 1, 1)
+_MIDNIGHT = datetime.datetime(2025, 1, 1)  # as Arrow stores a time without a zone
+_UTC = datetime.datetime(2025, 1, 1, 23, tzinfo=datetime.UTC)
+_IN_UTC = {"date": [DAY], "timestamp": [_UTC.replace(tzinfo=None)]}
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ OF_DUCKDB = [
         "DATE",
         "DATE",
         ["'2025-01-01'", "'10000-01-01'", "'infinity'", "'0001-01-01 (BC)'"],
-        {"date": [DAY, None, None, None]},
+        {"date": [DAY, None, None, None], "timestamp": [_MIDNIGHT, None, None, None]},
         {},
         True,
     ),
@@ -137,17 +140,21 @@ OF_DUCKDB = [
     Stored("TIMETZ", "TIMETZ", ["'12:00:00+02'", "'10:00:00+00'"]),
     Stored("TIME_NS", "TIME_NS", ["'12:00:00'"]),
     *(
-        Stored(name, name, ["'2025-01-01'", "'2025-01-01 23:59:59'"], {}, {"date": [DAY, ANY]})
+        Stored(
+            name,
+            name,
+            ["'2025-01-01'", "'2025-01-01 23:59:59'"],
+            {"date": [DAY, DAY], "timestamp": [_MIDNIGHT, datetime.datetime(2025, 1, 1, 23, 59, 59)]},
+        )
         for name in ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
     ),
     Stored(
         "TIMESTAMP-infinite",
         "TIMESTAMP",
         ["'2025-01-01'", "'infinity'", "'-infinity'", "'290309-12-22 (BC)'"],
-        {},
-        {"date": [DAY, None, None, None]},
+        {"date": [DAY, None, None, None], "timestamp": [_MIDNIGHT, None, None, None]},
     ),
-    Stored("TIMESTAMPTZ", "TIMESTAMPTZ", ["'2025-01-01 23:00:00+00'"], {}, {"date": [ANY]}),
+    Stored("TIMESTAMPTZ", "TIMESTAMPTZ", ["'2025-01-01 23:00:00+00'"], _IN_UTC),
     Stored("INTERVAL", "INTERVAL", ["'1 month'", "'30 days'"]),
     Stored("BLOB", "BLOB", ["'\\xFF'::BLOB", "'a'::BLOB"]),
     Stored("BIT", "BIT", ["'101'", "'0101'"]),
@@ -163,9 +170,6 @@ OF_DUCKDB = [
     Stored("VARIANT", "VARIANT", ["7"]),
     Stored("NULL", '"NULL"', ["NULL"], {}, {declared: [None] for declared in DECLARED}),
 ]
-
-_MIDNIGHT = datetime.datetime(2025, 1, 1)  # as Arrow stores a time without a zone
-_UTC = datetime.datetime(2025, 1, 1, 23, tzinfo=datetime.UTC)
 
 
 def _of_arrow() -> list[Stored]:
@@ -229,8 +233,15 @@ def _of_arrow() -> list[Stored]:
             {},
             {"text": ["a", "b"]},
         ),
-        Stored("date32", pa.date32(), [DAY, datetime.date(1, 1, 1)], {"date": [DAY, datetime.date(1, 1, 1)]}, {}, True),
-        Stored("date64", pa.date64(), [DAY], {}, {"date": [DAY]}),
+        Stored(
+            "date32",
+            pa.date32(),
+            [DAY, datetime.date(1, 1, 1)],
+            {"date": [DAY, datetime.date(1, 1, 1)], "timestamp": [_MIDNIGHT, datetime.datetime.min]},
+            {},
+            True,
+        ),
+        Stored("date64", pa.date64(), [DAY], {}, {"date": [DAY], "timestamp": [_MIDNIGHT]}),
         Stored("time32-s", pa.time32("s"), [datetime.time(12)]),
         Stored("time32-ms", pa.time32("ms"), [datetime.time(12)]),
         Stored("time64-us", pa.time64("us"), [datetime.time(12)]),
@@ -240,14 +251,13 @@ def _of_arrow() -> list[Stored]:
                 f"timestamp-{unit}",
                 pa.timestamp(unit),
                 [_MIDNIGHT, _MIDNIGHT + datetime.timedelta(hours=5)],
-                {},
-                {"date": [DAY, ANY]},
+                {"date": [DAY, DAY], "timestamp": [_MIDNIGHT, _MIDNIGHT + datetime.timedelta(hours=5)]},
             )
             for unit in ("s", "ms", "us", "ns")
         ),
-        Stored("timestamptz-utc", pa.timestamp("us", "UTC"), [_UTC], {}, {"date": [ANY]}),
-        Stored("timestamptz-zone", pa.timestamp("us", "America/New_York"), [_UTC], {}, {"date": [ANY]}),
-        Stored("timestamptz-no-zone", pa.timestamp("us", "Nowhere/Land"), [_UTC], {}, {"date": [ANY]}),
+        Stored("timestamptz-utc", pa.timestamp("us", "UTC"), [_UTC], _IN_UTC),
+        Stored("timestamptz-zone", pa.timestamp("us", "America/New_York"), [_UTC], _IN_UTC),
+        Stored("timestamptz-no-zone", pa.timestamp("us", "Nowhere/Land"), [_UTC], {}, _IN_UTC),
         Stored("duration", pa.duration("us"), [datetime.timedelta(1)]),
         Stored("binary", pa.binary(), [b"a", b"\xff"]),
         Stored("fixed-binary", pa.binary(3), [b"abc", b"\xff\xff\xff"]),
@@ -266,6 +276,8 @@ def _literal(value: Any) -> str:
     """A value in SQL."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, datetime.datetime):
+        return f"TIMESTAMP '{value}'"
     return f"DATE '{value}'" if isinstance(value, datetime.date) else str(value)
 
 
@@ -379,7 +391,10 @@ def stored_types() -> list[Case]:
         if stored.name not in NOT_IN_PARQUET:
             found += _cases(stored, "parquet", partial(_stored, once), partial(_stored, twice), "t")
         found += _cases(stored, "arrow", partial(frame, once), partial(frame, twice), "t")
-    found.append(_together())
+    times = [(stored, kind) for stored in OF_DUCKDB for kind in stored.read if kind in ("date", "timestamp")]
+    others = [(stored, kind) for stored in OF_DUCKDB for kind in stored.read if kind not in ("date", "timestamp")]
+    found.append(_together("types-together", others))
+    found.append(_together("times-together", times))
     found.append(_units_together())
     return found
 
@@ -389,9 +404,8 @@ def _stored(make: Any, folder: Path) -> str:
     return parquet(make(), folder)
 
 
-def _together() -> Case:
-    """Every stored type of DuckDB that is read, as a column of one table, all values in one row each."""
-    kinds = [(stored, declared) for stored in OF_DUCKDB for declared in stored.read]
+def _together(name: str, kinds: Sequence[tuple[Stored, str]]) -> Case:
+    """Stored types of DuckDB under declared ones, as columns of one table, all values in one row each."""
     columns = {f"x{n}": {"type": declared} for n, (_, declared) in enumerate(kinds)}
     depth = max(len(stored.values) for stored, _ in kinds)
     create = ", ".join(f"x{n} {stored.kind}" for n, (stored, _) in enumerate(kinds))
@@ -404,7 +418,7 @@ def _together() -> Case:
         read = stored.read[declared]
         facts.append(counted(sum(value is not None for value in read), f"x{n}"))
     write = partial(database, [f"CREATE TABLE t (id INTEGER, {create})", *rows])
-    return Case("types-together", write, {"t": private(columns)}, Outcome.READ, facts)
+    return Case(name, write, {"t": private(columns)}, Outcome.READ, facts)
 
 
 def _units_together() -> Case:

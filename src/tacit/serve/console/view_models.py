@@ -16,6 +16,7 @@ from tacit.answers.columns import IntervalKind
 from tacit.answers.render import format_value
 from tacit.errors import TacitError
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table
+from tacit.query.timestamps import to_datetime
 from tacit.serve.console import charts
 from tacit.serve.responses import error_to_dict
 
@@ -128,6 +129,8 @@ def _key(value: Key) -> str:
 
 
 def _format_bound(column: Column, value: Fraction) -> str:
+    if column.type == "timestamp":
+        return str(to_datetime(int(value)))
     return date.fromordinal(int(value)).isoformat() if column.type == "date" else f"{float(value):,.10g}"
 
 

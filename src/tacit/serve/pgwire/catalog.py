@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from tacit.policy.model import Column, Policy, Type
+from tacit.query.timestamps import to_datetime
 from tacit.query.types import NUMERIC_TYPES
 from tacit.serve.pgwire.catalog_process import CatalogProcess, Limits, Unanswered
 from tacit.serve.pgwire.catalog_queries import ECHO_SUFFIX, HINT, CatalogNames, rewrite_query
@@ -237,4 +238,7 @@ def describe_column(column: Column) -> str:
     ends = (column.lower, column.upper)
     if column.type is Type.DATE:
         return "from {} to {}".format(*(datetime.date.fromordinal(int(end)) for end in ends))
+    if column.type is Type.TIMESTAMP:
+        zone = "" if column.zone is None else f", {column.zone}"
+        return "from {} to {}".format(*(to_datetime(int(end)) for end in ends)) + zone
     return "from {:g} to {:g}".format(*map(float, ends))

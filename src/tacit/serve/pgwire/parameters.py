@@ -28,6 +28,7 @@ from tacit.serve.pgwire.types import (
     OID,
     OID_BY_NAME,
     TEXT,
+    TIMESTAMP,
     UNKNOWN,
     type_oid,
 )
@@ -45,6 +46,7 @@ _MORE_WORDS = (("PRECISION",), ("VARYING",), ("WITH", "TIME", "ZONE"), ("WITHOUT
 _EXAMPLES: dict[int, Any] = {
     BOOL: True,
     DATE: datetime.date(2000, 1, 1),
+    TIMESTAMP: datetime.datetime(2000, 1, 1),
     **dict.fromkeys((INT2, INT4, INT8, OID), 1),
     **dict.fromkeys((FLOAT4, FLOAT8), 0.5),
     NUMERIC: Decimal("0.5"),
@@ -137,6 +139,8 @@ def write_literal(value: Any) -> str:
         case Decimal():
             shown = format(value, "f")
             return f"({shown})" if shown.startswith("-") else shown
+        case datetime.datetime():
+            return f"TIMESTAMP '{value.isoformat(' ')}'"
         case datetime.date():
             return f"DATE '{value.isoformat()}'"
         case _:

@@ -15,6 +15,7 @@ import struct
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from tacit.query.timestamps import parse_iso_timestamp
 from tacit.query.types import Type
 from tacit.serve.pgwire.sqlstate import BAD_TEXT, OUT_OF_RANGE, UNSUPPORTED, WireError
 
@@ -22,13 +23,31 @@ BOOL, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
 DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC = 1082, 1114, 1184, 1700
 
-_SIZES = {BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4}
-_ARRAYS = {BOOL: 1000, INT2: 1005, INT4: 1007, TEXT: 1009, INT8: 1016, FLOAT8: 1022, DATE: 1182, NUMERIC: 1231}
+_SIZES = {BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIMESTAMP: 8}
+_ARRAYS = {
+    BOOL: 1000,
+    INT2: 1005,
+    INT4: 1007,
+    TEXT: 1009,
+    INT8: 1016,
+    FLOAT8: 1022,
+    TIMESTAMP: 1115,
+    DATE: 1182,
+    NUMERIC: 1231,
+}
 _ELEMENTS = {array: element for element, array in _ARRAYS.items()}
 _TEXTS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN, 0})
 _INTEGERS = {INT2: 2, INT4: 4, INT8: 8, OID: 4}
-_OID_BY_TYPE = {Type.INT: INT8, Type.FLOAT: FLOAT8, Type.TEXT: TEXT, Type.BOOL: BOOL, Type.DATE: DATE}
+_OID_BY_TYPE = {
+    Type.INT: INT8,
+    Type.FLOAT: FLOAT8,
+    Type.TEXT: TEXT,
+    Type.BOOL: BOOL,
+    Type.DATE: DATE,
+    Type.TIMESTAMP: TIMESTAMP,
+}
 _EPOCH = datetime.date(2000, 1, 1)
+_EPOCH_MOMENT = datetime.datetime(2000, 1, 1)
 _SECOND = 1_000_000
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9:.]+))? ?(?:Z|[+-][0-9:]+)?")
 _MOST_DIGITS = 400  # before or after the point of a number that is given
@@ -104,6 +123,8 @@ def _text(value: Any) -> str:
         return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else repr(value)
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ")
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
 
 
@@ -116,6 +137,8 @@ def _binary(value: Any, oid: int) -> bytes:
         return struct.pack(">d" if oid == FLOAT8 else ">f", value)
     if oid == DATE:
         return struct.pack(">i", (value - _EPOCH).days)
+    if oid == TIMESTAMP:
+        return struct.pack(">q", (value - _EPOCH_MOMENT) // datetime.timedelta(microseconds=1))
     if oid == NUMERIC:
         return _binary_number(Decimal(value))
     return _text(value).encode()
@@ -191,21 +214,38 @@ def _from_text(text: str, oid: int) -> Any:
     if oid == NUMERIC:
         return _parse_numeric(text)
     if oid in {DATE, TIMESTAMP, TIMESTAMPTZ}:
-        return _date(text)
+        return _day_or_moment(text, oid)
     return text
 
 
-def _date(text: str) -> datetime.date:
-    """A date, which drivers write with a zone, 2025-12-31 +00, or at midnight, 2025-12-31 00:00:00+01.
+def _day_or_moment(text: str, oid: int) -> datetime.date:
+    """A date, which drivers write with a zone, 2025-12-31 +00, or at midnight, 2025-12-31 00:00:00+01; or a timestamp.
 
-    Columns hold days, which have no zone: midnight of a day is that day, where it was written.
+    Columns hold days and wall-clock times, which have no zone: midnight of a day is that day, and 10:00 is 10:00,
+    where it was written. So PostgreSQL reads a timestamp, too.
     """
     found = _DAY.fullmatch(text.strip())
     if found is None:
         return datetime.date.fromisoformat(text)
-    if set(found[2] or "") - set("0:."):
-        raise WireError(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
-    return datetime.date.fromisoformat(found[1])
+    day = datetime.date.fromisoformat(found[1])
+    if not set(found[2] or "") - set("0:."):
+        return day
+    moment = parse_iso_timestamp(f"{found[1]} {found[2]}")
+    if moment is None:
+        raise ValueError
+    return _moment_of(moment, oid)
+
+
+def _moment_of(moment: datetime.datetime, oid: int) -> datetime.date:
+    """A moment as a parameter of a type; at midnight it is the day, which is compared with either."""
+    if moment.time() == datetime.time():
+        return moment.date()
+    if oid == DATE:
+        raise WireError(BAD_TEXT, "a parameter of type date has a time of day", "give a date, or cast it to timestamp")
+    if oid == TIMESTAMPTZ:
+        what = "a parameter has a time of day and a zone"
+        raise WireError(BAD_TEXT, what, "give the time in the column's own zone, without one: a timestamp")
+    return moment
 
 
 def _parse_numeric(text: str) -> Decimal:
@@ -231,18 +271,11 @@ def _from_binary(data: bytes, oid: int) -> Any:
         return _EPOCH + datetime.timedelta(days=struct.unpack(">i", data)[0])
     if oid in {TIMESTAMP, TIMESTAMPTZ}:
         seconds, rest = divmod(struct.unpack(">q", data)[0], _SECOND)
-        start = datetime.datetime(_EPOCH.year, 1, 1)
-        return _day(start + datetime.timedelta(seconds=seconds, microseconds=rest))
+        return _moment_of(_EPOCH_MOMENT + datetime.timedelta(seconds=seconds, microseconds=rest), oid)
     if oid == NUMERIC:
         return _number(data)
     what = f"a binary parameter of type {oid} is not answered"
     raise WireError(UNSUPPORTED, what, "give numbers, texts, dates and conditions")
-
-
-def _day(moment: datetime.datetime) -> datetime.date:
-    if moment.time() != datetime.time():
-        raise WireError(BAD_TEXT, "a parameter has a time of day", "columns hold dates: give a date")
-    return moment.date()
 
 
 def _number(data: bytes) -> Decimal:

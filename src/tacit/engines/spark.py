@@ -305,7 +305,7 @@ def _read_undeclared_column(shape: TableSchema, column: str, found: str, stored:
     if _family(stored) not in _MATCHED:
         what = f"{shape.name}.{column} says whose row it is or matches tables, and is stored as {stored}"
         raise DataError(ErrorCode.DATA, what, fix="store it as an integer or a text")
-    return _read(found, Type.TEXT) if _family(stored) in _TEXT else f"CAST({found} AS STRING)", Type.TEXT
+    return _read(found, Type.TEXT, stored, UTC) if _family(stored) in _TEXT else f"CAST({found} AS STRING)", Type.TEXT
 
 
 def _find_column(shape: TableSchema, column: str, exact: dict[str, str]) -> str:

@@ -49,7 +49,7 @@ def charges(curator: Curator) -> list[EntryKind]:
 
 
 def signal_process(service: CuratorService, number: int) -> None:
-    os.kill(service._long_questions._process._process.pid, number)
+    os.kill(service._epoch.long_questions._process._process.pid, number)
 
 
 async def ask_and_halt(service: CuratorService, curator: Curator) -> asyncio.Task[Answer]:
@@ -98,7 +98,7 @@ def test_bits_that_are_not_the_systems_stay_here(curator):
 
 async def open_service(curator: Curator) -> CuratorService:
     service = CuratorService(curator, first=0)
-    await asyncio.to_thread(wait_until_open, service._long_questions)
+    await asyncio.to_thread(wait_until_open, service._epoch.long_questions)
     return service
 
 
@@ -106,8 +106,8 @@ def test_a_long_question_is_answered_from_there(curator):
     async def work():
         service = await open_service(curator)
         seen = []
-        release = service._long_questions.release
-        service._long_questions.release = lambda plan, seconds: seen.append(plan) or release(plan, seconds)
+        release = service._epoch.long_questions.release
+        service._epoch.long_questions.release = lambda plan, seconds: seen.append(plan) or release(plan, seconds)
         answer = await service.ask("ada", LONG)
         short = await service.ask("ada", Question(WARDS, epsilon=1))
         await service.close()
@@ -126,7 +126,7 @@ def test_a_process_that_dies_during_a_question_is_a_failure_and_another_takes_it
         with pytest.raises(Failed):
             await asked
         assert charges(curator) == [EntryKind.RESERVE, EntryKind.FAIL]
-        assert await asyncio.to_thread(wait_until_open, service._long_questions)
+        assert await asyncio.to_thread(wait_until_open, service._epoch.long_questions)
         await service.ask("ada", LONG)
         await service.close()
 

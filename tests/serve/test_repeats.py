@@ -146,7 +146,9 @@ def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
         service = CuratorService(curator, first=0)
         answer = await service.ask("ada", ASKED)
         question = ASKED
-        service._answers.keep(question, CachedAnswer("ben", curator.planner.plan(question), answer, curator.ledger))
+        service._epoch.answers.keep(
+            question, CachedAnswer("ben", curator.planner.plan(question), answer, curator.ledger)
+        )
         told = await service.ask("ben", ASKED)
         assert told.receipt.analyst == "ben" and told.receipt.charged.epsilon > 0
         await service.close()

@@ -138,6 +138,7 @@ class Curator:
         self.bits = bits
         self.live_tables = find_live_tables(policy, engine)
         self.planner = Planner(policy, knows_only=ledger.knows_only)
+        self._is_closed = False
 
     def analyst(self, name: str) -> Analyst:
         """Return the view of an analyst.
@@ -227,9 +228,11 @@ class Curator:
         return self.ledger.fail(claim, cause=kind, sent=not isinstance(cause, NothingSent))
 
     def close(self) -> None:
-        """Close the data and the ledger."""
-        self.engine.close()
-        self.ledger.close()
+        """Close the data and the ledger; once is enough."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.engine.close()
+            self.ledger.close()
 
     def __enter__(self) -> Curator:
         return self

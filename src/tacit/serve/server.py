@@ -23,6 +23,7 @@ from tacit.serve.addresses import LOOPBACK, Network
 from tacit.serve.authentication import Authenticator, credentials_path
 from tacit.serve.connections import Connections
 from tacit.serve.descriptors import connections_allowed
+from tacit.serve.epoch_change import EpochChange
 from tacit.serve.log_redaction import redact_logs
 from tacit.serve.service import MAX_CELLS, MAX_ENGINE_SECONDS, CuratorService
 from tacit.serve.tls import Certificate, is_loopback
@@ -100,7 +101,7 @@ def run_server(policy: Path, settings: ServerConfig, ready: Callable[[ListenAddr
         gc.freeze()  # what is here stays, and need not be looked through while people wait
         gc.set_threshold(*_GC_THRESHOLDS)
         try:
-            left = asyncio.run(serve_curator(curator, authenticator, settings, ready))
+            left = asyncio.run(serve_curator(curator, authenticator, settings, ready, policy=policy))
         finally:
             gc.unfreeze()
         if left:
@@ -117,8 +118,12 @@ async def serve_curator(
     settings: ServerConfig,
     ready: Callable[[ListenAddresses], None],
     stop: asyncio.Event | None = None,
+    policy: Path | None = None,
 ) -> int:
-    """Serve until `stop` is set or a signal comes; then how many questions still run."""
+    """Serve until `stop` is set or a signal comes; then how many questions still run.
+
+    Where there is a file of the policy, SIGHUP says that it has another epoch.
+    """
     stopping = stop or asyncio.Event()
     service = CuratorService(
         curator,
@@ -129,7 +134,8 @@ async def serve_curator(
         limit=settings.limit,
     )
     connections = Connections(settings.connections or connections_allowed())
-    with _signals(stopping), contextlib.ExitStack() as opened:
+    change = EpochChange(service, policy)
+    with _signals(stopping, change.begin), contextlib.ExitStack() as opened:
         http = _make_http_server(service, authenticator, settings, connections, opened)
         wire = await _start_pgwire(service, authenticator, settings, connections)
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait())]
@@ -148,6 +154,7 @@ async def serve_curator(
             wire.close()
         if http is not None:
             http[0].should_exit = True
+        await change.wait()
         await service.close(settings.patience)
         await asyncio.gather(*tasks)
         if wire is not None:
@@ -254,8 +261,8 @@ def _address(scheme: str, listener: socket.socket) -> str:
 
 
 @contextlib.contextmanager
-def _signals(stopping: asyncio.Event) -> Iterator[None]:
-    """The first signal stops, a second one at once. Signals are a matter of the main thread."""
+def _signals(stopping: asyncio.Event, change: Callable[[], None]) -> Iterator[None]:
+    """The first signal stops, a second one at once; SIGHUP is for `change`. Signals are a matter of the main thread."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -263,11 +270,11 @@ def _signals(stopping: asyncio.Event) -> Iterator[None]:
             os._exit(1)
         stopping.set()
 
-    kinds = (signal.SIGTERM, signal.SIGINT)
+    kinds = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: change}
     taken = []
     with contextlib.suppress(RuntimeError, ValueError):
-        for kind in kinds:
-            loop.add_signal_handler(kind, stop)
+        for kind, handler in kinds.items():
+            loop.add_signal_handler(kind, handler)
             taken.append(kind)
     try:
         yield

@@ -25,9 +25,9 @@ from tacit.plan.planner import Planner, Plans, make_plans
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.serve.background import BackgroundProcess, ProcessClosed
-from tacit.serve.cache import AnswerCache, CachedAnswer, RepeatedAnswer, RepeatWriter
+from tacit.serve.cache import CachedAnswer, RepeatedAnswer
 from tacit.serve.limits import RateLimiter
-from tacit.serve.long_questions import LongQuestions
+from tacit.serve.open_epoch import OpenEpoch
 from tacit.serve.scheduler import Scheduler, stopping
 from tacit.serve.start_limiter import StartLimiter
 from tacit.serve.timing import SMALLEST_BUCKET, delay_to_bucket
@@ -77,22 +77,29 @@ class CuratorService:
             fix = "choose at least one worker, and at least as many seats"
             what = f"must be from 1 to the number of seats, got {workers} workers and {seats} seats"
             raise ParameterError("workers", what, fix=fix)
-        self.curator = curator
         self.workers = workers
         self._first = first
+        self._cells = cells
         self._limit = limit
+        self._seats = seats
         self._background = BackgroundProcess()
-        self._long_questions = LongQuestions(curator)
-        self.planner = Planner(
-            curator.policy, knows_only=curator.ledger.knows_only, most_cells=cells, make=self._make_plans
-        )
+        self._epoch = self._open_epoch(curator, owned=False)
+        self._retiring: dict[asyncio.Task[None], OpenEpoch] = {}
         self._start_limiter = StartLimiter()
         self._rate = RateLimiter(rate, max(1, int(2 * rate)))
         self._asking = _WorkerPool(workers, seats, "ask")
         self._looking = _WorkerPool(_FREE_WORKERS, seats, "look")
         self._writing = _WorkerPool(_FREE_WORKERS, _REPEATS_PER_SLOT * seats, "write")
-        self._answers = AnswerCache()
-        self._repeat_writer = RepeatWriter(curator.ledger, most=_REPEATS_PER_SLOT * seats, share=max(1, seats // 4))
+
+    @property
+    def curator(self) -> Curator:
+        """Who answers now."""
+        return self._epoch.curator
+
+    @property
+    def planner(self) -> Planner:
+        """Who plans now."""
+        return self._epoch.planner
 
     @property
     def policy(self) -> Policy:
@@ -118,61 +125,66 @@ class CuratorService:
         """
         self._admit(analyst)
         self.curator.analyst(analyst)
-        kept = self._answers.find(analyst, question) if not question.request else None
+        epoch = self._epoch
+        curator = epoch.curator
+        kept = epoch.answers.find(analyst, question) if not question.request else None
 
         def first() -> Answer:
-            plan = self.planner.plan(question, analyst)
-            run: Callable[[], bytes] = partial(release, plan, self.curator.engine, self.curator.bits, self._limit)
+            plan = epoch.planner.plan(question, analyst)
+            run: Callable[[], bytes] = partial(release, plan, curator.engine, curator.bits, self._limit)
             show: Callable[..., Answer] = post_process
-            if plan.cells > _MANY and self._long_questions.is_open():
-                run = partial(self._long_questions.release, plan, self._limit)
+            if plan.cells > _MANY and epoch.long_questions.is_open():
+                run = partial(epoch.long_questions.release, plan, self._limit)
                 show = partial(self._background.call, post_process)
             with self._start_limiter if plan.cells <= _SHORT else nullcontext():
                 if self._asking.is_closed:
                     raise stopping()
                 try:
-                    found = answer(question, plan, analyst, self.curator, run, show)
+                    found = answer(question, plan, analyst, curator, run, show)
                 except ProcessClosed:
                     raise stopping("it goes on with the same charge") from None
-                self._answers.keep(question, CachedAnswer(analyst, plan, found, self.curator.ledger))
+                epoch.answers.keep(question, CachedAnswer(analyst, plan, found, curator.ledger))
                 return found
 
-        if kept is not None:
-            claim = await self._repeat_writer.claim(kept)
-            if claim is not None:
+        with epoch.used():
+            claim = None if kept is None else await epoch.repeat_writer.claim(kept)
+            if kept is not None and claim is not None:
                 return RepeatedAnswer(kept, claim.receipt)
-        return await delay_to_bucket(self._asking.run(analyst, first), self._first)
+            return await delay_to_bucket(self._asking.run(analyst, first, epoch), self._first)
 
     def knows(self, analyst: str, question: Question) -> bool:
         """Whether the answer to this question is kept here, for this analyst. It takes no time to speak of."""
-        return self._answers.find(analyst, question) is not None
+        return self._epoch.answers.find(analyst, question) is not None
 
     async def explain(self, analyst: str, question: Question) -> Explanation:
         """What would be done and what it would cost. Free."""
         self._admit(analyst)
         self.curator.analyst(analyst)
 
-        def look() -> Explanation:
-            plan = self.planner.plan(question, analyst)
-            tell = partial(self._background.call, explain) if _is_long(question) else explain
-            return explain_question(question, plan, analyst, self.curator, tell)
+        epoch = self._epoch
 
-        return await self._looking.run(analyst, look)
+        def look() -> Explanation:
+            plan = epoch.planner.plan(question, analyst)
+            tell = partial(self._background.call, explain) if _is_long(question) else explain
+            return explain_question(question, plan, analyst, epoch.curator, tell)
+
+        return await self._looking.run(analyst, look, epoch)
 
     async def plan(self, analyst: str, question: Question) -> Plan:
         """The plan of a question: its columns and their types before it is asked. Free."""
         self._admit(analyst)
         self.curator.analyst(analyst)
-        kept = self._answers.find(analyst, question)
+        epoch = self._epoch
+        kept = epoch.answers.find(analyst, question)
         if kept is not None:
             return kept.plan
-        return await self._looking.run(analyst, lambda: self.planner.plan(question, analyst))
+        return await self._looking.run(analyst, lambda: epoch.planner.plan(question, analyst), epoch)
 
     async def budget(self, analyst: str) -> AnalystBudget:
         """What is spent and what is left."""
         self._admit(analyst)
         account = self.curator.analyst(analyst)
-        return await self._looking.run(analyst, lambda: account.budget)
+        return await self._looking.run(analyst, lambda: account.budget, self._epoch)
 
     def schema(self) -> Schema:
         """What may be asked about."""
@@ -181,7 +193,7 @@ class CuratorService:
     async def look(self, analyst: str, work: Callable[[], T]) -> T:
         """Run something free and short in a thread, as one of the requests of this person."""
         self._admit(analyst)
-        return await self._looking.run(analyst, work)
+        return await self._looking.run(analyst, work, self._epoch)
 
     async def write(self, analyst: str, function: Callable[..., T], *arguments: Any, in_background: bool = False) -> T:
         """Write out a long answer in a thread, fairly among analysts, as part of a request that was admitted.
@@ -190,19 +202,44 @@ class CuratorService:
         refused as busy; asking again is then a free repeat.
         """
         call = partial(self._background.call, function) if in_background else function
-        return await self._writing.run(analyst, lambda: call(*arguments))
+        return await self._writing.run(analyst, lambda: call(*arguments), self._epoch)
+
+    def replace(self, curator: Curator) -> None:
+        """Go over to another epoch of the same policy, for all that is asked from now on.
+
+        What runs goes on in the epoch in which it began. That is closed with its curator when nothing runs in it.
+        """
+        left, self._epoch = self._epoch, self._open_epoch(curator, owned=True)
+        task = asyncio.get_running_loop().create_task(left.retire())
+        self._retiring[task] = left
+        task.add_done_callback(self._retiring.pop)
 
     async def close(self, patience: float = 10.0) -> None:
         """Take no more questions and wait for those that run. `taken` says how many are still there after that.
 
-        Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open.
+        Whoever waits for a thread is refused as busy; nothing was charged. The curator stays open that the service was
+        made with.
         """
-        self._repeat_writer.closed = True
-        pools = (self._asking, self._looking, self._repeat_writer)
-        await asyncio.gather(*(each.empty(patience) for each in pools))
+        epochs = [self._epoch, *self._retiring.values()]
+        for epoch in epochs:
+            epoch.repeat_writer.closed = True
+        emptied = [pool.empty(patience) for pool in (self._asking, self._looking)]
+        await asyncio.gather(*emptied, *(epoch.repeat_writer.empty(patience) for epoch in epochs))
         await self._writing.empty(patience)  # last, because it writes what the others found
         self._background.close()
-        self._long_questions.close()
+        for task in list(self._retiring):
+            task.cancel()
+        for epoch in epochs:
+            epoch.close()
+
+    def _open_epoch(self, curator: Curator, *, owned: bool) -> OpenEpoch:
+        planner = Planner(
+            curator.policy, knows_only=curator.ledger.knows_only, most_cells=self._cells, make=self._make_plans
+        )
+        share = max(1, self._seats // 4)
+        return OpenEpoch(
+            curator, planner, most_repeats=_REPEATS_PER_SLOT * self._seats, repeats_of_one=share, owned=owned
+        )
 
     def _make_plans(self, question: Question, policy: Policy, most_cells: int | None) -> Plans:
         """Plan a question; one with a long text in the background."""
@@ -235,9 +272,10 @@ class _WorkerPool:
     def in_use(self) -> int:
         return self._scheduler.in_use
 
-    async def run(self, analyst: str, work: Callable[[], T]) -> T:
+    async def run(self, analyst: str, work: Callable[[], T], epoch: OpenEpoch) -> T:
         """Run it in a thread; its place is free again when it is done, whether or not anyone still waits for it."""
         future = self._scheduler.submit(analyst, work)
+        future.add_done_callback(epoch.use(asyncio.get_running_loop()))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:

@@ -1,0 +1,132 @@
+"""A new epoch while questions are answered: what began goes on with its own data, and what comes has the new one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+from tests.support.engines import halted, reached
+
+import tacit
+from tacit.ledger.entries import EntryKind
+from tacit.ledger.verify import verify
+from tacit.ledger.witness import Witness
+from tacit.plan.question import Question
+from tacit.serve.epoch_change import EpochChange
+from tacit.serve.service import CuratorService
+
+# At these epsilons noise is 0 but with probability below 1e-300.
+COUNT = Question("SELECT COUNT(*) AS n FROM visits", epsilon=300)
+OTHER = Question("SELECT COUNT(*) AS n FROM visits WHERE age >= 0", epsilon=300)
+
+
+def grow(clinic, epoch: int) -> None:
+    """A patient more, with two visits; and the epoch that says so."""
+    source = clinic.policy.parent / "visits.csv"
+    rows = source.read_text()
+    source.write_text(rows + 2 * f"{1000 + epoch},50,1.5,A,2025-01-11,True,flu\n")
+    text = clinic.policy.read_text()
+    head = '[data]\nsource = "visits.csv"\n'
+    rest = text.partition(head)[2].partition("\n[privacy]")[2]
+    clinic.policy.write_text(f"{head}epoch = {epoch}\n\n[privacy]{rest}")
+
+
+async def changed(service: CuratorService, clinic) -> None:
+    change = EpochChange(service, clinic.policy)
+    change.begin()
+    change.begin()  # a second signal meanwhile is none
+    await change.wait()
+
+
+def test_a_question_that_began_ends_with_its_own_data_and_the_next_has_the_new(clinic):
+    first = tacit.open(clinic.policy)
+
+    async def work() -> list[int]:
+        service = CuratorService(first, first=0)
+        with halted(first) as entered:
+            asked = asyncio.create_task(service.ask("ada", COUNT))
+            await reached(entered, 1)
+            grow(clinic, 2)
+            await changed(service, clinic)
+            assert service.policy.epoch == 2 and service.curator is not first
+            found = [(await service.ask("ben", COUNT)).value]
+        found.append((await asked).value)
+        found.append((await service.ask("ben", COUNT)).value)  # a repeat, of the new epoch's
+        while service._retiring:
+            await asyncio.sleep(0.01)
+        with pytest.raises(Exception, match=r"(?i)clos"):
+            first.engine.run(first.planner.plan(OTHER).exact)
+        await service.close()
+        return found
+
+    assert asyncio.run(work()) == [402, 400, 402]
+    first.close()
+    with tacit.open(clinic.policy) as curator:
+        kinds = [entry.kind for entry in curator.ledger.entries()]
+        assert kinds.count(EntryKind.RESERVE) == kinds.count(EntryKind.COMMIT) == 2 and EntryKind.FAIL not in kinds
+        assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
+
+
+@pytest.mark.parametrize("case", ["same epoch", "other budget", "unreadable"])
+def test_what_cannot_be_served_is_said_and_the_epoch_stays(clinic, case, caplog):
+    async def work(curator) -> int:
+        service = CuratorService(curator, first=0)
+        grow(clinic, 2)
+        text = clinic.policy.read_text()
+        if case == "same epoch":
+            clinic.policy.write_text(text.replace("epoch = 2", "epoch = 1"))
+        elif case == "other budget":
+            clinic.policy.write_text(text.replace("epsilon = 1000\ndelta", "epsilon = 999\ndelta"))
+        else:
+            (clinic.policy.parent / "visits.csv").unlink()
+        with caplog.at_level(logging.ERROR, "tacit.serve"):
+            await changed(service, clinic)
+        assert service.curator is curator and "epoch 1 is served as before" in caplog.text
+        found = await service.ask("ada", COUNT)
+        await service.close()
+        return found.value
+
+    with tacit.open(clinic.policy) as curator:
+        assert asyncio.run(work(curator)) == 400
+
+
+SERVE = """
+import sys
+from pathlib import Path
+from tacit.serve.server import ServerConfig, run_server
+
+run_server(Path(sys.argv[1]), ServerConfig(http=0, postgres=None), lambda where: print(where.http, flush=True))
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_says_that_there_is_a_new_epoch(clinic):
+
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(clinic.policy)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            place = child.stdout.readline().strip()
+            headers = {"Authorization": f"Bearer {clinic.secrets['ada'].key}"}
+
+            def count() -> int:
+                body = {"sql": COUNT.sql, "epsilon": 300}
+                found = httpx.post(f"{place}/v1/ask", json=body, headers=headers, timeout=60).json()
+                return found["rows"][0]["n"]["value"] if isinstance(found["rows"][0], dict) else found["rows"][0][0]
+
+            assert count() == 400
+            grow(clinic, 2)
+            child.send_signal(signal.SIGHUP)
+            end = time.monotonic() + 60
+            while (found := count()) == 400 and time.monotonic() < end:
+                time.sleep(0.1)
+            assert found == 402
+        finally:
+            child.send_signal(signal.SIGTERM)
+        assert child.wait(60) == 0

@@ -23,12 +23,11 @@ from tacit.engines.declared import stored_types, to_declared_type
 from tacit.engines.dialect import DUCKDB
 from tacit.engines.duckdb_connection import connect_in_memory, spill_privately
 from tacit.engines.infer_csv import infer_csv_types
-from tacit.engines.ingest import LayoutOf, read_source
+from tacit.engines.ingest import LayoutOf, has_unique, read_source
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.left_out import LeftOut
 from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
 from tacit.engines.run_statements import run_aggregation
-from tacit.engines.scalars import quote_name
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
 from tacit.query.nodes import Aggregation
@@ -124,13 +123,11 @@ class DuckDBEngine:
 
     def is_unique(self, table: str, column: str) -> bool:
         """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
-        found = quote_name(column)
+        known = self.tables[table].unique.get(column)
+        if known is not None:
+            return known
         with self._snapshot() as cursor:
-            row = cursor.execute(
-                f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._copy.sources[table]}"
-            ).fetchone()
-        assert row is not None
-        return bool(row[0])
+            return has_unique(cursor, self._copy.sources[table], column)
 
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""

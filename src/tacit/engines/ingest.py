@@ -11,7 +11,7 @@ without a unit, which no question sees.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import duckdb
 
 from tacit.engines import readable
 from tacit.engines.base import Progress, TableSchema
-from tacit.engines.copy_tables import check_unit_collisions, write_plain_table, write_sorted_table
+from tacit.engines.copy_tables import check_unit_collisions, open_tables, write_plain_table, write_sorted_table
 from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
 from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.layout import CopyLayout
@@ -48,7 +48,8 @@ class ReadTable:
 
     `digest` is that of its source. `written` says how its unit and links were stored. `numbered` are its texts that lie
     as numbers, or None where it is not sorted by unit. For the owner: how many rows there are, how many have no unit,
-    and how many values of each column do not fit its declared type.
+    and how many values of each column do not fit its declared type. `unique` says of its links whether no two rows
+    share a value.
     """
 
     digest: str
@@ -57,6 +58,7 @@ class ReadTable:
     rows: int
     without_unit: int
     misfits: Mapping[str, int]
+    unique: Mapping[str, bool] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -103,7 +105,30 @@ def read_source(
     if any(table.numbered is not None for table in read.values()):
         check_unit_collisions(connection, shapes)
     _forget_source(connection)
-    return read
+    return _find_unique(connection, shapes, read, layout_of)
+
+
+def _find_unique(
+    connection: DuckDBPyConnection, shapes: Sequence[TableSchema], read: Mapping[str, ReadTable], layout_of: LayoutOf
+) -> dict[str, ReadTable]:
+    """The same, with which links of the copy are unique: that is asked whenever it is opened."""
+    numbered = {name: table.numbered for name, table in read.items() if table.numbered is not None}
+    layouts = {name: layout for name in numbered if (layout := layout_of(name)) is not None}
+    sources = open_tables(connection, shapes, layouts, numbered).sources
+    return {
+        shape.name: replace(
+            read[shape.name], unique={c: has_unique(connection, sources[shape.name], c) for c in shape.links}
+        )
+        for shape in shapes
+    }
+
+
+def has_unique(connection: DuckDBPyConnection, source: str, column: str) -> bool:
+    """Whether no two rows of what stands after FROM have the same value in a column; NULL is no value."""
+    found = quote_name(column)
+    row = connection.execute(f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {source}").fetchone()
+    assert row is not None
+    return bool(row[0])
 
 
 def _read_values(table: DeclaredTable, readings: Mapping[str, Scalar]) -> str:

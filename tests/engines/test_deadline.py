@@ -24,7 +24,7 @@ SHAPE = TableSchema("t", (("x", Type.INT),), "who")
 ROWS = Scan("t", (("x", "x"), ("who", "who")))
 TOTAL = ExactStatistic("sum", Quantize(ColumnReference("x"), Fraction(1), 0, 9))
 COUNTED = Aggregation(ROWS, None, "who", (), ContributionBounds(1, 2), (TOTAL,), "salt")
-LAYOUT = CopyLayout("t", ROWS, "who", (Quantize(ColumnReference("x"), Fraction(1), 0, 9),), ())
+LAYOUT = CopyLayout("t", ROWS, "who", (Quantize(ColumnReference("x"), Fraction(1), 0, 9),), ((0, 9),), ())
 
 
 @pytest.fixture(params=["plain", "sorted"])

@@ -48,10 +48,11 @@ def answer(
 
     `run` is how the plan is released, here and without a limit by default; `show` is `post_process`, wherever it runs.
     """
+    level = question.level  # an error of the question, before anything is charged
     run = run or (lambda: release(plan, curator.engine, curator.bits))
     claim = settle(plan, run, analyst, curator, question.request)
     assert claim.stored is not None
-    return show(claim.stored, plan.recipe, claim.receipt, question.level)  # what is stored is what is shown
+    return show(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
 
 
 def release(plan: Plan, engine: Engine, bits: Bits, seconds: float | None = None) -> bytes:

@@ -31,7 +31,7 @@ from tacit.engines.bound_contributions import (
     find_runs,
     hash_salt,
 )
-from tacit.engines.copy_tables import locate_units, unit_to_integer
+from tacit.engines.copy_tables import OpenTables, locate_units, unit_to_integer
 from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, Range, substitute, text_code_column
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.totals import GroupTotals, KeptRows
@@ -75,10 +75,10 @@ def read_straight(
     cursor: DuckDBPyConnection,
     node: Aggregation,
     scan: CopyScan,
-    sources: sql_statements.TableExpressions,
-    texts: Mapping[str, Sequence[str]],
+    tables: OpenTables,
 ) -> UnitOrderedRows:
-    """The rows of a table that is sorted by unit, as they lie. `texts` are those of each numbered column, in order."""
+    """The rows of a table that is sorted by unit, as they lie."""
+    texts = tables.texts[scan.table]
     keys = [
         _number_texts(cursor, key, scan.texts[i], texts[scan.texts[i]])
         if i in scan.texts
@@ -94,7 +94,7 @@ def read_straight(
     ]
     results += [write_scalar(scan.arguments[argument]) for argument in listed]
     where = "" if scan.where is None else f" WHERE {write_scalar(scan.where)}"
-    rows = sql_statements.write_rows(scan.source, sources)
+    rows = sql_statements.write_rows(scan.source, {scan.table: tables.read(scan.table, scan.columns)})
     units = f"SELECT unit, last FROM {locate_units(scan.table)}" if scan.is_whole else None
     statement = f"SELECT {_number(results)} FROM ({rows}){where}"
     return UnitOrderedRows(statement, keys, whole, listed, clamps, frozenset(scan.narrow), units)
@@ -157,7 +157,10 @@ def aggregate_rows(
     """
     plan = _BatchAggregator(node, rows)
     with closing(cursor.cursor()) as beside:
-        batches = cursor.sql(rows.statement).to_arrow_reader(_BATCH)
+        # What is prepared as a relation streams, and is bound twice.
+        read = cursor.sql(rows.statement) if is_large else cursor.execute(rows.statement)
+        batches = read.to_arrow_reader(_BATCH)
+        assert batches is not None
         stretches = (
             _split_at_unit_boundaries(batches)
             if rows.units is None

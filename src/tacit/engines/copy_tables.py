@@ -7,8 +7,9 @@ All others hold the declared columns as they are.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tacit.engines import sql_statements
@@ -35,12 +36,27 @@ _MOST_TEXTS = 65_535  # numbers of two bytes
 
 @dataclass(frozen=True)
 class OpenTables:
-    """The tables of a copy that is open: what stands for each after FROM, how those lie that are sorted by unit, and
-    the texts of their numbered columns."""
+    """The tables of a copy that is open: their names, how each column of those is read that are sorted by unit, how
+    these lie, and the texts of their numbered columns."""
 
-    sources: Mapping[str, str]
+    names: Sequence[str]
+    columns: Mapping[str, Mapping[str, str]]
     layouts: Mapping[str, CopyLayout]
     texts: Mapping[str, Mapping[str, Sequence[str]]]
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """What stands for each table after FROM."""
+        return {name: self.read(name) for name in self.names}
+
+    def read(self, table: str, needed: Collection[str] | None = None) -> str:
+        """What stands for a table after FROM, with these of its columns only where that makes it shorter."""
+        columns = self.columns.get(table)
+        if columns is None:
+            return _locate_table(table)
+        read = columns if needed is None else {c: sql for c, sql in columns.items() if c in needed}
+        listing = ", ".join(f"{sql} AS {quote_name(column)}" for column, sql in read.items())
+        return f"(SELECT {listing} FROM {_locate_table(table)})"
 
 
 def write_plain_table(connection: DuckDBPyConnection, table: str, source: str, progress: Progress) -> None:
@@ -136,13 +152,8 @@ def open_tables(
     """The tables of a copy that is attached. `numbered` says which texts are, of those that are sorted by unit."""
     known = {table: replace(layouts[table], texts=tuple(texts)) for table, texts in numbered.items()}
     texts = {table: {c: _texts(connection, table, c) for c in layout.texts} for table, layout in known.items()}
-    sources = {
-        shape.name: _table_expression(connection, shape, known[shape.name])
-        if shape.name in known
-        else _locate_table(shape.name)
-        for shape in shapes
-    }
-    return OpenTables(sources, known, texts)
+    columns = {s.name: _write_columns(connection, s, known[s.name]) for s in shapes if s.name in known}
+    return OpenTables([shape.name for shape in shapes], columns, known, texts)
 
 
 def type_of(connection: DuckDBPyConnection, query: str) -> str:
@@ -222,27 +233,23 @@ def _execute_with_progress(connection: DuckDBPyConnection, statement: str, progr
         raise failure[0]
 
 
-def _table_expression(connection: DuckDBPyConnection, shape: TableSchema, layout: CopyLayout) -> str:
-    """What stands for a table that is sorted by unit. Texts are put back for their numbers; integers are computed with
-    as wide ones."""
-    table = _locate_table(layout.table)
-    columns = [f"rowid AS {quote_name(ROW_COLUMN)}"]
-    for column, *_ in connection.execute(f"DESCRIBE {table}").fetchall():
-        columns.append(quote_name(column))
-        if column == UNIT_COLUMN and shape.unit is not None:
-            columns.append(f"{quote_name(column)} AS {quote_name(shape.unit)}")
+def _write_columns(connection: DuckDBPyConnection, shape: TableSchema, layout: CopyLayout) -> dict[str, str]:
+    """How each column of a table that is sorted by unit is read. Texts are put back for their numbers; integers are
+    computed with as wide ones."""
+    columns = {ROW_COLUMN: "rowid"}
+    for column, *_ in connection.execute(f"DESCRIBE {_locate_table(layout.table)}").fetchall():
+        stored = quote_name(column)
         number = next((i for i in range(len(layout.scalars)) if column == scalar_column(i)), None)
         text_column = next((c for c in layout.texts if column == text_code_column(c)), None)
-        if number is not None and (narrow := narrow_type(layout.ranges[number])) is not None:
-            columns[-1:] = [
-                f"CAST(NULLIF({quote_name(column)}, {narrow[1]}) AS BIGINT) AS {quote_name(column)}",
-                f"{quote_name(column)} AS {quote_name(narrow_column(number))}",
-            ]
+        columns[column] = stored  # a unit that is no integer is here besides its number, and comes after it
+        if column == UNIT_COLUMN and shape.unit is not None:
+            columns[shape.unit] = stored
+        elif number is not None and (narrow := narrow_type(layout.ranges[number])) is not None:
+            columns[column] = f"CAST(NULLIF({stored}, {narrow[1]}) AS BIGINT)"
+            columns[narrow_column(number)] = stored
         elif text_column is not None:
-            columns.append(f"CAST({quote_name(column)} AS VARCHAR) AS {quote_name(text_column)}")
-        elif column == shape.unit:  # not an integer: it is here besides its number
-            columns.remove(f"{quote_name(UNIT_COLUMN)} AS {quote_name(column)}")
-    return f"(SELECT {', '.join(columns)} FROM {table})"
+            columns[text_column] = f"CAST({stored} AS VARCHAR)"
+    return columns
 
 
 def _texts(connection: DuckDBPyConnection, table: str, column: str) -> Sequence[str]:

@@ -94,14 +94,14 @@ class DuckDBEngine:
             return self._compute_in_sql(aggregation)
         from tacit.engines.aggregate_copy import aggregate_rows, count_rows, read_sorted, read_straight
 
-        found, sources = plan_copy_scan(aggregation, self._copy.layouts), self._copy.sources
+        found = plan_copy_scan(aggregation, self._copy.layouts)
         with self._snapshot() as cursor:
             if found is None:
-                rows = read_sorted(aggregation, sources, partial(type_of, cursor))
+                rows = read_sorted(aggregation, self._copy.sources, partial(type_of, cursor))
             elif (counted := count_rows(cursor, aggregation, found)) is not None:
                 return counted
             else:
-                rows = read_straight(cursor, aggregation, found, sources, self._copy.texts[found.table])
+                rows = read_straight(cursor, aggregation, found, self._copy)
             is_large = any(table.rows > _LARGE for table in self.tables.values())
             return aggregate_rows(cursor, aggregation, rows, is_large=is_large)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,10 @@ from tacit.engines.scalars import quote_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+# A result of few rows is copied once more, which takes less time than binding a statement twice.
+warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
 
 
 def connect_in_memory() -> DuckDBPyConnection:

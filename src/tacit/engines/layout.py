@@ -103,6 +103,15 @@ class CopyScan:
     narrow: Mapping[Scalar, Scalar] = field(default_factory=dict)
 
     @property
+    def columns(self) -> set[str]:
+        """What it reads of the table."""
+        node = self.source
+        while isinstance(node, Projection):
+            node = node.source
+        assert isinstance(node, Scan)
+        return {there for there, _ in node.columns}
+
+    @property
     def is_whole(self) -> bool:
         """Whether it reads every row of the table."""
         return self.where is None and isinstance(self.source, Scan)
@@ -152,9 +161,13 @@ def plan_copy_scan(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Copy
     extra.append((ROW_COLUMN, ROW_COLUMN))
     extra += [(text_code_column(column), text_code_column(column)) for column in dict.fromkeys(texts.values())]
     where = None if node.where is None else substitute(node.where, ready)
-    source = Scan(leaf.table, (*leaf.columns, *extra))
     arguments = _arguments(node, ready)
     narrow = {argument: bare[argument] for argument in arguments if argument in bare}
+    computed = [*(key.scalar for key in keys), *arguments.values(), *narrow.values()]
+    computed += [] if where is None else [where]
+    names = {part.name for scalar in computed for part in walk(scalar) if isinstance(part, ColumnReference)}
+    names |= {UNIT_COLUMN, ROW_COLUMN, *(text_code_column(column) for column in texts.values())}
+    source = Scan(leaf.table, tuple((there, name) for there, name in (*leaf.columns, *extra) if name in names))
     return CopyScan(leaf.table, source, where, tuple(keys), texts, arguments, narrow)
 
 

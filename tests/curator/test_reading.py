@@ -466,7 +466,7 @@ def test_a_unit_is_found_whatever_letters_the_policy_writes_it_in(tmp_path: Path
         assert curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM t", epsilon=0.5).receipt.entry
 
 
-@pytest.mark.parametrize("step", ["_find_tables", "_digest_sources", "write_plain_table"])
+@pytest.mark.parametrize("step", ["_find_tables", "_digest_sources", "write_sorted_table"])
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_file_that_changes_while_it_is_read_is_the_owners_error(kind, step, tmp_path, monkeypatch):
     def write(columns: dict[str, pa.Array]) -> Path:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.curator import test_sensitivity as sensitivity
 from tests.curator.test_questions import CHOICES, QUESTIONS, RANKS, arrow, awkward, clean, declare
 from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question
-from tacit.curator.copies import layouts_of, readings_of
+from tacit.curator.copies import PolicyLayouts, readings_of
+from tacit.curator.resources import open_engine
 from tacit.curator.tables import table_schemas
-from tacit.engines import aggregate_copy, ingest
+from tacit.engines import aggregate_copy, copy_tables, ingest
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.reference import ReferenceEngine
@@ -27,9 +29,9 @@ EVERY = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)]
 
 
 def open_sorted(policy: Any, tables: Any, monkeypatch: pytest.MonkeyPatch) -> DuckDBEngine:
-    """An engine over a copy of which every table with units is sorted."""
-    monkeypatch.setattr(ingest, "_SORTED", 0)
-    shapes, layouts = table_schemas(policy), layouts_of(policy)
+    """An engine over a copy which holds ready what questions compute, of whatever size."""
+    monkeypatch.setattr(ingest, "_READY", 0)
+    shapes, layouts = table_schemas(policy), PolicyLayouts(policy)
     engine = DuckDBEngine(shapes, None, tables, layouts=layouts, readings=readings_of(policy))
     assert engine._copy.layouts
     return engine
@@ -89,3 +91,56 @@ def test_a_loop_that_keeps_one_row_too_many_is_found(monkeypatch):
     monkeypatch.setattr(aggregate_copy, "bound_contributions", one_more)
     with pytest.raises(AssertionError):
         check_sensitivities("add-remove", 30, monkeypatch)
+
+
+def test_what_a_copy_holds_ready_changes_nothing_of_what_is_kept(monkeypatch):
+    """The number of rows, and of texts, decides what is held ready, and must not decide which rows of a unit count."""
+    tables = arrow(awkward())
+    policy = load(declare(2, 1, total=3))
+    monkeypatch.setattr(copy_tables, "_MOST_TEXTS", 1)
+    unnumbered = open_sorted(policy, tables, monkeypatch)
+    monkeypatch.setattr(copy_tables, "_MOST_TEXTS", 65_535)
+    ready = open_sorted(policy, tables, monkeypatch)
+    monkeypatch.setattr(ingest, "_READY", 10**9)
+    bare = DuckDBEngine(
+        table_schemas(policy), None, tables, layouts=PolicyLayouts(policy), readings=readings_of(policy)
+    )
+    assert not any(layout.scalars for layout in bare._copy.layouts.values()) and bare._copy.layouts
+    for text in EVERY:
+        exact = plan_for(read_question(text), policy, 1).exact
+        found = dict(ready.run(exact))
+        assert dict(bare.run(exact)) == dict(unnumbered.run(exact)) == found, text
+    for engine in (unnumbered, ready, bare):
+        engine.close()
+
+
+def test_one_unit_more_changes_what_is_kept_of_no_other_at_any_size():
+    """One more person, and the table has 10,000 rows: the sums move by that person's rows, and no more."""
+    rng = random.Random(5)
+    rows = [(n // 3, rng.choice("ABCD"), rng.randrange(1000)) for n in range(9_999)]
+    policy = {
+        "privacy": {"epsilon": 10.0, "delta": 1e-6},
+        "ledger": {"store": "unused.ledger"},
+        "analysts": {"ada": {"epsilon": 1.0, "delta": 1e-6}},
+        "tables": {
+            "t": {
+                "unit": "who",
+                "max_groups": 1,
+                "max_rows_per_group": 1,
+                "columns": {
+                    "g": {"type": "text", "values": ["A", "B", "C", "D"]},
+                    "x": {"type": "int", "lower": 0, "upper": 1000},
+                },
+            }
+        },
+    }
+    loaded = load(policy)
+    found = []
+    for some in (rows, [*rows, (10**6, "A", 1000)]):
+        table = pa.table(dict(zip(("who", "g", "x"), map(list, zip(*some, strict=True)), strict=True)))
+        engine = open_engine(loaded, {"t": table})
+        exact = plan_for(read_question("SELECT g, COUNT(*), SUM(x) FROM t GROUP BY g"), loaded, 1).exact
+        found.append(dict(engine.run(exact)))
+        engine.close()
+    moved = {key: [b - a for a, b in zip(found[0][key], found[1][key], strict=True)] for key in found[0]}
+    assert [key for key, by in moved.items() if any(by)] == [("A",)] and set(map(abs, moved[("A",)])) == {1, 1000}

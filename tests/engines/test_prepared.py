@@ -14,8 +14,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.engines import OneLayout
 
-from tacit.engines import copy_tables, ingest
+from tacit.engines import copy_tables
 from tacit.engines.base import TableSchema
 from tacit.engines.copy_file import CopyFile
 from tacit.engines.duckdb import DuckDBEngine
@@ -56,9 +57,7 @@ def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
     types = {"who": kind, "x": pa.int64(), "s": pa.string(), "y": pa.float64()}
     pq.write_table(pa.table({c: pa.array([r[c] for r in rows], t) for c, t in types.items()}), folder / "t.parquet")
     layout = LAYOUT if kind == pa.int64() else replace(LAYOUT, scalars=SCALARS[:2], ranges=RANGES[:2])
-    DuckDBEngine(
-        [SHAPE], folder / "t.parquet", layouts=lambda table: layout, copy=CopyFile(folder / "copy", "s")
-    ).close()
+    DuckDBEngine([SHAPE], folder / "t.parquet", layouts=OneLayout(layout), copy=CopyFile(folder / "copy", "s")).close()
     with duckdb.connect(str(folder / "copy"), read_only=True) as copy:
         return copy.sql("FROM t").to_arrow_table()
 
@@ -68,7 +67,7 @@ def ordered(folder: Path, order: str) -> DuckDBEngine:
     copied(folder, drawn(5000, list(range(40))), pa.int64())
     with duckdb.connect(str(folder / "copy")) as copy:
         copy.execute(f"CREATE OR REPLACE TABLE t AS FROM t ORDER BY {order}")
-    return DuckDBEngine([SHAPE], layouts=lambda table: LAYOUT, copy=CopyFile(folder / "copy", "s"))
+    return DuckDBEngine([SHAPE], layouts=OneLayout(LAYOUT), copy=CopyFile(folder / "copy", "s"))
 
 
 def drawn(count: int, units: list[Any]) -> list[dict[str, Any]]:
@@ -90,11 +89,9 @@ def test_a_copy_is_sorted_by_unit_and_then_by_all_columns_so_that_rows_that_tie_
     copy = copied(tmp_path, rows, pa.int64())
     assert copy.num_rows == sum(row["who"] is not None for row in rows)
     texts = {None: 9, "a": 0, "b": 1, "é": 2}
-    columns = [
-        copy[UNIT_COLUMN].to_pylist(),
-        [texts[s] for s in copy[text_code_column("s")].cast(pa.string()).to_pylist()],
-    ]
-    columns += [[9**9 if v is None else v for v in copy[c].to_pylist()] for c in ("x", "y")]  # NULL comes last
+    x, y = ([9**9 if v is None else v for v in copy[c].to_pylist()] for c in ("x", "y"))  # NULL comes last
+    coded = [texts[s] for s in copy[text_code_column("s")].cast(pa.string()).to_pylist()]
+    columns = [copy[UNIT_COLUMN].to_pylist(), x, coded, y]
     assert all(one <= other for one, other in pairwise(zip(*columns, strict=True)))
 
 
@@ -166,11 +163,11 @@ def test_units_that_share_a_number_are_found_in_whichever_tables_they_are(tmp_pa
     def opened(*units: list[str]) -> None:
         frames = {s.name: pa.table({"who": who, "x": [1] * len(who)}) for s, who in zip(shapes, units, strict=False)}
 
-        def layout(table: str) -> CopyLayout:
-            return CopyLayout(table, Scan(table, (("x", "c0"), ("who", "c1"))), "c1", (), (), ())
+        class Plain:
+            def find(self, table: str, *, is_ready: bool) -> CopyLayout:
+                return CopyLayout(table, Scan(table, (("x", "c0"), ("who", "c1"))), "c1", (), (), ())
 
-        monkeypatch.setattr(ingest, "_SORTED", 0)
-        DuckDBEngine(shapes[: len(units)], None, frames, layouts=layout).close()
+        DuckDBEngine(shapes[: len(units)], None, frames, layouts=Plain()).close()
 
     opened(["p", "q", "p"])
     opened(["p", "q"], ["q", "p", "r"])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import duckdb
 import pyarrow as pa
 import pytest
 
+from tacit.engines.base import TableSchema
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.ingest import digest_source
 from tacit.engines.source_digest import digest_frame
+from tacit.query.types import Type
 
 NAMES = [f"n{number}" for number in range(256)]
 TABLE = pa.table({"a": [*NAMES, None], "b": list(range(257))})
@@ -54,3 +59,24 @@ def test_a_categorical_column_of_polars_is_digested():
     polars = pytest.importorskip("polars")
     frame = polars.from_arrow(TABLE).with_columns(polars.col("a").cast(polars.Categorical))
     assert digest_frame(pa.table(frame)) == digest_frame(TABLE)
+
+
+def test_a_view_is_known_by_its_rows(tmp_path):
+    """It may read another file, or draw random numbers: then other data comes of the same file."""
+    (tmp_path / "rows.csv").write_text("who,x\n1,2\n3,4\n")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as made:
+        made.execute(f"CREATE VIEW seen AS SELECT * FROM read_csv('{tmp_path}/rows.csv')")
+        made.execute("CREATE VIEW drawn AS SELECT i AS who, CAST(1e9 * random() AS BIGINT) AS x FROM range(9) AS r(i)")
+    shapes = [TableSchema(name, (("x", Type.INT),), "who") for name in ("seen", "drawn")]
+
+    def digests() -> dict[str, str]:
+        engine = DuckDBEngine(shapes, tmp_path / "t.duckdb")
+        found = dict(engine.source_digests())
+        engine.close()
+        return found
+
+    first, second = digests(), digests()
+    assert first["seen"] == second["seen"] == digest_source(shapes, tmp_path / "t.duckdb")["seen"]
+    assert first["drawn"] != second["drawn"]
+    (tmp_path / "rows.csv").write_text("who,x\n1,2\n3,5\n")
+    assert digests()["seen"] != first["seen"]

@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.support.policies import policy_of
 
 import tacit
 from tacit import learn
-from tacit.curator.ask import answer
+from tacit.curator.ask import answer, release
 from tacit.errors import ErrorCode, Failed, LedgerError, Refused
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
@@ -90,8 +91,9 @@ def test_a_time_limit_locks_too(database, tmp_path):
         run("ALTER TABLE visits RENAME TO stored")
         run("CREATE VIEW visits AS SELECT who, x FROM stored WHERE pg_sleep(x) IS NOT NULL")
         ada, question = curator.analyst("ada"), Question("SELECT SUM(x) FROM visits", 1)
+        plan = curator.planner.plan(question, "ada")
         with pytest.raises(Failed):
-            answer(question, curator.planner.plan(question, "ada"), "ada", curator, seconds=0.2)
+            answer(question, plan, "ada", curator, partial(release, plan, curator.engine, curator.bits, 0.2))
         with pytest.raises(Refused) as refused:
             ada.ask("SELECT COUNT(*) FROM visits", epsilon=1)
         assert refused.value.code == "table-locked"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
 from tacit.engines.copy_file import CopyFile, fingerprint_copy
-from tacit.engines.ingest import LayoutOf
 from tacit.engines.layout import CopyLayout, Range, substitute
 from tacit.engines.readings import Readings, use_readings
 from tacit.errors import Refused
@@ -38,22 +37,33 @@ def locate_copy(policy: Policy) -> CopyFile | None:
     else:
         beside = policy.books.store if isinstance(policy.books.store, Path) else policy.books.key
         path = beside.with_suffix(".copy")
-    layout_of = layouts_of(policy)
-    layouts = [layout for table in policy.tables if (layout := layout_of(table.name)) is not None]
+    planned = PolicyLayouts(policy)
+    layouts = [layout for t in policy.tables if (layout := planned.find(t.name, is_ready=True)) is not None]
     return CopyFile(path, fingerprint_copy(policy.digest, layouts))
 
 
-def layouts_of(policy: Policy) -> LayoutOf:
-    """How each table lies where it is sorted by unit, planned when it is asked for."""
+class PolicyLayouts:
+    """How the tables of a policy lie where they are sorted by unit, planned when it is asked for."""
 
-    readings = readings_of(policy)
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._readings = readings_of(policy)
+        self._known: dict[tuple[str, bool], CopyLayout | None] = {}
 
-    @cache
-    def layout_of(name: str) -> CopyLayout | None:
-        table = policy.table(name)
-        return None if table is None or table.unit in (None, ROW_UNIT) else _plan_layout(policy, readings, table)
+    def find(self, table: str, *, is_ready: bool) -> CopyLayout | None:
+        """How a table lies, with what questions compute ready or without; None where it has no unit."""
+        if (table, is_ready) not in self._known:
+            found = self._policy.table(table)
+            has_unit = found is not None and found.unit not in (None, ROW_UNIT)
+            self._known[table, is_ready] = self._plan(found, is_ready) if found is not None and has_unit else None
+        return self._known[table, is_ready]
 
-    return layout_of
+    def _plan(self, table: Table, is_ready: bool) -> CopyLayout:
+        plain = plan_aggregation(self._policy, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
+        assert plain is not None
+        assert plain.unit is not None
+        bare = CopyLayout(table.name, plain.source, plain.unit, (), (), ())
+        return _add_scalars(bare, self._policy, self._readings, table) if is_ready else bare
 
 
 def readings_of(policy: Policy) -> Readings:
@@ -84,11 +94,8 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _plan_layout(policy: Policy, readings: Readings, table: Table) -> CopyLayout:
-    """How a table lies in a copy: what plain questions about each column compute, the planner says."""
-    plain = plan_aggregation(policy, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
-    assert plain is not None
-    assert plain.unit is not None
+def _add_scalars(bare: CopyLayout, policy: Policy, readings: Readings, table: Table) -> CopyLayout:
+    """The same layout with what plain questions about each column compute: the planner says what that is."""
     scalars: dict[Scalar, Range | None] = {}
     for asked in _typical_questions(policy, table):
         exact = use_readings(asked, readings)
@@ -101,7 +108,7 @@ def _plan_layout(policy: Policy, readings: Readings, table: Table) -> CopyLayout
             if children(scalar) or integers is not None:  # another column is there already
                 scalars[substitute(scalar, there)] = integers
     texts = tuple(column.name for column in table.columns if column.type is Type.TEXT)
-    return CopyLayout(table.name, plain.source, plain.unit, tuple(scalars), tuple(scalars.values()), texts)
+    return replace(bare, scalars=tuple(scalars), ranges=tuple(scalars.values()), texts=texts)
 
 
 def _scalars(node: Aggregation) -> list[Scalar]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.accounting.filters import compute_limits
-from tacit.curator.copies import layouts_of, locate_copy, readings_of
+from tacit.curator.copies import PolicyLayouts, locate_copy, readings_of
 from tacit.curator.tables import table_schemas
 from tacit.engines.base import Progress, TableEngine
 from tacit.errors import ParameterError
@@ -44,7 +44,7 @@ def open_engine(
     file = policy.source if isinstance(policy.source, Path) else None
     copy = locate_copy(policy) if data is None else None
     return DuckDBEngine(
-        tables, file, data, layouts=layouts_of(policy), readings=readings_of(policy), copy=copy, progress=progress
+        tables, file, data, layouts=PolicyLayouts(policy), readings=readings_of(policy), copy=copy, progress=progress
     )
 
 

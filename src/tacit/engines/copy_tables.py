@@ -22,6 +22,7 @@ from tacit.engines.layout import (
     narrow_column,
     narrow_type,
     scalar_column,
+    stored_column,
     text_code_column,
 )
 from tacit.engines.scalars import quote_name, write_scalar
@@ -91,12 +92,14 @@ def write_sorted_table(
     own = shape.unit if kind == "BIGINT" else None
     results += [(quote_name(named.get(c, c)), c) for c in columns if c not in found and c != own]
     listing = ", ".join(f"{value} AS {quote_name(column)}" for value, column in results)
-    order = ", ".join(str(i + 1) for i in range(len(results)))
+    # The order follows from the values alone, whether or not texts are numbered: their numbers are in their order.
+    sorted_by = [UNIT_COLUMN, *(text_code_column(c) if c in found else c for c in columns if c != own)]
+    order = ", ".join(map(quote_name, sorted_by))
     ordered = f"SELECT {listing} FROM ({rows}) WHERE {unit} IS NOT NULL ORDER BY {order}"
     # What is computed follows from what is sorted, so it comes afterwards: fewer bytes are moved.
     again = [] if own is None else [f"{quote_name(UNIT_COLUMN)} AS {quote_name(own)}"]
     again += [f"CAST({quote_name(text_code_column(c))} AS VARCHAR) AS {quote_name(c)}" for c in found]
-    written = [quote_name(column) for _, column in results]
+    written = [f"{quote_name(column)} AS {quote_name(stored_column(column))}" for _, column in results]
     written += [
         f"{_narrow(write_scalar(value), integers)} AS {quote_name(scalar_column(i))}"
         for i, (value, integers) in enumerate(zip(layout.scalars, layout.ranges, strict=True))
@@ -114,7 +117,7 @@ def _write_units(connection: DuckDBPyConnection, table: str) -> None:
     connection.execute("CREATE SCHEMA IF NOT EXISTS copy.units")
     connection.execute(
         f"CREATE TABLE {units} AS SELECT {quote_name(UNIT_COLUMN)} AS unit, MIN(rowid) AS first, MAX(rowid) AS last"
-        f" FROM {_locate_table(table)} GROUP BY unit ORDER BY unit"
+        f" FROM {_locate_table(table)} GROUP BY 1 ORDER BY 1"
     )
     row = connection.execute(
         f"SELECT COUNT(*) FROM (SELECT first, LAG(last, 1, -1) OVER (ORDER BY unit) AS before FROM {units})"
@@ -130,10 +133,9 @@ def check_unit_collisions(connection: DuckDBPyConnection, shapes: Sequence[Table
     for shape in shapes:
         if shape.unit is not None:
             columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {_locate_table(shape.name)}").fetchall()}
-            if columns.get(shape.unit, "BIGINT") != "BIGINT":  # an integer is its own number
-                units.append(
-                    f"SELECT CAST({quote_name(shape.unit)} AS VARCHAR) AS unit FROM {_locate_table(shape.name)}"
-                )
+            column = next((c for c in (stored_column(shape.unit), shape.unit) if c in columns), None)
+            if column is not None and columns[column] != "BIGINT":  # an integer is its own number
+                units.append(f"SELECT CAST({quote_name(column)} AS VARCHAR) AS unit FROM {_locate_table(shape.name)}")
     if not units:
         return
     counts = f"COUNT(DISTINCT unit) = COUNT(DISTINCT {unit_to_integer('unit', 'VARCHAR')})"
@@ -237,8 +239,9 @@ def _write_columns(connection: DuckDBPyConnection, shape: TableSchema, layout: C
     """How each column of a table that is sorted by unit is read. Texts are put back for their numbers; integers are
     computed with as wide ones."""
     columns = {ROW_COLUMN: "rowid"}
-    for column, *_ in connection.execute(f"DESCRIBE {_locate_table(layout.table)}").fetchall():
-        stored = quote_name(column)
+    declared = {stored_column(c): c for c in [*(c for c, _ in shape.columns), shape.unit or "", *shape.links]}
+    for name, *_ in connection.execute(f"DESCRIBE {_locate_table(layout.table)}").fetchall():
+        stored, column = quote_name(name), declared.get(name, name)
         number = next((i for i in range(len(layout.scalars)) if column == scalar_column(i)), None)
         text_column = next((c for c in layout.texts if column == text_code_column(c)), None)
         columns[column] = stored  # a unit that is no integer is here besides its number, and comes after it

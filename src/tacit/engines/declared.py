@@ -44,6 +44,7 @@ SQL_TYPES = {
     Type.TIMESTAMP: "BIGINT",
 }
 _WIDE = {"UBIGINT", "HUGEINT"}
+LONGEST_TEXT = 4_096  # bytes: what a question holds in memory at a time must not grow with what rows say
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,13 @@ def _storage_form(shape: TableSchema, column: str, stored: str) -> str:
 
 
 def _read(column: str, kind: Type, stored: str, zone: str | None) -> str:
-    """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL too."""
+    """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL too, and so are
+    texts of more than `LONGEST_TEXT` bytes."""
     if kind is Type.TIMESTAMP:
         return read_timestamp(column, stored, zone or UTC)
     value = f"TRY_CAST({column} AS {SQL_TYPES[kind]})"
+    if kind is Type.TEXT:
+        return f"CASE WHEN strlen({value}) <= {LONGEST_TEXT} THEN {value} END"
     if kind is not Type.DATE:
         return value
     if stored in MOMENTS or (stored == "VARCHAR" and zone is not None):

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.engines.base import GroupedMeasures, Progress, TableSchema
 from tacit.engines.copy_file import CopyFile, ReadTables, attach_or_make
-from tacit.engines.copy_tables import open_tables, type_of
+from tacit.engines.copy_tables import type_of
 from tacit.engines.deadline import interrupted_at_limit, seconds_left
 from tacit.engines.declared import stored_types, to_declared_type
 from tacit.engines.dialect import DUCKDB
 from tacit.engines.duckdb_connection import connect_in_memory, spill_privately
 from tacit.engines.infer_csv import infer_csv_types
-from tacit.engines.ingest import LayoutOf, has_unique, read_source
+from tacit.engines.ingest import Layouts, NoLayouts, has_unique, open_read_tables, read_source
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.left_out import LeftOut
 from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
@@ -55,19 +55,16 @@ class DuckDBEngine:
         source: Path | None = None,
         frames: Mapping[str, Any] | None = None,
         *,
-        layouts: LayoutOf = lambda table: None,
+        layouts: Layouts | None = None,
         readings: Readings | None = None,
         copy: CopyFile | None = None,
         progress: Progress = lambda what, share: None,
     ) -> None:
-        declared = list(shapes)
+        declared, known = list(shapes), layouts or NoLayouts()
         self._readings = readings or {}
 
         def read(into: DuckDBPyConnection) -> ReadTables:
-            is_file = copy is not None
-            return read_source(
-                into, declared, source, frames or {}, layouts, self._readings, progress, sort_all=is_file
-            )
+            return read_source(into, declared, source, frames or {}, known, self._readings, progress)
 
         self._connection = connect_in_memory()
         self._forget = spill_privately(self._connection, self)
@@ -79,10 +76,7 @@ class DuckDBEngine:
                 self.tables = read(self._connection)
             else:
                 self.tables = attach_or_make(self._connection, copy, read)
-            numbered = {name: read.numbered for name, read in self.tables.items() if read.numbered is not None}
-            self._copy = open_tables(
-                self._connection, declared, {name: found for name in numbered if (found := layouts(name))}, numbered
-            )
+            self._copy = open_read_tables(self._connection, declared, self.tables, known)
         except BaseException:
             self._connection.close()
             raise

@@ -27,6 +27,8 @@ def connect_in_memory() -> DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        # Texts of one batch may have more than two gigabytes together.
+        "arrow_large_buffer_size": "true",
         # It takes NULLIF(x, 'a') IN ('a', 'b') for "x is not NULL" where all x are 'a' (DuckDB 2.0.0), and would make
         # plans, so the time they take, depend on the least and largest values of the data. The statistics that a
         # Parquet file tells of itself leave out NaN, too, and a clamp that they make seem needless would be left out.

@@ -10,17 +10,23 @@ without a unit, which no question sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
 from tacit.engines import readable
 from tacit.engines.base import Progress, TableSchema
-from tacit.engines.copy_tables import check_unit_collisions, open_tables, write_plain_table, write_sorted_table
+from tacit.engines.copy_tables import (
+    OpenTables,
+    check_unit_collisions,
+    open_tables,
+    write_plain_table,
+    write_sorted_table,
+)
 from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
 from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.layout import CopyLayout
@@ -36,10 +42,22 @@ from tacit.query.types import TIME_TYPES, Type
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-LayoutOf = Callable[[str], CopyLayout | None]
-"""How a table lies where it is sorted by unit; None where it has no unit."""
 
-_SORTED = 10_000  # rows from which sorting a table by unit pays
+class Layouts(Protocol):
+    """How tables lie that are sorted by unit."""
+
+    def find(self, table: str, *, is_ready: bool) -> CopyLayout | None:
+        """How a table lies, with what questions compute ready or without; None where it has no unit."""
+
+
+class NoLayouts:
+    """No table is sorted by unit."""
+
+    def find(self, table: str, *, is_ready: bool) -> CopyLayout | None:
+        """None."""
+
+
+_READY = 10_000  # rows from which it pays to hold ready what questions compute
 
 
 @dataclass(frozen=True)
@@ -49,7 +67,7 @@ class ReadTable:
     `digest` is that of its source. `written` says how its unit and links were stored. `numbered` are its texts that lie
     as numbers, or None where it is not sorted by unit. For the owner: how many rows there are, how many have no unit,
     and how many values of each column do not fit its declared type. `unique` says of its links whether no two rows
-    share a value.
+    share a value; `is_ready`, that it holds what questions compute.
     """
 
     digest: str
@@ -59,6 +77,7 @@ class ReadTable:
     without_unit: int
     misfits: Mapping[str, int]
     unique: Mapping[str, bool] = field(default_factory=dict)
+    is_ready: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -70,28 +89,29 @@ def read_source(
     shapes: Sequence[TableSchema],
     source: Path | None,
     frames: Mapping[str, Any],
-    layout_of: LayoutOf,
+    layouts: Layouts,
     readings: Readings,
     progress: Progress,
-    *,
-    sort_all: bool = False,
 ) -> dict[str, ReadTable]:
     """Read the declared tables into the database `copy` that is attached; what was read of each.
 
-    A table is sorted by unit where it is large, or with `sort_all`, and where the loops that need it are there.
+    **Rule.** Every table with units is sorted by them where numba is installed, and none where it is not: which rows of
+    a unit count is chosen in another way in either case, so it must not be the data that decides. What a copy holds
+    ready may depend on the number of rows: it changes how long a question takes, and nothing else.
     """
     files = Files(_list_files(source))  # before anything is read of them
     found = _find_tables(connection, shapes, source, frames)
     declared = {shape.name: _check(connection, declare_table(connection, shape, found[shape.name])) for shape in shapes}
-    digests = _digest_sources(declared.values())
     staged = {name: _compute_view(connection, table, number) for number, (name, table) in enumerate(declared.items())}
+    digests = _digest_sources(connection, staged.values())
     sources = {name: _read_values(table, readings.get(name, {})) for name, table in staged.items()}
     read = {}
     for name, table in staged.items():
         progress(name, 0.0)
         try:
             rows, without_unit, misfits = _count(connection, table)
-            layout = layout_of(name) if _is_sorted(rows, sort_all) else None
+            is_ready = rows >= _READY
+            layout = layouts.find(name, is_ready=is_ready) if find_spec("numba") is not None else None
             numbered = None
             if layout is None:
                 write_plain_table(connection, name, sources[name], progress)
@@ -100,27 +120,42 @@ def read_source(
         except duckdb.Error as problem:
             columns = list(table.stored.values())
             raise readable.explain_unreadable(connection, name, table.table, columns, problem) from None
-        read[name] = ReadTable(digests[name], table.written, numbered, rows, without_unit, misfits)
+        read[name] = ReadTable(
+            digests[name],
+            table.written,
+            numbered,
+            rows,
+            without_unit,
+            misfits,
+            is_ready=layout is not None and is_ready,
+        )
     files.check()
     if any(table.numbered is not None for table in read.values()):
         check_unit_collisions(connection, shapes)
     _forget_source(connection)
-    return _find_unique(connection, shapes, read, layout_of)
+    return _find_unique(connection, shapes, read, layouts)
 
 
 def _find_unique(
-    connection: DuckDBPyConnection, shapes: Sequence[TableSchema], read: Mapping[str, ReadTable], layout_of: LayoutOf
+    connection: DuckDBPyConnection, shapes: Sequence[TableSchema], read: Mapping[str, ReadTable], layouts: Layouts
 ) -> dict[str, ReadTable]:
     """The same, with which links of the copy are unique: that is asked whenever it is opened."""
-    numbered = {name: table.numbered for name, table in read.items() if table.numbered is not None}
-    layouts = {name: layout for name in numbered if (layout := layout_of(name)) is not None}
-    sources = open_tables(connection, shapes, layouts, numbered).sources
+    sources = open_read_tables(connection, shapes, read, layouts).sources
     return {
         shape.name: replace(
             read[shape.name], unique={c: has_unique(connection, sources[shape.name], c) for c in shape.links}
         )
         for shape in shapes
     }
+
+
+def open_read_tables(
+    connection: DuckDBPyConnection, shapes: Sequence[TableSchema], read: Mapping[str, ReadTable], layouts: Layouts
+) -> OpenTables:
+    """The tables of a copy that is attached, as they were read into it."""
+    numbered = {name: table.numbered for name, table in read.items() if table.numbered is not None}
+    known = {name: layouts.find(name, is_ready=read[name].is_ready) for name in numbered}
+    return open_tables(connection, shapes, {name: found for name, found in known.items() if found}, numbered)
 
 
 def has_unique(connection: DuckDBPyConnection, source: str, column: str) -> bool:
@@ -144,7 +179,9 @@ def digest_source(shapes: Sequence[TableSchema], source: Path) -> dict[str, str]
     """The digest of each table's source as it is now; nothing is read into a copy."""
     with connect_in_memory() as connection:
         found = _find_tables(connection, shapes, source, {})
-        return _digest_sources(declare_table(connection, shape, found[shape.name]) for shape in shapes)
+        declared = [declare_table(connection, shape, found[shape.name]) for shape in shapes]
+        staged = [_compute_view(connection, table, number) for number, table in enumerate(declared)]
+        return _digest_sources(connection, staged)
 
 
 def _list_files(source: Path | None) -> list[Path]:
@@ -153,10 +190,6 @@ def _list_files(source: Path | None) -> list[Path]:
         return []
     log = source.with_name(f"{source.name}.wal")
     return [file for file in source.rglob("*") if file.is_file()] if source.is_dir() else [source, log]
-
-
-def _is_sorted(rows: int, sort_all: bool) -> bool:
-    return (sort_all or rows >= _SORTED) and find_spec("numba") is not None
 
 
 def _find_tables(
@@ -206,13 +239,19 @@ def _check(connection: DuckDBPyConnection, declared: DeclaredTable) -> DeclaredT
     return declared
 
 
-def _digest_sources(declared: Iterable[DeclaredTable]) -> dict[str, str]:
+def _digest_sources(connection: DuckDBPyConnection, staged: Iterable[DeclaredTable]) -> dict[str, str]:
+    """The digest of each table: of its files, or of its rows where they are handed over or computed by a view, which
+    may read other files or draw random numbers."""
     known: dict[tuple[Path, ...], str] = {}
     found = {}
-    for table in declared:
+    for table in staged:
+        columns = sorted(set(table.stored.values()))
         if table.table.frame is not None:
-            columns = sorted(set(table.stored.values()))
             found[table.shape.name] = digest_frame(table.table.frame.select(columns))
+        elif table.table.kind is Kind.STAGED:
+            listing = ", ".join(map(quote_name, columns)) or "1 AS one"
+            rows = connection.sql(f"SELECT {listing} FROM {table.table.expression}").to_arrow_table()
+            found[table.shape.name] = digest_frame(rows)
         else:
             if table.table.files not in known:
                 known[table.table.files] = digest_files(table.table.files)
@@ -231,7 +270,7 @@ def _compute_view(connection: DuckDBPyConnection, declared: DeclaredTable, posit
     except duckdb.Error as problem:
         columns = list(declared.stored.values())
         raise readable.explain_unreadable(connection, declared.shape.name, declared.table, columns, problem) from None
-    table = Stored(into, Kind.COLUMNS, declared.table.files)
+    table = Stored(into, Kind.STAGED, declared.table.files)
     return DeclaredTable(declared.shape, table, declared.reads, declared.stored, declared.written)
 
 
@@ -242,7 +281,7 @@ def _count(connection: DuckDBPyConnection, declared: DeclaredTable) -> tuple[int
     doubtful = [
         column
         for column, kind in declared.shape.columns
-        if kind in TIME_TYPES or (types[declared.stored[column]] != SQL_TYPES[kind] and kind is not Type.TEXT)
+        if kind in TIME_TYPES or kind is Type.TEXT or types[declared.stored[column]] != SQL_TYPES[kind]
     ]
     counts = ["COUNT(*)", "0" if unit is None else f"COUNT(*) - COUNT({declared.reads[unit]})"]
     counts += [f"COUNT({quote_name(declared.stored[c])}) - COUNT({declared.reads[c]})" for c in doubtful]

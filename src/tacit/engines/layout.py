@@ -62,6 +62,11 @@ class CopyLayout:
         return node
 
 
+def stored_column(column: str) -> str:
+    """The column of a copy that holds a declared one: of the same name, unless DuckDB has that for the row's number."""
+    return f"#column {column}" if column.lower() == "rowid" else column
+
+
 def scalar_column(number: int) -> str:
     """The column of a copy that holds a scalar of its layout, by its position."""
     return f"#{number}"

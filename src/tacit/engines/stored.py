@@ -28,6 +28,7 @@ class Kind(Enum):
     CSV = "csv"  # staged in memory, every column text
     PARQUET = "parquet"
     COMPUTED = "computed"  # a view, or a table with generated columns
+    STAGED = "staged"  # the rows of such a view, computed once into memory
     FRAME = "frame"  # handed over as an object of Python
 
 

@@ -60,6 +60,7 @@ from tacit.query.functions import (
     DATE_PARTS,
     DATE_UNITS,
     MAX_POWER,
+    MOST_LITERAL,
     MOST_PATTERN,
     MOST_POSITION,
     MOST_TEXTS,
@@ -157,6 +158,11 @@ class _Binder:
         return replace(result, weight=weight)
 
     def literal(self, node: Literal) -> TypedScalar:
+        if self.rows and isinstance(node.value, str) and len(node.value) > MOST_LITERAL:
+            what = f"a text in a question has at most {MOST_LITERAL} characters"  # it may be there once for each row
+            raise Refused(
+                ErrorCode.TOO_LARGE, what, at=find_location(node), fix="compare with its beginning: x LIKE 'a%'"
+            )
         match node.value:
             case None:
                 return TypedScalar(node, None)

@@ -38,6 +38,7 @@ from tacit.query.nodes import (
 from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 MAX_GROUPS = 10_000
+_LARGEST_KEY = 2**62  # of a float that is a whole number: doubles and integers of 64 bits have it
 MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by itself
 
 
@@ -126,6 +127,9 @@ class _Splitter:
         if not whole or not bound.is_bounded or bound.lower is None or bound.upper is None:
             fix = "group by FLOOR(x / 10), which has whole values and bounds"
             raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(scalar), fix=fix)
+        if max(abs(bound.lower), abs(bound.upper)) > _LARGEST_KEY:
+            what, fix = "cannot group by numbers that may be larger than 2^62", "group by smaller ones: FLOOR(x / 10)"
+            raise Refused(ErrorCode.OVERFLOW, what, at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
 
     def is_field(self, column: ColumnReference) -> bool:

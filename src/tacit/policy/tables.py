@@ -43,9 +43,10 @@ def load_tables(at: Section) -> tuple[Table, ...]:
 
 def _follow_unit(at: Section, table: Table, known: dict[str, Table]) -> Table:
     """A table with the people of the one that it reaches its unit through."""
+    by_name = {name.lower(): found for name, found in known.items()}
     above, seen = table, {table.name}
     while isinstance(above.unit, UnitForeignKey):
-        parent = known.get(above.unit.table)
+        parent = by_name.get(above.unit.table.lower())
         if parent is None or parent.name in seen:
             what = (
                 f"there is no table {above.unit.table} to find the unit in"
@@ -61,6 +62,10 @@ def _follow_unit(at: Section, table: Table, known: dict[str, Table]) -> Table:
             at.fail(f"{parent.name} has no unit to be reached", "unit", fix=f"give {parent.name} a column as its unit")
         seen.add(parent.name)
         above = parent
+    if isinstance(table.unit, UnitForeignKey):
+        there = by_name[table.unit.table.lower()]
+        way = replace(table.unit, table=there.name, key=_spell(table.unit.key, there.columns))
+        table = replace(table, unit=way)
     return replace(table, people=above.people)
 
 
@@ -82,7 +87,14 @@ def _table(at: Section) -> Table:
     people = at.text("people", "name the people, as in other tables that hold them") if "people" in at.entries else name
     if "people" in at.entries and not isinstance(unit, str):
         at.fail("are those of the table that the unit is reached through", "people", fix="leave it out")
-    return Table(name, unit, _columns(at, public=False), groups, rows, people, total)
+    columns = _columns(at, public=False)
+    unit = _spell(unit, columns) if isinstance(unit, str) else replace(unit, column=_spell(unit.column, columns))
+    return Table(name, unit, columns, groups, rows, people, total)
+
+
+def _spell(name: str, columns: tuple[Column, ...]) -> str:
+    """A column's name as it is declared: SQL ignores case, and one column must not be read as two."""
+    return next((c.name for c in columns if c.name.lower() == name.lower() and name != ROW_UNIT), name)
 
 
 def _unit(at: Section) -> str | UnitForeignKey:
@@ -292,12 +304,14 @@ def _values(at: Section, kind: Type, lower: Fraction | None, upper: Fraction | N
 
 
 class DuplicateNames:
-    """Finds names that SQL, which ignores case, could not tell apart."""
+    """Finds names that SQL, which ignores case, could not tell apart, and names that a copy has for its own."""
 
     def __init__(self) -> None:
         self.seen: dict[str, str] = {}
 
     def __call__(self, name: str) -> str:
         """What is wrong with a name, after those before it."""
+        if name.startswith("#"):
+            return "begins with #, as names of Tacit's own do: rename it where it is stored, or in a view"
         first = self.seen.setdefault(name.lower(), name)
         return "" if first == name else f"differs from {describe_value(first)} in case only"

@@ -77,5 +77,6 @@ DATE_UNITS = ("year", "quarter", "month", "week", "day")  # of DATE_TRUNC; a wee
 TIME_UNITS = ("hour", "minute", "second")  # of timestamps only
 MAX_POWER = 10  # the largest exponent of POWER
 MOST_TEXTS = 8  # texts that one text may be put together from
+MOST_LITERAL = 250  # characters of a text in a question about rows
 MOST_PATTERN = 100  # characters of a pattern of LIKE
 MOST_POSITION = 2**31 - 1  # the largest start and length of SUBSTRING

@@ -66,6 +66,12 @@ class BackgroundProcess:
         found: T = value
         return found
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether a process was started and is gone."""
+        running = self._process
+        return running is not None and running.poll() is not None
+
     def close(self) -> None:
         """End the process, also during a call. A `call` after that is made in this process."""
         self._closed = True

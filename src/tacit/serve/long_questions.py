@@ -44,6 +44,8 @@ class LongQuestions:
     def is_open(self) -> bool:
         """Whether the other process has the curator's data. It begins to open it where it has not."""
         with self._lock:
+            if self._process.has_ended:
+                self._is_open = False
             if self._digests and not self._is_open and self._opening is None:
                 self._opening = threading.Thread(target=self._open, name="tacit-long-questions", daemon=True)
                 self._opening.start()

@@ -216,29 +216,31 @@ TEXTS = [
 
 
 def texts() -> list[Case]:
-    """Texts with NUL, lone combining characters, of 1 MB, and other odd ones: each is itself, and only itself."""
-    values = [*TEXTS, "x" * 2**20, "y" * 2**20 + "\x00", "\u0301" * 2**18]
+    """Texts with NUL, lone combining characters, and other odd ones: each is itself, and only itself. Beyond 4,096
+    bytes a text is NULL."""
+    long = ["x" * 2**20, "y" * 2**20 + "\x00", "\u0301" * 2**18, "z" * 4097]
+    values = [*TEXTS, *long, "z" * 4096]
     count = len(values)
     table = pa.table({"id": range(count), "x": values, "k": ["a"] * count})
     facts = [
         counted(count),
-        counted(count - 1, "x"),
+        counted(count - 1 - len(long), "x"),
         split(
             {
-                "x IS NULL": 1,
+                "x IS NULL": 1 + len(long),
                 "x = ''": 1,
                 "x = 'é'": 1,
                 "x = 'e\u0301'": 1,
-                "LENGTH(x) = 1048576": 1,
+                "LENGTH(x) = 4096": 1,
                 "x LIKE 'a%'": 2,
                 "x = '%'": 1,
                 "x = '\\'": 1,
                 "x = 'NULL'": 1,
                 "x = '\ufeff'": 1,
             },
-            rest=count - 11,
+            rest=count - 11 - len(long),
         ),
-        split({"LENGTH(x) = 0": 1, "LENGTH(x) = 3": 2, "LENGTH(x) > 1000": 3}, rest=count - 6),
+        split({"LENGTH(x) = 0": 1, "LENGTH(x) = 3": 2, "LENGTH(x) > 1000": 1}, rest=count - 4),
     ]
     policy = {"t": private({"x": TEXT, "k": TEXT})}
     frames = {"arrow": lambda: table, "pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table)}

@@ -26,9 +26,7 @@ from tacit.attacks.linear import reconstruct
 from tacit.attacks.oracle import NoiseModel, one_by_one
 from tacit.attacks.recovered import ReconstructionResult, max_expected_accuracy
 from tacit.curator.curator import Analyst, Curator
-from tacit.curator.resources import budget_limits
-from tacit.curator.tables import table_schemas
-from tacit.engines.duckdb import DuckDBEngine
+from tacit.curator.resources import budget_limits, open_engine
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.laplace import Laplace
@@ -105,7 +103,7 @@ class _AttackRunner:
 
     def __enter__(self) -> _AttackRunner:
         self._folder = temporary_ledgers()
-        self._engine = DuckDBEngine(table_schemas(self.policy), None, self.crowd.database.tables)
+        self._engine = open_engine(self.policy, self.crowd.database.tables)
         self._twin = UnprotectedDatabase(self.crowd.database)
         return self
 

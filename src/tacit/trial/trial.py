@@ -20,10 +20,9 @@ import numpy as np
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import AuditResult, audit
 from tacit.curator.curator import Curator
-from tacit.curator.resources import budget_limits
-from tacit.curator.tables import check_join_columns, table_schemas
-from tacit.engines.base import GroupedMeasures
-from tacit.engines.duckdb import DuckDBEngine
+from tacit.curator.resources import budget_limits, open_engine
+from tacit.curator.tables import check_join_columns
+from tacit.engines.base import GroupedMeasures, TableEngine
 from tacit.errors import ParameterError
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.threshold import Threshold
@@ -76,7 +75,7 @@ class PolicyAuditor:
         self.pairs = generate_neighbors(self.policy, units, seed)
         self._seed = seed
         self._alike: dict[int, tuple[NeighboringDatabases, ...]] = {}
-        self._engines: dict[SyntheticDatabase, DuckDBEngine] = {}
+        self._engines: dict[SyntheticDatabase, TableEngine] = {}
         self._exact: dict[tuple[SyntheticDatabase, str], GroupedMeasures] = {}
         self._folder = temporary_ledgers()
         self._ledgers = 0
@@ -188,13 +187,13 @@ class PolicyAuditor:
             self._exact[key] = engine.run(plan.exact)
         return self._exact[key]
 
-    def engine(self, database: SyntheticDatabase) -> DuckDBEngine:
+    def engine(self, database: SyntheticDatabase) -> TableEngine:
         """The engine over a database, open for as long as the trial."""
         if not isinstance(database, SyntheticDatabase):
             what = f"needs a database of the trial, got {type(database).__name__}"
             raise ParameterError("data", what, fix="take one of trial.pairs, or SyntheticDatabase({name: table})")
         if database not in self._engines:
-            engine = DuckDBEngine(table_schemas(self.policy), None, database.tables)
+            engine = open_engine(self.policy, database.tables)
             self._engines[database] = engine
             check_join_columns(self.policy, engine)
         return self._engines[database]

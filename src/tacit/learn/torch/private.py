@@ -35,6 +35,7 @@ from tacit.learn.torch.batches import (
     split_into_passes,
 )
 from tacit.learn.torch.book import Book, Call
+from tacit.learn.torch.checking import check_pass
 from tacit.learn.torch.clipping import clipped_sums, factors, read_parts, total_columns
 from tacit.learn.torch.layers import install, uninstall
 
@@ -311,11 +312,15 @@ class Private:
             what = f"needs one loss for each of {self._book.rows} rows, got shape {tuple(losses.shape)}"
             raise ParameterError("losses", what, fix="cross_entropy(..., reduction='none'), and a mean over tokens")
         self._book.stop()
+        if self._check and not self._book.replay:
+            check_pass(losses, self._book)
+            self._check = False
         probe, written = self._backward(losses, given)
-        self._add(self._clip_and_sum(probe, written, given.mask))
-        self._pass = None
-        if given.is_last:
-            self._finish()
+        with torch.no_grad():
+            self._add(self._clip_and_sum(probe, written, given.mask))
+            self._pass = None
+            if given.is_last:
+                self._finish()
         return given.is_last
 
     def _require_pass(self) -> Pass:
@@ -331,7 +336,7 @@ class Private:
         found = torch.autograd.grad(losses, wanted, weights, allow_unused=True)
         written, outside, probe = found[: len(slots)], found[len(slots) : -1], found[-1]
         self._check_book(written, outside)
-        return probe, [torch.zeros_like(s) if w is None else w for s, w in zip(slots, written, strict=True)]
+        return probe, [torch.zeros_like(s) if w is None else w.detach() for s, w in zip(slots, written, strict=True)]
 
     def _check_book(self, written: Sequence[Tensor | None], outside: Sequence[Tensor | None]) -> None:
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
@@ -431,7 +436,11 @@ class Private:
             book = self._book
             if not book.replay:
                 book.start()
-                losses(*tensors)
+                plain = losses(*tensors)
+                if self._check:
+                    check_pass(plain, book)
+                    self._check = False
+                del plain
                 book.replay = True
             book.start()
             found: Tensor = compiled(*tensors)

@@ -53,7 +53,7 @@ def booked(
     own.begin(Pass(list(range(rows)), torch.ones(rows, dtype=torch.bool), True))
     value = losses(model, x)
     own._book.stop()
-    probe, written = own._backward(value, own._require_pass())
+    probe, written = own._backward(value, own._require_pass().mask)
     calls = own._book.calls
     parts = read_parts(calls, written, [call.indices for call in calls])
     columns = total_columns(calls, parts, probe)

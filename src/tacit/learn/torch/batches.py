@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ import torch
 from torch import Tensor
 
 from tacit.errors import ParameterError
-from tacit.sampling.bits import Bits
+
+if TYPE_CHECKING:
+    from tacit.sampling.bits import Bits
 
 Order = npt.NDArray[np.int64]
 

@@ -26,6 +26,7 @@ from torch import Tensor
 from tacit.learn.torch.book import Call, Entry
 from tacit.learn.torch.functions import patches
 from tacit.learn.torch.norms import cross_columns, outer_columns, row_columns, square_columns, to_units
+from tacit.learn.torch.products import transposed_product
 
 MARGIN = 1 - 2.0**-10
 
@@ -183,12 +184,7 @@ def _product(a: Tensor, g: Tensor, scale: Tensor) -> Tensor:
         a = (a * _along(scale, a)).to(a.dtype)
     else:
         g = (g * _along(scale, g)).to(g.dtype)
-    left, right = g.reshape(-1, g.shape[-1]).t(), a.reshape(-1, a.shape[-1])
-    if left.dtype == torch.float32:
-        return left @ right
-    if left.is_cuda:
-        return torch.mm(left, right, out_dtype=torch.float32)
-    return left.float() @ right.float()
+    return transposed_product(g.reshape(-1, g.shape[-1]), a.reshape(-1, a.shape[-1]))
 
 
 def _add_rows(part: Part, scale: Tensor, before: Tensor | None) -> Tensor:

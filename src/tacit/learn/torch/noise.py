@@ -32,4 +32,4 @@ class DeviceNoise:
         """Add independent noise of this deviation to each number, in place."""
         for each in sums:
             noise = torch.randn(each.shape, generator=self.generator, device=each.device, dtype=each.dtype)
-            each.add_(noise * deviation)
+            each.addcmul_(noise, torch.as_tensor(deviation, device=each.device, dtype=each.dtype))

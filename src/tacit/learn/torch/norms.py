@@ -20,6 +20,8 @@ import math
 import torch
 from torch import Tensor
 
+from tacit.learn.torch.products import batched_product
+
 COLUMNS = 3
 """What a layer reports of each example: |G|^2, a bound of its rounding error, and the squared error of scaling."""
 LARGEST = 2.0**50
@@ -33,9 +35,15 @@ _DEVIATIONS = 8.0  # of a sum of rounding errors: a normal variable is beyond wi
 
 def unit_roundoff(dtype: torch.dtype) -> float:
     """Return half the distance from one to the next number, of numbers as matrix products read them."""
-    if dtype == torch.float32 and torch.cuda.is_available() and torch.backends.cuda.matmul.allow_tf32:
+    if dtype == torch.float32 and _has_short_products():
         return 2.0**-11
     return torch.finfo(dtype).eps / 2
+
+
+@torch.compiler.assume_constant_result
+def _has_short_products() -> bool:
+    """Whether matrix products read 32-bit numbers as TF32, with 11 bits."""
+    return torch.cuda.is_available() and torch.get_float32_matmul_precision() != "highest"
 
 
 def dot_error(length: int, dtype: torch.dtype) -> float:
@@ -90,14 +98,7 @@ def _or_infinite(square: Tensor, far: Tensor) -> Tensor:
 
 def gram(x: Tensor) -> Tensor:
     """Return the Gram matrices of [units, tokens, d], with products and sums in 32 bits."""
-    return batched_product(x, x.transpose(1, 2))
-
-
-def batched_product(x: Tensor, y: Tensor) -> Tensor:
-    """Return x @ y of stacks of matrices, in 32 bits."""
-    if x.dtype != torch.float32 and x.is_cuda:
-        return torch.bmm(x, y, out_dtype=torch.float32)
-    return torch.bmm(x.float(), y.float())
+    return batched_product(x, x)
 
 
 def square_columns(gradients: Tensor) -> Tensor:
@@ -112,7 +113,9 @@ def use_kernel(scaled: Tensor, other: Tensor) -> bool:
     return scaled.is_cuda and scaled.dtype in {torch.bfloat16, torch.float16} and widths and _has_triton()
 
 
+@torch.compiler.assume_constant_result
 def _has_triton() -> bool:
+    """Whether Triton is installed."""
     try:
         import triton  # noqa: F401 - only whether it is there
     except ImportError:
@@ -137,7 +140,7 @@ def cross_columns(a: Tensor, g: Tensor, indices: Tensor, e: Tensor) -> Tensor:
     units, queries, tokens = a.shape[0], a.shape[1], e.shape[1]
     with torch.autocast(e.device.type, enabled=False):
         common = a.dtype if a.dtype == e.dtype else torch.float32
-        products = batched_product(a.to(common), e.to(common).transpose(1, 2))
+        products = batched_product(a.to(common), e.to(common))
         at = g.gather(2, indices[:, None, :].expand(units, queries, tokens)).float()
         square = 2 * (products * at).sum((1, 2))
         lengths = (vector_norm(a) * vector_norm(g)).sum(1) * vector_norm(e).sum(1)

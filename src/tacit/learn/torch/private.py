@@ -315,7 +315,7 @@ class Private:
         if self._check and not self._book.replay:
             check_pass(losses, self._book)
             self._check = False
-        probe, written = self._backward(losses, given)
+        probe, written = self._backward(losses, given.mask.to(losses.device))
         with torch.no_grad():
             self._add(self._clip_and_sum(probe, written, given.mask))
             self._pass = None
@@ -328,12 +328,11 @@ class Private:
             raise ParameterError("step", "there is no batch to step with", fix="for batch in private.loader: ...")
         return self._pass
 
-    def _backward(self, losses: Tensor, given: Pass) -> tuple[Tensor | None, list[Tensor]]:
+    def _backward(self, losses: Tensor, mask: Tensor) -> tuple[Tensor | None, list[Tensor]]:
         """What layers wrote, in one backward pass; every parameter must be in the book, and in it alone."""
         slots = self._book.slots()
         wanted = [*slots, *self.parameters, self._book.probe]
-        weights = given.mask.to(losses.device, losses.dtype)
-        found = torch.autograd.grad(losses, wanted, weights, allow_unused=True)
+        found = torch.autograd.grad(losses, wanted, mask.to(losses.dtype), allow_unused=True)
         written, outside, probe = found[: len(slots)], found[len(slots) : -1], found[-1]
         self._check_book(written, outside)
         return probe, [torch.zeros_like(s) if w is None else w.detach() for s, w in zip(slots, written, strict=True)]
@@ -359,14 +358,26 @@ class Private:
             from tacit.learn.torch.exact import integer_sums
 
             return integer_sums(calls, written, counted, self, self._stability)
-        run = self._clipper or clip_and_sum
-        indices = [call.indices for call in calls]
-        sums, norms = run(calls, probe, written, indices, counted, self._clip, self._stability, False)
+        sums, norms = self._run_clipper(probe, written, counted)
         if not bool(torch.isfinite(norms).all()):
-            sums, norms = clip_and_sum(calls, probe, written, indices, counted, self._clip, self._stability, True)
+            sums, norms = self._run_clipper(probe, written, counted, clean=True)
+        self._count_below(norms, counted)
+        return {id(p): each for p, each in zip(_booked(calls), sums, strict=True)}
+
+    def _run_clipper(
+        self, probe: Tensor | None, written: list[Tensor], counted: Tensor, *, clean: bool = False
+    ) -> tuple[list[Tensor], Tensor]:
+        """Clipped sums over the expected size of a batch, and norms; `clean` where a norm is not finite."""
+        run = clip_and_sum if self._clipper is None or clean else self._clipper
+        calls = self._book.calls
+        indices = [call.indices for call in calls]
+        return run(  # type: ignore[no-any-return]  # what torch.compile returns has no type
+            *(calls, probe, written, indices, counted, self._clip, self._stability, self.expected_batch, clean)
+        )
+
+    def _count_below(self, norms: Tensor, counted: Tensor) -> None:
         if self._clipping == "adaptive":
             self._below += (counted * ((norms <= self._clip).float() - 0.5)).sum()
-        return {id(p): each for p, each in zip(_booked(calls), sums, strict=True)}
 
     @property
     def _stability(self) -> float | None:
@@ -394,13 +405,16 @@ class Private:
             gradients = release(sums, self)
         else:
             gradients = [sums[id(parameter)] for parameter in self.parameters]
-            self._device_noise.add(gradients, self._clip * self._multiplier)
-            torch._foreach_div_(gradients, float(self.expected_batch))
+            self._add_noise(gradients)
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient.to(parameter.dtype).reshape(parameter.shape)
         self._adapt()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+
+    def _add_noise(self, gradients: list[Tensor]) -> None:
+        """Add the noise of sums to sums that were divided by the expected size of a batch."""
+        self._device_noise.add(gradients, self._clip * (self._multiplier / self.expected_batch))
 
     def _adapt(self) -> None:
         """Move the clipping norm towards the quantile, by the noisy count of units below it."""
@@ -408,8 +422,8 @@ class Private:
             return
         self._device_noise.add([self._below], self._bit_deviation)
         share = self._below / self.expected_batch + 0.5
-        self._clip = (self._clip * torch.exp(-_ADAPT * (share - self._quantile))).clamp(1e-6, 1e6)
-        self._below = torch.zeros((), device=self.device)
+        self._clip.mul_(torch.exp(-_ADAPT * (share - self._quantile))).clamp_(1e-6, 1e6)
+        self._below.zero_()
 
     # -- compiled -----------------------------------------------------------------------------------------------------
 
@@ -448,6 +462,27 @@ class Private:
 
         return run
 
+    def capture(self, losses: Callable[..., Tensor], *tensors: Tensor, **options: Any) -> Callable[..., bool]:
+        """Compile the losses, and record a whole step as CUDA graphs: for batches so small that launches take the time.
+
+        Parameters
+        ----------
+        losses : callable
+            From the tensors of a batch to the loss of each row; it calls the model.
+        *tensors : Tensor
+            A batch on the GPU, of the shape of those to come; its values do not matter.
+        **options
+            What `torch.compile` takes.
+
+        Returns
+        -------
+        callable
+            Takes the tensors of a batch from `loader`, and does what `step` does. It replaces the loop's body.
+        """
+        from tacit.learn.torch.capture import CapturedStep
+
+        return CapturedStep(self, losses, tensors, options)
+
     # -- what is kept -------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
@@ -478,7 +513,7 @@ class Private:
         if not 0 <= steps <= self.plan.steps or steps < self.steps_:
             raise ParameterError("state", "has fewer steps than were taken, or more than planned", fix="start anew")
         self.steps_ = steps
-        self._clip = torch.tensor(float(state["clip"]), device=self.device)
+        self._clip.fill_(float(state["clip"]))
 
     def close(self) -> None:
         """Give the model its own layers back; training is over."""
@@ -527,12 +562,13 @@ def clip_and_sum(
     mask: Tensor,
     clip: Tensor,
     stability: float | None,
+    denominator: int,
     clean: bool,
 ) -> tuple[list[Tensor], Tensor]:
-    """Return the clipped sums, in the order of `_booked`, and the norms of the units."""
+    """Return the clipped sums over a constant, in the order of `_booked`, and the norms of the units."""
     parts = read_parts(calls, written, indices)
     scale, norms = factors(total_columns(calls, parts, probe), mask, clip, stability)
-    sums = clipped_sums(parts, scale, clean=clean)
+    sums = clipped_sums(parts, scale / denominator, clean=clean)
     return [sums[id(parameter)] for parameter in _booked(calls)], norms
 
 

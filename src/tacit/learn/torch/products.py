@@ -1,0 +1,51 @@
+"""Matrix products of 16-bit numbers with 32-bit results.
+
+A product that is returned in 16 bits has rounded sums, which would spoil norms and clipped sums. On a GPU the hardware
+adds in 32 bits, and these operators return what it has; elsewhere the operands are widened first. They are operators of
+torch's library so that compilers take them as they are.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+_HAS_WIDE_RESULTS = _VERSION >= (2, 8)
+
+
+def batched_product(x: Tensor, y: Tensor) -> Tensor:
+    """Return x @ y^T of stacks of matrices, in 32 bits."""
+    if x.dtype == torch.float32 or not x.is_cuda:
+        return torch.bmm(x.float(), y.float().transpose(1, 2))
+    found: Tensor = _batched(x, y)
+    return found
+
+
+def transposed_product(x: Tensor, y: Tensor) -> Tensor:
+    """Return x^T @ y of two matrices, in 32 bits."""
+    if x.dtype == torch.float32 or not x.is_cuda:
+        return x.float().t() @ y.float()
+    found: Tensor = _transposed(x, y)
+    return found
+
+
+@torch.library.custom_op("tacit::batched_product", mutates_args=())
+def _batched(x: Tensor, y: Tensor) -> Tensor:
+    y = y.transpose(1, 2)
+    return torch.bmm(x, y, out_dtype=torch.float32) if _HAS_WIDE_RESULTS else torch.bmm(x.float(), y.float())
+
+
+@_batched.register_fake
+def _(x: Tensor, y: Tensor) -> Tensor:
+    return x.new_empty(x.shape[0], x.shape[1], y.shape[1], dtype=torch.float32)
+
+
+@torch.library.custom_op("tacit::transposed_product", mutates_args=())
+def _transposed(x: Tensor, y: Tensor) -> Tensor:
+    return torch.mm(x.t(), y, out_dtype=torch.float32) if _HAS_WIDE_RESULTS else x.float().t() @ y.float()
+
+
+@_transposed.register_fake
+def _(x: Tensor, y: Tensor) -> Tensor:
+    return x.new_empty(x.shape[1], y.shape[1], dtype=torch.float32)

@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from tacit.learn.torch import Offset, Private
+from tacit.learn.torch import Offset, Private, norms
 from tacit.learn.torch.batches import Pass
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -340,7 +340,10 @@ def measure(step: Callable[[], None], args: argparse.Namespace) -> tuple[float, 
             times.append((time.perf_counter() - start) / args.steps * 1e3)
         return statistics.median(times), 0.0
     torch.cuda.synchronize()
+    gc.collect()
+    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
+    step()
     for _ in range(args.repeats):
         first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         first.record()
@@ -407,10 +410,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None, help="a JSON file")
     parser.add_argument("--tiny", action="store_true", help="a model of the same kind that a CPU trains")
     parser.add_argument("--check", action="store_true", help="check the first pass of our arms, as `Private` does")
+    parser.add_argument("--materialized", type=float, default=None, help="tacit.learn.torch.norms.MATERIALIZED")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     torch.set_float32_matmul_precision("high")
+    if args.materialized is not None:
+        norms.MATERIALIZED = args.materialized
     arms = args.arms.split(",") if args.arms else [*PLAIN, *PRIVATE, *OPACUS]
     if DEVICE == "cpu":
         arms = [arm for arm in arms if "graph" not in arm or arm == "plain-split-graph"]

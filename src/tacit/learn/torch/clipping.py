@@ -80,15 +80,20 @@ def _shared_columns(group: list[Part]) -> Tensor:
         return square_columns(sum(materialize(part).float() for part in group))
     found = []
     if outer:
-        a, g = (torch.cat([part.operands[n] for part in outer], 1) for n in range(2))
+        a, g = (_joined([part.operands[n] for part in outer]) for n in range(2))
         found.append(outer_columns(a, g))
     if rows:
-        indices = torch.cat([part.indices for part in rows if part.indices is not None], 1)
-        e = torch.cat([part.tensors[0] for part in rows], 1)
+        indices = _joined([part.indices for part in rows if part.indices is not None])
+        e = _joined([part.tensors[0] for part in rows])
         found.append(row_columns(indices, e))
     if outer and rows:
         found.append(cross_columns(a, g, indices, e))
     return sum(found[1:], start=found[0])
+
+
+def _joined(tensors: list[Tensor]) -> Tensor:
+    """The tokens of several tensors one after another, without a copy where there is one."""
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors, 1)
 
 
 def _convolved(part: Part) -> list[tuple[Tensor, Tensor]]:

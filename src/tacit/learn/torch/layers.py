@@ -8,6 +8,7 @@ name: nothing is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 import torch
@@ -33,7 +34,7 @@ def install(model: nn.Module, book: Callable[[], Book]) -> list[nn.Module]:
     """Book every trainable parameter of a model; return the modules whose forward was replaced."""
     plans = [(name, module, plan) for name, module in model.named_modules() if (plan := _plan(name, module, book))]
     for _, module, plan in plans:
-        module.forward = plan
+        module.forward = MethodType(plan, module)  # bound, so that a copy of the model has parameters of its own
     return [module for _, module, _ in plans]
 
 
@@ -67,7 +68,7 @@ def _plan(name: str, module: nn.Module, book: Callable[[], Book]) -> Forward | N
         return builder(layer, module, book)
     if any(True for _ in module.children()):
         return _expanded(layer, module, own, book)
-    return _materialized(layer, module, own, book)
+    return _materialized(layer, module, book)
 
 
 _FREEZE = "put it in a layer that is supported, or freeze it: requires_grad_(False)"
@@ -145,7 +146,7 @@ def _linear_call(
 def _linear(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, x)
@@ -158,7 +159,7 @@ def _transposed_linear(layer: str, module: Any, book: Callable[[], Book]) -> For
     """The Conv1D of transformers: a linear layer whose matrix is [inputs, outputs]."""
     own = type(module).forward
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, x)
@@ -173,7 +174,7 @@ def _embedding(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         raise ParameterError(layer, what, fix="leave these three out")
     own = type(module).forward
 
-    def forward(indices: Tensor) -> Any:
+    def forward(module: Any, indices: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, indices)
@@ -196,7 +197,7 @@ def _convolution(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
     geometry = (module.stride, _padding(layer, module), module.dilation, module.groups)
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, x)
@@ -265,7 +266,7 @@ def _layer_norm(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
     shape = tuple(module.normalized_shape)
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, x)
@@ -292,7 +293,7 @@ def _rms_norm(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
     shape = tuple(module.normalized_shape)
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, x)
@@ -311,7 +312,7 @@ def _rms_norm(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
 def _group_norm(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         if not page.is_recording:
             return own(module, x)
@@ -334,7 +335,7 @@ def _attention(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
     size, heads = module.embed_dim, module.num_heads
 
-    def project(page: Book, queries: Tensor, keys: Tensor, values: Tensor) -> list[Tensor]:
+    def project(module: Any, page: Book, queries: Tensor, keys: Tensor, values: Tensor) -> list[Tensor]:
         bias = module.in_proj_bias
         if module.in_proj_weight is None:
             matrices = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
@@ -355,6 +356,7 @@ def _attention(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         ]
 
     def forward(  # noqa: PLR0917 - the signature of torch
+        module: Any,
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -373,7 +375,7 @@ def _attention(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         if not module.batch_first:
             query = query.transpose(0, 1)
             key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
-        q, k, v = project(page, query, key, value)
+        q, k, v = project(module, page, query, key, value)
         rows, length = q.shape[0], q.shape[1]
         q, k, v = (x.reshape(rows, x.shape[1], heads, -1).transpose(1, 2) for x in (q, k, v))
         mask = _attention_mask(attn_mask, key_padding_mask, rows, heads, q.dtype)
@@ -456,7 +458,7 @@ class Offset(nn.Module):
 def _offset(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     own = type(module).forward
 
-    def forward(x: Tensor) -> Any:
+    def forward(module: Any, x: Tensor) -> Any:
         page = book()
         return _offset_call(page, layer, x, module.weight, None) if page.is_recording else own(module, x)
 
@@ -487,11 +489,11 @@ def _per_row(book: Book, layer: str, own: dict[str, Tensor]) -> dict[str, Tensor
     }
 
 
-def _materialized(layer: str, module: Any, own: dict[str, Tensor], book: Callable[[], Book]) -> Forward:
+def _materialized(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     """Any module without children: mapped over the examples, each with parameters of its own."""
     original = type(module).forward
 
-    def forward(*inputs: Any, **named: Any) -> Any:
+    def forward(module: Any, *inputs: Any, **named: Any) -> Any:
         page = book()
         if not page.is_recording:
             return original(module, *inputs, **named)
@@ -508,7 +510,7 @@ def _materialized(layer: str, module: Any, own: dict[str, Tensor], book: Callabl
                 return _without_first(original(module, *positional, **keywords))
 
         mapping = torch.vmap(one, in_dims=(0, *(0 if each else None for each in mapped)), randomness="different")
-        return mapping(_per_row(page, layer, own), *given)
+        return mapping(_per_row(page, layer, dict(_trainable(module))), *given)
 
     return forward
 
@@ -541,11 +543,12 @@ def _expanded(layer: str, module: Any, own: dict[str, Tensor], book: Callable[[]
             raise ParameterError(layer, what, fix=f"put {name} in a module of its own, or freeze it")
     original = type(module).forward
 
-    def forward(*inputs: Any, **named: Any) -> Any:
+    def forward(module: Any, *inputs: Any, **named: Any) -> Any:
         page = book()
         if not page.is_recording:
             return original(module, *inputs, **named)
-        each = {name: tensor.flatten(0, 1) for name, tensor in _per_row(page, layer, own).items()}
+        mine = _per_row(page, layer, dict(_trainable(module)))
+        each = {name: tensor.flatten(0, 1) for name, tensor in mine.items()}
         with _Replaced(module, each):
             return original(module, *inputs, **named)
 

@@ -30,6 +30,8 @@ LARGEST = 2.0**50
 A square below 2^-126 may be flushed to zero. Then the operand has a norm below 2^-63 sqrt(n), and the other one at most
 2^25: what they contribute without being counted is below 2^-38 sqrt(n).
 """
+MATERIALIZED = 1.0
+"""How many times as large as its operands the gradient of a unit may be to be materialized: speed, not privacy."""
 _DEVIATIONS = 8.0  # of a sum of rounding errors: a normal variable is beyond with a probability of 1e-15
 
 
@@ -54,7 +56,7 @@ def dot_error(length: int, dtype: torch.dtype) -> float:
 
 def is_materialized(tokens: int, inputs: int, outputs: int) -> bool:
     """Return whether the gradient of an example is smaller than the vectors it is made of."""
-    return inputs * outputs <= tokens * (inputs + outputs)
+    return inputs * outputs <= MATERIALIZED * tokens * (inputs + outputs)
 
 
 def to_units(x: Tensor, units: int) -> Tensor:

@@ -348,6 +348,8 @@ class Private:
             if id(parameter) not in booked:
                 what = "is trainable, but no supported layer used it in this batch"
                 raise ParameterError(name, what, fix="use it in every batch, or freeze it: requires_grad_(False)")
+        if booked - {id(parameter) for parameter in self.parameters}:
+            raise ParameterError("model", "a copy of the model was called in a step", fix="call it under torch.no_grad()")
         if not any(each is not None for each in written):
             raise ParameterError("losses", "do not depend on the model's parameters", fix="compute them from model(batch)")
 
@@ -357,7 +359,7 @@ class Private:
         if self._noise_kind == "exact":
             from tacit.learn.torch.exact import integer_sums
 
-            return integer_sums(calls, written, counted, self, self._stability)
+            return integer_sums(calls, written, counted, self.parameters, self._stability, self.clip)
         sums, norms = self._run_clipper(probe, written, counted)
         if not bool(torch.isfinite(norms).all()):
             sums, norms = self._run_clipper(probe, written, counted, clean=True)

@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,9 @@ class Wide(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         h = F.relu(self.first(x))
-        return self.skip(h if not isinstance(self.skip, nn.Identity) else x) + self.two(F.relu(self.second(self.one(h))))
+        return self.skip(h if not isinstance(self.skip, nn.Identity) else x) + self.two(
+            F.relu(self.second(self.one(h)))
+        )
 
 
 class Wrn(nn.Module):
@@ -143,8 +146,7 @@ def make(args: argparse.Namespace, tied: bool = True) -> tuple[nn.Module, Tensor
         x, y = torch.randn(batch, 196, 768), torch.randint(0, size[3], (batch,))
     elif args.model == "mlp":
         widths = [784, 64, 64, 10] if tiny else [784, 2048, 2048, 10]
-        pairs = zip(widths, widths[1:], strict=False)
-        layers = [each for a, b in pairs for each in (nn.Linear(a, b), nn.ReLU())][:-1]
+        layers = [each for a, b in pairwise(widths) for each in (nn.Linear(a, b), nn.ReLU())][:-1]
         model, x, y = nn.Sequential(*layers), torch.randn(batch, 784), torch.randint(0, 10, (batch,))
     else:
         model = Wrn(1, 2) if tiny else Wrn()
@@ -168,7 +170,9 @@ def losses_of(model: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True, **({"capturable": True} if DEVICE == "cuda" else {}))
+    return torch.optim.AdamW(
+        model.parameters(), lr=1e-4, fused=True, **({"capturable": True} if DEVICE == "cuda" else {})
+    )
 
 
 def graphed(step: Callable[[], None]) -> Callable[[], None]:
@@ -204,11 +208,11 @@ def plain(args: argparse.Namespace, arm: str) -> Callable[[], None]:
 
 
 def plain_split(args: argparse.Namespace) -> Callable[[], None]:
-    """Ordinary training with the compile path of the private one: weight gradients in a graph of their own, no norms."""
+    """Ordinary training with our compile path: weight gradients in a graph of their own, no norms."""
     from tacit.learn.torch.clipping import clipped_sums, read_parts
     from tacit.learn.torch.private import _booked
 
-    private, model, x, y, losses = private_parts(args)
+    private, _, x, y, losses = private_parts(args)
     run = private.compile(losses)
     scale = torch.full((args.batch,), 1 / args.batch, device=DEVICE)
 
@@ -296,9 +300,7 @@ def opacus(args: argparse.Namespace, arm: str) -> Callable[[], None]:
             optimizer.zero_grad(set_to_none=True)
 
         return step
-    wrapped = GradSampleModuleFastGradientClipping(
-        model, max_grad_norm=1.0, use_ghost_clipping=arm == "opacus-ghost"
-    )
+    wrapped = GradSampleModuleFastGradientClipping(model, max_grad_norm=1.0, use_ghost_clipping=arm == "opacus-ghost")
     optimizer = DPOptimizerFastGradientClipping(base, **settings)
 
     def per_row(logits: Tensor, target: Tensor) -> Tensor:
@@ -362,7 +364,7 @@ def run(args: argparse.Namespace, arm: str) -> dict[str, Any]:
         if arm == "plain-split-graph":
             step = plain_split(args)
         else:
-            kind = {"plain": plain, "private": private, "opacus": opacus}[arm.split("-")[0]]
+            kind = {"plain": plain, "private": private, "opacus": opacus}[arm.split("-", maxsplit=1)[0]]
             step = kind(args, arm)
         step()
         set_up = time.perf_counter() - start

@@ -7,12 +7,11 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.learn.torch.support import booked, one_by_one, private_for, relative_error, sum_of_squares
+from tests.support.deep import booked, one_by_one, private_for, relative_error, sum_of_squares
 from torch import nn
 
 from tacit.errors import ParameterError
-from tacit.learn.torch import Offset, Private, add_lora
-from tacit.learn.torch import functions
+from tacit.learn.torch import Offset, Private, add_lora, functions
 from tacit.learn.torch.batches import Pass
 
 ROWS = 5
@@ -71,7 +70,7 @@ class Attention(nn.Module):
         y, w = self.attention(x, keys, keys, need_weights=self.weights)
         y = y.transpose(0, 1) if first else y
         y = y if self.across else y + memory.transpose(0, 1) if first else y + memory
-        return y if w is None else y + w.sum()*0 + w.flatten(1).mean(1)[:, None, None]
+        return y if w is None else y + w.sum() * 0 + w.flatten(1).mean(1)[:, None, None]
 
 
 class Scale(nn.Module):
@@ -195,8 +194,18 @@ def test_norms_and_sums_are_those_of_single_examples(name):
         assert relative_error(sums[key], weighted) < 1e-5, key
 
 
-@pytest.mark.parametrize("name", ["linear over tokens, by Gram matrices", "embedding tied to the head", "convolution",
-                                  "encoder layer", "group norm", "a layer of one's own", "one linear layer twice"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "linear over tokens, by Gram matrices",
+        "embedding tied to the head",
+        "convolution",
+        "encoder layer",
+        "group norm",
+        "a layer of one's own",
+        "one linear layer twice",
+    ],
+)
 def test_several_rows_of_a_unit_are_one_gradient(name):
     make, x = MODELS[name]
     x = torch.cat([x, x.flip(0)[: ROWS - 2]])[:8]
@@ -212,9 +221,19 @@ def test_several_rows_of_a_unit_are_one_gradient(name):
         assert relative_error(sums[key], weighted) < 1e-5, key
 
 
-@pytest.mark.parametrize("name", ["linear layers in a row", "linear over tokens, by Gram matrices",
-                                  "embedding tied to the head", "convolution", "convolution, not materialized",
-                                  "layer norm", "encoder layer", "group norm"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "linear layers in a row",
+        "linear over tokens, by Gram matrices",
+        "embedding tied to the head",
+        "convolution",
+        "convolution, not materialized",
+        "layer norm",
+        "encoder layer",
+        "group norm",
+    ],
+)
 def test_in_bf16_they_are_so_up_to_its_rounding(name):
     make, x = MODELS[name]
     model = moved(make())
@@ -308,7 +327,7 @@ def test_examples_that_are_not_in_the_first_dimension_are_named():
 
 MIXED = {
     "examples are mixed": lambda: nn.Sequential(nn.Linear(6, 6), Mixing(), nn.Linear(6, 6)),
-    "a parameter is taken for one example only": lambda: First(),
+    "a parameter is taken for one example only": lambda: First(6),
 }
 
 
@@ -322,9 +341,9 @@ class Mixing(nn.Module):
 class First(nn.Module):
     """Takes the first row of a parameter for all examples."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.layer, self.shift = nn.Linear(6, 6), nn.Parameter(torch.randn(1, 6))
+        self.layer, self.shift = nn.Linear(width, width), nn.Parameter(torch.randn(1, width))
 
     def forward(self, x):
         return self.layer(x) * self.shift[0]

@@ -11,13 +11,14 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.learn.torch.support import one_by_one, private_for, relative_error, sum_of_squares
 from tests.support.counts import FULL
+from tests.support.deep import one_by_one, private_for, relative_error, sum_of_squares
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.errors import ParameterError
-from tacit.learn.torch import Private, private as module
+from tacit.learn.torch import Private
+from tacit.learn.torch import private as module
 from tacit.learn.torch.batches import Pass
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
@@ -143,7 +144,9 @@ def test_the_noise_is_that_of_the_multiplier_and_no_seed_of_a_program():
 
 # Distances of sums of neighbors.
 EXTREME = some.sampled_from([0.0, 1.0, -1.0, 1e-45, 1e-38, -1e-30, 1e-19, 3e-5, 40.0, 1e4, -1e7, 1e19, 1e30, 3e38])
-NUMBERS = some.one_of(EXTREME, EXTREME, some.sampled_from([math.nan, math.inf, -math.inf]), some.floats(-3, 3, width=32))
+NUMBERS = some.one_of(
+    EXTREME, EXTREME, some.sampled_from([math.nan, math.inf, -math.inf]), some.floats(-3, 3, width=32)
+)
 
 
 class Reader(nn.Module):

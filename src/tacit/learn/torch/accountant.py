@@ -3,7 +3,7 @@
 >>> from fractions import Fraction
 >>> plan = TrainingPlan.calibrate(Fraction(3), Fraction(1, 10**5), "poisson", Fraction(1, 64), 640, 64)
 >>> round(float(plan.multiplier), 2)
-0.66
+0.9
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class TrainingPlan:
         from tacit.accounting import epsilon_delta
 
         if not (epsilon > 0 and 0 < delta < 1):
-            raise ParameterError("epsilon", "epsilon must be above 0 and delta between 0 and 1", fix="epsilon=3.0, delta=1e-6")
+            raise ParameterError(
+                "epsilon", "epsilon must be above 0 and delta between 0 and 1", fix="epsilon=3.0, delta=1e-6"
+            )
 
         def plan(multiplier: Fraction) -> TrainingPlan:
             return cls(sampling, rate, steps, steps_per_epoch, multiplier)
@@ -86,7 +88,9 @@ class TrainingPlan:
         while cost(high, "renyi") > goal:
             low, high = high, high * 2
             if high > _MOST:
-                raise ParameterError("epsilon", "is too small for so many steps", fix="fewer epochs, or a larger epsilon")
+                raise ParameterError(
+                    "epsilon", "is too small for so many steps", fix="fewer epochs, or a larger epsilon"
+                )
         if high == _LEAST:
             return plan(high)
         while high > low * Fraction(101, 100):  # Renyi's epsilon is an upper bound: this one holds

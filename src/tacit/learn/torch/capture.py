@@ -27,7 +27,9 @@ class CapturedStep:
         self, private: Private, losses: Callable[..., Tensor], tensors: Sequence[Tensor], options: dict[str, Any]
     ) -> None:
         if private.device.type != "cuda" or private._noise_kind == "exact":
-            raise ParameterError("capture", "needs a model on a GPU, and noise of the device", fix="private.compile(...)")
+            raise ParameterError(
+                "capture", "needs a model on a GPU, and noise of the device", fix="private.compile(...)"
+            )
         self.private = private
         self.losses: Tensor
         self._run = private.compile(losses, **options)

@@ -3,14 +3,14 @@
 **Theorem (one unit).** Let G be what one unit's gradients are in exact arithmetic of the numbers in the book, c its
 factor, and R what is added for it to the sum, in exact arithmetic of the scaled numbers. Then |R| <= C. **Proof.** By
 the lemmas of `norms`, |G|^2 <= square + error, and |R - c G| <= c sqrt(scaling), with the three columns summed over the
-parameters, so |R| <= c (sqrt(square + error) + sqrt(scaling)) = c n. `factors` returns at most (1 - 2^-10) C/n, and 2^-10
-is more than the few roundings of n, of the division and of a product with 32 bits. A unit that is masked, or whose n is
-not finite, has a factor of 0, and then R = 0: its numbers are replaced by zeros, since 0 times infinity is no number.
-Under automatic clipping the factor is less still.
+parameters, so |R| <= c (sqrt(square + error) + sqrt(scaling)) = c n. `factors` returns at most (1 - 2^-10) C/n, and
+2^-10 is more than the few roundings of n, of the division and of a product with 32 bits. A unit that is masked, or
+whose n is not finite, has a factor of 0, and then R = 0: its numbers are replaced by zeros, since 0 times infinity is
+no number. Under automatic clipping the factor is less still.
 
-So sums of neighbors, one of which has one unit more, are at most C apart, but for the rounding of the sum itself: 32-bit
-additions in an order that the hardware chooses. This is the one step that is treated as exact, and the guarantee of
-`Private` says so; `noise="exact"` leaves it out.
+So sums of neighbors, one of which has one unit more, are at most C apart, but for the rounding of the sum itself:
+32-bit additions in an order that the hardware chooses. This is the one step that is treated as exact, and the
+guarantee of `Private` says so; with `noise="exact"` there is no such step.
 """
 
 from __future__ import annotations

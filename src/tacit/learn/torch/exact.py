@@ -28,7 +28,12 @@ _MOST_UNITS = 2**20
 
 
 def integer_sums(
-    calls: list[Call], written: list[Tensor], counted: Tensor, parameters: list[Tensor], stability: float | None, clip: float
+    calls: list[Call],
+    written: list[Tensor],
+    counted: Tensor,
+    parameters: list[Tensor],
+    stability: float | None,
+    clip: float,
 ) -> dict[int, Tensor]:
     """Return the sum over units of each parameter's clipped gradients, in units of clip 2^-EXPONENT."""
     if counted.shape[0] >= _MOST_UNITS:

@@ -37,7 +37,7 @@ class LinearFunction(torch.autograd.Function):
     """y = x W^T + b. Slots: (a, g), or the gradients of W where they are smaller; and those of b."""
 
     @staticmethod
-    def forward(  # type: ignore[override]  # noqa: PLR0917 - autograd passes arguments by position
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -53,7 +53,7 @@ class LinearFunction(torch.autograd.Function):
         return F.linear(x, weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight = ctx.saved_tensors
         alone = _is_alone(ctx.alone)
         gx = g @ weight if ctx.needs_input_grad[0] else None
@@ -93,7 +93,7 @@ class EmbeddingFunction(torch.autograd.Function):
     """y_t = W[indices_t]. Slot: the gradients of y, those of the padding row made zero."""
 
     @staticmethod
-    def forward(  # type: ignore[override]  # noqa: PLR0917 - autograd passes arguments by position
+    def forward(
         ctx: Any,
         indices: Tensor,
         weight: Tensor,
@@ -108,7 +108,7 @@ class EmbeddingFunction(torch.autograd.Function):
         return F.embedding(indices, weight)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         (indices,) = ctx.saved_tensors
         e, rows = to_units(g, ctx.units), indices.reshape(ctx.units, -1)
         if ctx.padding is not None:
@@ -125,7 +125,7 @@ class ConvolutionFunction(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]  # noqa: PLR0917 - autograd passes arguments by position
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -142,7 +142,7 @@ class ConvolutionFunction(torch.autograd.Function):
         return convolve(x, weight, bias, geometry)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight = ctx.saved_tensors
         alone = _is_alone(ctx.alone)
         gx = None
@@ -219,7 +219,7 @@ class LayerNormFunction(torch.autograd.Function):
     """Layer normalization. Slots: the gradients of its weight and bias."""
 
     @staticmethod
-    def forward(  # type: ignore[override]  # noqa: PLR0917 - autograd passes arguments by position
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor | None,
@@ -238,7 +238,7 @@ class LayerNormFunction(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight, mean, rstd = ctx.saved_tensors
         gx = None
         if ctx.needs_input_grad[0]:
@@ -263,7 +263,7 @@ class RmsNormFunction(torch.autograd.Function):
     """Root-mean-square normalization over the last dimensions. Slot: the gradients of its weight."""
 
     @staticmethod
-    def forward(  # type: ignore[override]  # noqa: PLR0917 - autograd passes arguments by position
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -280,7 +280,7 @@ class RmsNormFunction(torch.autograd.Function):
         return F.rms_norm(x, shape, weight, eps)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight = ctx.saved_tensors
         over = tuple(range(-len(ctx.shape), 0))
         wide = x.float()
@@ -298,7 +298,7 @@ class GroupNormFunction(torch.autograd.Function):
     """Group normalization of [rows, channels, ...]. Slots: the gradients of its weight and bias."""
 
     @staticmethod
-    def forward(  # type: ignore[override]  # noqa: PLR0917 - autograd passes arguments by position
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor | None,
@@ -320,7 +320,7 @@ class GroupNormFunction(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight, mean, rstd = ctx.saved_tensors
         rows, channels = x.shape[0], x.shape[1]
         size = x.numel() // (rows * channels)
@@ -344,14 +344,12 @@ class ParameterFunction(torch.autograd.Function):
     """A parameter, once for each row: [rows, ...]. Slot: its gradients, summed over the rows of a unit."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, parameter: Tensor, probe: Tensor, rows: int, units: int, alone: Any, slot: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, parameter: Tensor, probe: Tensor, rows: int, units: int, alone: Any, slot: Tensor) -> Tensor:
         ctx.units, ctx.alone = units, alone
         return parameter.expand(rows, *parameter.shape).clone()
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         gradients = g.reshape(ctx.units, -1, *g.shape[1:]).sum(1)
         columns = square_columns(gradients) if _is_alone(ctx.alone) else None
         return None, columns, None, None, None, gradients
@@ -367,14 +365,12 @@ class OffsetFunction(torch.autograd.Function):
     """y = x + parameter, for a parameter of the last dimensions. Slot: its gradients."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, parameter: Tensor, probe: Tensor, units: int, alone: Any, slot: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, parameter: Tensor, probe: Tensor, units: int, alone: Any, slot: Tensor) -> Tensor:
         ctx.units, ctx.alone, ctx.shape, ctx.dtype = units, alone, tuple(parameter.shape), x.dtype
         return x + parameter
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Grads:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Grads:
         gradients = g.reshape(ctx.units, -1, *ctx.shape).sum(1, dtype=torch.float32)
         columns = square_columns(gradients) if _is_alone(ctx.alone) else None
         return g.to(ctx.dtype), None, columns, None, None, gradients

@@ -355,7 +355,7 @@ def _attention(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
             for n, x in enumerate((queries, keys, values))
         ]
 
-    def forward(  # noqa: PLR0917 - the signature of torch
+    def forward(
         module: Any,
         query: Tensor,
         key: Tensor,
@@ -469,9 +469,7 @@ def _offset_call(book: Book, layer: str, x: Tensor, parameter: Tensor, rows: tup
     """x + parameter, or + some of its rows, booked."""
     book.check_rows(layer, x)
     value = parameter.detach() if rows is None else parameter.detach()[rows[0] : rows[1]]
-    call = book.open(
-        layer, [Entry(parameter, "gradient", (0,), rows)], [((book.units, *value.shape), torch.float32)]
-    )
+    call = book.open(layer, [Entry(parameter, "gradient", (0,), rows)], [((book.units, *value.shape), torch.float32)])
     found: Tensor = functions.OffsetFunction.apply(x, value, book.probe, book.units, book.alone(call), *call.slots)
     return found
 

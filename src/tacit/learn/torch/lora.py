@@ -28,9 +28,7 @@ class LowRankLinear(nn.Module):
         return found
 
 
-def add_lora(
-    model: nn.Module, *, rank: int, scale: float = 1.0, layers: Sequence[str] | None = None
-) -> nn.Module:
+def add_lora(model: nn.Module, *, rank: int, scale: float = 1.0, layers: Sequence[str] | None = None) -> nn.Module:
     """Freeze a model, and give linear layers of it low-rank adapters that are learned.
 
     Parameters

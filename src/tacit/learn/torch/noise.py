@@ -1,8 +1,8 @@
 """Noise for clipped sums: fast on the device, or exact on the CPU.
 
 The fast noise is `torch.randn` of a generator of its own, seeded with 64 bits from the operating system; no seed that a
-program sets can be it. Its numbers are floating-point approximations of a Gaussian from a generator that is statistical,
-not cryptographic: `IDEALIZATIONS` says so, and a guarantee repeats it.
+program sets can be it. Its numbers are floating-point approximations of a Gaussian from a generator that is
+statistical, not cryptographic: `IDEALIZATIONS` says so, and a guarantee repeats it.
 """
 
 from __future__ import annotations

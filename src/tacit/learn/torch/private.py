@@ -52,9 +52,10 @@ _STATE = 1  # version of a state
 class Private:
     """Trains a model by noisy sums of clipped per-example gradients.
 
-    **Theorem.** All parameters that training passes through are together `guarantee_`-DP, if what the guarantee lists as
-    `idealizations` holds. Proof: `clipping` bounds what one unit adds to a sum, and `TrainingPlan` counts the steps; a
-    step is counted before its noise is drawn, and one more than planned is an error. The sum is divided by a constant.
+    **Theorem.** All parameters that training passes through are together `guarantee_`-DP, if what the guarantee lists
+    as `idealizations` holds. Proof: `clipping` bounds what one unit adds to a sum, and `TrainingPlan` counts the
+    steps; a step is counted before its noise is drawn, and one more than planned is an error. The sum is divided by a
+    constant.
 
     Parameters
     ----------
@@ -169,10 +170,12 @@ class Private:
         first = float(to_rational_between("clip", clip, Fraction(1, 10**6), Fraction(10**6)))
         self._clip = torch.tensor(first, device=self.device)
 
-        examples = len(loader.dataset)  # type: ignore[arg-type]  # a dataset without a length is an error of its own
+        examples = len(loader.dataset)
         self._table = UnitTable.of(examples, units, to_integer("rows_per_unit", rows_per_unit, least=1))
         if units is None and rows_per_unit != 1:
-            raise ParameterError("rows_per_unit", "is for units of several examples", fix="units=[person of each example]")
+            raise ParameterError(
+                "rows_per_unit", "is for units of several examples", fix="units=[person of each example]"
+            )
         if loader.batch_size is None:
             raise ParameterError("loader", "has no batch_size", fix="DataLoader(dataset, batch_size=256)")
         count = self._table.count if rows is None else to_integer("rows", rows, least=1)
@@ -186,8 +189,12 @@ class Private:
         self.plan = self._make_plan(noise_multiplier, sampling, rate, per_epoch)
         self._multiplier, self._bit_deviation = self._split_multiplier(sampling)
 
-        per_pass = default_units_per_pass(Fraction(self.expected_batch)) if sampling == "poisson" else self.expected_batch
-        self.units_per_pass = per_pass if units_per_pass is None else to_integer("units_per_pass", units_per_pass, least=1)
+        per_pass = (
+            default_units_per_pass(Fraction(self.expected_batch)) if sampling == "poisson" else self.expected_batch
+        )
+        self.units_per_pass = (
+            per_pass if units_per_pass is None else to_integer("units_per_pass", units_per_pass, least=1)
+        )
         self._book = Book(self.units_per_pass * self._table.rows_per_unit, self._table.rows_per_unit, self.device)
         self._installed = install(model, lambda: self._book)
         self._device_noise = noises.DeviceNoise(self.device)
@@ -240,7 +247,7 @@ class Private:
         else:
             delta = Fraction(1, 10**6)
             epsilon = Fraction(self.plan.epsilon(delta))
-        named = noises.IDEALIZATIONS if self._noise_kind == "device" else ()
+        named: tuple[str, ...] = noises.IDEALIZATIONS if self._noise_kind == "device" else ()
         named += (noises.LENGTH_IS_PUBLIC,) if self._length_is_public and self.plan.sampling == "poisson" else ()
         return TrainingGuarantee(epsilon, delta, self.plan.neighbors, named)
 
@@ -285,7 +292,9 @@ class Private:
     def begin(self, given: Pass) -> None:
         """Start a pass: the next `step` is about these rows. `loader` calls it before it yields."""
         if self._pass is not None:
-            raise ParameterError("step", "the batch before this one was not stepped", fix="call step once for each batch")
+            raise ParameterError(
+                "step", "the batch before this one was not stepped", fix="call step once for each batch"
+            )
         if self.steps_ >= self.plan.steps:
             what = f"all {self.plan.steps} planned steps are taken"
             raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
@@ -349,9 +358,13 @@ class Private:
                 what = "is trainable, but no supported layer used it in this batch"
                 raise ParameterError(name, what, fix="use it in every batch, or freeze it: requires_grad_(False)")
         if booked - {id(parameter) for parameter in self.parameters}:
-            raise ParameterError("model", "a copy of the model was called in a step", fix="call it under torch.no_grad()")
+            raise ParameterError(
+                "model", "a copy of the model was called in a step", fix="call it under torch.no_grad()"
+            )
         if not any(each is not None for each in written):
-            raise ParameterError("losses", "do not depend on the model's parameters", fix="compute them from model(batch)")
+            raise ParameterError(
+                "losses", "do not depend on the model's parameters", fix="compute them from model(batch)"
+            )
 
     def _clip_and_sum(self, probe: Tensor | None, written: list[Tensor], mask: Tensor) -> dict[int, Tensor]:
         calls = self._book.calls
@@ -373,9 +386,7 @@ class Private:
         run = clip_and_sum if self._clipper is None or clean else self._clipper
         calls = self._book.calls
         indices = [call.indices for call in calls]
-        return run(  # type: ignore[no-any-return]  # what torch.compile returns has no type
-            *(calls, probe, written, indices, counted, self._clip, self._stability, self.expected_batch, clean)
-        )
+        return run(*(calls, probe, written, indices, counted, self._clip, self._stability, self.expected_batch, clean))
 
     def _count_below(self, norms: Tensor, counted: Tensor) -> None:
         if self._clipping == "adaptive":
@@ -430,7 +441,7 @@ class Private:
     # -- compiled -----------------------------------------------------------------------------------------------------
 
     def compile(self, losses: Callable[..., Tensor], **options: Any) -> Callable[..., Tensor]:
-        """Return the function that computes the losses of a batch, compiled as one graph with its private backward pass.
+        """Return the function that computes the losses of a batch, compiled as one graph with its backward pass.
 
         Parameters
         ----------
@@ -447,6 +458,8 @@ class Private:
         compiled = torch.compile(losses, fullgraph=True, **options)
         self._clipper = torch.compile(clip_and_sum, fullgraph=True, **options)
 
+        shapes: list[torch.Size] = []
+
         def run(*tensors: Tensor) -> Tensor:
             self._require_pass()
             book = self._book
@@ -458,6 +471,11 @@ class Private:
                     self._check = False
                 del plain
                 book.replay = True
+            if not shapes:
+                shapes.extend(tensor.shape for tensor in tensors)
+            if [tensor.shape for tensor in tensors] != shapes:
+                fix = "give batches of one shape, or train without compile"
+                raise ParameterError("losses", "was compiled for batches of another shape", fix=fix)
             book.start()
             found: Tensor = compiled(*tensors)
             return found
@@ -508,7 +526,9 @@ class Private:
             What `state_dict` returned, of the same plan.
         """
         if state.get("version") != _STATE or state.get("plan") != _describe(self.plan):
-            raise ParameterError("state", "is of another plan", fix="give the epsilon, data and epochs it was made with")
+            raise ParameterError(
+                "state", "is of another plan", fix="give the epsilon, data and epochs it was made with"
+            )
         steps = to_integer("steps", state["steps"])
         if self.plan.sampling == "shuffled":
             steps = -(-steps // self.plan.steps_per_epoch) * self.plan.steps_per_epoch
@@ -546,7 +566,7 @@ class PrivateLoader:
         sampler = PassSampler(private._epoch)
         batches: DataLoader[Any] = DataLoader(
             data.dataset,
-            batch_sampler=sampler,  # type: ignore[arg-type]  # torch accepts any iterable of lists
+            batch_sampler=sampler,
             collate_fn=data.collate_fn,
             num_workers=data.num_workers,
             pin_memory=data.pin_memory,
@@ -583,11 +603,15 @@ def _trainable(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tenso
     """The trainable parameters, all of which the optimizer moves, on one device."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not parameters:
-        raise ParameterError("model", "has no trainable parameters", fix="requires_grad_(True) on what is to be learned")
+        raise ParameterError(
+            "model", "has no trainable parameters", fix="requires_grad_(True) on what is to be learned"
+        )
     moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and id(parameter) not in moved:
-            raise ParameterError(name, "is trainable, but the optimizer does not move it", fix="freeze it, or hand it over")
+            raise ParameterError(
+                name, "is trainable, but the optimizer does not move it", fix="freeze it, or hand it over"
+            )
     if len({parameter.device for parameter in parameters}) > 1:
         raise ParameterError("model", "has parameters on several devices", fix="model.to(one device)")
     return parameters
@@ -604,7 +628,9 @@ def _guarantee(
         raise ParameterError("epsilon", "epsilon and delta are needed", fix="epsilon=3.0, delta=1e-6")
     asked = to_rational("epsilon", epsilon), to_rational("delta", delta)
     if not (asked[0] > 0 and 0 < asked[1] < 1):
-        raise ParameterError("epsilon", "epsilon must be above 0 and delta between 0 and 1", fix="epsilon=3.0, delta=1e-6")
+        raise ParameterError(
+            "epsilon", "epsilon must be above 0 and delta between 0 and 1", fix="epsilon=3.0, delta=1e-6"
+        )
     return asked
 
 

@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 
 _NEED_TORCH = ["src/tacit/learn/torch/[!_]*.py", "tests/learn/torch/*", "tests/support/deep.py"]
-_NEED_TRITON = ["src/tacit/learn/torch/gram_kernel.py"]  # which comes with PyTorch for GPUs
+_NEED_TRITON = ["src/tacit/learn/torch/*_kernel.py"]  # which comes with PyTorch for GPUs
 collect_ignore_glob = [
     *([] if find_spec("torch") else _NEED_TORCH),
     *([] if find_spec("triton") else _NEED_TRITON),

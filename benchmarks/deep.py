@@ -242,11 +242,13 @@ def plain_split(args: argparse.Namespace) -> Callable[[], None]:
     return graphed(step) if DEVICE == "cuda" else step
 
 
-def private_parts(args: argparse.Namespace) -> tuple[Private, nn.Module, Tensor, Tensor, Any]:
+def private_parts(
+    args: argparse.Namespace, kind: Callable[..., torch.optim.Optimizer] | None = None
+) -> tuple[Private, nn.Module, Tensor, Tensor, Any]:
     model, x, y = make(args)
     data = DataLoader(TensorDataset(torch.zeros(100 * args.batch, 1)), batch_size=args.batch)
     private = Private(
-        *(model, optimizer_of(model), data),
+        *(model, optimizer_of(model) if kind is None else kind(model.parameters()), data),
         noise_multiplier=1.0,
         epochs=10**6,
         units_per_pass=args.batch,
@@ -327,6 +329,73 @@ def untie_offsets(model: nn.Module) -> nn.Module:
         if isinstance(module, Offset):
             module.requires_grad_(False)
     return model
+
+
+def verify(args: argparse.Namespace) -> None:
+    """Small models on this device: updates of every arm against one example at a time, and the noise."""
+    args.tiny, args.check = True, True
+    for args.model in ("gpt2", "vit", "mlp", "wrn"):
+        args.batch, args.length = 8, 80
+        sums: dict[str, list[Tensor]] = {}
+        for arm in ("private-eager", "private-compiled", "private-graph")[: 3 if DEVICE == "cuda" else 1]:
+            sums[arm] = one_update(args, arm)
+            clear()
+        single = clipped_one_by_one(args)
+        for arm, found in sums.items():
+            far = max(float((a - b).norm() / b.norm()) for a, b in zip(found, single, strict=True))
+            print(f"{args.model:5s} {arm:17s} farthest parameter from single examples in bf16: {far:.4f}", flush=True)
+    from tacit.learn.torch.noise import DeviceNoise
+
+    noise, zeros = DeviceNoise(torch.device(DEVICE)), [torch.zeros(10**7, device=DEVICE) for _ in range(2)]
+    noise.add(zeros, torch.tensor(2.0, device=DEVICE))
+    again = [torch.zeros(10**7, device=DEVICE) for _ in range(2)]
+    noise.add(again, 2.0)
+    x, y, z = zeros[0] / 2, zeros[1] / 2, again[0] / 2
+    moments = [float(each) for each in (x.mean(), x.std(), (x**3).mean(), (x**4).mean(), x.abs().max())]
+    print("noise: mean, deviation, third, fourth, largest:", [round(each, 4) for each in moments])
+    print("correlations of tensors and calls:", float((x * y).mean()), float((x * z).mean()))
+
+
+class Recorder(torch.optim.Optimizer):
+    """Keeps the gradients that it is given, and moves nothing."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(list(parameters), {})
+        self.seen = [torch.zeros_like(p) for p in self.param_groups[0]["params"]]
+
+    def step(self, closure: Any = None) -> None:
+        for mine, parameter in zip(self.seen, self.param_groups[0]["params"], strict=True):
+            mine.copy_(parameter.grad)
+
+
+def one_update(args: argparse.Namespace, arm: str) -> list[Tensor]:
+    """The gradients of one step without noise."""
+    private, _, x, y, losses = private_parts(args, Recorder)
+    private._multiplier = 0.0
+    given = Pass([], torch.arange(args.batch, device=DEVICE) != 3, True)
+    private.begin(given)
+    if arm == "private-graph":
+        step = private.capture(losses, x, y)
+        step(x, y)
+    else:
+        private.step((losses if arm == "private-eager" else private.compile(losses))(x, y))
+    found = [each.clone() for each in private.optimizer.seen]  # type: ignore[attr-defined]  # of Recorder
+    private.close()
+    return found
+
+
+def clipped_one_by_one(args: argparse.Namespace) -> list[Tensor]:
+    """The same by a backward pass for each example."""
+    model, x, y = make(args)
+    losses, parameters = losses_of(model), list(model.parameters())
+    total = [torch.zeros_like(p) for p in parameters]
+    for n in range(args.batch):
+        if n != 3:
+            gradients = torch.autograd.grad(losses(x[n : n + 1], y[n : n + 1]).sum(), parameters)
+            norm = torch.stack([each.float().square().sum() for each in gradients]).sum().sqrt()
+            for mine, gradient in zip(total, gradients, strict=True):
+                mine.add_(gradient * (1 / norm).clamp(max=1.0) / args.batch)
+    return total
 
 
 def measure(step: Callable[[], None], args: argparse.Namespace) -> tuple[float, float]:
@@ -414,9 +483,13 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="check the first pass of our arms, as `Private` does")
     parser.add_argument("--materialized", type=float, default=None, help="tacit.learn.torch.norms.MATERIALIZED")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--verify", action="store_true", help="check every arm on this device, and measure nothing")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     torch.set_float32_matmul_precision("high")
+    if args.verify:
+        verify(args)
+        return
     if args.materialized is not None:
         norms.MATERIALIZED = args.materialized
     arms = args.arms.split(",") if args.arms else [*PLAIN, *PRIVATE, *OPACUS]

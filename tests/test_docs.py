@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
         "local",
         "local-more",
         "learning",
+        *(["deep-learning"] if find_spec("torch") else []),  # `tests/learn/test_torch_missing.py` says where it is not
     ],
 )
 def test_the_python_of_the_guide_runs(page, tmp_path, started):

@@ -209,8 +209,8 @@ def plain(args: argparse.Namespace, arm: str) -> Callable[[], None]:
 
 def plain_split(args: argparse.Namespace) -> Callable[[], None]:
     """Ordinary training with our compile path: weight gradients in a graph of their own, no norms."""
+    from tacit.learn.torch.book import booked_parameters
     from tacit.learn.torch.clipping import clipped_sums, read_parts
-    from tacit.learn.torch.private import _booked
 
     private, _, x, y, losses = private_parts(args)
     run = private.compile(losses)
@@ -218,7 +218,7 @@ def plain_split(args: argparse.Namespace) -> Callable[[], None]:
 
     def sums(calls: list[Any], written: list[Tensor], indices: list[Any], scale: Tensor) -> list[Tensor]:
         found = clipped_sums(read_parts(calls, written, indices), scale, clean=False)
-        return [found[id(parameter)] for parameter in _booked(calls)]
+        return [found[id(parameter)] for parameter in booked_parameters(calls)]
 
     compiled = torch.compile(sums, fullgraph=True)
     mask = torch.ones(args.batch, dtype=torch.bool, device=DEVICE)
@@ -234,7 +234,7 @@ def plain_split(args: argparse.Namespace) -> Callable[[], None]:
         calls = private._book.calls
         with torch.no_grad():
             found = compiled(calls, written, [call.indices for call in calls], scale)
-        for parameter, gradient in zip(_booked(calls), found, strict=True):
+        for parameter, gradient in zip(booked_parameters(calls), found, strict=True):
             parameter.grad = gradient
         private.optimizer.step()
         private.optimizer.zero_grad(set_to_none=True)

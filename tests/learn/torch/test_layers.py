@@ -85,6 +85,19 @@ class Scale(nn.Module):
         return (x @ self.low @ self.high) * self.gain.exp()
 
 
+class Conv1D(nn.Module):
+    """A linear layer as transformers has it in GPT-2, its matrix transposed."""
+
+    __module__ = "transformers.pytorch_utils"
+
+    def __init__(self, outputs: int, inputs: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(inputs, outputs)), nn.Parameter(torch.randn(outputs))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x.reshape(-1, x.shape[-1]), self.weight).view(*x.shape[:-1], -1)
+
+
 class Normalized(nn.RMSNorm):
     """A subclass that inherits its forward is the layer that it inherits from."""
 
@@ -161,6 +174,7 @@ MODELS = {
     "one linear layer twice, over tokens": (Twice, numbers(3, 6)),
     "one convolution twice": (lambda: TwiceConvolved(2), images(2, 9)),
     "one convolution twice, by Gram": (lambda: TwiceConvolved(16), images(16, 3)),
+    "linear layer of GPT-2 in transformers": (lambda: nn.Sequential(Conv1D(24, 32)), numbers(3, 32)),
     "frozen parts": (FrozenBase, numbers(4, 6)),
     "LoRA": (lambda: add_lora(nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 3)), rank=2), numbers(4, 6)),
 }

@@ -242,13 +242,13 @@ def watched(model: nn.Module, x: torch.Tensor, **settings) -> Private:
     return Private(model, optimizer, DataLoader(TensorDataset(x), batch_size=1), **given)
 
 
-TRIALS = 4000 if FULL else 1000
+TRIALS = 4000 if FULL else 500
 CLAIM = math.erf(1 / (2 * math.sqrt(2)))  # noise of one clipping norm: 2 Phi(1/2) - 1 = 0.383
 CAUGHT = CLAIM + 6.1 * math.sqrt(0.5 / TRIALS)  # beyond by chance with a probability below 1e-9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clipping", ["flat", "automatic"])
+@pytest.mark.parametrize("clipping", ["flat", "automatic"] if FULL else ["flat"])
 def test_a_canary_is_not_seen_beyond_the_claim(clipping):
     model, x = nn.Linear(4, 1), torch.full((1, 4), 10.0)
     private = watched(model, x, clipping=clipping)
@@ -257,7 +257,7 @@ def test_a_canary_is_not_seen_beyond_the_claim(clipping):
 
 @pytest.mark.slow
 def test_halved_noise_is_seen():
-    # 2 Phi(1) - 1 = 0.683
+    # 2 Phi(1) - 1 = 0.683, which is 4.6 deviations above what is caught: it is missed twice in a million runs
     model, x = nn.Linear(4, 1), torch.full((1, 4), 10.0)
     private = watched(model, x)
     private._multiplier /= 2
@@ -414,6 +414,23 @@ def test_an_epoch_of_shuffled_batches_that_was_begun_counts_as_done():
     )
     private.load_state_dict({**private.state_dict(), "steps": 5})
     assert private.steps_ == 8
+
+
+def test_a_buffer_that_a_pass_changes_is_named():
+    class Counting(nn.Linear):
+        def __init__(self):
+            super().__init__(6, 3)
+            self.register_buffer("mean", torch.zeros(6))
+
+        def forward(self, x):
+            self.mean.add_(x.detach().mean((0, 1)) if x.dim() == 3 else x.detach().mean(0))
+            return super().forward(x)
+
+    model = nn.Sequential(nn.Linear(6, 6), Counting().requires_grad_(False))
+    private = private_for(model, torch.randn(4, 6))
+    private.begin(all_rows(4))
+    with pytest.raises(ParameterError, match=r"1.mean: is a buffer that a pass changed"):
+        private.step(sum_of_squares(model, torch.randn(4, 6)))
 
 
 def test_a_batch_that_was_not_stepped_is_an_error():

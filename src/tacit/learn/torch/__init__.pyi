@@ -1,5 +1,4 @@
 from tacit.learn.torch.accountant import TrainingGuarantee as TrainingGuarantee
-from tacit.learn.torch.accountant import TrainingPlan as TrainingPlan
 from tacit.learn.torch.layers import Offset as Offset
 from tacit.learn.torch.lora import add_lora as add_lora
 from tacit.learn.torch.private import Private as Private

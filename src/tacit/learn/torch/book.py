@@ -1,6 +1,6 @@
 """The book of one forward and backward pass: which layer was called, on which parameters, and what it wrote.
 
-A layer that is called opens a `Call`, which hands it the slots for its parts of the per-example gradients. Without
+A layer that is called opens a `LayerCall`, which hands it the slots for its parts of the per-example gradients. Without
 `torch.compile` slots are made as they are asked for. A compiled function needs them before: a first pass without it
 (`Book.layout`) records the calls, and the compiled passes replay them in the same order.
 """
@@ -19,7 +19,7 @@ from tacit.learn.torch.norms import COLUMNS
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class BookEntry:
     """One parameter of a call, and the slots that its gradient is made from.
 
     `kind` says how: "outer" is sum_t g_t a_t^T (transposed where `transposed`), "kernel" a convolution of the given
@@ -46,11 +46,11 @@ class Entry:
 
 
 @dataclass(eq=False)
-class Call:
+class LayerCall:
     """One call of a layer in a forward pass."""
 
     layer: str
-    entries: tuple[Entry, ...]
+    entries: tuple[BookEntry, ...]
     slots: tuple[Tensor, ...]
     signature: tuple[Any, ...]
     alone: bool = True
@@ -67,7 +67,7 @@ class Book:
     active: bool = False
     replay: bool = False
     cursor: int = 0
-    calls: list[Call] = field(default_factory=list)
+    calls: list[LayerCall] = field(default_factory=list)
     probe: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,9 +102,9 @@ class Book:
     def open(
         self,
         layer: str,
-        entries: Sequence[Entry],
+        entries: Sequence[BookEntry],
         shapes: Sequence[tuple[tuple[int, ...], torch.dtype]],
-    ) -> Call:
+    ) -> LayerCall:
         """Return the call with its slots: zeros of these shapes, which take no memory."""
         signature = tuple(shapes)
         if self.replay:
@@ -116,14 +116,14 @@ class Book:
         slots = tuple(
             torch.zeros((), dtype=dtype, device=self.device).expand(shape).requires_grad_() for shape, dtype in shapes
         )
-        call = Call(layer, tuple(entries), slots, signature)
+        call = LayerCall(layer, tuple(entries), slots, signature)
         for other in self.calls:
             if {entry.key for entry in other.entries} & {entry.key for entry in call.entries}:
                 other.alone = call.alone = False
         self.calls.append(call)
         return call
 
-    def alone(self, call: Call) -> Any:
+    def alone(self, call: LayerCall) -> Any:
         """Return what `functions` takes as `alone`: later calls may still share, unless all are known."""
         return call.alone if self.replay else call
 
@@ -133,3 +133,8 @@ class Book:
 
 
 _ORDER = "give batches of one shape, or train without compile"
+
+
+def booked_parameters(calls: list[LayerCall]) -> list[Tensor]:
+    """Return the parameters of the book, each once."""
+    return list({id(entry.parameter): entry.parameter for call in calls for entry in call.entries}.values())

@@ -7,24 +7,22 @@ the noise is registered with the graph. Steps are counted on the host, before th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from tacit.errors import ParameterError
-
-if TYPE_CHECKING:
-    from tacit.learn.torch.private import Private
+from tacit.learn.torch.book import booked_parameters
 
 _WARM = 3  # runs before a capture, on a stream of their own
 
 
 class CapturedStep:
-    """Takes the tensors of a batch, and does what `Private.step` does."""
+    """Takes the tensors of a batch, and does what the `step` of a `private.Private` does."""
 
     def __init__(
-        self, private: Private, losses: Callable[..., Tensor], tensors: Sequence[Tensor], options: dict[str, Any]
+        self, private: Any, losses: Callable[..., Tensor], tensors: Sequence[Tensor], options: dict[str, Any]
     ) -> None:
         if private.device.type != "cuda" or private._noise_kind == "exact":
             raise ParameterError(
@@ -82,9 +80,7 @@ class CapturedStep:
 
     def _in_order(self, sums: list[Tensor]) -> list[Tensor]:
         """The sums in the order of the model's parameters."""
-        from tacit.learn.torch.private import _booked
-
-        found = {id(p): each for p, each in zip(_booked(self.private._book.calls), sums, strict=True)}
+        found = {id(p): each for p, each in zip(booked_parameters(self.private._book.calls), sums, strict=True)}
         return [found[id(parameter)] for parameter in self.private.parameters]
 
     def __call__(self, *tensors: Tensor) -> bool:
@@ -128,7 +124,7 @@ class CapturedStep:
 class _unmoved:  # noqa: N801 - used as a function is, in a with statement
     """Parameters and the optimizer's state as they were, after steps that only warm up."""
 
-    def __init__(self, private: Private) -> None:
+    def __init__(self, private: Any) -> None:
         self.private = private
 
     def _tensors(self) -> list[Tensor]:

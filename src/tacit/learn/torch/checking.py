@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tacit.errors import ParameterError
 from tacit.learn.torch.book import Book
-from tacit.learn.torch.clipping import Part, materialize, read_parts, total_columns
+from tacit.learn.torch.clipping import GradientPart, materialize, read_parts, total_columns
 
 _CLOSE = 1e-3  # relative, beside the error that the columns admit
 
@@ -47,7 +47,7 @@ def _refuse(what: str) -> None:
     )
 
 
-def _square(parts: Sequence[Sequence[Part]], unit: int, units: int) -> Tensor:
+def _square(parts: Sequence[Sequence[GradientPart]], unit: int, units: int) -> Tensor:
     """The squared norm of a unit's gradients, materialized."""
     sums: dict[int, Tensor] = {}
     for part in (each for mine in parts for each in mine):
@@ -61,11 +61,11 @@ def _square(parts: Sequence[Sequence[Part]], unit: int, units: int) -> Tensor:
     return torch.stack([each.square().sum() for each in sums.values()]).sum()
 
 
-def _of_unit(part: Part, unit: int, units: int) -> Part:
+def _of_unit(part: GradientPart, unit: int, units: int) -> GradientPart:
     """The same part for one unit."""
 
     def one(tensor: Tensor) -> Tensor:
         rows = tensor.shape[0] // units
         return tensor[unit * rows : (unit + 1) * rows]
 
-    return Part(part.entry, tuple(map(one, part.tensors)), None if part.indices is None else one(part.indices))
+    return GradientPart(part.entry, tuple(map(one, part.tensors)), None if part.indices is None else one(part.indices))

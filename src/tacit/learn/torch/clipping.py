@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.learn.torch.book import Call, Entry
+from tacit.learn.torch.book import BookEntry, LayerCall
 from tacit.learn.torch.functions import patches
 from tacit.learn.torch.norms import cross_columns, outer_columns, row_columns, square_columns, to_units
 from tacit.learn.torch.products import transposed_product
@@ -32,10 +32,10 @@ MARGIN = 1 - 2.0**-10
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GradientPart:
     """An entry of a call, with what was written for it."""
 
-    entry: Entry
+    entry: BookEntry
     tensors: tuple[Tensor, ...]
     indices: Tensor | None
 
@@ -46,19 +46,21 @@ class Part:
         return (g, a) if self.entry.transposed else (a, g)
 
 
-def read_parts(calls: Sequence[Call], written: Sequence[Tensor], indices: Sequence[Tensor | None]) -> list[list[Part]]:
+def read_parts(
+    calls: Sequence[LayerCall], written: Sequence[Tensor], indices: Sequence[Tensor | None]
+) -> list[list[GradientPart]]:
     """Return the parts of each call, from what was written to the slots of all calls in order."""
     parts, start = [], 0
     for call, rows in zip(calls, indices, strict=True):
         mine = written[start : start + len(call.slots)]
         start += len(call.slots)
-        parts.append([Part(entry, tuple(mine[n] for n in entry.slots), rows) for entry in call.entries])
+        parts.append([GradientPart(entry, tuple(mine[n] for n in entry.slots), rows) for entry in call.entries])
     return parts
 
 
-def total_columns(calls: Sequence[Call], parts: list[list[Part]], probe: Tensor | None) -> Tensor:
+def total_columns(calls: Sequence[LayerCall], parts: list[list[GradientPart]], probe: Tensor | None) -> Tensor:
     """Return the columns of all parameters: the probe's, and those of parameters that several calls share."""
-    shared: defaultdict[Any, list[Part]] = defaultdict(list)
+    shared: defaultdict[Any, list[GradientPart]] = defaultdict(list)
     for call, mine in zip(calls, parts, strict=True):
         if not call.alone:
             for part in mine:
@@ -68,7 +70,7 @@ def total_columns(calls: Sequence[Call], parts: list[list[Part]], probe: Tensor 
     return sum(columns[1:], start=columns[0])
 
 
-def _shared_columns(group: list[Part]) -> Tensor:
+def _shared_columns(group: list[GradientPart]) -> Tensor:
     """The columns of the sum of several gradients of one parameter.
 
     Linear layers are one over more tokens, and so are embeddings; both of one matrix have a cross term. Anything else
@@ -80,29 +82,29 @@ def _shared_columns(group: list[Part]) -> Tensor:
         return square_columns(sum(materialize(part).float() for part in group))
     found = []
     if outer:
-        a, g = (_joined([part.operands[n] for part in outer]) for n in range(2))
+        a, g = (_join_tokens([part.operands[n] for part in outer]) for n in range(2))
         found.append(outer_columns(a, g))
     if rows:
-        indices = _joined([part.indices for part in rows if part.indices is not None])
-        e = _joined([part.tensors[0] for part in rows])
+        indices = _join_tokens([part.indices for part in rows if part.indices is not None])
+        e = _join_tokens([part.tensors[0] for part in rows])
         found.append(row_columns(indices, e))
     if outer and rows:
         found.append(cross_columns(a, g, indices, e))
     return sum(found[1:], start=found[0])
 
 
-def _joined(tensors: list[Tensor]) -> Tensor:
+def _join_tokens(tensors: list[Tensor]) -> Tensor:
     """The tokens of several tensors one after another, without a copy where there is one."""
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors, 1)
 
 
-def _convolved(part: Part) -> list[tuple[Tensor, Tensor]]:
+def _unfold_part(part: GradientPart) -> list[tuple[Tensor, Tensor]]:
     """The patches and gradients of a convolution, for each group."""
     x, g = part.tensors
     return patches(x, g, part.entry.parameter.shape, part.entry.geometry, x.shape[0])
 
 
-def materialize(part: Part) -> Tensor:
+def materialize(part: GradientPart) -> Tensor:
     """Return the gradients of each unit: [units, *shape]."""
     entry = part.entry
     if entry.kind == "gradient":
@@ -118,7 +120,7 @@ def materialize(part: Part) -> Tensor:
         a, g = part.operands
         return torch.bmm(g.float().transpose(1, 2), a.float())
     units = entry.units(part.tensors[0].shape[0])
-    pairs = [(to_units(a, units), to_units(g, units)) for a, g in _convolved(part)]
+    pairs = [(to_units(a, units), to_units(g, units)) for a, g in _unfold_part(part)]
     products = [torch.bmm(g.float().transpose(1, 2), a.float()) for a, g in pairs]
     return torch.cat(products, 1).reshape(units, *entry.parameter.shape)
 
@@ -133,7 +135,7 @@ def factors(columns: Tensor, mask: Tensor, clip: Tensor, stability: float | None
     return torch.where(mask & torch.isfinite(norms), scale, 0.0), norms
 
 
-def clipped_sums(parts: list[list[Part]], scale: Tensor, *, clean: bool) -> dict[int, Tensor]:
+def clipped_sums(parts: list[list[GradientPart]], scale: Tensor, *, clean: bool) -> dict[int, Tensor]:
     """Return the sum over units of scale times gradient, of each parameter by its id, in 32 bits.
 
     With `clean`, numbers of units whose scale is 0 are replaced by zeros; it is needed where one of them is not finite.
@@ -142,12 +144,12 @@ def clipped_sums(parts: list[list[Part]], scale: Tensor, *, clean: bool) -> dict
     ordered = sorted((part for mine in parts for part in mine), key=lambda part: part.entry.kind == "rows")
     for part in ordered:
         entry = part.entry
-        kept = Part(entry, tuple(_kept(each, scale, clean) for each in part.tensors), part.indices)
+        kept = GradientPart(entry, tuple(_keep_finite(each, scale, clean) for each in part.tensors), part.indices)
         before = sums.get(id(entry.parameter))
         if entry.kind == "rows":
             sums[id(entry.parameter)] = _add_rows(kept, scale, before)
             continue
-        found = _weighted(kept, scale)
+        found = _weigh(kept, scale)
         if entry.rows is not None:
             whole = torch.zeros(entry.parameter.shape, device=found.device) if before is None else before
             whole[entry.rows[0] : entry.rows[1]] += found
@@ -157,7 +159,7 @@ def clipped_sums(parts: list[list[Part]], scale: Tensor, *, clean: bool) -> dict
     return sums
 
 
-def _kept(tensor: Tensor, scale: Tensor, clean: bool) -> Tensor:
+def _keep_finite(tensor: Tensor, scale: Tensor, clean: bool) -> Tensor:
     if not clean:
         return tensor
     return torch.where(_along(scale, tensor) > 0, tensor, torch.zeros_like(tensor))
@@ -170,13 +172,13 @@ def _along(scale: Tensor, tensor: Tensor) -> Tensor:
     return each.reshape(-1, *([1] * (tensor.dim() - 1)))
 
 
-def _weighted(part: Part, scale: Tensor) -> Tensor:
+def _weigh(part: GradientPart, scale: Tensor) -> Tensor:
     """The sum over units of scale times gradient."""
     entry = part.entry
     if entry.kind == "outer":
         found = _product(*part.operands, scale)
     elif entry.kind == "kernel":
-        found = torch.cat([_product(a, g, scale) for a, g in _convolved(part)]).reshape(entry.parameter.shape)
+        found = torch.cat([_product(a, g, scale) for a, g in _unfold_part(part)]).reshape(entry.parameter.shape)
     else:
         gradients = part.tensors[0][:, 0] if entry.kind == "bias" else part.tensors[0]
         found = (gradients.float() * _along(scale, gradients)).sum(0)
@@ -192,7 +194,7 @@ def _product(a: Tensor, g: Tensor, scale: Tensor) -> Tensor:
     return transposed_product(g.reshape(-1, g.shape[-1]), a.reshape(-1, a.shape[-1]))
 
 
-def _add_rows(part: Part, scale: Tensor, before: Tensor | None) -> Tensor:
+def _add_rows(part: GradientPart, scale: Tensor, before: Tensor | None) -> Tensor:
     """The rows of an embedding, added to what a tied layer has."""
     assert part.indices is not None
     e = part.tensors[0]

@@ -10,25 +10,22 @@ cannot overflow: a step has fewer than 2^20 units. Every pass's sum is exact, so
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from tacit.errors import ParameterError
-from tacit.learn.torch.book import Call
+from tacit.learn.noise import GridGaussian
+from tacit.learn.torch.book import LayerCall
 from tacit.learn.torch.clipping import MARGIN, materialize, read_parts
-
-if TYPE_CHECKING:
-    from tacit.learn.torch.private import Private
+from tacit.sampling.bits import Bits
 
 EXPONENT = 40
 _MOST_UNITS = 2**20
 
 
 def integer_sums(
-    calls: list[Call],
+    calls: list[LayerCall],
     written: list[Tensor],
     counted: Tensor,
     parameters: list[Tensor],
@@ -61,13 +58,12 @@ def integer_sums(
     return sums
 
 
-def release(sums: dict[int, Tensor], private: Private) -> list[Tensor]:
-    """Return the noisy gradients: integers with exact noise, in units of the clipping norm, over the expected size."""
-    grid: Any = private._grid(private.plan.multiplier)
-    values = np.concatenate([sums[id(parameter)].numpy().ravel() for parameter in private.parameters])
-    noisy = grid.release_whole(values, EXPONENT, private._bits()) * (private.clip / private.expected_batch)
+def release(sums: dict[int, Tensor], parameters: list[Tensor], grid: GridGaussian, bits: Bits) -> list[Tensor]:
+    """Return the sums with exact noise, in units of the clipping norm."""
+    values = np.concatenate([sums[id(parameter)].numpy().ravel() for parameter in parameters])
+    noisy = grid.release_whole(values, EXPONENT, bits)
     found, start = [], 0
-    for parameter in private.parameters:
+    for parameter in parameters:
         size = parameter.numel()
         found.append(torch.from_numpy(noisy[start : start + size]).reshape(parameter.shape))
         start += size

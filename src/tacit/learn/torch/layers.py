@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from tacit.errors import ParameterError
 from tacit.learn.torch import functions
-from tacit.learn.torch.book import Book, Entry
+from tacit.learn.torch.book import Book, BookEntry
 from tacit.learn.torch.norms import is_materialized
 
 Forward = Callable[..., Any]
@@ -60,18 +60,18 @@ def _plan(name: str, module: nn.Module, book: Callable[[], Book]) -> Forward | N
     if not own and not (isinstance(module, nn.MultiheadAttention) and module.out_proj.weight.requires_grad):
         return None
     builder = _BUILDERS.get(getattr(type(module), "forward", None))
-    if builder is None and type(module).__name__ == "Conv1D" and tuple(own) <= ("weight", "bias"):
+    if builder is None and type(module).__name__ == "Conv1D" and set(own) <= {"weight", "bias"}:
         builder = _transposed_linear if type(module).__module__.startswith("transformers.") else None
     if builder is None and isinstance(module, Offset):
         builder = _offset
     if builder is not None:
         return builder(layer, module, book)
     if any(True for _ in module.children()):
-        return _expanded(layer, module, own, book)
-    return _materialized(layer, module, book)
+        return _expand_parameters(layer, module, own, book)
+    return _map_module(layer, module, book)
 
 
-_FREEZE = "put it in a layer that is supported, or freeze it: requires_grad_(False)"
+_FREEZE = "put it in a layer that is supported, or freeze it: set requires_grad to False"
 
 
 def _trainable(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -90,7 +90,7 @@ def _cast(*tensors: Tensor | None) -> list[Any]:
     return [None if each is None else each.to(dtype) for each in tensors]
 
 
-def _detached(parameter: Tensor | None) -> Tensor | None:
+def _detach(parameter: Tensor | None) -> Tensor | None:
     return None if parameter is None else parameter.detach()
 
 
@@ -106,7 +106,7 @@ def _linear_call(
 ) -> Tensor:
     """x W^T + b, booked; `rows` are those of a parameter that holds several matrices."""
     book.check_rows(layer, x)
-    matrix, offset = weight.detach(), _detached(bias)
+    matrix, offset = weight.detach(), _detach(bias)
     if rows is not None:
         matrix, offset = matrix[rows[0] : rows[1]], None if offset is None else offset[rows[0] : rows[1]]
     if transposed:
@@ -116,24 +116,24 @@ def _linear_call(
     tokens = x.numel() // inputs // book.units
     kinds: tuple[str, ...] = ()
     shapes: Shapes = []
-    entries: list[Entry] = []
+    entries: list[BookEntry] = []
     has_bias = bias is not None and bias.requires_grad
     if weight.requires_grad:
         if tokens > 1 and is_materialized(tokens, inputs, outputs) and not transposed:
             kinds, shapes = ("weight",), [((book.units, outputs, inputs), x.dtype)]
-            entries.append(Entry(weight, "gradient", (0,), rows))
+            entries.append(BookEntry(weight, "gradient", (0,), rows))
         else:
             kinds = ("input", "output")
             shapes = [((book.units, tokens, inputs), x.dtype), ((book.units, tokens, outputs), x.dtype)]
-            entries.append(Entry(weight, "outer", (0, 1), rows, transposed))
+            entries.append(BookEntry(weight, "outer", (0, 1), rows, transposed))
     if has_bias and bias is not None:
         place = (len(kinds),)
         if tokens == 1:
             kinds, shapes = (*kinds, "output-bias"), [*shapes, ((book.units, 1, outputs), x.dtype)]
-            entries.append(Entry(bias, "bias", place, rows))
+            entries.append(BookEntry(bias, "bias", place, rows))
         else:
             kinds, shapes = (*kinds, "bias"), [*shapes, ((book.units, outputs), torch.float32)]
-            entries.append(Entry(bias, "gradient", place, rows))
+            entries.append(BookEntry(bias, "gradient", place, rows))
     if not entries:
         return F.linear(x, matrix, offset)
     call = book.open(layer, entries, shapes)
@@ -182,7 +182,7 @@ def _embedding(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         weight = module.weight.detach()
         tokens = indices.numel() // page.units
         shape = (page.units, tokens, weight.shape[1])
-        call = page.open(layer, [Entry(module.weight, "rows", (0,))], [(shape, weight.dtype)])
+        call = page.open(layer, [BookEntry(module.weight, "rows", (0,))], [(shape, weight.dtype)])
         call.indices = indices.reshape(page.units, -1)
         return functions.EmbeddingFunction.apply(
             indices, weight, page.probe, page.units, page.alone(call), module.padding_idx, *call.slots
@@ -203,23 +203,23 @@ def _convolution(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
             return own(module, x)
         page.check_rows(layer, x)
         weight, bias = module.weight, module.bias
-        x, kernel, offset = _cast(x, weight.detach(), _detached(bias))
+        x, kernel, offset = _cast(x, weight.detach(), _detach(bias))
         with torch.no_grad():
             size = _places(x, kernel.shape, geometry)
         places = size.numel() * page.rows_per_unit
         kinds: tuple[str, ...] = ()
         shapes: Shapes = []
-        entries: list[Entry] = []
+        entries: list[BookEntry] = []
         if weight.requires_grad:
             if functions.is_kernel_materialized(places, kernel.shape, module.groups):
                 kinds, shapes = ("weight",), [((page.units, *kernel.shape), x.dtype)]
-                entries.append(Entry(weight, "gradient", (0,)))
+                entries.append(BookEntry(weight, "gradient", (0,)))
             else:
                 kinds = ("input", "output")
                 shapes = [(tuple(x.shape), x.dtype), ((x.shape[0], kernel.shape[0], *size), x.dtype)]
-                entries.append(Entry(weight, "kernel", (0, 1), geometry=geometry, rows_per_unit=page.rows_per_unit))
+                entries.append(BookEntry(weight, "kernel", (0, 1), geometry=geometry, rows_per_unit=page.rows_per_unit))
         if bias is not None and bias.requires_grad:
-            entries.append(Entry(bias, "gradient", (len(kinds),)))
+            entries.append(BookEntry(bias, "gradient", (len(kinds),)))
             kinds, shapes = (*kinds, "bias"), [*shapes, ((page.units, kernel.shape[0]), torch.float32)]
         call = page.open(layer, entries, shapes)
         return functions.ConvolutionFunction.apply(
@@ -250,14 +250,14 @@ def _places(x: Tensor, shape: torch.Size, geometry: tuple[Any, ...]) -> torch.Si
     )
 
 
-def _affine(module: Any, book: Book, shape: tuple[int, ...]) -> tuple[tuple[str, ...], list[Entry], Shapes]:
+def _affine(module: Any, book: Book, shape: tuple[int, ...]) -> tuple[tuple[str, ...], list[BookEntry], Shapes]:
     """The trainable ones of a weight and a bias whose gradients are materialized."""
-    entries: list[Entry] = []
+    entries: list[BookEntry] = []
     kinds: list[str] = []
     for kind in ("weight", "bias"):
         parameter = getattr(module, kind, None)
         if parameter is not None and parameter.requires_grad:
-            entries.append(Entry(parameter, "gradient", (len(kinds),)))
+            entries.append(BookEntry(parameter, "gradient", (len(kinds),)))
             kinds.append(kind)
     return tuple(kinds), entries, [((book.units, *shape), torch.float32)] * len(kinds)
 
@@ -271,7 +271,7 @@ def _layer_norm(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         if not page.is_recording:
             return own(module, x)
         page.check_rows(layer, x)
-        weight, bias = _detached(module.weight), _detached(module.bias)
+        weight, bias = _detach(module.weight), _detach(module.bias)
         x, weight, bias = _to_float(x, weight, bias)
         kinds, entries, shapes = _affine(module, page, shape)
         call = page.open(layer, entries, shapes)
@@ -317,7 +317,7 @@ def _group_norm(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         if not page.is_recording:
             return own(module, x)
         page.check_rows(layer, x)
-        x, weight, bias = _to_float(x, _detached(module.weight), _detached(module.bias))
+        x, weight, bias = _to_float(x, _detach(module.weight), _detach(module.bias))
         kinds, entries, shapes = _affine(module, page, (module.num_channels,))
         call = page.open(layer, entries, shapes)
         return functions.GroupNormFunction.apply(
@@ -469,14 +469,16 @@ def _offset_call(book: Book, layer: str, x: Tensor, parameter: Tensor, rows: tup
     """x + parameter, or + some of its rows, booked."""
     book.check_rows(layer, x)
     value = parameter.detach() if rows is None else parameter.detach()[rows[0] : rows[1]]
-    call = book.open(layer, [Entry(parameter, "gradient", (0,), rows)], [((book.units, *value.shape), torch.float32)])
+    call = book.open(
+        layer, [BookEntry(parameter, "gradient", (0,), rows)], [((book.units, *value.shape), torch.float32)]
+    )
     found: Tensor = functions.OffsetFunction.apply(x, value, book.probe, book.units, book.alone(call), *call.slots)
     return found
 
 
 def _per_row(book: Book, layer: str, own: dict[str, Tensor]) -> dict[str, Tensor]:
     """Each parameter once for each row, booked with materialized gradients."""
-    entries = [Entry(parameter, "gradient", (n,)) for n, parameter in enumerate(own.values())]
+    entries = [BookEntry(parameter, "gradient", (n,)) for n, parameter in enumerate(own.values())]
     shapes = [((book.units, *parameter.shape), parameter.dtype) for parameter in own.values()]
     call = book.open(layer, entries, shapes)
     return {
@@ -487,7 +489,7 @@ def _per_row(book: Book, layer: str, own: dict[str, Tensor]) -> dict[str, Tensor
     }
 
 
-def _materialized(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
+def _map_module(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
     """Any module without children: mapped over the examples, each with parameters of its own."""
     original = type(module).forward
 
@@ -533,7 +535,7 @@ class _Replaced:
             self.module._parameters[name] = parameter
 
 
-def _expanded(layer: str, module: Any, own: dict[str, Tensor], book: Callable[[], Book]) -> Forward:
+def _expand_parameters(layer: str, module: Any, own: dict[str, Tensor], book: Callable[[], Book]) -> Forward:
     """Parameters [1, ...] of a module with other layers, used once for each row: positions, a class token."""
     for name, parameter in own.items():
         if parameter.dim() < 2 or parameter.shape[0] != 1:

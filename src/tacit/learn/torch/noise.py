@@ -18,6 +18,7 @@ from tacit.learn.torch.norms import has_triton
 IDEALIZATIONS = (
     "the generator of the device (Philox or Mersenne Twister), seeded by the operating system, is random",
     "its 32-bit floating-point normal numbers are real Gaussian ones",
+    "errors of 32-bit dot products stay within 8 deviations, rounding being as good as random",
     "the sum of clipped gradients in 32-bit floating point is exact",
 )
 LENGTH_IS_PUBLIC = "the number of units in the dataset is public"

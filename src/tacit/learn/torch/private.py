@@ -13,7 +13,7 @@ move the parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -34,7 +34,7 @@ from tacit.learn.torch.batches import (
     shuffled_batches,
     split_into_passes,
 )
-from tacit.learn.torch.book import Book, Call
+from tacit.learn.torch.book import Book, LayerCall, booked_parameters
 from tacit.learn.torch.checking import check_pass
 from tacit.learn.torch.clipping import clipped_sums, factors, read_parts, total_columns
 from tacit.learn.torch.layers import install, uninstall
@@ -177,7 +177,7 @@ class Private:
                 "rows_per_unit", "is for units of several examples", fix="units=[person of each example]"
             )
         if loader.batch_size is None:
-            raise ParameterError("loader", "has no batch_size", fix="DataLoader(dataset, batch_size=256)")
+            raise ParameterError("loader", "has no batch_size", fix="make the loader with batch_size=256")
         count = self._table.count if rows is None else to_integer("rows", rows, least=1)
         self._length_is_public = rows is None
         self.expected_batch = min(loader.batch_size, count)
@@ -290,7 +290,13 @@ class Private:
             yield from split_into_passes(batch, self.units_per_pass, self._table, bits)
 
     def begin(self, given: Pass) -> None:
-        """Start a pass: the next `step` is about these rows. `loader` calls it before it yields."""
+        """Start a pass: the next `step` is about these rows. `loader` calls it before it yields.
+
+        Parameters
+        ----------
+        given : Pass
+            The rows, which of them count, and whether the batch ends with them.
+        """
         if self._pass is not None:
             raise ParameterError(
                 "step", "the batch before this one was not stepped", fix="call step once for each batch"
@@ -299,6 +305,7 @@ class Private:
             what = f"all {self.plan.steps} planned steps are taken"
             raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
         self._pass = given
+        self._versions = [(name, buffer, buffer._version) for name, buffer in self.model.named_buffers()]
         self._book.start()
 
     # -- the step -----------------------------------------------------------------------------------------------------
@@ -319,8 +326,11 @@ class Private:
         given = self._require_pass()
         if losses.shape != (self._book.rows,):
             what = f"needs one loss for each of {self._book.rows} rows, got shape {tuple(losses.shape)}"
-            raise ParameterError("losses", what, fix="cross_entropy(..., reduction='none'), and a mean over tokens")
+            raise ParameterError("losses", what, fix="reduction='none', and a mean over the tokens of a row")
         self._book.stop()
+        for name, buffer, version in self._versions:
+            if buffer._version != version:
+                raise ParameterError(name, "is a buffer that a pass changed, without noise", fix="leave the layer out")
         if self._check and not self._book.replay:
             check_pass(losses, self._book)
             self._check = False
@@ -356,7 +366,7 @@ class Private:
                 raise ParameterError(name, what, fix="call the layer itself, or freeze the parameter")
             if id(parameter) not in booked:
                 what = "is trainable, but no supported layer used it in this batch"
-                raise ParameterError(name, what, fix="use it in every batch, or freeze it: requires_grad_(False)")
+                raise ParameterError(name, what, fix="use it in every batch, or freeze it: requires_grad=False")
         if booked - {id(parameter) for parameter in self.parameters}:
             raise ParameterError(
                 "model", "a copy of the model was called in a step", fix="call it under torch.no_grad()"
@@ -377,7 +387,7 @@ class Private:
         if not bool(torch.isfinite(norms).all()):
             sums, norms = self._run_clipper(probe, written, counted, clean=True)
         self._count_below(norms, counted)
-        return {id(p): each for p, each in zip(_booked(calls), sums, strict=True)}
+        return {id(p): each for p, each in zip(booked_parameters(calls), sums, strict=True)}
 
     def _run_clipper(
         self, probe: Tensor | None, written: list[Tensor], counted: Tensor, *, clean: bool = False
@@ -415,7 +425,8 @@ class Private:
         if self._noise_kind == "exact":
             from tacit.learn.torch.exact import release
 
-            gradients = release(sums, self)
+            noisy = release(sums, self.parameters, self._grid(self.plan.multiplier), self._bits())
+            gradients = [each * (self.clip / self.expected_batch) for each in noisy]
         else:
             gradients = [sums[id(parameter)] for parameter in self.parameters]
             self._add_noise(gradients)
@@ -440,7 +451,7 @@ class Private:
 
     # -- compiled -----------------------------------------------------------------------------------------------------
 
-    def compile(self, losses: Callable[..., Tensor], **options: Any) -> Callable[..., Tensor]:
+    def compile(self, losses: Callable[..., Tensor], **options: object) -> Callable[..., Tensor]:
         """Return the function that computes the losses of a batch, compiled as one graph with its backward pass.
 
         Parameters
@@ -482,7 +493,7 @@ class Private:
 
         return run
 
-    def capture(self, losses: Callable[..., Tensor], *tensors: Tensor, **options: Any) -> Callable[..., bool]:
+    def capture(self, losses: Callable[..., Tensor], *tensors: Tensor, **options: object) -> Callable[..., bool]:
         """Compile the losses, and record a whole step as CUDA graphs: for batches so small that launches take the time.
 
         Parameters
@@ -492,7 +503,7 @@ class Private:
         *tensors : Tensor
             A batch on the GPU, of the shape of those to come; its values do not matter.
         **options
-            What `torch.compile` takes.
+            What `torch.compile` takes, such as `mode`.
 
         Returns
         -------
@@ -505,7 +516,7 @@ class Private:
 
     # -- what is kept -------------------------------------------------------------------------------------------------
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return what a checkpoint needs beside those of model and optimizer: the steps taken, and the clipping norm.
 
         Returns
@@ -515,7 +526,7 @@ class Private:
         """
         return {"version": _STATE, "steps": self.steps_, "clip": self.clip, "plan": _describe(self.plan)}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continue where a checkpoint was made; steps that were taken stay counted.
 
         An epoch of shuffled batches that was begun cannot be continued, since its order is gone: it counts as done.
@@ -535,7 +546,7 @@ class Private:
         if not 0 <= steps <= self.plan.steps or steps < self.steps_:
             raise ParameterError("state", "has fewer steps than were taken, or more than planned", fix="start anew")
         self.steps_ = steps
-        self._clip.fill_(float(state["clip"]))
+        self._clip.fill_(float(to_rational("clip", state["clip"])))
 
     def close(self) -> None:
         """Give the model its own layers back; training is over."""
@@ -577,7 +588,7 @@ class PrivateLoader:
 
 
 def clip_and_sum(
-    calls: list[Call],
+    calls: list[LayerCall],
     probe: Tensor | None,
     written: list[Tensor],
     indices: list[Tensor | None],
@@ -587,16 +598,11 @@ def clip_and_sum(
     denominator: int,
     clean: bool,
 ) -> tuple[list[Tensor], Tensor]:
-    """Return the clipped sums over a constant, in the order of `_booked`, and the norms of the units."""
+    """Return the clipped sums over a constant, in the order of `booked_parameters`, and the norms of the units."""
     parts = read_parts(calls, written, indices)
     scale, norms = factors(total_columns(calls, parts, probe), mask, clip, stability)
     sums = clipped_sums(parts, scale / denominator, clean=clean)
-    return [sums[id(parameter)] for parameter in _booked(calls)], norms
-
-
-def _booked(calls: list[Call]) -> list[Tensor]:
-    """The parameters of the book, each once."""
-    return list({id(entry.parameter): entry.parameter for call in calls for entry in call.entries}.values())
+    return [sums[id(parameter)] for parameter in booked_parameters(calls)], norms
 
 
 def _trainable(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:
@@ -604,7 +610,7 @@ def _trainable(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tenso
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not parameters:
         raise ParameterError(
-            "model", "has no trainable parameters", fix="requires_grad_(True) on what is to be learned"
+            "model", "has no trainable parameters", fix="set requires_grad to True on what is to be learned"
         )
     moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for name, parameter in model.named_parameters():

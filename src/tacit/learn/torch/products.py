@@ -18,7 +18,7 @@ def batched_product(x: Tensor, y: Tensor) -> Tensor:
     """Return x @ y^T of stacks of matrices, in 32 bits."""
     if x.dtype == torch.float32 or not x.is_cuda:
         return torch.bmm(x.float(), y.float().transpose(1, 2))
-    found: Tensor = _batched(x, y)
+    found: Tensor = _multiply_batches(x, y)
     return found
 
 
@@ -26,26 +26,26 @@ def transposed_product(x: Tensor, y: Tensor) -> Tensor:
     """Return x^T @ y of two matrices, in 32 bits."""
     if x.dtype == torch.float32 or not x.is_cuda:
         return x.float().t() @ y.float()
-    found: Tensor = _transposed(x, y)
+    found: Tensor = _multiply_transposed(x, y)
     return found
 
 
 @torch.library.custom_op("tacit::batched_product", mutates_args=())
-def _batched(x: Tensor, y: Tensor) -> Tensor:
+def _multiply_batches(x: Tensor, y: Tensor) -> Tensor:
     y = y.transpose(1, 2)
     return torch.bmm(x, y, out_dtype=torch.float32) if _HAS_WIDE_RESULTS else torch.bmm(x.float(), y.float())
 
 
-@_batched.register_fake
+@_multiply_batches.register_fake
 def _(x: Tensor, y: Tensor) -> Tensor:
     return x.new_empty(x.shape[0], x.shape[1], y.shape[1], dtype=torch.float32)
 
 
 @torch.library.custom_op("tacit::transposed_product", mutates_args=())
-def _transposed(x: Tensor, y: Tensor) -> Tensor:
+def _multiply_transposed(x: Tensor, y: Tensor) -> Tensor:
     return torch.mm(x.t(), y, out_dtype=torch.float32) if _HAS_WIDE_RESULTS else x.float().t() @ y.float()
 
 
-@_transposed.register_fake
+@_multiply_transposed.register_fake
 def _(x: Tensor, y: Tensor) -> Tensor:
     return x.new_empty(x.shape[1], y.shape[1], dtype=torch.float32)

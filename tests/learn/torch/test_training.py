@@ -328,6 +328,47 @@ def test_shuffled_batches_have_every_row_once_an_epoch_and_are_priced_so():
     assert private.spent(1e-6) == epsilon(Repeat(ContinuousGaussianNoise(Fraction(1, 2)), 3), 1e-6)
 
 
+def test_an_epoch_that_is_left_and_taken_up_again_has_every_row_once():
+    x = torch.arange(40.0)[:, None].repeat(1, 6) / 40
+    model = small()
+    loader = DataLoader(TensorDataset(x), batch_size=10)
+    private = Private(
+        model, torch.optim.SGD(model.parameters(), 0.1), loader, noise_multiplier=1.0, epochs=2, sampling="shuffled"
+    )
+    seen = []
+    for _ in range(4):
+        for (rows,) in private.loader:
+            seen += rows[:, 0].tolist()
+            private.step(sum_of_squares(model, rows))
+            break
+    assert private.steps_ == 4 and sorted(seen) == x[:, 0].tolist()
+
+
+def test_passes_of_a_batch_that_is_left_are_forgotten():
+    # Else a row could be in the sum twice: in a pass before, and in the batch that is taken up.
+    private, _ = trained(units_per_pass=4, epochs=1)
+    again, _ = trained(units_per_pass=4, epochs=1, bits=ReplayBits(b"other"))
+    for one in (private, again):
+        one.steps_ = 0
+        for (rows,) in one.loader:
+            if one.step(sum_of_squares(one.model, rows)):
+                continue
+            break  # after the first of several passes
+        assert one._sums is not None
+        next(iter(one.loader))
+        assert one._sums is None
+
+
+def test_only_the_last_iteration_goes_on():
+    private, _ = trained(epochs=1)
+    private.steps_ = 0
+    first, second = iter(private.loader), iter(private.loader)
+    next(first)
+    next(second)
+    with pytest.raises(ParameterError, match="another iteration over the loader was begun"):
+        next(first)
+
+
 def test_units_of_several_examples_are_drawn_together():
     owners = [n // 8 for n in range(200)]  # 25 people of 8 examples; 3 of them are used in a step
     private, seen = trained(units=owners, rows_per_unit=3, epochs=1, units_per_pass=25)

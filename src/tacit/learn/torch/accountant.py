@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from tacit.arithmetic import Number, to_rational
 from tacit.errors import ParameterError
+from tacit.learn.torch.correlated import column_norm
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, Loss, Repeat, Sampled
 from tacit.privacy.unit import Neighbors
@@ -34,6 +35,8 @@ class TrainingPlan:
     order, and moves that one sum by at most twice the clipping norm; the order is drawn before the data is read, and no
     amplification is counted.
 
+    Noise that is correlated over `bands` steps is priced by the theorem of `correlated`.
+
     `stray` is the probability, in each step, that exact noise is not rounded Gaussian noise (`learn.noise`).
     """
 
@@ -43,6 +46,7 @@ class TrainingPlan:
     steps_per_epoch: int
     multiplier: Fraction
     stray: Fraction = Fraction(0)
+    bands: int = 1
 
     @property
     def neighbors(self) -> Neighbors:
@@ -56,7 +60,8 @@ class TrainingPlan:
             part: Loss = Repeat(once, steps)
         else:
             begun = -(-steps // self.steps_per_epoch)
-            part = Repeat(ContinuousGaussianNoise(self.multiplier / 2), begun)
+            spread = 2 * (column_norm(self.bands) if self.bands > 1 else 1)
+            part = Repeat(ContinuousGaussianNoise(self.multiplier / spread), begun)
         return Compose((part, ApproximateDp(Fraction(0), min(Fraction(1), steps * self.stray)))) if self.stray else part
 
     def epsilon(self, delta: Number, steps: int | None = None) -> float:
@@ -67,7 +72,14 @@ class TrainingPlan:
 
     @classmethod
     def calibrate(
-        cls, epsilon: Fraction, delta: Fraction, sampling: Sampling, rate: Fraction, steps: int, steps_per_epoch: int
+        cls,
+        epsilon: Fraction,
+        delta: Fraction,
+        sampling: Sampling,
+        rate: Fraction,
+        steps: int,
+        steps_per_epoch: int,
+        bands: int = 1,
     ) -> TrainingPlan:
         """Return the plan with about the least noise: its epsilon is at most the one asked for, and within 0.2%."""
         from tacit.accounting import epsilon_delta
@@ -78,7 +90,7 @@ class TrainingPlan:
             )
 
         def plan(multiplier: Fraction) -> TrainingPlan:
-            return cls(sampling, rate, steps, steps_per_epoch, multiplier)
+            return cls(sampling, rate, steps, steps_per_epoch, multiplier, bands=bands)
 
         def cost(multiplier: Fraction, by: str) -> float:
             return epsilon_delta.epsilon(plan(multiplier).loss(steps), delta, by=by)

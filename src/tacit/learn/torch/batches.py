@@ -96,10 +96,15 @@ def poisson_batches(rate: Fraction, table: UnitTable, bits: Bits, steps: int) ->
             yield [int(unit) for unit in drawn]
 
 
-def shuffled_batches(size: int, table: UnitTable, bits: Bits, steps: int) -> Iterator[list[int]]:
-    """Yield the batches of one pass over all units in a random order; every unit is in one of them."""
-    order = np.argsort(bits.words(table.count), kind="stable")
-    for step in range(steps):
+def shuffled_order(table: UnitTable, bits: Bits) -> Order:
+    """Return the units in a random order: that of 64-bit words, in which ties keep their places."""
+    return np.argsort(bits.words(table.count), kind="stable").astype(np.int64)
+
+
+def shuffled_batches(size: int, order: Order, steps: int) -> Iterator[list[int]]:
+    """Yield the last `steps` batches of one pass over all units in this order; every unit is in one batch."""
+    first = -(-len(order) // size) - steps
+    for step in range(first, first + steps):
         yield [int(unit) for unit in order[step * size : (step + 1) * size]]
 
 

@@ -24,9 +24,9 @@ class CapturedStep:
     def __init__(
         self, private: Any, losses: Callable[..., Tensor], tensors: Sequence[Tensor], options: dict[str, Any]
     ) -> None:
-        if private.device.type != "cuda" or private._noise_kind == "exact":
+        if private.device.type != "cuda" or private._noise_kind == "exact" or private._correlated is not None:
             raise ParameterError(
-                "capture", "needs a model on a GPU, and noise of the device", fix="private.compile(...)"
+                "capture", "needs a model on a GPU, and independent noise of the device", fix="private.compile(...)"
             )
         self.private = private
         self.losses: Tensor

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -32,11 +33,13 @@ from tacit.learn.torch.batches import (
     default_units_per_pass,
     poisson_batches,
     shuffled_batches,
+    shuffled_order,
     split_into_passes,
 )
 from tacit.learn.torch.book import Book, LayerCall, booked_parameters
 from tacit.learn.torch.checking import check_pass
 from tacit.learn.torch.clipping import clipped_sums, factors, read_parts, total_columns
+from tacit.learn.torch.correlated import CorrelatedNoise
 from tacit.learn.torch.layers import install, uninstall
 
 if TYPE_CHECKING:
@@ -82,6 +85,9 @@ class Private:
     sampling : str, default "poisson"
         "poisson" draws each batch anew; "shuffled" goes through the data in a random order, in batches of fixed size,
         which costs more: no amplification is counted.
+    bands : int, default 1
+        Above 1, noise is correlated over so many steps, which later ones take back in part: for shuffled batches, which
+        then have the same order in each epoch. It keeps so many copies of the parameters.
     noise : str, default "device"
         "device" is fast; "exact" materializes gradients on the CPU and adds exact discrete noise to integers.
     noise_multiplier : number, optional
@@ -144,6 +150,7 @@ class Private:
         clipping: Clipping = "flat",
         quantile: Number = 0.5,
         sampling: Sampling = "poisson",
+        bands: int = 1,
         noise: NoiseKind = "device",
         noise_multiplier: Number | None = None,
         units: Sequence[Any] | None = None,
@@ -153,16 +160,13 @@ class Private:
         check: bool = True,
         bits: Bits | None = None,
     ) -> None:
-        _choice("clipping", clipping, ("flat", "automatic", "adaptive"))
-        _choice("sampling", sampling, ("poisson", "shuffled"))
-        _choice("noise", noise, ("device", "exact"))
+        self._bands = to_integer("bands", bands, least=1)
+        _check_choices(clipping, sampling, noise, self._bands)
         self.epochs = to_integer("epochs", epochs, least=1)
         self.model, self.optimizer, self._data = model, optimizer, loader
         self._check, self._bits_given = check, bits
         self.parameters = _trainable(model, optimizer)
         self.device = self.parameters[0].device
-        if clipping == "adaptive" and noise == "exact":
-            raise ParameterError("clipping", "adaptive clipping has no exact noise yet", fix="clipping='flat'")
         if noise == "exact" and self.device.type != "cpu":
             raise ParameterError("noise", "exact noise is drawn on the CPU", fix="move the model to the CPU")
         self._clipping, self._quantile = clipping, float(to_rational_between("quantile", quantile, *_INSIDE))
@@ -185,6 +189,8 @@ class Private:
         per_epoch = -(-count // self.expected_batch)
         if sampling == "shuffled" and count != self._table.count:
             raise ParameterError("rows", "shuffled batches have all units, as many as there are", fix="leave rows out")
+        if self._bands > per_epoch:
+            raise ParameterError("bands", f"an epoch has only {per_epoch} steps", fix=f"bands={per_epoch}")
         self._asked = _guarantee(epsilon, delta, noise_multiplier)
         self.plan = self._make_plan(noise_multiplier, sampling, rate, per_epoch)
         self._multiplier, self._bit_deviation = self._split_multiplier(sampling)
@@ -198,10 +204,13 @@ class Private:
         self._book = Book(self.units_per_pass * self._table.rows_per_unit, self._table.rows_per_unit, self.device)
         self._installed = install(model, lambda: self._book)
         self._device_noise = noises.DeviceNoise(self.device)
+        self._correlated = CorrelatedNoise(self._device_noise, self._bands) if self._bands > 1 else None
+        self._order: Any = None
         self._pass: Pass | None = None
         self._sums: dict[int, Tensor] | None = None
         self._below = torch.zeros((), device=self.device)
         self._clipper: Callable[..., Any] | None = None
+        self._iteration: object = None
         self.steps_ = 0
         self.loader = PrivateLoader(self)
 
@@ -211,13 +220,13 @@ class Private:
         steps = self.epochs * per_epoch
         if multiplier is not None:
             chosen = to_rational_between("noise_multiplier", multiplier, Fraction(1, 100), Fraction(10**6))
-            return TrainingPlan(sampling, rate, steps, per_epoch, chosen, self._stray(chosen))
+            return TrainingPlan(sampling, rate, steps, per_epoch, chosen, self._stray(chosen), self._bands)
         assert self._asked is not None
         epsilon, delta = self._asked
         if self._noise_kind == "exact":
             delta -= steps * self._stray(Fraction(1, 16))
-        found = TrainingPlan.calibrate(epsilon, delta, sampling, rate, steps, per_epoch)
-        return TrainingPlan(sampling, rate, steps, per_epoch, found.multiplier, self._stray(found.multiplier))
+        found = TrainingPlan.calibrate(epsilon, delta, sampling, rate, steps, per_epoch, self._bands)
+        return replace(found, stray=self._stray(found.multiplier))
 
     def _stray(self, multiplier: Fraction) -> Fraction:
         return self._grid(multiplier).stray if self._noise_kind == "exact" else Fraction(0)
@@ -285,7 +294,10 @@ class Private:
         if self.plan.sampling == "poisson":
             batches = poisson_batches(self.plan.rate, self._table, bits, left)
         else:
-            batches = shuffled_batches(self.expected_batch, self._table, bits, left)
+            begins = left == self.plan.steps_per_epoch
+            if self._order is None or (begins and self._bands == 1):  # an epoch that was left goes on in its order
+                self._order = shuffled_order(self._table, bits)
+            batches = shuffled_batches(self.expected_batch, self._order, left)
         for batch in batches:
             yield from split_into_passes(batch, self.units_per_pass, self._table, bits)
 
@@ -307,6 +319,12 @@ class Private:
         self._pass = given
         self._versions = [(name, buffer, buffer._version) for name, buffer in self.model.named_buffers()]
         self._book.start()
+
+    def _forget_pass(self) -> None:
+        """Drop what passes of a batch that was left have added: its rows may come again."""
+        self._pass = self._sums = None
+        self._below.zero_()
+        self._book.stop()
 
     # -- the step -----------------------------------------------------------------------------------------------------
 
@@ -438,7 +456,7 @@ class Private:
 
     def _add_noise(self, gradients: list[Tensor]) -> None:
         """Add the noise of sums to sums that were divided by the expected size of a batch."""
-        self._device_noise.add(gradients, self._clip * (self._multiplier / self.expected_batch))
+        (self._correlated or self._device_noise).add(gradients, self._clip * (self._multiplier / self.expected_batch))
 
     def _adapt(self) -> None:
         """Move the clipping norm towards the quantile, by the noisy count of units below it."""
@@ -546,6 +564,8 @@ class Private:
         if not 0 <= steps <= self.plan.steps or steps < self.steps_:
             raise ParameterError("state", "has fewer steps than were taken, or more than planned", fix="start anew")
         self.steps_ = steps
+        if self._correlated is not None:
+            self._correlated.forget()
         self._clip.fill_(float(to_rational("clip", state["clip"])))
 
     def close(self) -> None:
@@ -571,6 +591,8 @@ class PrivateLoader:
 
     def __iter__(self) -> Iterator[Any]:
         private, data = self._private, self._private._data
+        mine = private._iteration = object()
+        private._forget_pass()
         if private.steps_ >= private.plan.steps:
             what = f"all {private.plan.steps} planned steps are taken"
             raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
@@ -583,6 +605,9 @@ class PrivateLoader:
             pin_memory=data.pin_memory,
         )
         for batch in batches:
+            if private._iteration is not mine:
+                fix = "finish one before the next"
+                raise ParameterError("loader", "another iteration over the loader was begun", fix=fix)
             private.begin(sampler.given.popleft())
             yield batch
 
@@ -640,9 +665,21 @@ def _guarantee(
     return asked
 
 
-def _choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ParameterError(name, f"is {value!r:.40}", fix=f"one of {', '.join(map(repr, choices))}")
+def _check_choices(clipping: str, sampling: str, noise: str, bands: int) -> None:
+    """Refuse choices that do not exist, or do not go together."""
+    choices = {
+        "clipping": (clipping, ("flat", "automatic", "adaptive")),
+        "sampling": (sampling, ("poisson", "shuffled")),
+        "noise": (noise, ("device", "exact")),
+    }
+    for name, (value, known) in choices.items():
+        if value not in known:
+            raise ParameterError(name, f"is {value!r:.40}", fix=f"one of {', '.join(map(repr, known))}")
+    if clipping == "adaptive" and noise == "exact":
+        raise ParameterError("clipping", "adaptive clipping has no exact noise yet", fix="clipping='flat'")
+    if bands > 1 and (sampling != "shuffled" or clipping == "adaptive" or noise == "exact"):
+        what = "correlated noise is for shuffled batches, a fixed clipping norm and noise of the device"
+        raise ParameterError("bands", what, fix="sampling='shuffled', or leave bands out")
 
 
 def _dyadic(rate: Fraction) -> Fraction:

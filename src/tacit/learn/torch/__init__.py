@@ -17,4 +17,6 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is asked for, where torch is there."""
     if name in __all__ and find_spec("torch") is None:
         raise missing_extra("torch", f"learn.torch.{name}", "PyTorch")
+    if name.startswith("MLP") and find_spec("sklearn") is None:
+        raise missing_extra("learn", f"learn.torch.{name}", "scikit-learn")
     return _get(name)

@@ -138,6 +138,11 @@ def _short(number: float) -> Fraction:
     return Fraction(round(number * 2**20), 2**20)
 
 
+def dyadic_rate(rate: Fraction) -> Fraction:
+    """Return a rate that coins of 64 bits have exactly; rounded up, so that the plan counts what is drawn."""
+    return min(Fraction(1), Fraction(math.ceil(rate * 2**64), 2**64))
+
+
 @dataclass(frozen=True, init=False)
 class TrainingGuarantee(DpGuarantee):
     """(epsilon, delta)-DP of a training run, and what is treated as exact though a machine only comes close to it.

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.torch import noise as noises
-from tacit.learn.torch.accountant import Sampling, TrainingGuarantee, TrainingPlan
+from tacit.learn.torch.accountant import Sampling, TrainingGuarantee, TrainingPlan, dyadic_rate
 from tacit.learn.torch.batches import (
     Pass,
     PassSampler,
@@ -185,7 +185,7 @@ class Private:
         count = self._table.count if rows is None else to_integer("rows", rows, least=1)
         self._length_is_public = rows is None
         self.expected_batch = min(loader.batch_size, count)
-        rate = _dyadic(Fraction(self.expected_batch, count))
+        rate = dyadic_rate(Fraction(self.expected_batch, count))
         per_epoch = -(-count // self.expected_batch)
         if sampling == "shuffled" and count != self._table.count:
             raise ParameterError("rows", "shuffled batches have all units, as many as there are", fix="leave rows out")
@@ -680,11 +680,6 @@ def _check_choices(clipping: str, sampling: str, noise: str, bands: int) -> None
     if bands > 1 and (sampling != "shuffled" or clipping == "adaptive" or noise == "exact"):
         what = "correlated noise is for shuffled batches, a fixed clipping norm and noise of the device"
         raise ParameterError("bands", what, fix="sampling='shuffled', or leave bands out")
-
-
-def _dyadic(rate: Fraction) -> Fraction:
-    """A rate that coins of 64 bits have exactly; rounded up, so that the plan counts at least what is drawn."""
-    return min(Fraction(1), Fraction(math.ceil(rate * 2**64), 2**64))
 
 
 def _describe(plan: TrainingPlan) -> dict[str, str]:
